@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// strictness orders what rules may say: the strictest that matches counts.
+var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
+
+// judge decides about a call: by the strictest rule that matches, else by the mode. A person's standing answers turn
+// asking into allowing, never a denial.
+func judge(cfg protocol.ApprovalConfig, answers []protocol.ApprovalRule, m protocol.ToolManifest, args json.RawMessage) protocol.ApprovalMode {
+	verdict := protocol.ApprovalMode("")
+	for _, r := range cfg.Rules {
+		if ruleMatches(r, m.Name, args) && strictness[r.Action] > strictness[verdict] {
+			verdict = r.Action
+		}
+	}
+	if verdict == "" {
+		verdict = defaultMode(cfg.Mode, m.Kind)
+	}
+	if verdict != protocol.ApproveAsk {
+		return verdict
+	}
+	for _, r := range answers {
+		if ruleMatches(r, m.Name, args) {
+			return protocol.ApproveAllow
+		}
+	}
+	return verdict
+}
+
+// defaultMode asks about tools that change things or of which nobody knows what they do.
+func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.ApprovalMode {
+	if mode != "" {
+		return mode
+	}
+	switch kind {
+	case protocol.ToolKindRead, protocol.ToolKindSearch, protocol.ToolKindThink:
+		return protocol.ApproveAllow
+	}
+	return protocol.ApproveAsk
+}
+
+// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
+// would take apart: what comes after a separator has nothing to do with the prefix.
+func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) bool {
+	if ok, err := path.Match(r.Tool, name); err != nil || !ok {
+		return false
+	}
+	if r.Prefix == "" {
+		return true
+	}
+	subject := subjectOf(args)
+	if r.Action == protocol.ApproveAllow && strings.ContainsAny(subject, ";&|<>`$()\n\\") {
+		return false
+	}
+	rest, ok := strings.CutPrefix(subject, r.Prefix)
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+}
+
+// subjectOf is what a person would name a call by: its command, or else its path. A path is taken as it is cleaned.
+func subjectOf(args json.RawMessage) string {
+	var known struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+	}
+	if json.Unmarshal(args, &known) != nil {
+		return ""
+	}
+	if known.Command != "" {
+		return strings.TrimSpace(known.Command)
+	}
+	if known.Path == "" {
+		return ""
+	}
+	return path.Clean(known.Path)
+}
+
+// standing are the answers that hold for a session: its own, and those given for its workspace.
+func (st *state) standing() ([]protocol.ApprovalRule, error) {
+	always, err := st.eng.store.Approvals(st.ctx, st.row.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	rules := append([]protocol.ApprovalRule(nil), st.approved...)
+	for _, a := range always {
+		rules = append(rules, protocol.ApprovalRule{Tool: a.Tool, Prefix: a.Prefix, Action: protocol.ApproveAllow})
+	}
+	return rules, nil
+}
+
+// remember adds what a person allowed beyond the one call to the commit that stores the answer.
+func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []protocol.ApprovalRule {
+	if d.Kind != protocol.DecisionApproval {
+		return st.approved
+	}
+	rule := protocol.ApprovalRule{Tool: d.Call.Name, Prefix: subjectOf(d.Call.Args), Action: protocol.ApproveAllow}
+	switch d.Answer.Choice {
+	case protocol.ChooseAllowSession:
+		approved := append(st.approved[:len(st.approved):len(st.approved)], rule)
+		c.Component = append(c.Component, persistence.Component{Name: componentApprovals, Body: encode(approved)})
+		return approved
+	case protocol.ChooseAllowAlways:
+		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: rule.Tool, Prefix: rule.Prefix, By: by}}
+	}
+	return st.approved
+}

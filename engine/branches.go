@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lashd/engine/graph"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Fork makes a session that shares another's history up to a node: the leaf, a node of the active path, or a pinned one.
+func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*protocol.SessionNewResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/fork", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
+		at := p.AtNode
+		if at == "" {
+			at = st.row.Head.Leaf
+		}
+		source := &protocol.ForkSource{SessionID: st.id, Node: at}
+		title := p.Title
+		if title == "" {
+			title = st.row.Title
+		}
+		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source, AtMs: now()}}
+		c := &persistence.Commit{
+			Session: protocol.NewSessionID(), AtMs: now(), Events: []persistence.Event{event.stored()},
+			Create: &persistence.NewSession{
+				Title: title, Cwd: st.row.Cwd, Config: st.row.Config, Source: source,
+				Relation: protocol.Relation{Kind: protocol.RelationFork, Source: source},
+			},
+		}
+		if p.ToolCatalog == protocol.ForkFresh {
+			c.Component = []persistence.Component{{Name: componentTools}, {Name: componentOverlay}}
+		}
+		return e.create(ctx, c, rc)
+	})
+}
+
+// Rewind moves a session's leaf to an ancestor. What came after it stays, pinned, and can be forked from.
+func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/rewind", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionRewindResult, error) {
+		if len(st.turns) > 0 {
+			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
+		}
+		to, err := e.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.ToNode)
+		if err != nil {
+			return nil, err
+		}
+		if err := st.restable(ctx, to); err != nil {
+			return nil, err
+		}
+		result := &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.Generation, Seq: st.row.Seq}
+		if p.DryRun || result.Nodes == 0 {
+			return result, nil
+		}
+		return st.rewind(ctx, p.ToNode, to, result, rc)
+	})
+}
+
+// restable refuses a node after which a tool call would lack its result.
+func (st *state) restable(ctx context.Context, to persistence.Cursor) error {
+	nodes, _, err := st.eng.store.Path(ctx, to, 1)
+	if err != nil {
+		return err
+	}
+	if m := nodes[0].Message; m != nil && len(m.Calls()) > 0 {
+		return bad("/toNode", "is a message with tool calls, whose results come after it; rewind to the node before or after")
+	}
+	return nil
+}
+
+func (st *state) rewind(ctx context.Context, to protocol.NodeID, at persistence.Cursor, result *protocol.SessionRewindResult, rc receipt) (*protocol.SessionRewindResult, error) {
+	left := st.row.Head.Leaf
+	result.Pinned, result.Seq = left, st.row.Seq+1
+	result.Head.Leaf, result.Head.Generation = to, at.Generation
+	result.Head.Revision++
+	event := logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &protocol.Head{
+		Revision: result.Head.Revision, Leaf: to, Generation: at.Generation,
+	}}}
+	c := &persistence.Commit{
+		Rewind: to, Pins: []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}, Receipt: rc.with(result),
+	}
+	done, err := st.commit(ctx, c, event)
+	if err != nil {
+		return nil, err
+	}
+	result.Head = done.Head
+	st.history = nil
+	row, err := st.eng.store.Session(ctx, st.id)
+	if err != nil {
+		st.broken = err // the branch is not known: load the session again
+		return result, nil
+	}
+	st.branch = row.Branch
+	return result, nil
+}
+
+// ReadGraph reads a page of the active path, backwards.
+func (e *Engine) ReadGraph(ctx context.Context, p *protocol.GraphReadParams) (*protocol.GraphReadResult, error) {
+	row, err := e.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	nodes, next, err := e.page(ctx, row, p.Cursor, bounded(p.Limit, 200, 500))
+	if err != nil {
+		return nil, err
+	}
+	pins, err := e.store.Pins(ctx, row.Key)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.GraphReadResult{Head: row.Head, Data: list(nodes), Pins: []protocol.PinInfo{}, NextCursor: next}
+	for _, pin := range pins {
+		result.Pins = append(result.Pins, protocol.PinInfo{NodeID: pin.Node, Reason: pin.Reason, AtMs: pin.AtMs})
+	}
+	return result, nil
+}
+
+// Append adds nodes to the leaf, also beside a running turn, which then commits after them. A required ancestor that
+// is no longer on the active path makes the answer staleBranch, and nothing is added.
+func (e *Engine) Append(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
+	if err := checkAppend(p.Nodes); err != nil {
+		return nil, err
+	}
+	key := p.Key()
+	if key == "" && p.OperationID != "" {
+		key = "append:" + string(p.SessionID) + ":" + p.OperationID
+	}
+	return mutate(ctx, e, p.SessionID, "graph/append", key, p, func(ctx context.Context, st *state, rc receipt) (*protocol.GraphAppendResult, error) {
+		operation := p.OperationID
+		if operation == "" {
+			operation = string(protocol.NewInputID())
+		}
+		return st.append(ctx, operation, p, rc)
+	})
+}
+
+func checkAppend(nodes []protocol.NodeBody) error {
+	if len(nodes) == 0 {
+		return bad("/nodes", "must have at least one node")
+	}
+	if len(nodes) > persistence.MaxCommitNodes {
+		return bad("/nodes", "has %d nodes, at most %d", len(nodes), persistence.MaxCommitNodes)
+	}
+	for i, n := range nodes {
+		pointer := "/nodes/" + itoa(i)
+		if (n.Message == nil) == (n.Plugin == nil) || n.FrameOpen != nil {
+			return bad(pointer, "must have either a message or a plugin body")
+		}
+		if n.Message != nil {
+			if err := checkMessage(pointer+"/message", n.Message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkMessage lets only such messages in from outside that cannot break the pairing of calls and results.
+func checkMessage(pointer string, m *protocol.Message) error {
+	switch m.Role {
+	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:
+	default:
+		return bad(pointer+"/role", "must be user, assistant, system or event, not %q", m.Role)
+	}
+	if len(m.Parts) == 0 {
+		return bad(pointer+"/parts", "must have at least one part")
+	}
+	for i, p := range m.Parts {
+		switch p.Kind {
+		case protocol.PartText, protocol.PartProse, protocol.PartReasoning, protocol.PartError, protocol.PartAttachment:
+		default:
+			return bad(fmt.Sprintf("%s/parts/%d/kind", pointer, i), "must be text, prose, reasoning, error or attachment, not %q", p.Kind)
+		}
+	}
+	return nil
+}
+
+func (st *state) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt) (*protocol.GraphAppendResult, error) {
+	result := &protocol.GraphAppendResult{Status: protocol.Appended, Seq: st.row.Seq}
+	c := &persistence.Commit{Requires: p.RequiresAncestorNodeID}
+	var events []logEvent
+	for i, body := range p.Nodes {
+		n := protocol.Node{
+			ID: protocol.DeriveNodeID(st.id, operation, i), AtMs: now(), Message: body.Message, Plugin: body.Plugin,
+		}
+		c.Nodes = append(c.Nodes, n)
+		result.NodeIDs, result.Leaf = append(result.NodeIDs, n.ID), n.ID
+		events = append(events, appendedEvents(&n)...)
+	}
+	result.Seq += protocol.Seq(len(events))
+	c.Receipt = rc.with(result)
+	before := st.row.Head.Leaf
+	done, err := st.commit(ctx, c, events...)
+	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
+		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.grow(before, done.Nodes)
+	return result, nil
+}
+
+func appendedEvents(n *protocol.Node) []logEvent {
+	if n.Plugin != nil {
+		return []logEvent{{Event: protocol.Event{Type: protocol.EventPluginCustom, Name: n.Plugin.Type, Body: n.Plugin.Body}}}
+	}
+	var events []logEvent
+	for _, item := range graph.MessageItems(n) {
+		_, part, _ := graph.Split(item.ID)
+		events = append(events, logEvent{Ref: &ref{Node: n.ID, Part: part}, Event: protocol.Event{
+			Type: protocol.EventItemCompleted, ItemID: item.ID, Item: &item,
+		}})
+	}
+	return events
+}
+
+// Pin keeps a node of the active path reachable.
+func (e *Engine) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "graph/pin", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		if _, err := e.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.NodeID); err != nil {
+			return nil, err
+		}
+		result := &protocol.SeqResult{Seq: st.row.Seq}
+		c := &persistence.Commit{Pins: []persistence.Pin{{Node: p.NodeID, Reason: p.Reason, AtMs: now()}}, Receipt: rc.with(result)}
+		_, err := st.commit(ctx, c)
+		return result, err
+	})
+}
+
+// Unpin lets a node go. One that was not pinned is no error.
+func (e *Engine) Unpin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "graph/unpin", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		result := &protocol.SeqResult{Seq: st.row.Seq}
+		_, err := st.commit(ctx, &persistence.Commit{Unpin: []protocol.NodeID{p.NodeID}, Receipt: rc.with(result)})
+		return result, err
+	})
+}

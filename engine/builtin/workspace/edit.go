@@ -1,0 +1,185 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+const describeEdit = "Replace a piece of text in a file of the workspace. The old text must stand in the file exactly as given, " +
+	"white space included, and exactly once, unless replaceAll is set. Read the file first, and leave out the line numbers " +
+	"that read shows."
+
+type editArgs struct {
+	Path       string `json:"path" jsonschema:"file to change, relative to the workspace or absolute inside it"`
+	Old        string `json:"old" jsonschema:"the text to replace, exactly as it is in the file"`
+	New        string `json:"new" jsonschema:"the text to put there"`
+	ReplaceAll bool   `json:"replaceAll,omitempty" jsonschema:"replace every occurrence"`
+}
+
+func (f *files) edit(ctx context.Context, req request[editArgs]) (out protocol.ToolOutput, err error) {
+	err = f.exclusive(ctx, func() error {
+		out, err = req.view.edit(ctx, req)
+		return err
+	})
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("edit %s: %w", req.args.Path, err)
+	}
+	return out, nil
+}
+
+func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
+	at, err := v.locate(req.args.Path)
+	if err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	defer at.dir.close()
+	before, err := v.content(at)
+	if err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	after, n, err := replace(string(before), req.args)
+	if err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	c := rewrite(at, before, []byte(after))
+	if err := commit(ctx, req.host, v, []*change{c}); err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	return changed(fmt.Sprintf("Replaced %s in %s.", times(n), c.at.path()), []*change{c})
+}
+
+// replace is the decision of edit: the new content and the number of replacements, or why there is none.
+func replace(text string, a editArgs) (string, int, error) {
+	if a.Old == "" {
+		return "", 0, refuse("invalid_arguments", "old is empty; use write for the content of a whole file")
+	}
+	if a.Old == a.New {
+		return "", 0, refuse("invalid_arguments", "old and new are the same")
+	}
+	if crlf(text) && !strings.Contains(a.Old, "\r") {
+		a.Old = strings.ReplaceAll(a.Old, "\n", "\r\n")
+		a.New = strings.ReplaceAll(strings.ReplaceAll(a.New, "\r\n", "\n"), "\n", "\r\n")
+	}
+	n := strings.Count(text, a.Old)
+	switch {
+	case n == 0:
+		return "", 0, refuse("no_match", "the old text is not in the file; %s", nearMiss(text, a.Old))
+	case n > 1 && !a.ReplaceAll:
+		return "", 0, refuse("ambiguous_match", "the old text stands in the file %s, at lines %s; give more of what is around it, or set replaceAll",
+			times(n), enumerate(matchLines(text, a.Old)))
+	case len(text)+n*(len(a.New)-len(a.Old)) > maxFile:
+		return "", 0, refuse("too_large", "the file would grow beyond %d bytes", maxFile)
+	}
+	return strings.ReplaceAll(text, a.Old, a.New), n, nil
+}
+
+// crlf says that every line of text ends in the way of Windows.
+func crlf(text string) bool {
+	n := strings.Count(text, "\n")
+	return n > 0 && strings.Count(text, "\r\n") == n
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func matchLines(text, old string) []int {
+	var at []int
+	line, from := 1, 0
+	for {
+		i := strings.Index(text[from:], old)
+		if i < 0 {
+			return at
+		}
+		line += strings.Count(text[from:from+i], "\n")
+		at = append(at, line)
+		line += strings.Count(old, "\n")
+		from += i + len(old)
+	}
+}
+
+// enumerate names at most ten numbers.
+func enumerate(numbers []int) string {
+	var parts []string
+	for _, n := range numbers[:min(10, len(numbers))] {
+		parts = append(parts, fmt.Sprint(n))
+	}
+	if len(numbers) > 10 {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// resemblances are the ways in which a model's copy of a text usually differs from it, the likeliest first.
+var resemblances = []struct {
+	what string
+	norm func(string) string
+}{
+	{"only in white space at the ends of lines", func(s string) string { return strings.TrimRight(s, " \t\r") }},
+	{"only in indentation or other white space", func(s string) string { return strings.Join(strings.Fields(s), " ") }},
+	{"only in upper and lower case", func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }},
+	{"only in quotation marks or dashes", func(s string) string { return plain.Replace(strings.Join(strings.Fields(s), " ")) }},
+}
+
+var plain = strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u00a0", " ")
+
+// nearMiss tells what in the file looks most like the text that was not found.
+func nearMiss(text, old string) string {
+	if strings.TrimSpace(old) == "" {
+		return "it is only white space; give lines around it"
+	}
+	have := strings.Split(text, "\n")
+	want := strings.Split(strings.Trim(old, "\n"), "\n")
+	for _, r := range resemblances {
+		if at := find(have, want, r.norm); len(at) > 0 {
+			return fmt.Sprintf("the text at line %s differs from it %s", enumerate(at), r.what)
+		}
+	}
+	if strings.Contains(old, `\n`) && strings.Contains(text, strings.ReplaceAll(old, `\n`, "\n")) {
+		return `it contains \n as two characters where the file has line breaks`
+	}
+	for i, line := range want {
+		key := strings.TrimSpace(line)
+		if len(key) < 4 {
+			continue
+		}
+		if at := find(have, []string{line}, strings.TrimSpace); len(at) > 0 {
+			return fmt.Sprintf("its line %d is at line %s of the file, but not with the lines around it", i+1, enumerate(at))
+		}
+	}
+	return "no line of it is there; read the file again"
+}
+
+// find returns the numbers of the lines at which want stands in have, when each line is brought into a normal form.
+func find(have, want []string, norm func(string) string) []int {
+	pattern := make([]string, len(want))
+	for i, line := range want {
+		pattern[i] = norm(line)
+	}
+	normal := make([]string, len(have))
+	for i, line := range have {
+		normal[i] = norm(line)
+	}
+	var at []int
+	for i := range len(normal) - len(pattern) + 1 {
+		if startsWith(normal[i:], pattern) {
+			at = append(at, i+1)
+		}
+	}
+	return at
+}
+
+func startsWith(lines, pattern []string) bool {
+	for i, p := range pattern {
+		if lines[i] != p {
+			return false
+		}
+	}
+	return true
+}

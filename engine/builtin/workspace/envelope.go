@@ -1,0 +1,188 @@
+package workspace
+
+import (
+	"regexp"
+	"strings"
+)
+
+// section is what an envelope says of one file.
+type section struct {
+	verb  string // add, update, delete
+	path  string
+	moved string // update: the new name, if any
+	add   string // add: the content
+	hunks []block
+	line  int // of the header, for messages
+}
+
+// block is a piece of an update: lines to keep, take out and put in, found by what is around them.
+type block struct {
+	anchors []string // lines to pass, in order, before the block
+	parts   []part
+	end     bool // it stands at the end of the file
+	line    int
+}
+
+// part is one line of a block; the mark is ' ', '-' or '+'.
+type part struct {
+	mark byte
+	text string
+}
+
+// old are the lines that must stand in the file.
+func (b block) old() []string {
+	var list []string
+	for _, p := range b.parts {
+		if p.mark != '+' {
+			list = append(list, p.text)
+		}
+	}
+	return list
+}
+
+const (
+	begin     = "*** Begin Patch"
+	end       = "*** End Patch"
+	endOfFile = "*** End of File"
+	moveTo    = "*** Move to: "
+)
+
+var headers = []struct{ prefix, verb string }{
+	{"*** Add File: ", "add"},
+	{"*** Update File: ", "update"},
+	{"*** Delete File: ", "delete"},
+}
+
+// lineNumbers is the hunk header of diff, which some models write; the numbers are not needed.
+var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)? @@ ?`)
+
+// parsePatch reads an envelope. It looks at nothing but the text.
+func parsePatch(text string) ([]section, error) {
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n \t")
+	p := &patchParser{lines: strings.Split(text, "\n")}
+	for p.more() && strings.TrimSpace(p.peek()) == "" {
+		p.at++
+	}
+	if !p.more() || strings.TrimSpace(p.peek()) != begin {
+		return nil, refuse("invalid_patch", "a patch starts with the line %q", begin)
+	}
+	p.at++
+	for p.more() && strings.TrimSpace(p.peek()) != end {
+		s, err := p.section()
+		if err != nil {
+			return nil, err
+		}
+		p.sections = append(p.sections, s)
+	}
+	if !p.more() {
+		return nil, refuse("invalid_patch", "the patch does not end with the line %q", end)
+	}
+	if p.at != len(p.lines)-1 {
+		return nil, refuse("invalid_patch", "line %d: there is text after %q", p.at+2, end)
+	}
+	if len(p.sections) == 0 {
+		return nil, refuse("invalid_patch", "the patch names no file")
+	}
+	return p.sections, nil
+}
+
+type patchParser struct {
+	lines    []string
+	at       int
+	sections []section
+}
+
+func (p *patchParser) more() bool   { return p.at < len(p.lines) }
+func (p *patchParser) peek() string { return p.lines[p.at] }
+
+// header says that the current line begins a section or ends the patch.
+func (p *patchParser) header() bool {
+	return strings.HasPrefix(p.peek(), "*** ") && p.peek() != endOfFile
+}
+
+func (p *patchParser) section() (section, error) {
+	for _, h := range headers {
+		name, ok := strings.CutPrefix(p.peek(), h.prefix)
+		if !ok {
+			continue
+		}
+		s := section{verb: h.verb, path: strings.TrimSpace(name), line: p.at + 1}
+		if s.path == "" {
+			return s, refuse("invalid_patch", "line %d: the file has no name", s.line)
+		}
+		p.at++
+		switch h.verb {
+		case "add":
+			return s, p.added(&s)
+		case "update":
+			return s, p.updated(&s)
+		}
+		return s, nil
+	}
+	return section{}, refuse("invalid_patch", "line %d: expected a line such as \"*** Update File: path\", got %q", p.at+1, p.peek())
+}
+
+func (p *patchParser) added(s *section) error {
+	var content strings.Builder
+	for ; p.more() && !p.header(); p.at++ {
+		line, ok := strings.CutPrefix(p.peek(), "+")
+		if !ok {
+			return refuse("invalid_patch", "line %d: each line of an added file starts with +, got %q", p.at+1, p.peek())
+		}
+		content.WriteString(line + "\n")
+	}
+	s.add = content.String()
+	return nil
+}
+
+func (p *patchParser) updated(s *section) error {
+	if p.more() {
+		if name, ok := strings.CutPrefix(p.peek(), moveTo); ok {
+			s.moved = strings.TrimSpace(name)
+			p.at++
+		}
+	}
+	for p.more() && !p.header() {
+		b, err := p.block()
+		if err != nil {
+			return err
+		}
+		s.hunks = append(s.hunks, b)
+	}
+	if len(s.hunks) == 0 && s.moved == "" {
+		return refuse("invalid_patch", "line %d: the update of %s says no change", s.line, s.path)
+	}
+	return nil
+}
+
+func (p *patchParser) block() (block, error) {
+	b := block{line: p.at + 1}
+	for ; p.more() && strings.HasPrefix(p.peek(), "@@"); p.at++ {
+		anchor := strings.TrimPrefix(strings.TrimPrefix(p.peek(), "@@"), " ")
+		anchor = lineNumbers.ReplaceAllString(anchor, "")
+		if strings.TrimSpace(anchor) != "" {
+			b.anchors = append(b.anchors, anchor)
+		}
+	}
+	changes := false
+	for ; p.more() && !p.header() && !strings.HasPrefix(p.peek(), "@@"); p.at++ {
+		line := p.peek()
+		if line == endOfFile {
+			b.end = true
+			p.at++
+			break
+		}
+		if line == "" {
+			line = " " // an empty context line that lost its mark
+		}
+		if !strings.ContainsRune(" +-", rune(line[0])) {
+			return b, refuse("invalid_patch", "line %d: a line of an update starts with a space, + or -, got %q", p.at+1, line)
+		}
+		changes = changes || line[0] != ' '
+		b.parts = append(b.parts, part{line[0], line[1:]})
+	}
+	if !changes {
+		return b, refuse("invalid_patch", "line %d: this part of the update changes nothing", b.line)
+	}
+	return b, nil
+}

@@ -1,0 +1,71 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+const globFiles = 100
+
+const describeGlob = "Find files of the workspace by name, the newest first, at most 100. In the pattern * stays within a name " +
+	"and ** crosses directories; a pattern without a slash is looked for everywhere. What git ignores is left out."
+
+type globArgs struct {
+	Pattern string `json:"pattern" jsonschema:"for example **/*_test.go or src/**/*.{ts,tsx}"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search, which the pattern starts from; the workspace if not given"`
+}
+
+type globValue struct {
+	Paths []string `json:"paths"`
+	Total int      `json:"total"`
+}
+
+func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolOutput, error) {
+	pattern, err := compileGlob(req.args.Pattern)
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("glob: %w", err)
+	}
+	top, err := req.view.directory(req.args.Path)
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("glob in %s: %w", req.args.Path, err)
+	}
+	defer top.dir.close()
+	type hit struct {
+		path string
+		at   time.Time
+	}
+	var hits []hit
+	w := req.view.walk(top, func(e found, ignored bool) (bool, error) {
+		if ignored {
+			return false, nil
+		}
+		if !e.info.IsDir() && pattern.match(under(top.path(), e.path)) {
+			hits = append(hits, hit{strings.ToValidUTF8(e.path, "\uFFFD"), e.info.ModTime()})
+		}
+		return true, nil
+	})
+	if err := w.run(ctx, top.dir); err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("glob: %w", err)
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
+	value := globValue{Paths: []string{}, Total: len(hits)}
+	var text strings.Builder
+	for _, h := range hits[:min(globFiles, len(hits))] {
+		value.Paths = append(value.Paths, h.path)
+		text.WriteString(h.path + "\n")
+	}
+	switch {
+	case len(hits) == 0:
+		text.WriteString("[No file matches.]\n")
+	case len(hits) > globFiles:
+		fmt.Fprintf(&text, "[These are the newest %d of %d files.]\n", globFiles, len(hits))
+	}
+	text.WriteString(w.note())
+	return withValue(text.String(), value)
+}

@@ -1,0 +1,185 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+const (
+	grepResults = 20
+	grepMost    = 200
+	grepChars   = 180
+)
+
+const describeGrep = "Search text files of the workspace for a regular expression (RE2 syntax), line by line. Shows 20 matches " +
+	"unless limit says otherwise, and tells how to get the next ones. What git ignores, binary files and files over 10 MiB are left out."
+
+type grepArgs struct {
+	Pattern    string `json:"pattern" jsonschema:"regular expression, matched within a line"`
+	Path       string `json:"path,omitempty" jsonschema:"file or directory to search; the workspace if not given"`
+	Include    string `json:"include,omitempty" jsonschema:"only files of this name pattern, such as *.go or src/**/*.ts"`
+	IgnoreCase bool   `json:"ignoreCase,omitempty" jsonschema:"upper and lower case are the same"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"how many matches to show; 20 if not given, at most 200"`
+	Offset     int    `json:"offset,omitempty" jsonschema:"how many matches to skip, to see the next ones"`
+}
+
+type grepMatch struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+type grepValue struct {
+	Matches []grepMatch `json:"matches"`
+	Next    int         `json:"nextOffset,omitempty"`
+}
+
+func (f *files) grep(ctx context.Context, req request[grepArgs]) (protocol.ToolOutput, error) {
+	s, err := newSearch(req)
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("grep: %w", err)
+	}
+	note, err := s.run(ctx)
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("grep in %s: %w", cmp.Or(req.args.Path, "the workspace"), err)
+	}
+	value := grepValue{Matches: s.hits}
+	var text strings.Builder
+	for _, m := range s.hits {
+		fmt.Fprintf(&text, "%s:%d: %s\n", m.Path, m.Line, m.Text)
+	}
+	switch {
+	case s.more:
+		value.Next = req.args.Offset + len(s.hits)
+		fmt.Fprintf(&text, "[There are more matches. Go on with offset %d.]\n", value.Next)
+	case len(s.hits) == 0:
+		text.WriteString("[No match.]\n")
+	}
+	return withValue(text.String()+note, value)
+}
+
+// search is one run of grep.
+type search struct {
+	view    *view
+	path    string
+	re      *regexp.Regexp
+	include *glob
+	skip    int
+	limit   int
+	hits    []grepMatch
+	more    bool
+}
+
+func newSearch(req request[grepArgs]) (*search, error) {
+	a := req.args
+	if a.Limit < 0 || a.Offset < 0 {
+		return nil, refuse("invalid_arguments", "limit and offset must not be negative")
+	}
+	expr := a.Pattern
+	if a.IgnoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, refuse("invalid_pattern", "%v", err)
+	}
+	s := &search{view: req.view, path: a.Path, re: re, skip: a.Offset, hits: []grepMatch{}}
+	s.limit = min(cmp.Or(a.Limit, grepResults), grepMost)
+	if a.Include != "" {
+		g, err := compileGlob(a.Include)
+		if err != nil {
+			return nil, err
+		}
+		s.include = &g
+	}
+	return s, nil
+}
+
+func (s *search) run(ctx context.Context) (note string, err error) {
+	top, err := s.view.locate(s.path)
+	if err != nil {
+		return "", err
+	}
+	defer top.dir.close()
+	if top.info == nil || !top.info.IsDir() {
+		data, err := s.view.content(top)
+		if err != nil {
+			return "", err
+		}
+		if binary(data[:min(sniff, len(data))]) {
+			return "", refuse("binary_file", "this is a binary file, and grep searches text only")
+		}
+		s.file(ctx, top.path(), data)
+		return "", ctx.Err()
+	}
+	w := s.view.walk(top, func(e found, ignored bool) (bool, error) {
+		if ignored {
+			return false, nil
+		}
+		if !e.info.Mode().IsRegular() || e.info.Size() > maxFile {
+			return true, nil
+		}
+		if s.include != nil && !s.include.match(under(top.path(), e.path)) {
+			return false, nil
+		}
+		data, err := s.view.content(e.place())
+		if err != nil || binary(data[:min(sniff, len(data))]) {
+			return false, nil // unreadable or changing: others may still match
+		}
+		return false, s.file(ctx, e.path, data)
+	})
+	err = w.run(ctx, top.dir)
+	return w.note(), err
+}
+
+// file searches one file. It returns errEnough once there is a match beyond those to show.
+func (s *search) file(ctx context.Context, name string, data []byte) error {
+	// Most files have no match at all, which one look for what every match starts with tells fastest.
+	if prefix, _ := s.re.LiteralPrefix(); !bytes.Contains(data, []byte(prefix)) {
+		return nil
+	}
+	for n := 1; len(data) > 0; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		data = rest
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		at := s.re.FindIndex(line)
+		if at == nil {
+			continue
+		}
+		if s.skip > 0 {
+			s.skip--
+			continue
+		}
+		if len(s.hits) == s.limit {
+			s.more = true
+			return errEnough
+		}
+		s.hits = append(s.hits, grepMatch{strings.ToValidUTF8(name, "\uFFFD"), n, around(string(line), at[0])})
+	}
+	return nil
+}
+
+// around is the piece of a line that shows the match at byte offset at.
+func around(line string, at int) string {
+	start := 0
+	if at > grepChars*2/3 {
+		start = at - grepChars/3
+	}
+	text, left := clip(strings.ToValidUTF8(line[start:], ""), grepChars)
+	if start > 0 {
+		text = "..." + text
+	}
+	if left > 0 {
+		text += "..."
+	}
+	return text
+}

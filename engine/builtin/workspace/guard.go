@@ -1,0 +1,338 @@
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+const (
+	maxLinks = 40 // symbolic links in one path, as in Linux
+	// maxOwn bounds how many of lashd's own files are told apart by identity; beyond it, file tools refuse to work.
+	maxOwn = 20_000
+)
+
+// shelf keeps files open that must not be closed: SQLite's locks belong to the process, and closing any descriptor of
+// a database file gives them up. Only a path swapped during a call puts one here.
+type shelf struct {
+	mu    sync.Mutex
+	files []*os.File
+}
+
+func (s *shelf) keep(f *os.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = append(s.files, f)
+}
+
+// view is the workspace as one call sees it: the root, and the identities of what is lashd's own.
+type view struct {
+	root  *os.Root
+	top   os.FileInfo
+	state string
+	own   []os.FileInfo
+	kept  *shelf
+}
+
+// dir is an open directory that was reached from the root without passing through a protected one.
+type dir struct {
+	root *os.Root
+	path string // from the workspace, with slashes; "." is the workspace
+}
+
+func (d *dir) close() {
+	if d.path != "." {
+		d.root.Close() // a directory handle: nothing is written through it
+	}
+}
+
+// place is where a path leads. With info, that is an existing directory (rest is empty) or another entry of dir (rest
+// is its name). Without, rest is what would have to be created below dir.
+type place struct {
+	dir  *dir
+	rest []string
+	info os.FileInfo
+}
+
+func (p place) path() string { return path.Join(append([]string{p.dir.path}, p.rest...)...) }
+
+func (p place) name() string { return p.rest[len(p.rest)-1] }
+
+func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
+	top, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	v := &view{root: root, top: top, state: state, kept: kept}
+	if err := v.learn(); err != nil {
+		return nil, fmt.Errorf("look at the protected files: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return nil, err
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		if fi, err := os.Stat(at); err == nil && v.protected(fi) {
+			return nil, errProtected
+		}
+		if filepath.Dir(at) == at {
+			return v, nil
+		}
+	}
+}
+
+// learn reads the identities of the state directory and of what lies in it, two levels down. It opens directories only.
+func (v *view) learn() error {
+	v.own = nil
+	if v.state == "" {
+		return nil
+	}
+	fi, err := os.Stat(v.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.own = append(v.own, fi)
+	return v.learnDir(v.state, 2)
+}
+
+func (v *view) learnDir(name string, depth int) error {
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(v.own) == maxOwn {
+			return fmt.Errorf("more than %d files in the state directory", maxOwn)
+		}
+		v.own = append(v.own, fi)
+		if fi.IsDir() && depth > 1 {
+			if err := v.learnDir(filepath.Join(name, e.Name()), depth-1); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// protected tells by identity, so that a link, a mount or another spelling of the name makes no difference.
+func (v *view) protected(fi os.FileInfo) bool {
+	return slices.ContainsFunc(v.own, func(o os.FileInfo) bool { return os.SameFile(o, fi) })
+}
+
+// relative turns what the model wrote into a path below the workspace. It says nothing about safety: the walk does.
+func (v *view) relative(name string) (string, error) {
+	if strings.ContainsRune(name, 0) {
+		return "", errBadPath
+	}
+	name = cmp.Or(name, ".")
+	if !filepath.IsAbs(name) {
+		if filepath.VolumeName(name) != "" || os.IsPathSeparator(name[0]) {
+			return "", errOutside
+		}
+		return filepath.ToSlash(name), nil
+	}
+	// The workspace has several spellings if a directory above it is a symbolic link, so ask which of the path's
+	// ancestors is the workspace rather than compare strings.
+	rest := ""
+	for at := filepath.Clean(name); ; {
+		if fi, err := os.Stat(at); err == nil && os.SameFile(fi, v.top) {
+			return cmp.Or(rest, "."), nil
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", errOutside
+		}
+		rest = path.Join(filepath.Base(at), rest)
+		at = up
+	}
+}
+
+// enter opens the directory name of d, which fi describes.
+func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
+	if v.protected(fi) {
+		return nil, errProtected
+	}
+	// The trailing dot makes the kernel insist on a directory: a FIFO that was put here meanwhile would block, and a
+	// database file would lose its locks when it is closed.
+	root, err := d.root.OpenRoot(name + "/.")
+	if err != nil {
+		return nil, err
+	}
+	now, err := root.Stat(".")
+	if err == nil && !os.SameFile(fi, now) {
+		err = errMoved
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &dir{root: root, path: path.Join(d.path, name)}, nil
+}
+
+// locate follows a path one component at a time through open handles, each compared with what was looked at before it
+// was opened: what is swapped during the walk is noticed, not followed. The caller closes place.dir.
+func (v *view) locate(name string) (place, error) {
+	rel, err := v.relative(name)
+	if err != nil {
+		return place{}, err
+	}
+	walk := trail{{root: v.root, path: "."}}
+	todo := components(rel)
+	for links := 0; len(todo) > 0; {
+		c := todo[0]
+		todo = todo[1:]
+		if c == ".." {
+			if len(walk) == 1 {
+				return place{}, errOutside
+			}
+			walk.pop()
+			continue
+		}
+		fi, err := walk.last().root.Lstat(c)
+		if errors.Is(err, fs.ErrNotExist) {
+			if slices.Contains(todo, "..") {
+				walk.drop()
+				return place{}, err
+			}
+			return place{dir: walk.leave(), rest: append([]string{c}, todo...)}, nil
+		}
+		if err == nil && v.protected(fi) {
+			err = errProtected
+		}
+		if err != nil {
+			walk.drop()
+			return place{}, err
+		}
+		switch {
+		case fi.Mode()&fs.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				walk.drop()
+				return place{}, errLoop
+			}
+			if todo, err = v.follow(&walk, c, todo); err != nil {
+				walk.drop()
+				return place{}, err
+			}
+		case fi.IsDir():
+			next, err := v.enter(walk.last(), c, fi)
+			if err != nil {
+				walk.drop()
+				return place{}, err
+			}
+			walk = append(walk, next)
+			if len(todo) == 0 {
+				return place{dir: walk.leave(), info: fi}, nil
+			}
+		case len(todo) > 0:
+			walk.drop()
+			return place{}, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+		default:
+			return place{dir: walk.leave(), rest: []string{c}, info: fi}, nil
+		}
+	}
+	fi, err := walk.last().root.Stat(".")
+	if err != nil {
+		walk.drop()
+		return place{}, err
+	}
+	return place{dir: walk.leave(), info: fi}, nil
+}
+
+// follow puts the target of the symbolic link c before what is left of the path.
+func (v *view) follow(walk *trail, c string, todo []string) ([]string, error) {
+	target, err := walk.last().root.Readlink(c)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.IsAbs(target) {
+		walk.rewind()
+	}
+	rel, err := v.relative(target)
+	if err != nil {
+		return nil, err
+	}
+	return append(components(rel), todo...), nil
+}
+
+func components(rel string) []string {
+	return slices.DeleteFunc(strings.Split(rel, "/"), func(c string) bool { return c == "" || c == "." })
+}
+
+// trail is the open directories from the workspace down to where a walk stands.
+type trail []*dir
+
+func (t trail) last() *dir { return t[len(t)-1] }
+
+func (t *trail) pop() {
+	t.last().close()
+	*t = (*t)[:len(*t)-1]
+}
+
+func (t *trail) rewind() {
+	for len(*t) > 1 {
+		t.pop()
+	}
+}
+
+// drop closes all.
+func (t *trail) drop() { t.rewind() }
+
+// leave closes all but the last, which it returns.
+func (t trail) leave() *dir {
+	for _, d := range t[:len(t)-1] {
+		d.close()
+	}
+	return t.last()
+}
+
+// open opens the regular file at p for reading, and makes sure that it is the one that was looked at.
+func (v *view) open(p place) (*os.File, error) {
+	if err := regular(p.info); err != nil {
+		return nil, err
+	}
+	// Not blocking: the name may have become a FIFO since.
+	f, err := p.dir.root.OpenFile(p.name(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && os.SameFile(fi, p.info) {
+		return f, nil
+	}
+	if learned := v.learn(); err != nil || learned != nil || v.protected(fi) {
+		v.kept.keep(f)
+		return nil, errMoved
+	}
+	f.Close()
+	return nil, errMoved
+}
+
+func regular(fi os.FileInfo) error {
+	switch {
+	case fi == nil:
+		return fs.ErrNotExist
+	case fi.IsDir():
+		return errDirectory
+	case !fi.Mode().IsRegular():
+		return errIrregular
+	}
+	return nil
+}

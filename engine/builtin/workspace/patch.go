@@ -1,0 +1,253 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+const describePatch = `Change several files of the workspace at once: all of the patch is applied, or nothing. The form is
+
+*** Begin Patch
+*** Add File: path/new.txt
++each line of the new file
+*** Update File: path/old.txt
+*** Move to: path/renamed.txt
+@@ a line that stands before the change, such as the head of a function
+ a line that stays
+-a line to take out
++a line to put in
+*** Delete File: path/gone.txt
+*** End Patch
+
+"Move to" and "@@" are optional. Give about three lines around each change, so that there is only one place it can mean;
+"*** End of File" after them ties them to the end.`
+
+type patchArgs struct {
+	Patch string `json:"patch" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
+}
+
+func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol.ToolOutput, err error) {
+	sections, err := parsePatch(req.args.Patch)
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
+	}
+	err = f.exclusive(ctx, func() error {
+		out, err = req.view.patch(ctx, req, sections)
+		return err
+	})
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("patch, nothing was changed: %w", err)
+	}
+	return out, nil
+}
+
+func (v *view) patch(ctx context.Context, req request[patchArgs], sections []section) (protocol.ToolOutput, error) {
+	plan := &plan{view: v}
+	defer plan.close()
+	for _, s := range sections {
+		if err := plan.add(s); err != nil {
+			return protocol.ToolOutput{}, fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	if err := commit(ctx, req.host, v, plan.changes); err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	return changed(strings.Join(plan.said, "\n"), plan.changes)
+}
+
+// plan is what a patch comes to: changes that have been found possible.
+type plan struct {
+	view    *view
+	changes []*change
+	said    []string
+}
+
+func (p *plan) close() {
+	for _, c := range p.changes {
+		c.at.dir.close()
+	}
+}
+
+// at locates a path that no other section names. The place is in the plan from then on, and is closed with it.
+func (p *plan) at(name string) (*change, error) {
+	at, err := p.view.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	c := create(at, nil)
+	p.changes = append(p.changes, c)
+	for _, other := range p.changes[:len(p.changes)-1] {
+		same := other.at.path() == at.path()
+		if at.info != nil && other.at.info != nil {
+			same = same || os.SameFile(at.info, other.at.info)
+		}
+		if same {
+			return nil, refuse("invalid_patch", "the patch names this file twice")
+		}
+	}
+	return c, nil
+}
+
+func (p *plan) add(s section) error {
+	c, err := p.at(s.path)
+	if err != nil {
+		return err
+	}
+	if s.verb == "add" {
+		if c.exists() {
+			return refuse("exists", "the file to add is there already; update it, or delete it first")
+		}
+		c.after = []byte(s.add)
+		p.say("Added %s.", c)
+		return nil
+	}
+	if c.before, err = p.view.content(c.at); err != nil {
+		return err
+	}
+	if s.verb == "delete" {
+		c.remove = true
+		p.say("Deleted %s.", c)
+		return nil
+	}
+	return p.update(s, c)
+}
+
+func (p *plan) update(s section, c *change) error {
+	text, err := amend(string(c.before), s.hunks)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxFile {
+		return refuse("too_large", "the file would grow beyond %d bytes", maxFile)
+	}
+	mode := c.at.info.Mode().Perm()
+	if s.moved == "" {
+		c.after, c.mode = []byte(text), mode
+		p.say("Updated %s.", c)
+		return nil
+	}
+	to, err := p.at(s.moved)
+	if err != nil {
+		return fmt.Errorf("move to %s: %w", s.moved, err)
+	}
+	if to.exists() {
+		return refuse("exists", "cannot move to %s: it is there already", s.moved)
+	}
+	to.after, to.mode = []byte(text), mode
+	c.remove = true
+	p.said = append(p.said, fmt.Sprintf("Moved %s to %s.", c.at.path(), to.at.path()))
+	return nil
+}
+
+func (p *plan) say(format string, c *change) {
+	p.said = append(p.said, fmt.Sprintf(format, c.at.path()))
+}
+
+// amend applies the blocks of an update, in order, to a text.
+func amend(text string, blocks []block) (string, error) {
+	eol := ""
+	if crlf(text) {
+		eol = "\r"
+	}
+	have := strings.Split(text, "\n")
+	final := have[len(have)-1] == "" // the text ends with a newline, or is empty
+	if final {
+		have = have[:len(have)-1]
+	}
+	var out []string
+	at := 0
+	for _, b := range blocks {
+		found, err := b.locate(have, at)
+		if err != nil {
+			return "", err
+		}
+		out = append(out, have[at:found]...)
+		at = found
+		for _, p := range b.parts {
+			switch p.mark {
+			case '+':
+				out = append(out, p.text+eol)
+			case ' ':
+				out = append(out, have[at])
+				at++
+			case '-':
+				at++
+			}
+		}
+	}
+	out = append(out, have[at:]...)
+	if len(out) == 0 {
+		return "", nil
+	}
+	joined := strings.Join(out, "\n")
+	if final {
+		joined += "\n"
+	}
+	return joined, nil
+}
+
+// looseness are the ways to compare lines, the strictest first.
+var looseness = []func(string) string{
+	func(s string) string { return strings.TrimSuffix(s, "\r") },
+	func(s string) string { return strings.TrimRight(s, " \t\r") },
+	strings.TrimSpace,
+}
+
+// locate returns where in have, at from or later, the block stands.
+func (b block) locate(have []string, from int) (int, error) {
+	for _, anchor := range b.anchors {
+		at := seek(have[from:], []string{anchor})
+		if len(at) == 0 {
+			return 0, refuse("no_match", "line %d of the patch: the anchor %q is not in the file after line %d", b.line, anchor, from)
+		}
+		from += at[0] - 1
+		// The anchor may be repeated as the first line of context.
+		if old := b.old(); len(old) == 0 || strings.TrimSpace(old[0]) != strings.TrimSpace(anchor) {
+			from++
+		}
+	}
+	old := b.old()
+	if len(old) == 0 {
+		if len(b.anchors) > 0 && !b.end {
+			return from, nil
+		}
+		return len(have), nil
+	}
+	found := seek(have[from:], old)
+	if b.end {
+		found = keepLast(found, len(have)-from-len(old)+1)
+	}
+	switch {
+	case len(found) == 0:
+		miss := nearMiss(strings.Join(have, "\n"), strings.Join(old, "\n"))
+		return 0, refuse("no_match", "line %d of the patch: these lines are not in the file after line %d; %s", b.line, from, miss)
+	case len(found) > 1 && len(b.anchors) == 0:
+		for i := range found {
+			found[i] += from
+		}
+		return 0, refuse("ambiguous_match", "line %d of the patch: these lines stand in the file %s, at lines %s; give more lines around the change, or an @@ line before it",
+			b.line, times(len(found)), enumerate(found))
+	}
+	return from + found[0] - 1, nil
+}
+
+// seek returns the numbers of the lines, from 1, at which want stands, compared as strictly as finds anything.
+func seek(have, want []string) []int {
+	for _, norm := range looseness {
+		if at := find(have, want, norm); len(at) > 0 {
+			return at
+		}
+	}
+	return nil
+}
+
+func keepLast(found []int, last int) []int {
+	if n := len(found); n > 0 && found[n-1] == last {
+		return found[n-1:]
+	}
+	return nil
+}

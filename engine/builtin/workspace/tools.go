@@ -1,0 +1,190 @@
+// Package workspace is the plugin with the file tools: read, write, edit, patch, list, glob and grep. All of them stay
+// inside the session's workspace and out of lashd's own files, whatever links, mounts or races a path goes through.
+//
+// A session's Tools may be used by several goroutines at once; calls that change files take turns.
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// files is the provider of one session's file tools.
+type files struct {
+	cwd   string
+	state string
+	kept  *shelf
+	// writing is held by the call that changes files, so that two edits of one batch do not lose each other's work.
+	writing chan struct{}
+
+	mu     sync.Mutex
+	root   *os.Root // nil until the first call
+	closed bool
+}
+
+func newFiles(cwd, state string, kept *shelf) *files {
+	return &files{cwd: cwd, state: state, kept: kept, writing: make(chan struct{}, 1)}
+}
+
+// operation is one tool.
+type operation struct {
+	tool tool.Tool
+	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
+}
+
+var operations = sync.OnceValue(func() []operation {
+	return []operation{
+		bind("read", protocol.ToolKindRead, protocol.ReplaySafe, describeRead, (*files).read),
+		bind("write", protocol.ToolKindEdit, protocol.ReplayNever, describeWrite, (*files).write),
+		bind("edit", protocol.ToolKindEdit, protocol.ReplayNever, describeEdit, (*files).edit),
+		bind("patch", protocol.ToolKindEdit, protocol.ReplayNever, describePatch, (*files).patch),
+		bind("list", protocol.ToolKindRead, protocol.ReplaySafe, describeList, (*files).list),
+		bind("glob", protocol.ToolKindSearch, protocol.ReplaySafe, describeGlob, (*files).glob),
+		bind("grep", protocol.ToolKindSearch, protocol.ReplaySafe, describeGrep, (*files).grep),
+	}
+})
+
+// request is a call with its arguments decoded.
+type request[A any] struct {
+	args A
+	host tool.Host
+	view *view
+}
+
+func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, describe string,
+	run func(*files, context.Context, request[A]) (protocol.ToolOutput, error)) operation {
+	return operation{
+		tool: tool.Tool{
+			Manifest: protocol.ToolManifest{Name: name, Description: describe, Input: schema[A](), Kind: kind},
+			Contract: protocol.ToolContract{Replay: replay},
+		},
+		run: func(f *files, ctx context.Context, call tool.Invocation) (protocol.ToolOutput, error) {
+			req := request[A]{host: call.Host}
+			if err := decode(call.Args, &req.args); err != nil {
+				return protocol.ToolOutput{}, refuse("invalid_arguments", "arguments of %s: %v", name, err)
+			}
+			var err error
+			if req.view, err = f.view(); err != nil {
+				return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
+			}
+			return run(f, ctx, req)
+		},
+	}
+}
+
+// schema is inferred from the type that the arguments are decoded into, so that the two agree.
+func schema[A any]() json.RawMessage {
+	s, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic(fmt.Sprintf("schema of %T: %v", *new(A), err)) // a type of this package, seen by every test
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("schema of %T: %v", *new(A), err))
+	}
+	return data
+}
+
+func decode(data json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
+// withValue is a successful output with a structured result.
+func withValue(text string, value any) (protocol.ToolOutput, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	return protocol.ToolOutput{Status: protocol.OutputSuccess, Text: text, Value: data}, nil
+}
+
+// Tools implements tool.Provider.
+func (f *files) Tools() []tool.Tool {
+	var list []tool.Tool
+	for _, op := range operations() {
+		list = append(list, op.tool)
+	}
+	return list
+}
+
+// Execute implements tool.Provider.
+func (f *files) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	for _, op := range operations() {
+		if op.tool.Manifest.Name != call.Name {
+			continue
+		}
+		out, err := op.run(f, ctx, call)
+		if err != nil {
+			out = failed(err)
+		}
+		return tool.Result{Output: out}, nil
+	}
+	return tool.Result{}, fmt.Errorf("workspace: no tool %q", call.Name)
+}
+
+// view opens the workspace, once, and looks at what is protected, for each call.
+func (f *files) view() (*view, error) {
+	root, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return newView(root, f.cwd, f.state, f.kept)
+}
+
+func (f *files) open() (*os.Root, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, os.ErrClosed
+	}
+	if f.root != nil {
+		return f.root, nil
+	}
+	root, err := os.OpenRoot(f.cwd)
+	if err != nil {
+		return nil, err
+	}
+	f.root = root
+	return root, nil
+}
+
+// close gives the workspace back.
+func (f *files) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.root == nil {
+		return nil
+	}
+	return f.root.Close()
+}
+
+// exclusive runs fn while no other call of this session changes files.
+func (f *files) exclusive(ctx context.Context, fn func() error) error {
+	select {
+	case f.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-f.writing }()
+	return fn()
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+const describeWrite = "Write a whole file of the workspace: make it, with its parent directories, or replace what is in it. " +
+	"To change a part of a file, use edit."
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"file to write, relative to the workspace or absolute inside it"`
+	Content string `json:"content" jsonschema:"the whole new content"`
+}
+
+func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol.ToolOutput, err error) {
+	err = f.exclusive(ctx, func() error {
+		out, err = req.view.write(ctx, req)
+		return err
+	})
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("write %s: %w", req.args.Path, err)
+	}
+	return out, nil
+}
+
+func (v *view) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
+	after := []byte(req.args.Content)
+	if len(after) > maxFile {
+		return protocol.ToolOutput{}, refuse("too_large", "the content has %d bytes, the limit is %d", len(after), maxFile)
+	}
+	at, err := v.locate(req.args.Path)
+	if err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	c := create(at, after)
+	defer func() { c.at.dir.close() }() // a commit may move on to a directory it made
+	if at.info != nil {
+		before, err := v.content(at)
+		if err != nil {
+			return protocol.ToolOutput{}, err
+		}
+		if bytes.Equal(before, after) {
+			return protocol.Succeed(at.path() + " has this content already."), nil
+		}
+		c = rewrite(at, before, after)
+	}
+	if err := commit(ctx, req.host, v, []*change{c}); err != nil {
+		return protocol.ToolOutput{}, err
+	}
+	verb := "Made"
+	if c.exists() {
+		verb = "Replaced"
+	}
+	return changed(fmt.Sprintf("%s %s (%d lines).", verb, c.at.path(), len(lines(string(after)))), []*change{c})
+}

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lashd/engine/provider"
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// CallTool runs a tool without a model. The session's approval rules hold, but nobody is asked: what a person would
+// have to be asked about is allowed, because a person made the request.
+func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
+	return single(ctx, e, "tool/call", p.Key(), p, func(rc receipt) (*protocol.ToolCallResult, error) {
+		r, s, err := e.directCall(ctx, p, rc)
+		if err != nil {
+			return nil, err
+		}
+		if s.reply == nil {
+			if err := r.startDirect(ctx, s); err != nil {
+				return nil, err
+			}
+			reply := r.execute(ctx, s)
+			s.reply = &reply
+		}
+		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Output, DurationMs: s.reply.DurationMs}
+		return result, r.endDirect(ctx, s, rc.with(result))
+	})
+}
+
+// directCall finds the tool, and what an earlier, interrupted request of the same key left.
+func (e *Engine) directCall(ctx context.Context, p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
+	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
+	if rc.key != "" {
+		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32]))
+	}
+	if len(call.Args) == 0 {
+		call.Args = json.RawMessage(`{}`)
+	}
+	r, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
+		t, err := st.openTools()
+		if err != nil {
+			return nil, err
+		}
+		return &run{session: st.session, id: protocol.TurnID(call.CallID), cfg: st.row.Config, catalog: t.catalog, plugins: t.plugins}, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &stage{call: call}
+	s.check(r.catalog)
+	if s.entry == nil {
+		return nil, nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
+	}
+	if s.reply != nil {
+		return nil, nil, bad("/args", "%s", s.reply.Output.Text)
+	}
+	if judge(r.cfg.Approval, nil, s.entry.Tool.Manifest, call.Args) == protocol.ApproveDeny {
+		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
+	}
+	return r, s, r.lostDirect(ctx, s)
+}
+
+// lostDirect looks whether the call was started before by a daemon that then died.
+func (r *run) lostDirect(ctx context.Context, s *stage) error {
+	rows, err := r.eng.store.Effects(ctx, r.id)
+	if err != nil || len(rows) == 0 || s.entry.Tool.Contract.Replay == protocol.ReplaySafe {
+		return err
+	}
+	s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel, By: "internal:restart"})
+	return nil
+}
+
+func (r *run) startDirect(ctx context.Context, s *stage) error {
+	s.attempt = 1
+	row := r.callRow(turn.Effect{ID: 1}, s)
+	_, err := do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{Effects: []persistence.Effect{row}})
+		return struct{}{}, err
+	})
+	return err
+}
+
+func (r *run) endDirect(ctx context.Context, s *stage, rc *persistence.Receipt) error {
+	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{Retire: []protocol.TurnID{r.id}, Receipt: rc})
+		return struct{}{}, err
+	})
+	return err
+}
+
+// Models lists the models that sessions can use.
+func (e *Engine) ModelList() *protocol.ModelListResult {
+	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
+	for i, m := range e.Models {
+		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Model: m.Spec, Default: i == 0})
+	}
+	return result
+}
+
+// Complete makes one model call outside of any turn. Its tokens are booked to the session under the label.
+func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	if len(p.Messages) == 0 {
+		return nil, bad("/messages", "must have at least one message")
+	}
+	for i := range p.Messages {
+		if err := checkMessage("/messages/"+itoa(i), &p.Messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	m, err := e.model(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	return single(ctx, e, "completion/create", p.Key(), p, func(rc receipt) (*protocol.CompletionResult, error) {
+		result, err := e.complete(ctx, m, p)
+		if err != nil {
+			return nil, err
+		}
+		return result, e.book(ctx, p, result, rc)
+	})
+}
+
+func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	req := &provider.Request{
+		Model: m.Spec, System: p.System, Choice: provider.ToolsNone, Options: p.Generation,
+		Output: provider.OutputSpec{Schema: p.Schema, JSON: p.Schema != nil},
+		Scope:  provider.Scope{RequestID: string(protocol.NewInputID())},
+	}
+	for i := range p.Messages {
+		req.Messages = append(req.Messages, &p.Messages[i])
+	}
+	var c provider.Collector
+	began := time.Now()
+	for chunk, err := range m.Provider.Stream(ctx, req) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, &ProviderError{Issue: issueOf(err)}
+		}
+		c.Add(&chunk)
+	}
+	reply := c.Reply()
+	msg := reply.Message()
+	return &protocol.CompletionResult{
+		Message: msg, Text: msg.Text(protocol.PartProse), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),
+	}, nil
+}
+
+func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt) error {
+	if p.SessionID == "" {
+		if rc.key == "" {
+			return nil
+		}
+		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.with(result), AtMs: now()})
+		return err
+	}
+	row := protocol.UsageRow{Source: cmpOr(p.Label, "completion"), Model: result.Call.Model, Calls: 1}
+	if result.Call.Usage != nil {
+		row.Usage = *result.Call.Usage
+	} else {
+		row.Unknown = 1
+	}
+	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+		total, err := st.row.Usage.Add(row.Usage)
+		if err != nil {
+			return struct{}{}, err
+		}
+		c := &persistence.Commit{
+			Receipt: rc.with(result), Total: &total,
+			Usage: []persistence.Usage{{Operation: "completion:" + string(protocol.NewInputID()), Row: row}},
+		}
+		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, Usage: &row.Usage, Total: &total}})
+		if err == nil {
+			st.row.Usage = total
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+// Usage sums a ledger.
+func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*protocol.UsageReadResult, error) {
+	key := int64(0)
+	if p.SessionID != "" {
+		row, err := e.store.Session(ctx, p.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		key = row.Key
+	}
+	rows, err := e.store.Usage(ctx, key)
+	result := &protocol.UsageReadResult{Data: list(rows)}
+	for _, r := range rows {
+		sum, addErr := result.Total.Add(r.Usage)
+		result.Total, err = sum, errors.Join(err, addErr)
+	}
+	return result, err
+}
+
+// DebugPrompt is the request that a turn with this input would begin with.
+func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
+	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.DebugPromptResult, error) {
+		t, err := st.openTools()
+		if err != nil {
+			return nil, err
+		}
+		past, err := st.past()
+		if err != nil {
+			return nil, err
+		}
+		result := &protocol.DebugPromptResult{
+			Model: st.row.Config.Model, System: t.system, Tools: list(slices.Clone(t.catalog.Manifests())),
+			Options: st.row.Config.Generation, Messages: []protocol.Message{},
+		}
+		for _, m := range past {
+			result.Messages = append(result.Messages, *m)
+		}
+		if len(p.Input) > 0 {
+			result.Messages = append(result.Messages, protocol.UserMessage(p.Input, nil))
+		}
+		return result, nil
+	})
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+var (
+	ErrTurnNotActive = errors.New("the turn is not running")
+	ErrSessionInUse  = errors.New("a turn is running or queued; interrupt it or wait for it first")
+	ErrModelNotFound = errors.New("no such model; model/list names those there are")
+	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
+	ErrNoCall        = errors.New("no call of that id waits for this client")
+	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
+)
+
+// TurnActiveError means that a turn runs which the request will not wait for.
+type TurnActiveError struct{ TurnID protocol.TurnID }
+
+func (e *TurnActiveError) Error() string {
+	return fmt.Sprintf("turn %s is running; wait for it, interrupt it, or send the input with whenBusy queue or steer", e.TurnID)
+}
+
+// ParamError points at a parameter whose value makes no sense.
+type ParamError struct {
+	Pointer string // JSON pointer, such as /cwd
+	Reason  string
+}
+
+func (e *ParamError) Error() string { return e.Pointer + ": " + e.Reason }
+
+func bad(pointer, format string, args ...any) error {
+	return &ParamError{Pointer: pointer, Reason: fmt.Sprintf(format, args...)}
+}
+
+// GenerationError means that tool state was changed by somebody else meanwhile.
+type GenerationError struct{ Current int64 }
+
+func (e *GenerationError) Error() string {
+	return fmt.Sprintf("the tool state is of generation %d by now; read it again", e.Current)
+}
+
+// ProviderError is a model call outside of a turn that failed.
+type ProviderError struct{ Issue protocol.Issue }
+
+func (e *ProviderError) Error() string { return e.Issue.Message }

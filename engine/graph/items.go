@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"strconv"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// ItemIDOf names the item that a part of a node shows. It is known before the node is stored.
+func ItemIDOf(node protocol.NodeID, part int) protocol.ItemID {
+	return protocol.ItemID(string(node) + ":" + strconv.Itoa(part))
+}
+
+// Split is the inverse of ItemIDOf.
+func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
+	node, part, ok := strings.Cut(string(id), ":")
+	n, err := strconv.Atoi(part)
+	return protocol.NodeID(node), n, ok && err == nil
+}
+
+// Items is the chronological projection: what a person sees of nodes that follow each other, in order of node and then
+// of part. A tool call is one item, at the place of the call, although its result is another node; a result whose call
+// lies before the first node is left out.
+func Items(nodes []protocol.Node) []protocol.Item {
+	var items []protocol.Item
+	calls := map[protocol.CallID]int{} // index in items of a call without its result
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Message == nil {
+			items = appendSpecial(items, n)
+			continue
+		}
+		for p := range n.Message.Parts {
+			part := &n.Message.Parts[p]
+			if part.Kind == protocol.PartToolResult {
+				if at, ok := calls[part.Result.CallID]; ok {
+					Complete(&items[at], part.Result)
+					delete(calls, part.Result.CallID)
+				}
+				continue
+			}
+			item := PartItem(n, p)
+			if item.Kind == protocol.ItemToolCall {
+				calls[item.CallID] = len(items)
+			}
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// PartItem is the item of one part of a message node; a tool call is in progress until Complete adds its result.
+func PartItem(n *protocol.Node, index int) protocol.Item {
+	part := &n.Message.Parts[index]
+	item := protocol.Item{
+		ID: ItemIDOf(n.ID, index), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs,
+		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Origin: n.Message.Origin,
+	}
+	if part.Call != nil {
+		item.Status = protocol.ItemInProgress
+		item.CallID, item.Tool, item.Args = part.Call.CallID, part.Call.Name, part.Call.Args
+	}
+	return item
+}
+
+func itemKind(role protocol.Role, part protocol.PartKind) protocol.ItemKind {
+	switch {
+	case part == protocol.PartToolCall:
+		return protocol.ItemToolCall
+	case part == protocol.PartCode, part == protocol.PartOutput:
+		return protocol.ItemCodeCell
+	case part == protocol.PartReasoning:
+		return protocol.ItemReasoning
+	case part == protocol.PartError, role == protocol.RoleSystem, role == protocol.RoleEvent:
+		return protocol.ItemNotice
+	case role == protocol.RoleUser:
+		return protocol.ItemUserMessage
+	}
+	return protocol.ItemAgentMessage
+}
+
+// Complete adds the result of a tool call to its item.
+func Complete(item *protocol.Item, r *protocol.ToolResult) {
+	item.Output, item.DurationMs = &r.Output, r.DurationMs
+	switch r.Output.Status {
+	case protocol.OutputSuccess:
+		item.Status = protocol.ItemDone
+	case protocol.OutputUnknown:
+		item.Status = protocol.ItemUnknown
+	default:
+		item.Status = protocol.ItemFailed
+	}
+}
+
+func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
+	item := protocol.Item{ID: ItemIDOf(n.ID, 0), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs}
+	switch {
+	case n.FrameOpen != nil && n.FrameOpen.Reason == "compaction":
+		item.Kind = protocol.ItemCompaction
+	case n.Plugin != nil:
+		item.Kind, item.Plugin = protocol.ItemNotice, n.Plugin
+	default:
+		return items
+	}
+	return append(items, item)
+}
+
+// MessageItems are the items of a message that is about to become a node.
+func MessageItems(n *protocol.Node) []protocol.Item { return Items([]protocol.Node{*n}) }
+
+// Ref names the parts of nodes that an item of a log event shows. Result is set for a finished tool call.
+type Ref struct {
+	Node       protocol.NodeID `json:"node"`
+	Part       int             `json:"part"`
+	Result     protocol.NodeID `json:"result,omitempty"`
+	ResultPart int             `json:"resultPart,omitempty"`
+}
+
+// Resolve is the item a reference means, or false if the nodes do not have such parts.
+func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item, bool) {
+	n := lookup(r.Node)
+	if n == nil || n.Message == nil || r.Part >= len(n.Message.Parts) {
+		return protocol.Item{}, false
+	}
+	item := PartItem(n, r.Part)
+	if r.Result == "" {
+		return item, true
+	}
+	res := lookup(r.Result)
+	if res == nil || res.Message == nil || r.ResultPart >= len(res.Message.Parts) || res.Message.Parts[r.ResultPart].Result == nil {
+		return protocol.Item{}, false
+	}
+	Complete(&item, res.Message.Parts[r.ResultPart].Result)
+	return item, true
+}

@@ -1,0 +1,129 @@
+// Package proc runs child processes that die with their whole group.
+//
+// A child leads its own session and process group. When it exits, is stopped, or its context ends, every process left in
+// that group is killed. When this process dies, even by SIGKILL, the system kills the child (Linux) or all of its group
+// (Windows). Two kinds of process are out of reach at that moment and are found later by Sweep, by the nonce in their
+// environment: those that left the group on purpose, and those that outlived a killed daemon. Exit.Escaped reports the former
+// if they still hold an output pipe.
+//
+// All functions and methods are safe for concurrent use.
+package proc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+)
+
+const (
+	defaultGrace = 5 * time.Second
+	defaultDrain = 2 * time.Second
+
+	// nonceVariable is how Sweep recognises a child, and the descendants that inherited its environment.
+	nonceVariable = "LASHD_CHILD"
+)
+
+// Command says what to run. Start takes it by value and keeps no part of it that the caller may want to change.
+type Command struct {
+	Argv []string // required; Argv[0] is looked up in this process's PATH unless Path is set
+	Path string   // executable, when it is not to be found by Argv[0]
+	Dir  string   // working directory; empty means that of this process
+	Env  []string // the whole environment: nothing is inherited
+	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked.
+	Nonce string
+
+	// Stdin feeds the child until it ends, or the child exits. A Read that blocks does not delay Wait, but it outlives the
+	// child: close the source. An *os.File is handed to the child itself. Nil is the null device.
+	Stdin io.Reader
+	// Stdout and Stderr receive what the child writes. After a failed Write the rest is read and dropped, so that the child
+	// never blocks on a full pipe. An *os.File is handed to the child itself. Nil is the null device. If both are the same
+	// pointer, at most one goroutine writes to it.
+	Stdout, Stderr io.Writer
+
+	Grace time.Duration // from SIGTERM to SIGKILL when stopped; default 5s
+	Drain time.Duration // how long Wait goes on reading after the group is dead; default 2s
+}
+
+// Start runs c until it exits, is stopped, or ctx ends; the end of ctx is a Stop with its cause. The child is reaped whether
+// or not anyone calls Wait.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	if len(c.Argv) == 0 {
+		return nil, errors.New("start process: empty argv")
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], context.Cause(ctx))
+	}
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	c.Drain = cmp.Or(c.Drain, defaultDrain)
+
+	ctx, stop := context.WithCancelCause(ctx)
+	p := &Process{stop: stop, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go p.run(ctx, c, started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	return p, nil
+}
+
+// child is a started command with what it takes to end it.
+type child struct {
+	cmd    *exec.Cmd
+	group  group
+	output output
+}
+
+// spawn starts c. The calling thread becomes the one whose death kills the child.
+func (c Command) spawn() (*child, error) {
+	ch := &child{cmd: c.cmd()}
+	feed, err := ch.connect(c)
+	if err != nil {
+		ch.output.abandon()
+		return nil, err
+	}
+	if err := ch.cmd.Start(); err != nil {
+		ch.output.abandon()
+		return nil, err
+	}
+	ch.output.begin()
+	if feed != nil {
+		go feed()
+	}
+	ch.group, err = newGroup(ch.cmd.Process)
+	if err != nil {
+		err = errors.Join(err, ch.cmd.Process.Kill())
+		ch.output.finish(c.Drain)
+		ch.cmd.Wait() // it was killed: only the reason for that is news
+		return nil, err
+	}
+	return ch, nil
+}
+
+func (c Command) cmd() *exec.Cmd {
+	cmd := exec.Command(cmp.Or(c.Path, c.Argv[0]))
+	cmd.Args = c.Argv
+	cmd.Dir = c.Dir
+	cmd.Env = append([]string{}, c.Env...) // never nil, which would mean our own environment
+	if c.Nonce != "" {
+		cmd.Env = append(cmd.Env, nonceVariable+"="+c.Nonce)
+	}
+	detach(cmd)
+	return cmd
+}
+
+// connect sets the three streams of the child. The function it returns, if any, writes to the child's input.
+func (ch *child) connect(c Command) (feed func(), err error) {
+	if ch.cmd.Stdout, err = ch.output.open(c.Stdout); err != nil {
+		return nil, err
+	}
+	if sameWriter(c.Stdout, c.Stderr) {
+		ch.cmd.Stderr = ch.cmd.Stdout
+	} else if ch.cmd.Stderr, err = ch.output.open(c.Stderr); err != nil {
+		return nil, err
+	}
+	return ch.input(c.Stdin)
+}

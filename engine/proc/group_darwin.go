@@ -1,0 +1,33 @@
+package proc
+
+import (
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// detach gives the child its own session. The system has no parent-death signal: if this process is killed, its children
+// learn of it from their closed stdin.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+}
+
+// awaitLeader returns when the leader has exited, and leaves it unreaped. It asks kqueue because waitid here also returns
+// for a process that was merely stopped. Failure to ask means that the leader is a zombie already, or that we are out of
+// descriptors; then the leader is killed with its group rather than left without an owner.
+func (g group) awaitLeader() {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return
+	}
+	defer unix.Close(queue)
+	unix.CloseOnExec(queue)
+	exit := []unix.Kevent_t{{Ident: uint64(g.leader), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
+	for {
+		n, err := unix.Kevent(queue, exit, make([]unix.Kevent_t, 1), nil)
+		if err != unix.EINTR || n > 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package proc
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is a process group. Its number is the leader's pid, so it may be signalled only until the leader is reaped.
+type group struct{ leader int }
+
+func newGroup(p *os.Process) (group, error) { return group{leader: p.Pid}, nil }
+
+func (g group) terminate() { g.signal(unix.SIGTERM) }
+func (g group) kill()      { g.signal(unix.SIGKILL) }
+func (g group) close()     {}
+
+// signal has no error to give: a group that is gone, or has become another user's, cannot be ended any further.
+func (g group) signal(s unix.Signal) { unix.Kill(-g.leader, s) }
+
+func exitOf(state *os.ProcessState) Exit {
+	exit := Exit{Code: state.ExitCode()}
+	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
+		exit.Signal = unix.SignalName(status.Signal())
+	}
+	return exit
+}

@@ -1,0 +1,165 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// play is what the test binary does in place of tests.
+func play(role string) {
+	switch role {
+	case "parent":
+		playParent()
+	case "sweeper":
+		fmt.Println(Sweep(os.Getenv(nonceVariable)))
+	default:
+		panic("unknown role " + role)
+	}
+}
+
+// playParent starts a child that holds stderr, and waits to be killed.
+func playParent() {
+	c := shell("echo $$ >&2; exec sleep 60")
+	c.Stderr = os.Stderr
+	p, err := Start(context.Background(), c)
+	if err != nil {
+		panic(err)
+	}
+	p.Wait()
+}
+
+func nonce(t *testing.T) string {
+	return fmt.Sprintf("%s-%d-%d", t.Name(), os.Getpid(), time.Now().UnixNano())
+}
+
+func TestChildDiesWithAKilledParent(t *testing.T) {
+	w := newWitness(t)
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), roleVariable+"=parent")
+	parent.Stderr = w.end
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.release()
+	pid := w.line(t)
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	parent.Wait()
+	if !w.allDead(5 * time.Second) {
+		t.Errorf("child %s outlives its parent, which was killed", pid)
+	}
+}
+
+// A parent-death signal belongs to the thread that forked. Goroutines that end while they are locked take threads with them;
+// none of those may be a thread that has a child, even if it ends between the fork and the wait.
+func TestChildOutlivesOtherThreads(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var churn sync.WaitGroup
+	for range 4 {
+		churn.Go(func() {
+			for ctx.Err() == nil {
+				endThread()
+			}
+		})
+	}
+	var processes []*Process
+	for range 40 {
+		processes = append(processes, start(t, t.Context(), shell("exec sleep 60")))
+	}
+	cancel()
+	churn.Wait()
+	for _, p := range processes {
+		select {
+		case <-p.Done():
+			exit, _ := p.Wait()
+			t.Errorf("child %d died with a thread of its living parent: %+v", p.Pid(), exit)
+		default:
+		}
+	}
+}
+
+// endThread returns when a thread of this process has ended.
+func endThread() {
+	var locked sync.WaitGroup
+	locked.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		runtime.Gosched()
+	})
+	locked.Wait()
+}
+
+func TestEscapeeIsReportedAndSwept(t *testing.T) {
+	w := newWitness(t)
+	var out strings.Builder
+	c := shell("setsid sh -c 'echo $$ >&2; exec sleep 60' & wait")
+	c.Stdout, c.Stderr = &out, w.end
+	c.Nonce, c.Drain = nonce(t), 50*time.Millisecond
+	p := start(t, t.Context(), c)
+	w.release()
+	escapee, err := strconv.Atoi(w.line(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p.Stop(nil)
+	if exit := wait(t, p); !exit.Escaped || exit.Signal != "SIGTERM" {
+		t.Errorf("exit %+v while a detached process holds stdout, want SIGTERM and Escaped", exit)
+	}
+	if w.allDead(50 * time.Millisecond) {
+		t.Fatal("the escapee died with the group, so there is nothing to sweep")
+	}
+	swept, err := Sweep(c.Nonce)
+	if err != nil || !slices.Equal(swept, []int{escapee}) {
+		t.Errorf("Sweep = %v, %v; want [%d]", swept, err, escapee)
+	}
+	if !w.allDead(time.Second) {
+		t.Error("the escapee is alive after Sweep")
+	}
+}
+
+func TestSweepSparesOthers(t *testing.T) {
+	mine := nonce(t)
+	c := shell("exec sleep 60")
+	c.Nonce = mine + "0" // has the swept nonce as a prefix
+	longer := start(t, t.Context(), c)
+	c.Nonce = ""
+	unmarked := start(t, t.Context(), c)
+
+	if swept, err := Sweep(mine); err != nil || len(swept) != 0 {
+		t.Errorf("Sweep = %v, %v; want none", swept, err)
+	}
+	if _, err := Sweep(""); err == nil {
+		t.Error("Sweep with an empty nonce succeeds, want an error")
+	}
+	for name, p := range map[string]*Process{"longer nonce": longer, "no nonce": unmarked} {
+		if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(p.Pid()), "environ")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		select {
+		case <-p.Done():
+			t.Errorf("%s: swept", name)
+		default:
+		}
+	}
+}
+
+// A daemon that was started from the child of another carries that one's mark.
+func TestSweepSparesItself(t *testing.T) {
+	sweeper := exec.Command(os.Args[0])
+	sweeper.Env = append(os.Environ(), roleVariable+"=sweeper", nonceVariable+"="+nonce(t))
+	out, err := sweeper.Output()
+	if got, want := string(out), "[] <nil>\n"; err != nil || got != want {
+		t.Errorf("a marked process sweeps its own nonce: %q, %v; want %q", got, err, want)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package proc
+
+func play(role string) { panic("unknown role " + role) }

@@ -1,0 +1,122 @@
+package proc
+
+import (
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// output carries what a child writes to the writers of its Command. os/exec would do it too, but its Wait hangs on a Stdin
+// that does not end, and hides behind the exit status whether a pipe had to be closed by force.
+type output struct {
+	pipes []pipe
+	ends  []*os.File // the child's ends, ours only until it has started
+	done  sync.WaitGroup
+
+	mu  sync.Mutex
+	err error // first failed Write
+}
+
+type pipe struct {
+	from *os.File
+	to   io.Writer
+}
+
+// open returns what the child shall have in place of w: nothing, w itself when it is a file, or the end of a new pipe.
+func (o *output) open(w io.Writer) (io.Writer, error) {
+	if w == nil {
+		return nil, nil
+	}
+	if f, ok := w.(*os.File); ok {
+		return f, nil
+	}
+	from, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	o.pipes = append(o.pipes, pipe{from, w})
+	o.ends = append(o.ends, end)
+	return end, nil
+}
+
+// abandon closes everything, for a child that never started.
+func (o *output) abandon() {
+	o.closeEnds()
+	o.closePipes()
+}
+
+// begin copies until the last process that holds a pipe has closed it.
+func (o *output) begin() {
+	o.closeEnds()
+	for _, p := range o.pipes {
+		o.done.Go(func() { o.copy(p) })
+	}
+}
+
+func (o *output) copy(p pipe) {
+	_, err := io.Copy(p.to, p.from)
+	if err == nil || errors.Is(err, os.ErrClosed) {
+		return
+	}
+	o.mu.Lock()
+	if o.err == nil {
+		o.err = err
+	}
+	o.mu.Unlock()
+	io.Copy(io.Discard, p.from) // ends with the pipe, which is all that matters now
+}
+
+// finish waits for the rest of the output, at most for limit, and reports whether someone still held a pipe then.
+func (o *output) finish(limit time.Duration) (held bool, err error) {
+	force := time.AfterFunc(limit, o.closePipes)
+	o.done.Wait()
+	held = !force.Stop()
+	if !held {
+		o.closePipes()
+	}
+	return held, o.err
+}
+
+// The files are ours, and closing a pipe has no outcome to report.
+func (o *output) closeEnds() {
+	for _, end := range o.ends {
+		end.Close()
+	}
+}
+
+func (o *output) closePipes() {
+	for _, p := range o.pipes {
+		p.from.Close()
+	}
+}
+
+// input sets the child's stdin. Nobody waits for the function it returns, since r may block for ever; cmd.Wait closes the
+// pipe it writes to.
+func (ch *child) input(r io.Reader) (feed func(), err error) {
+	if r == nil {
+		return nil, nil
+	}
+	if f, ok := r.(*os.File); ok {
+		ch.cmd.Stdin = f
+		return nil, nil
+	}
+	w, err := ch.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		io.Copy(w, r) // a child need not read its input, so a broken pipe is no failure
+		w.Close()
+	}, nil
+}
+
+func sameWriter(a, b io.Writer) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(b) && t.Comparable() && a == b
+}

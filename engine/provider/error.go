@@ -1,0 +1,78 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// ErrorKind groups the failures of model calls.
+type ErrorKind string
+
+const (
+	KindTransport   ErrorKind = "transport"
+	KindTimeout     ErrorKind = "timeout"
+	KindHTTP        ErrorKind = "http"
+	KindStream      ErrorKind = "stream" // the stream broke or ended without the vendor's terminal evidence
+	KindAuth        ErrorKind = "auth"
+	KindValidation  ErrorKind = "validation"
+	KindQuota       ErrorKind = "quota"
+	KindUnsupported ErrorKind = "unsupported"
+	KindUnknown     ErrorKind = "unknown"
+)
+
+// Error is a failed model call. Its text names the endpoint and what to do; it never contains a key.
+type Error struct {
+	Kind       ErrorKind
+	Code       string // a stable word: the vendor's own code where it has one
+	Message    string
+	Status     int // HTTP status, 0 if there was none
+	Retryable  bool
+	RetryAfter time.Duration       // what the server asked for; 0: nothing
+	Throttled  bool                // waiting does not count as an attempt
+	Stop       protocol.StopReason // set for failures that are a way of stopping: overflow, filter
+	Raw        string              // of the answer, at most 4,000 characters
+	Err        error
+}
+
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("model call: %s (%s, HTTP %d)", e.Message, e.Code, e.Status)
+	}
+	return fmt.Sprintf("model call: %s (%s)", e.Message, e.Code)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Issue is the error as a turn reports it.
+func (e *Error) Issue() protocol.Issue {
+	return protocol.Issue{Kind: "provider", Code: e.Code, Message: e.Message, Stop: e.Stop, Raw: e.Raw, Retryable: e.Retryable}
+}
+
+// Cancelled is the error of a call whose ctx is done.
+func Cancelled(ctx context.Context) *Error {
+	cause := context.Cause(ctx)
+	return &Error{
+		Kind:    KindUnknown,
+		Code:    "cancelled",
+		Message: cause.Error(),
+		Stop:    protocol.StopCancelled,
+		Err:     errors.Join(ctx.Err(), cause),
+	}
+}
+
+const rawLimit = 4000
+
+// Excerpt shortens what a server answered to what Error.Raw may hold: its head and its tail.
+func Excerpt(raw string) string {
+	runes := []rune(raw)
+	if len(runes) <= rawLimit {
+		return string(runes)
+	}
+	const gap = "\n[...]\n"
+	half := (rawLimit - len(gap)) / 2
+	return string(runes[:half]) + gap + string(runes[len(runes)-half:])
+}

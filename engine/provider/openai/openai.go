@@ -1,0 +1,230 @@
+// Package openai speaks the Chat Completions API, which OpenAI defined and OpenRouter, Ollama, llama.cpp, vLLM and many
+// more serve. Nothing here depends on the name of a model or the address of a server: what differs between servers is
+// in Config, what differs between models in protocol.ModelSpec. A Provider is safe for concurrent use.
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"lashd/engine/provider"
+)
+
+// Config says where a server is and how it differs from others. Only BaseURL is needed.
+type Config struct {
+	Name    string                     // of the endpoint, in routes; default openai
+	BaseURL string                     // up to and without /chat/completions; a query is kept
+	Key     provider.Secret            // sent as a bearer token
+	Headers map[string]provider.Secret // sent with each request
+
+	HTTPClient     *http.Client  // without a Timeout of its own; default: one that keeps connections
+	RequestTimeout time.Duration // until the server begins to answer; default 300s
+	ChunkTimeout   time.Duration // between two pieces of an answer; default 120s
+
+	// OutputLimitField is what the server calls the output limit: max_tokens, which is the default, or
+	// max_completion_tokens, which OpenAI wants for its reasoning models.
+	OutputLimitField string
+	// ReplayReasoning sends reasoning back to the model that wrote it, for servers that want so.
+	ReplayReasoning bool
+}
+
+// Provider is one endpoint.
+type Provider struct {
+	cfg     Config
+	base    *url.URL
+	badBase error // why BaseURL cannot be used; each call fails with it
+	client  *http.Client
+	history history
+}
+
+// New returns the endpoint. It opens no connection.
+func New(cfg Config) *Provider {
+	cfg.Name = cmp.Or(cfg.Name, "openai")
+	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 300*time.Second)
+	cfg.ChunkTimeout = cmp.Or(cfg.ChunkTimeout, 120*time.Second)
+	cfg.OutputLimitField = cmp.Or(cfg.OutputLimitField, "max_tokens")
+	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
+	p.base, p.badBase = parseBase(cfg.BaseURL)
+	return p
+}
+
+func parseBase(text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	if err == nil && base.Scheme != "http" && base.Scheme != "https" {
+		err = errors.New("it must begin with http:// or https://")
+	}
+	if err == nil && base.Host == "" {
+		err = errors.New("it has no host")
+	}
+	if err == nil {
+		return base, nil
+	}
+	return nil, &provider.Error{
+		Kind:    provider.KindValidation,
+		Code:    "invalid_base_url",
+		Message: "the base URL cannot be used: " + err.Error(),
+		Err:     err,
+	}
+}
+
+// newClient is a copy of the client that follows redirects only within one server: anywhere else neither the key nor
+// the conversation may go.
+func newClient(given *http.Client) *http.Client {
+	client := http.Client{}
+	if given != nil {
+		client = *given
+	} else {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.DisableCompression = true // a compressor in between would hold deltas back
+		transport.MaxIdleConnsPerHost = 32
+		transport.ReadBufferSize = 32 << 10
+		transport.WriteBufferSize = 64 << 10
+		client.Transport = transport
+	}
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		from := via[0]
+		if len(via) > 3 || req.Method != from.Method || req.URL.Scheme != from.URL.Scheme || req.URL.Host != from.URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	return &client
+}
+
+// Route is what a model's replay state is bound to.
+func (p *Provider) Route(model string) string {
+	return p.cfg.Name + " " + p.address() + " " + model
+}
+
+// address is the base URL as people may see it: userinfo and query can hold keys.
+func (p *Provider) address() string {
+	if p.base == nil {
+		return ""
+	}
+	shown := url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}
+	return shown.String()
+}
+
+// Stream implements provider.Provider.
+func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		if err := p.stream(ctx, req, yield); err != nil && !errors.Is(err, errLeft) {
+			yield(provider.Chunk{}, err)
+		}
+	}
+}
+
+// errLeft means that the reader of a stream wants no more.
+var errLeft = errors.New("reader left")
+
+func (p *Provider) stream(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) error {
+	if p.badBase != nil {
+		return p.badBase
+	}
+	sent, err := p.encode(req)
+	if err != nil {
+		return err
+	}
+	a, err := p.ask(ctx, http.MethodPost, "/chat/completions", sent)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	if !yield(provider.Chunk{Options: sent.receipts}, nil) {
+		return errLeft
+	}
+	s := stream{answer: a, model: &req.Model, route: p.Route(req.Model.ID), replay: p.cfg.ReplayReasoning, yield: yield}
+	return s.read(ctx)
+}
+
+// Models implements provider.Models.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	if p.badBase != nil {
+		return nil, p.badBase
+	}
+	a, err := p.ask(ctx, http.MethodGet, "/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	data, err := io.ReadAll(io.LimitReader(a, maxLine))
+	if err != nil {
+		return nil, a.broken(ctx, err)
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, a.garbled("the list of models is not what was expected", data, err)
+	}
+	ids := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		ids = append(ids, m.ID)
+	}
+	return ids, nil
+}
+
+// ask sends a request, and gives the answer if its status is 200.
+func (p *Provider) ask(ctx context.Context, method, path string, sent *body) (*answer, error) {
+	if ctx.Err() != nil {
+		return nil, provider.Cancelled(ctx)
+	}
+	asking, cancel := context.WithCancelCause(ctx)
+	a := &answer{provider: p, cancel: cancel, ctx: asking, gap: p.cfg.ChunkTimeout, where: method + " " + p.address() + path}
+	req, err := p.request(asking, method, path, sent)
+	if err != nil {
+		cancel(nil)
+		return nil, fmt.Errorf("model call: %w", err)
+	}
+	late := time.AfterFunc(p.cfg.RequestTimeout, func() { cancel(errNoAnswer) })
+	resp, err := p.client.Do(req)
+	late.Stop()
+	if err != nil {
+		defer cancel(nil)
+		return nil, a.unreachable(ctx, err)
+	}
+	a.body = resp.Body
+	a.timer = time.AfterFunc(a.gap, func() { cancel(errChunkGap) })
+	a.timer.Stop() // until the first Read
+	if resp.StatusCode != http.StatusOK {
+		defer a.close()
+		return nil, a.refused(ctx, resp)
+	}
+	return a, nil
+}
+
+func (p *Provider) request(ctx context.Context, method, path string, sent *body) (*http.Request, error) {
+	target := *p.base
+	target.Path = strings.TrimSuffix(target.Path, "/") + path
+	target.RawPath = ""
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if sent != nil {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "text/event-stream, application/json")
+		req.ContentLength = sent.size()
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(sent.reader()), nil }
+		req.Body, _ = req.GetBody()
+	}
+	req.Header.Set("User-Agent", "lashd")
+	for name, value := range p.cfg.Headers {
+		req.Header.Set(name, value.Reveal())
+	}
+	if key := p.cfg.Key.Reveal(); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	return req, nil
+}

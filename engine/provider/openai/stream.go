@@ -1,0 +1,383 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// settle is how long to wait for the usage, or for the end of the answer, once the reply is known to be complete.
+const settle = 5 * time.Second
+
+// stream turns one answer into chunks. It belongs to the goroutine that reads.
+type stream struct {
+	answer *answer
+	model  *protocol.ModelSpec
+	route  string
+	replay bool
+	yield  func(provider.Chunk, error) bool
+
+	template template
+	calls    calls
+	thought  []byte              // reasoning that no Replay was sent for
+	usage    *protocol.Usage     // as last reported
+	stop     protocol.StopReason // set once a finish_reason was seen: the evidence that the reply is whole
+	output   bool                // the model said something
+}
+
+// read passes the reply on, up to and with its end.
+func (s *stream) read(ctx context.Context) error {
+	lines := newLineReader(s.answer)
+	s.template.credit = templateCredit
+	first, err := lines.in.Peek(1)
+	if err != nil {
+		return s.ended(ctx, err)
+	}
+	if first[0] == '{' || first[0] == '<' {
+		return s.whole(ctx, lines.in)
+	}
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return s.ended(ctx, err)
+		}
+		data := payload(line)
+		if len(data) == 0 {
+			continue
+		}
+		if text, ok := s.template.cut(data); ok {
+			if err := s.say(string(text), s.template.reasoning); err != nil {
+				return err
+			}
+			continue
+		}
+		if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+			return s.ended(ctx, io.EOF)
+		}
+		if err := s.decode(data); err != nil {
+			return err
+		}
+	}
+}
+
+// whole reads an answer in one piece, which is what servers give that cannot stream, or that refuse with status 200.
+func (s *stream) whole(ctx context.Context, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxLine))
+	if err != nil {
+		return s.answer.broken(ctx, err)
+	}
+	if data[0] == '<' {
+		return s.answer.garbled("the answer is a web page", data, nil)
+	}
+	if err := s.decode(data); err != nil {
+		return err
+	}
+	if s.stop == "" && !s.output {
+		return s.answer.garbled("the answer holds no reply", data, nil)
+	}
+	return s.ended(ctx, io.EOF)
+}
+
+func (s *stream) decode(data []byte) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return s.answer.garbled("a chunk is not what was expected", data, err)
+	}
+	s.template.learn(data, &c)
+	return s.take(&c, data)
+}
+
+// take passes on what a chunk adds.
+func (s *stream) take(c *chunk, data []byte) error {
+	if c.Usage != nil {
+		s.usage = c.Usage.buckets()
+	}
+	if c.Error != nil {
+		e := s.answer.classify(0, *c.Error)
+		e.Raw = s.answer.raw(data)
+		return s.lost(e)
+	}
+	for i := range c.Choices {
+		if c.Choices[i].Index != 0 {
+			continue
+		}
+		if err := s.choice(&c.Choices[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) choice(c *choice) error {
+	d := &c.Delta
+	if c.Message != nil {
+		d = c.Message
+	}
+	if err := s.say(d.ReasoningContent, true); err != nil {
+		return err
+	}
+	if d.ReasoningContent == "" {
+		if err := s.say(d.Reasoning, true); err != nil {
+			return err
+		}
+	}
+	if err := s.say(d.Content+d.Refusal, false); err != nil {
+		return err
+	}
+	if len(d.Calls) > 0 {
+		if err := s.endThought(); err != nil {
+			return err
+		}
+	}
+	for i := range d.Calls {
+		s.calls.add(&d.Calls[i])
+	}
+	if c.Finish != "" {
+		s.stop = stopReason(c.Finish)
+		s.answer.gap = min(s.answer.gap, settle)
+	}
+	return nil
+}
+
+// say passes a delta on.
+func (s *stream) say(text string, reasoning bool) error {
+	if text == "" {
+		return nil
+	}
+	s.output = true
+	if s.calls.whole() {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	if reasoning {
+		if s.replay {
+			s.thought = append(s.thought, text...)
+		}
+		return s.send(provider.Chunk{Reasoning: text})
+	}
+	if err := s.endThought(); err != nil {
+		return err
+	}
+	return s.send(provider.Chunk{Text: text})
+}
+
+// endThought sends what the server wants to get back of the reasoning before.
+func (s *stream) endThought() error {
+	if len(s.thought) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(replay{Reasoning: string(s.thought)})
+	if err != nil {
+		return fmt.Errorf("model call: keep reasoning: %w", err)
+	}
+	s.thought = nil
+	return s.send(provider.Chunk{Replay: data, Route: s.route})
+}
+
+// flush passes on the calls that are complete.
+func (s *stream) flush() error {
+	for _, call := range s.calls.take() {
+		s.output = true
+		part := &protocol.Part{Kind: protocol.PartToolCall, Call: &call}
+		if err := s.send(provider.Chunk{Part: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) send(c provider.Chunk) error {
+	if !s.yield(c, nil) {
+		return errLeft
+	}
+	return nil
+}
+
+// lost passes on the usage of a reply that failed, which is paid for as well.
+func (s *stream) lost(failure error) error {
+	if s.usage != nil {
+		if err := s.send(provider.Chunk{Usage: s.usage}); err != nil {
+			return err
+		}
+	}
+	return failure
+}
+
+// ended decides what the end of the answer means. Once the model's own end was seen, how the connection ended does not
+// matter.
+func (s *stream) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return provider.Cancelled(ctx)
+	}
+	switch {
+	case s.stop == "" && errors.Is(err, io.EOF):
+		return s.lost(s.answer.cutOff())
+	case s.stop == "":
+		return s.lost(s.answer.broken(ctx, err))
+	case s.stop == protocol.StopError:
+		return s.lost(s.answer.classify(0, failureBody{Message: "the model's server gave up"}))
+	}
+	if err := s.endThought(); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	left := s.send(provider.Chunk{Usage: s.usage, Stop: s.reason()})
+	s.answer.drain()
+	return left
+}
+
+// reason corrects what servers say of the end by what was seen.
+func (s *stream) reason() protocol.StopReason {
+	switch {
+	case s.stop == protocol.StopEnd && s.calls.taken:
+		return protocol.StopToolUse
+	case s.stop == protocol.StopToolUse && !s.calls.taken:
+		return protocol.StopEnd
+	case s.stop == protocol.StopOutputLimit && s.full():
+		return protocol.StopContextLimit
+	}
+	return s.stop
+}
+
+// full tells whether the prompt left no room for an answer.
+func (s *stream) full() bool {
+	if s.output || s.usage == nil || s.usage.Output > 0 || s.model.ContextWindow <= 0 {
+		return false
+	}
+	prompt := s.usage.Input + s.usage.CacheRead + s.usage.CacheWrite
+	return float64(prompt) >= 0.95*float64(s.model.ContextWindow)
+}
+
+func stopReason(finish string) protocol.StopReason {
+	switch finish {
+	case "stop":
+		return protocol.StopEnd
+	case "tool_calls", "function_call":
+		return protocol.StopToolUse
+	case "length":
+		return protocol.StopOutputLimit
+	case "model_length":
+		return protocol.StopContextLimit
+	case "content_filter":
+		return protocol.StopContentFilter
+	case "error":
+		return protocol.StopError
+	}
+	return protocol.StopUnknown
+}
+
+// calls gathers tool calls from their fragments.
+type calls struct {
+	open  []openCall
+	taken bool // there were some
+}
+
+type openCall struct {
+	index int
+	id    string
+	name  string
+	args  []byte
+}
+
+func (c *calls) add(d *callDelta) {
+	call := c.find(d)
+	if call.id == "" {
+		call.id = d.ID
+	}
+	if call.name == "" {
+		call.name = d.Function.Name
+	}
+	call.args = append(call.args, d.Function.Args...)
+}
+
+// find gives the call that a fragment belongs to. Servers exist that give every call the index 0, or none: there a new
+// id begins a new call.
+func (c *calls) find(d *callDelta) *openCall {
+	index := math.MaxInt // without an index: the last one
+	if d.Index != nil {
+		index = *d.Index
+	}
+	for i := len(c.open) - 1; i >= 0; i-- {
+		call := &c.open[i]
+		if call.index != index && d.Index != nil {
+			continue
+		}
+		begins := d.ID != "" && d.ID != call.id && d.Function.Name != "" && call.name != ""
+		if begins || d.Index == nil && d.ID == "" && d.Function.Name != "" && call.name != "" {
+			break
+		}
+		return call
+	}
+	c.open = append(c.open, openCall{index: index})
+	return &c.open[len(c.open)-1]
+}
+
+// whole tells whether there are calls and none can grow any more.
+func (c *calls) whole() bool {
+	for i := range c.open {
+		if !json.Valid(c.open[i].args) {
+			return false
+		}
+	}
+	return len(c.open) > 0
+}
+
+// take gives the calls that were gathered. Arguments that cannot be read become an empty object, which the check
+// against the tool's schema then refuses.
+func (c *calls) take() []protocol.ToolCall {
+	var done []protocol.ToolCall
+	for i := range c.open {
+		args := json.RawMessage(bytes.TrimSpace(c.open[i].args))
+		if !json.Valid(args) || string(args) == "null" {
+			args = json.RawMessage("{}")
+		}
+		done = append(done, protocol.ToolCall{CallID: protocol.CallID(c.open[i].id), Name: c.open[i].name, Args: args})
+	}
+	c.taken = c.taken || len(done) > 0
+	c.open = nil
+	return done
+}
+
+// wireUsage is the token count in the forms that servers give it.
+type wireUsage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+	PromptHit  int64 `json:"prompt_cache_hit_tokens"`
+	PromptPart struct {
+		Cached  int64 `json:"cached_tokens"`
+		Written int64 `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionPart struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (w *wireUsage) buckets() *protocol.Usage {
+	read := min(max(w.PromptPart.Cached, w.PromptHit, 0), max(w.Prompt, 0))
+	written := min(max(w.PromptPart.Written, 0), max(w.Prompt, 0)-read)
+	reasoning := max(w.CompletionPart.Reasoning, 0)
+	output := max(w.Completion, 0)
+	// Some servers count reasoning beside the completion; their total gives them away.
+	if reasoning > output || reasoning > 0 && w.Total == w.Prompt+w.Completion+reasoning {
+		output += reasoning
+	}
+	return &protocol.Usage{
+		Input:      max(w.Prompt, 0) - read - written,
+		Output:     output,
+		CacheRead:  read,
+		CacheWrite: written,
+		Reasoning:  reasoning,
+	}
+}

@@ -1,0 +1,262 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"lashd/rpc/protocol"
+)
+
+// Policy says how often and how patiently a failed call is tried again. Zero fields mean the defaults.
+type Policy struct {
+	Attempts      int           // default 4
+	Base          time.Duration // wait after the first failure, doubled after each further one; default 2s
+	Max           time.Duration // longest of those waits; default 10s
+	Jitter        float64       // fraction by which a wait may vary; default 0
+	MaxRetryAfter time.Duration // longest wait that a server can ask for; default 60s
+
+	// Waiting for a throttling server uses up this allowance instead of attempts.
+	ThrottleBudget time.Duration // default 90s
+	ThrottleWaits  int           // default 8
+	ThrottleCharge time.Duration // least that a wait costs; default 1s
+}
+
+func (p Policy) withDefaults() Policy {
+	return Policy{
+		Attempts:       cmp.Or(p.Attempts, 4),
+		Base:           cmp.Or(p.Base, 2*time.Second),
+		Max:            cmp.Or(p.Max, 10*time.Second),
+		Jitter:         p.Jitter,
+		MaxRetryAfter:  cmp.Or(p.MaxRetryAfter, time.Minute),
+		ThrottleBudget: cmp.Or(p.ThrottleBudget, 90*time.Second),
+		ThrottleWaits:  cmp.Or(p.ThrottleWaits, 8),
+		ThrottleCharge: cmp.Or(p.ThrottleCharge, time.Second),
+	}
+}
+
+// Retry is the one place where model calls are tried again. It tells of each attempt by Chunk.Attempt and of each wait
+// by Chunk.Retry. Once output began a call is not repeated, unless its model is idempotent; then Chunk.Reset withdraws
+// what was streamed. A panic of the Provider becomes an *Error, and so does a sequence without an end.
+type Retry struct {
+	Provider Provider
+	Policy   Policy
+	Log      *slog.Logger // of panics; optional
+}
+
+// Stream implements Provider.
+func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		policy := r.Policy.withDefaults()
+		c := call{
+			retry:    r,
+			policy:   policy,
+			yield:    yield,
+			failures: policy.delays(),
+			throttle: policy.delays(),
+		}
+		c.run(ctx, *req)
+	}
+}
+
+func (p Policy) delays() backoff.ExponentialBackOff {
+	return backoff.ExponentialBackOff{
+		InitialInterval:     p.Base,
+		MaxInterval:         p.Max,
+		Multiplier:          2,
+		RandomizationFactor: p.Jitter,
+	}
+}
+
+// call is one Stream, with what its attempts have used up.
+type call struct {
+	retry    *Retry
+	policy   Policy
+	yield    func(Chunk, error) bool
+	attempts int // that count
+	failures backoff.ExponentialBackOff
+
+	throttle      backoff.ExponentialBackOff
+	throttleWaits int
+	throttleSpent time.Duration
+
+	heard  bool // in this attempt, a chunk came
+	output bool // in any attempt since the last reset, output came
+	away   bool // the reader's code runs
+	left   bool // the reader wants no more
+}
+
+func (c *call) run(ctx context.Context, req Request) {
+	for {
+		req.Scope.Attempt++
+		if c.output && !c.send(Chunk{Reset: true}) {
+			return
+		}
+		c.heard, c.output = false, false
+		done, err := c.try(ctx, &req)
+		if done || c.left {
+			return
+		}
+		wait, again := c.failed(ctx, err, req.Model.Idempotent)
+		if !again || c.left {
+			return
+		}
+		if !sleep(ctx, wait) {
+			c.yield(Chunk{}, Cancelled(ctx))
+			return
+		}
+	}
+}
+
+// try makes one attempt. It is done when the whole reply went to the reader.
+func (c *call) try(ctx context.Context, req *Request) (done bool, err error) {
+	defer func() {
+		if c.away {
+			return // the panic is the reader's own, and passes
+		}
+		if p := recover(); p != nil {
+			done, err = false, c.contain(req, p)
+		}
+	}()
+	for chunk, err := range c.retry.Provider.Stream(ctx, req) {
+		if err != nil {
+			return false, err
+		}
+		c.heard = true
+		c.output = c.output || chunk.Text != "" || chunk.Reasoning != "" || chunk.Part != nil
+		if chunk.Stop != "" {
+			chunk.Attempt = &protocol.CallAttempt{Outcome: protocol.AttemptCompleted, Position: "streaming"}
+		}
+		if !c.send(chunk) || chunk.Stop != "" {
+			return true, nil
+		}
+	}
+	return false, &Error{
+		Kind:      KindStream,
+		Code:      "ended_without_evidence",
+		Message:   "the reply ended without a sign that it is complete",
+		Retryable: true,
+	}
+}
+
+func (c *call) contain(req *Request, p any) *Error {
+	if c.retry.Log != nil {
+		c.retry.Log.Error("provider panicked", "provider", req.Model.Provider, "request", req.Scope.RequestID,
+			"panic", p, "stack", string(debug.Stack()))
+	}
+	return &Error{Kind: KindUnknown, Code: "provider_panic", Message: fmt.Sprintf("the provider panicked: %v", p)}
+}
+
+// failed reports the attempt, and either the wait before the next one or the error that ends the call.
+func (c *call) failed(ctx context.Context, err error, idempotent bool) (time.Duration, bool) {
+	if ctx.Err() != nil {
+		c.report(err, protocol.CallAttempt{Outcome: protocol.AttemptAborted, Retry: "cancelled"})
+		c.fail(Cancelled(ctx))
+		return 0, false
+	}
+	wait, again, why := c.decide(err, idempotent)
+	c.report(err, protocol.CallAttempt{Outcome: protocol.AttemptFailed, Retry: why, WaitMs: wait.Milliseconds()})
+	if !again {
+		c.fail(err)
+		return 0, false
+	}
+	c.send(Chunk{Retry: &protocol.RetryStatus{
+		WaitMs:   wait.Milliseconds(),
+		Attempt:  c.attempts + 1,
+		Attempts: c.policy.Attempts,
+		Reason:   issue(err).Code,
+	}})
+	return wait, true
+}
+
+// decide says whether the call is tried again, after which wait, and why.
+func (c *call) decide(err error, idempotent bool) (wait time.Duration, again bool, why string) {
+	failure, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || !failure.Retryable || failure.Stop != "":
+		return 0, false, "not retryable"
+	case c.output && !idempotent:
+		return 0, false, "output began"
+	}
+	asked := min(failure.RetryAfter, c.policy.MaxRetryAfter)
+	if failure.Throttled {
+		wait = cmp.Or(asked, c.throttle.NextBackOff())
+		if c.charge(wait) {
+			return wait, true, "throttled"
+		}
+	}
+	c.attempts++
+	if c.attempts >= c.policy.Attempts {
+		return 0, false, "attempts used up"
+	}
+	return cmp.Or(asked, c.failures.NextBackOff()), true, "retryable"
+}
+
+// charge takes a wait from the allowance for throttling, if it fits.
+func (c *call) charge(wait time.Duration) bool {
+	cost := max(wait, c.policy.ThrottleCharge)
+	if c.throttleWaits >= c.policy.ThrottleWaits || c.throttleSpent+cost > c.policy.ThrottleBudget {
+		return false
+	}
+	c.throttleWaits++
+	c.throttleSpent += cost
+	return true
+}
+
+func (c *call) report(err error, attempt protocol.CallAttempt) {
+	if failure, ok := errors.AsType[*Error](err); ok {
+		attempt.Status = failure.Status
+	}
+	switch {
+	case c.output:
+		attempt.Position = "streaming"
+	case c.heard || attempt.Status != 0:
+		attempt.Position = "waiting"
+	default:
+		attempt.Position = "connecting"
+	}
+	attempt.Error = new(issue(err))
+	c.send(Chunk{Attempt: &attempt})
+}
+
+func (c *call) fail(err error) {
+	if !c.left {
+		c.yield(Chunk{}, err)
+	}
+}
+
+// send gives the reader a chunk, and tells whether it wants more.
+func (c *call) send(chunk Chunk) bool {
+	if c.left {
+		return false
+	}
+	c.away = true
+	c.left = !c.yield(chunk, nil)
+	c.away = false
+	return !c.left
+}
+
+func issue(err error) protocol.Issue {
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return failure.Issue()
+	}
+	return protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,368 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// attempts is a Provider whose n-th attempt does what the n-th function says; the last one goes on for ever.
+type attempts []func(yield func(provider.Chunk, error) bool)
+
+func (a attempts) Stream(_ context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
+	return a[min(req.Scope.Attempt, len(a))-1]
+}
+
+func fails(e provider.Error) func(func(provider.Chunk, error) bool) {
+	return func(yield func(provider.Chunk, error) bool) { yield(provider.Chunk{}, &e) }
+}
+
+func says(text string) func(func(provider.Chunk, error) bool) {
+	return func(yield func(provider.Chunk, error) bool) {
+		_ = yield(provider.Chunk{Text: text}, nil) && yield(provider.Chunk{Stop: protocol.StopEnd}, nil)
+	}
+}
+
+func breaks(text string) func(func(provider.Chunk, error) bool) {
+	return func(yield func(provider.Chunk, error) bool) {
+		_ = yield(provider.Chunk{Text: text}, nil) && yield(provider.Chunk{}, &broken)
+	}
+}
+
+var (
+	busy      = provider.Error{Kind: provider.KindHTTP, Code: "busy", Status: 503, Retryable: true}
+	throttled = provider.Error{Kind: provider.KindHTTP, Code: "slow_down", Status: 429, Retryable: true, Throttled: true}
+	broken    = provider.Error{Kind: provider.KindStream, Code: "stream_broken", Retryable: true}
+)
+
+// played is what a reader saw of a call.
+type played struct {
+	reply  provider.Reply
+	waits  []time.Duration
+	resets int
+	err    error
+}
+
+func play(ctx context.Context, p provider.Provider, model protocol.ModelSpec) played {
+	var got played
+	var c provider.Collector
+	for chunk, err := range p.Stream(ctx, &provider.Request{Model: model}) {
+		if err != nil {
+			got.err = err
+			break
+		}
+		if chunk.Retry != nil {
+			got.waits = append(got.waits, time.Duration(chunk.Retry.WaitMs)*time.Millisecond)
+		}
+		if chunk.Reset {
+			got.resets++
+		}
+		c.Add(&chunk)
+	}
+	got.reply = c.Reply()
+	return got
+}
+
+func (p played) text() string {
+	m := p.reply.Message()
+	return m.Text(protocol.PartProse)
+}
+
+func (p played) code() string {
+	if e, ok := errors.AsType[*provider.Error](p.err); ok {
+		return e.Code
+	}
+	return fmt.Sprint(p.err)
+}
+
+func seconds(n ...int) []time.Duration {
+	var d []time.Duration
+	for _, s := range n {
+		d = append(d, time.Duration(s)*time.Second)
+	}
+	return d
+}
+
+func TestRetryWaits(t *testing.T) {
+	after := func(e provider.Error, d time.Duration) provider.Error { e.RetryAfter = d; return e }
+	repeat := func(n int, d int) []time.Duration {
+		var all []time.Duration
+		for range n {
+			all = append(all, seconds(d)...)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		policy provider.Policy
+		script attempts
+		waits  []time.Duration
+		code   string // of the error; "": the call succeeds
+	}{
+		{"runtime/M11 four attempts, doubled waits", provider.Policy{}, attempts{fails(busy)}, seconds(2, 4, 8), "busy"},
+		{"runtime/M11 waits are capped", provider.Policy{Attempts: 6}, attempts{fails(busy)}, seconds(2, 4, 8, 10, 10), "busy"},
+		{"runtime/M11 success ends it", provider.Policy{}, attempts{fails(busy), says("hi")}, seconds(2), ""},
+		{"runtime/M11 Retry-After is honoured", provider.Policy{}, attempts{fails(after(busy, 7*time.Second)), says("hi")}, seconds(7), ""},
+		{"runtime/M11 Retry-After is capped", provider.Policy{}, attempts{fails(after(busy, time.Hour)), says("hi")}, seconds(60), ""},
+		{
+			"runtime/M11 eight courtesy waits burn no attempts", provider.Policy{},
+			attempts{fails(after(throttled, time.Second))}, repeat(11, 1), "slow_down",
+		},
+		{
+			"runtime/M11 the throttle budget ends", provider.Policy{},
+			attempts{fails(after(throttled, 40*time.Second))}, repeat(2+3, 40), "slow_down",
+		},
+		{
+			"runtime/M11 a short wait costs a second", provider.Policy{ThrottleBudget: 3 * time.Second, Attempts: 1},
+			attempts{fails(after(throttled, time.Millisecond))}, []time.Duration{1e6, 1e6, 1e6}, "slow_down",
+		},
+		{
+			"runtime/M11 throttling without Retry-After backs off", provider.Policy{Attempts: 1},
+			attempts{fails(throttled)}, seconds(2, 4, 8, 10, 10, 10, 10, 10), "slow_down",
+		},
+		{
+			"runtime/M11 a terminal error is not retried", provider.Policy{},
+			attempts{fails(provider.Error{Kind: provider.KindAuth, Code: "invalid_api_key"})}, nil, "invalid_api_key",
+		},
+		{
+			"runtime/M11 a way of stopping is not retried", provider.Policy{},
+			attempts{fails(provider.Error{Code: "too_long", Retryable: true, Stop: protocol.StopContextLimit})}, nil, "too_long",
+		},
+		{"runtime/M11 never after output began", provider.Policy{}, attempts{breaks("ha")}, nil, "stream_broken"},
+		{
+			"runtime/M10 a sequence without an end is an error", provider.Policy{Attempts: 1},
+			attempts{func(func(provider.Chunk, error) bool) {}}, nil, "ended_without_evidence",
+		},
+		{
+			"runtime/M01 a provider's panic is contained", provider.Policy{},
+			attempts{func(func(provider.Chunk, error) bool) { panic("oh") }}, nil, "provider_panic",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				got := play(t.Context(), &provider.Retry{Provider: c.script, Policy: c.policy}, protocol.ModelSpec{})
+				if d := cmp.Diff(c.waits, got.waits); d != "" {
+					t.Errorf("waits (-want +got):\n%s", d)
+				}
+				sum := time.Duration(0)
+				for _, w := range c.waits {
+					sum += w
+				}
+				if took := time.Since(begin); took != sum {
+					t.Errorf("took %v, want %v", took, sum)
+				}
+				if c.code == "" && got.err != nil || c.code != "" && got.code() != c.code {
+					t.Errorf("error %v, want code %q", got.err, c.code)
+				}
+				if n := len(got.reply.Attempts); n != len(c.waits)+1 {
+					t.Errorf("%d attempts recorded, want %d", n, len(c.waits)+1)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterOutput(t *testing.T) {
+	t.Run("runtime/M11 an idempotent model's output is withdrawn", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &provider.Retry{Provider: attempts{breaks("draft"), fails(busy), says("final")}}
+			got := play(t.Context(), p, protocol.ModelSpec{Idempotent: true})
+			if got.err != nil || got.text() != "final" || got.resets != 1 {
+				t.Errorf("text %q after %d resets, error %v; want the final text after 1", got.text(), got.resets, got.err)
+			}
+			want := []protocol.CallAttempt{
+				{Outcome: "failed", Position: "streaming", Retry: "retryable", WaitMs: 2000},
+				{Outcome: "failed", Position: "waiting", Retry: "retryable", WaitMs: 4000, Status: 503},
+				{Outcome: "completed", Position: "streaming"},
+			}
+			for i := range got.reply.Attempts {
+				got.reply.Attempts[i].Error = nil
+			}
+			if d := cmp.Diff(want, got.reply.Attempts); d != "" {
+				t.Errorf("attempts (-want +got):\n%s", d)
+			}
+		})
+	})
+	t.Run("runtime/M11 text shown by a call that failed says so", func(t *testing.T) {
+		got := play(t.Context(), &provider.Retry{Provider: attempts{breaks("draft")}}, protocol.ModelSpec{})
+		if a := got.reply.Attempts; len(a) != 1 || a[0].Retry != "output began" {
+			t.Errorf("attempts %+v, want one that is not retried because output began", a)
+		}
+	})
+}
+
+func TestRetryCancel(t *testing.T) {
+	t.Run("runtime/M11 cancel ends a wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			begin := time.Now()
+			got := play(ctx, &provider.Retry{Provider: attempts{fails(busy)}}, protocol.ModelSpec{})
+			if took := time.Since(begin); took != time.Second || !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Errorf("error %v after %v, want %v after 1s", got.err, took, context.DeadlineExceeded)
+			}
+		})
+	})
+	t.Run("runtime/M11 a cancelled attempt is recorded as aborted", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("person asked")
+		p := attempts{func(yield func(provider.Chunk, error) bool) {
+			cancel(why)
+			yield(provider.Chunk{}, &busy)
+		}}
+		got := play(ctx, &provider.Retry{Provider: p}, protocol.ModelSpec{})
+		if a := got.reply.Attempts; len(a) != 1 || a[0].Outcome != protocol.AttemptAborted {
+			t.Errorf("attempts %+v, want one aborted", a)
+		}
+		if !errors.Is(got.err, why) || !errors.Is(got.err, context.Canceled) {
+			t.Errorf("error %v, want both %v and %v", got.err, why, context.Canceled)
+		}
+	})
+}
+
+func TestRetryPanics(t *testing.T) {
+	t.Run("runtime/M01 a panic after output is contained and logged", func(t *testing.T) {
+		var log strings.Builder
+		p := &provider.Retry{
+			Provider: attempts{func(yield func(provider.Chunk, error) bool) {
+				yield(provider.Chunk{Text: "a"}, nil)
+				panic("oh")
+			}},
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+		}
+		if got := play(t.Context(), p, protocol.ModelSpec{}); got.code() != "provider_panic" || got.text() != "a" {
+			t.Errorf("text %q, error %v; want %q and provider_panic", got.text(), got.err, "a")
+		}
+		if !strings.Contains(log.String(), "TestRetryPanics") {
+			t.Errorf("log %q has no stack", log.String())
+		}
+	})
+	t.Run("runtime/M01 the reader's own panic passes", func(t *testing.T) {
+		defer func() {
+			if got := recover(); got != "mine" {
+				t.Errorf("recovered %v, want the reader's panic", got)
+			}
+		}()
+		for range (&provider.Retry{Provider: attempts{says("hi")}}).Stream(t.Context(), &provider.Request{}) {
+			panic("mine")
+		}
+	})
+	t.Run("runtime/M01 the reader may leave at any chunk", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &provider.Retry{Provider: attempts{breaks("draft"), says("final")}}
+			req := &provider.Request{Model: protocol.ModelSpec{Idempotent: true}}
+			for n := 1; ; n++ {
+				seen := 0
+				for range p.Stream(t.Context(), req) {
+					if seen++; seen == n {
+						break
+					}
+				}
+				if seen < n {
+					return
+				}
+			}
+		})
+	})
+}
+
+// slow is a Provider whose calls take a second.
+type slow struct{}
+
+func (slow) Stream(context.Context, *provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		time.Sleep(time.Second)
+		yield(provider.Chunk{Stop: protocol.StopEnd}, nil)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	t.Run("runtime/M01 only so many calls run at once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := provider.NewAdmission(slow{}, 2)
+			begin := time.Now()
+			done := make(chan played)
+			for range 6 {
+				go func() { done <- play(t.Context(), a, protocol.ModelSpec{}) }()
+			}
+			for range 6 {
+				if got := <-done; got.err != nil {
+					t.Error(got.err)
+				}
+			}
+			if took := time.Since(begin); took != 3*time.Second {
+				t.Errorf("6 calls of 1s, 2 at once, took %v, want 3s", took)
+			}
+		})
+	})
+	t.Run("runtime/M01 cancel ends the waiting for a place", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := provider.NewAdmission(slow{}, 1)
+			first := make(chan played)
+			go func() { first <- play(t.Context(), a, protocol.ModelSpec{}) }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			if got := play(ctx, a, protocol.ModelSpec{}); !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want %v", got.err, context.DeadlineExceeded)
+			}
+			<-first
+			if got := play(t.Context(), a, protocol.ModelSpec{}); got.err != nil {
+				t.Errorf("the place was not given back: %v", got.err)
+			}
+		})
+	})
+}
+
+func TestSecretNeverShows(t *testing.T) {
+	const key = "sk-do-not-show"
+	type holder struct {
+		Open   provider.Secret
+		hidden provider.Secret
+	}
+	h := holder{provider.NewSecret(key), provider.NewSecret(key)}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", h.Open, "holder", h)
+	encoded, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	shown.WriteString(log.String() + string(encoded) + h.Open.String())
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		shown.WriteString(fmt.Sprintf(verb, h) + fmt.Sprintf(verb, h.Open) + fmt.Sprintf(verb, &h))
+	}
+	if strings.Contains(shown.String(), key) || strings.Contains(shown.String(), fmt.Sprintf("%x", key)) {
+		t.Errorf("the key shows in %s", shown.String())
+	}
+	var read provider.Secret
+	if err := json.Unmarshal([]byte(`"`+key+`"`), &read); err != nil || read.Reveal() != key {
+		t.Errorf("read %q, error %v; want the key", read.Reveal(), err)
+	}
+}
+
+func TestExcerptKeepsHeadAndTail(t *testing.T) {
+	got := provider.Excerpt("HEAD" + strings.Repeat("ä", 10_000) + "TAIL")
+	if n := len([]rune(got)); n > 4000 || !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") {
+		t.Errorf("%d characters from %.10q to %.10q, want at most 4000 with head and tail", n, got, got[len(got)-10:])
+	}
+	if got := provider.Excerpt("short"); got != "short" {
+		t.Errorf("%q, want it whole", got)
+	}
+}

@@ -1,0 +1,368 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"lashd/engine/graph"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// NewSession creates a session in a workspace. It is durable when this returns.
+func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	cfg, err := e.configFor(p)
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := checkCwd(p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
+		id := p.SessionID
+		if id == "" {
+			id = protocol.NewSessionID()
+		}
+		c := &persistence.Commit{
+			Session: id, AtMs: now(),
+			Create: &persistence.NewSession{Title: p.Title, Cwd: cwd, Config: cfg, Relation: protocol.Relation{Kind: protocol.RelationRoot}},
+			Nodes: []protocol.Node{{
+				ID: protocol.DeriveNodeID(id, "open", 0), AtMs: now(),
+				FrameOpen: &protocol.FrameOpen{Key: "initial", Reason: "initial", Config: cfg},
+			}},
+		}
+		return e.create(ctx, c, rc)
+	})
+}
+
+// create commits a new session, and answers with what was created.
+func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) (*protocol.SessionNewResult, error) {
+	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
+		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
+		Relation: c.Create.Relation, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: protocol.Seq(len(c.Events)),
+	}}
+	result.Seq = result.Session.Seq
+	c.Receipt = rc.with(result)
+	res, err := e.store.Commit(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	result.Session.Head = res.Head
+	return result, nil
+}
+
+func (e *Engine) configFor(p *protocol.SessionNewParams) (protocol.Config, error) {
+	cfg := e.Defaults
+	model, err := e.model(p.Model)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Model = model.Spec
+	if p.Driver != "" {
+		cfg.Driver = p.Driver
+	}
+	if !slices.Contains(e.Host.Drivers(), cfg.Driver) {
+		return cfg, bad("/driver", "must be one of %v", e.Host.Drivers())
+	}
+	if p.Prompt != "" {
+		cfg.Prompt = p.Prompt
+	}
+	if p.Budget != nil {
+		cfg.Budget = *p.Budget
+	}
+	if p.Approval != nil {
+		cfg.Approval = *p.Approval
+	}
+	if p.Options != nil {
+		cfg.Options = p.Options
+	}
+	if p.Unknown.DeadlineMs != nil {
+		cfg.Unknown = p.Unknown
+	}
+	return cfg, checkConfig(cfg)
+}
+
+func checkConfig(cfg protocol.Config) error {
+	if cfg.Budget.Iterations == 0 || cfg.Budget.Iterations < -1 {
+		return bad("/budget/iterations", "must be a positive number, or -1 for no bound")
+	}
+	if cfg.Budget.NoProgress < 0 {
+		return bad("/budget/noProgress", "must not be negative")
+	}
+	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
+	if cfg.Approval.Mode != "" && !slices.Contains(modes, cfg.Approval.Mode) {
+		return bad("/approval/mode", "must be one of %v", modes)
+	}
+	if cfg.Approval.Default != "" && !slices.Contains(modes[:], cfg.Approval.Default) {
+		return bad("/approval/default", "must be allow or deny")
+	}
+	if cfg.Approval.DeadlineMs < 0 {
+		return bad("/approval/deadlineMs", "must not be negative")
+	}
+	for i, r := range cfg.Approval.Rules {
+		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
+			return bad("/approval/rules/"+itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
+		}
+		if !slices.Contains(modes, r.Action) {
+			return bad("/approval/rules/"+itoa(i)+"/action", "must be one of %v", modes)
+		}
+	}
+	if d := cfg.Unknown.DeadlineMs; d != nil && *d < 0 {
+		return bad("/unknownOutcome/deadlineMs", "must not be negative")
+	}
+	return nil
+}
+
+func checkCwd(cwd string) (string, error) {
+	if !filepath.IsAbs(cwd) {
+		return "", bad("/cwd", "must be an absolute path, not %q", cwd)
+	}
+	info, err := os.Stat(cwd)
+	if err != nil || !info.IsDir() {
+		return "", bad("/cwd", "%q is not a directory", cwd)
+	}
+	return filepath.Clean(cwd), nil
+}
+
+// Sessions lists sessions, newest first.
+func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
+	at, err := parseCursor(p.Cursor, 2)
+	if err != nil {
+		return nil, err
+	}
+	limit := bounded(p.Limit, 50, 200)
+	rows, err := e.store.Sessions(ctx, persistence.SessionQuery{
+		Archived: p.Archived, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.SessionListResult{Data: []protocol.Session{}}
+	for _, r := range rows {
+		result.Data = append(result.Data, e.withState(r.Session))
+	}
+	if len(rows) == limit {
+		result.NextCursor = cursor(rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
+	}
+	return result, nil
+}
+
+// withState adds what a stored session is doing now. One that is not in memory does nothing.
+func (e *Engine) withState(s protocol.Session) protocol.Session {
+	s.State = protocol.SessionIdle
+	e.mu.Lock()
+	h := e.sessions[s.ID]
+	e.mu.Unlock()
+	if h != nil {
+		h.turnMu.Lock()
+		defer h.turnMu.Unlock()
+		if h.turn != nil {
+			s.State = protocol.SessionRunning
+		}
+	}
+	return s
+}
+
+// ReadSession reads a page of what a person sees of a session, backwards.
+func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams) (*protocol.SessionReadResult, error) {
+	row, err := e.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	nodes, next, err := e.page(ctx, row, p.Cursor, bounded(p.Limit, 200, 500))
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SessionReadResult{Session: e.withState(row.Session), Data: list(graph.Items(nodes)), NextCursor: next}, nil
+}
+
+// page reads nodes of the active path before a cursor, in order. A page never begins between a tool call and its
+// result, so that the call is shown with it.
+func (e *Engine) page(ctx context.Context, row persistence.Session, at string, limit int) ([]protocol.Node, string, error) {
+	from := persistence.Cursor{Branch: row.Branch, Generation: row.Head.Generation}
+	if at != "" {
+		c, err := parseCursor(at, 2)
+		if err != nil {
+			return nil, "", err
+		}
+		from = persistence.Cursor{Branch: c[0], Generation: c[1]}
+	}
+	nodes, next, err := e.store.Path(ctx, from, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for !next.Done && len(nodes) > 0 && isResults(nodes[len(nodes)-1]) {
+		var more []protocol.Node
+		if more, next, err = e.store.Path(ctx, next, 1); err != nil {
+			return nil, "", err
+		}
+		nodes = append(nodes, more...)
+	}
+	if next.Done {
+		return persistence.Reversed(nodes), "", nil
+	}
+	return persistence.Reversed(nodes), cursor(next.Branch, next.Generation), nil
+}
+
+func isResults(n protocol.Node) bool {
+	return n.Message != nil && len(n.Message.Parts) > 0 && n.Message.Parts[0].Kind == protocol.PartToolResult
+}
+
+// Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
+// not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
+func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
+	type attached struct {
+		result *protocol.SessionAttachResult
+		sub    *Subscription
+		branch int64
+	}
+	a, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (attached, error) {
+		r := &protocol.SessionAttachResult{
+			Session: st.public(), Seq: st.row.Seq, Queue: list(slices.Clone(st.inputs)), Decisions: list(st.openDecisions()), Tasks: []protocol.Task{},
+		}
+		if st.current != nil {
+			r.TurnID = st.current.id
+		}
+		after := st.row.Seq
+		if p.AfterSeq != nil {
+			r.Gap = e.gap(p, st.row.Seq)
+			if r.Gap == nil {
+				after = *p.AfterSeq
+			}
+		}
+		sub := st.feed.subscribe(after, st.session.replay)
+		r.OpenItems = st.feed.openItems()
+		return attached{r, sub, st.branch}, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.AfterSeq == nil || a.result.Gap != nil {
+		row := persistence.Session{Session: a.result.Session, Branch: a.branch}
+		if err := e.snapshot(ctx, row, a.result); err != nil {
+			a.sub.Close()
+			return nil, nil, err
+		}
+	}
+	return a.result, a.sub, nil
+}
+
+// attachItems is how many nodes a snapshot shows at most; older ones are read by page.
+const attachItems = 200
+
+func (e *Engine) snapshot(ctx context.Context, row persistence.Session, r *protocol.SessionAttachResult) error {
+	nodes, next, err := e.page(ctx, row, "", attachItems)
+	if err != nil {
+		return err
+	}
+	r.NextCursor = next
+	r.Items = graph.Items(append(nodes, e.drafts(row.ID)...))
+	return nil
+}
+
+// drafts are the nodes of the running turn whose items are in the log already.
+func (e *Engine) drafts(id protocol.SessionID) []protocol.Node {
+	e.mu.Lock()
+	s := e.sessions[id]
+	e.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.turnMu.Lock()
+	r := s.turn
+	s.turnMu.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.nodes)
+}
+
+// gap says why a cursor cannot be replayed, or is nil.
+func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
+	reason := ""
+	switch {
+	case p.Epoch != 0 && p.Epoch != e.store.Facts().Epoch:
+		reason = "otherStore"
+	case *p.AfterSeq > newest:
+		reason = "rolledBack"
+	default:
+		return nil
+	}
+	return &protocol.Gap{SessionID: p.SessionID, FromSeq: *p.AfterSeq + 1, ToSeq: newest, Reason: reason}
+}
+
+func (st *state) openDecisions() []protocol.Decision {
+	var open []protocol.Decision
+	for _, d := range st.decisions {
+		open = append(open, d.Decision)
+	}
+	slices.SortFunc(open, func(a, b protocol.Decision) int { return int(a.OpenedAtMs - b.OpenedAtMs) })
+	return open
+}
+
+// WaitIdle waits until a session runs and queues nothing.
+func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
+	timeout := after(p.TimeoutMs)
+	for {
+		again := e.turnEnded.Next()
+		result, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
+			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
+		})
+		if err != nil || result.State == protocol.SessionIdle {
+			return result, err
+		}
+		select {
+		case <-again:
+		case <-timeout:
+			return result, nil
+		case <-e.stopping():
+			return nil, ErrShuttingDown
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. To delete what
+// never was is no error.
+func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	_, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+		c := &persistence.Commit{Session: st.id, Delete: true, AtMs: now()}
+		if _, err := e.store.Commit(ctx, c); err != nil {
+			return struct{}{}, err
+		}
+		if st.current != nil {
+			st.current.cancel(errStopped)
+			st.setTurn(nil)
+			st.current = nil
+		}
+		st.broken = persistence.ErrDeleted
+		e.turnEnded.Notify()
+		return struct{}{}, nil
+	})
+	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted) {
+		err = nil
+	}
+	return &protocol.SeqResult{}, err
+}
+
+// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it.
+func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SeqResult, error) {
+		if st.current != nil || len(st.turns) > 0 {
+			return nil, ErrSessionInUse
+		}
+		if !st.feed.watched() {
+			st.broken = errClosed
+		}
+		return &protocol.SeqResult{Seq: st.row.Seq}, nil
+	})
+}
+
+var errClosed = errors.New("closed")

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Configure changes a session's settings. A running turn keeps those it began with.
+func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.HeadResult, error) {
+		cfg, err := e.changed(st.row.Config, p)
+		if err != nil {
+			return nil, err
+		}
+		result := &protocol.HeadResult{Head: st.row.Head, Seq: st.row.Seq + 1}
+		result.Head.Revision++
+		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionConfigured, Config: &cfg}}
+		if _, err := st.commit(ctx, &persistence.Commit{Config: &cfg, Receipt: rc.with(result)}, event); err != nil {
+			return nil, err
+		}
+		st.row.Config = cfg
+		st.reconfigured(p)
+		return result, nil
+	})
+}
+
+func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
+	if p.Model != "" {
+		m, err := e.model(p.Model)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Model = m.Spec
+	}
+	if p.Prompt != nil {
+		cfg.Prompt = *p.Prompt
+	}
+	if p.Budget != nil {
+		cfg.Budget = *p.Budget
+	}
+	if p.Approval != nil {
+		cfg.Approval = *p.Approval
+	}
+	if p.Generation != nil {
+		cfg.Generation = *p.Generation
+	}
+	if p.Options != nil {
+		cfg.Options = p.Options
+	}
+	if p.Unknown != nil {
+		cfg.Unknown = *p.Unknown
+	}
+	return cfg, checkConfig(cfg)
+}
+
+// reconfigured lets the next turn see what changed. Plugins are built anew only if their options changed.
+func (st *state) reconfigured(p *protocol.SessionConfigureParams) {
+	switch {
+	case p.Options != nil:
+		st.closeTools()
+	case st.tools != nil:
+		st.rebuildCatalog()
+	}
+}
+
+// SetTitle names a session for people.
+func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
+	if len(p.Title) > 1000 {
+		return nil, bad("/title", "has %d bytes, at most 1000", len(p.Title))
+	}
+	return mutate(ctx, e, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		result, err := st.describe(ctx, &persistence.Meta{Title: &p.Title}, protocol.Event{Type: protocol.EventSessionConfigured, Title: p.Title}, rc)
+		if err == nil {
+			st.row.Title = p.Title
+		}
+		return result, err
+	})
+}
+
+// Archive puts a session away, or takes it out again.
+func (e *Engine) Archive(ctx context.Context, p *protocol.SessionArchiveParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		archived := !p.Undo
+		name := "archived"
+		if p.Undo {
+			name = "unarchived"
+		}
+		result, err := st.describe(ctx, &persistence.Meta{Archived: &archived}, protocol.Event{Type: protocol.EventSessionConfigured, Name: name}, rc)
+		if err == nil {
+			st.row.Archived = archived
+		}
+		return result, err
+	})
+}
+
+func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt) (*protocol.SeqResult, error) {
+	result := &protocol.SeqResult{Seq: st.row.Seq + 1}
+	_, err := st.commit(ctx, &persistence.Commit{Meta: m, Receipt: rc.with(result)}, logEvent{Event: e})
+	return result, err
+}

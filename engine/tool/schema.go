@@ -1,0 +1,52 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schema validates arguments. It is resolved at the first call: most tools of a catalog are not called in a turn.
+type schema struct {
+	raw     json.RawMessage
+	resolve func() (*jsonschema.Resolved, error)
+}
+
+func newSchema(raw json.RawMessage) *schema {
+	return &schema{raw: raw, resolve: sync.OnceValues(func() (*jsonschema.Resolved, error) {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, fmt.Errorf("schema: %w", err)
+		}
+		return s.Resolve(nil)
+	})}
+}
+
+// Validate checks the arguments of a call against the tool's schema.
+func (e *Entry) Validate(args json.RawMessage) error {
+	if len(e.schema.raw) == 0 {
+		return nil
+	}
+	resolved, err := e.schema.resolve()
+	if err != nil {
+		return err
+	}
+	var value any // the validator takes decoded JSON of any shape
+	dec := json.NewDecoder(bytes.NewReader(args))
+	if err := dec.Decode(&value); err != nil {
+		return fmt.Errorf("arguments: %w", err)
+	}
+	return resolved.Validate(value)
+}
+
+// CheckSchema tells whether raw can serve as the schema of a tool's arguments; none can.
+func CheckSchema(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	_, err := newSchema(raw).resolve()
+	return err
+}

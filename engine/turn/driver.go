@@ -1,0 +1,122 @@
+package turn
+
+import (
+	"encoding/json"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// Driver decides how a turn talks to its model. Its methods are pure functions of their arguments: what a driver
+// wants to remember it hands back with SetState.
+type Driver interface {
+	// Prepare begins an iteration; it usually starts a model call.
+	Prepare(View) []Action
+	// Reply takes a model reply that ended well.
+	Reply(View, provider.Reply) []Action
+	// Results takes the results of a batch, in the order of its calls.
+	Results(View, []ToolReply) []Action
+	// Cell takes what a code cell came to.
+	Cell(View, CellReply) []Action
+	// Limit is asked once the turn budget is used up: end the turn, or ask for one GraceFinal iteration.
+	Limit(View) []Action
+	// Visible is prose as a person should see it.
+	Visible(prose string) string
+	// HandlesOutputLimit tells whether Reply wants replies that the output limit cut.
+	HandlesOutputLimit() bool
+}
+
+// View is what a driver may look at. It does not change it.
+type View struct {
+	Iteration int
+	Grace     bool
+	Messages  []protocol.Message // of this turn
+	Tools     []protocol.ToolManifest
+	State     json.RawMessage // what the driver remembered; nil at first
+}
+
+// Action is one thing that a driver wants done; the functions below make them. Actions are done in order, and those
+// after a Finish are ignored.
+type Action struct{ do func(*Machine) }
+
+// StartModel makes a model call with the turn's messages.
+func StartModel(choice provider.ToolChoice, output provider.OutputSpec) Action {
+	return Action{func(m *Machine) { m.startModel(choice, output) }}
+}
+
+// StartTools runs a batch of tool calls.
+func StartTools(calls []protocol.ToolCall) Action {
+	return Action{func(m *Machine) {
+		m.wait(phaseTools, Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
+	}}
+}
+
+// StartCode runs a code cell.
+func StartCode(language, source string) Action {
+	return Action{func(m *Machine) {
+		m.s.HadCode = true
+		m.wait(phaseCode, Effect{Kind: EffectCode, Code: &Cell{Language: language, Source: source}})
+	}}
+}
+
+// Append adds a message to the conversation.
+func Append(msg protocol.Message) Action {
+	return Action{func(m *Machine) { m.appendMessage(msg) }}
+}
+
+// CheckpointThen passes a checkpoint. If nothing is delivered there, the turn ends with finish, or, if that is nil,
+// goes on with the next iteration.
+func CheckpointThen(kind protocol.Boundary, finish *protocol.TurnOutcome) Action {
+	return Action{func(m *Machine) {
+		m.s.After = &Remembered{Finish: finish}
+		m.wait(phaseCheckpoint, Effect{Kind: EffectCheckpoint, Checkpoint: &Checkpoint{Kind: kind}})
+	}}
+}
+
+// Advance goes on with the next iteration, if the budget allows.
+func Advance() Action { return Action{(*Machine).advance} }
+
+// GraceFinal goes on with one last iteration beyond the budget. A second one ends the turn.
+func GraceFinal() Action { return Action{(*Machine).graceFinal} }
+
+// Finish ends the turn.
+func Finish(outcome protocol.TurnOutcome) Action {
+	return Action{func(m *Machine) { m.finish(outcome) }}
+}
+
+// SetState replaces what the driver remembers.
+func SetState(state json.RawMessage) Action {
+	return Action{func(m *Machine) { m.s.Driver = state }}
+}
+
+// Emit tells observers something of the driver's own.
+func Emit(news protocol.PluginNode) Action {
+	return Action{func(m *Machine) { m.emit(Effect{Kind: EffectEmit, Emit: &news}) }}
+}
+
+// Report records an issue of the turn.
+func Report(issue protocol.Issue) Action {
+	return Action{func(m *Machine) { m.issue(issue) }}
+}
+
+// NoProgress counts an attempt that came to nothing, such as a reply that must be repaired.
+func NoProgress() Action { return Action{func(m *Machine) { m.progress(false) }} }
+
+func (m *Machine) apply(actions []Action) {
+	for _, a := range actions {
+		if m.s.Phase == phaseFinished {
+			return
+		}
+		a.do(m)
+	}
+}
+
+// FirstControl is the control of the first successful call in the order of the calls; the others are ignored.
+func FirstControl(results []ToolReply) (int, *protocol.ToolControl) {
+	for i, r := range results {
+		if r.Control != nil && r.Output.Status == protocol.OutputSuccess {
+			return i, r.Control
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,161 @@
+package turn
+
+import (
+	"encoding/json"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// EffectKind names an effect.
+type EffectKind string
+
+const (
+	EffectSync       EffectKind = "sync"       // waits for the environment
+	EffectModel      EffectKind = "model"      // waits for a reply
+	EffectTools      EffectKind = "tools"      // waits for the results of a batch
+	EffectCode       EffectKind = "code"       // waits for a code cell
+	EffectCheckpoint EffectKind = "checkpoint" // waits for what may enter the turn here
+	EffectEmit       EffectKind = "emit"
+	EffectProgress   EffectKind = "progress"
+	EffectLog        EffectKind = "log"
+	EffectDone       EffectKind = "done"
+)
+
+// Effect is something for the interpreter to do. ID counts the waiting effects of a turn from 1; effects that nobody
+// answers have none. Kind tells which of the fields is set.
+type Effect struct {
+	ID         uint64                `json:"id,omitempty"`
+	Kind       EffectKind            `json:"kind"`
+	Iteration  int                   `json:"iteration"`
+	Sync       *Sync                 `json:"sync,omitempty"`
+	Model      *ModelCall            `json:"model,omitempty"`
+	Tools      *ToolBatch            `json:"tools,omitempty"`
+	Code       *Cell                 `json:"code,omitempty"`
+	Checkpoint *Checkpoint           `json:"checkpoint,omitempty"`
+	Emit       *protocol.PluginNode  `json:"emit,omitempty"` // news of the driver, for observers
+	Progress   *Progress             `json:"progress,omitempty"`
+	Log        *protocol.Issue       `json:"log,omitempty"`
+	Done       *protocol.TurnOutcome `json:"done,omitempty"`
+}
+
+// Waits tells whether the machine stands still until the effect is answered.
+func (e *Effect) Waits() bool { return e.ID != 0 }
+
+// Sync asks for the environment of an iteration.
+type Sync struct {
+	Recompute bool `json:"recompute"` // false in the first iteration, where the caller may have it at hand
+}
+
+// Environment is what a model call is made in: it may change between iterations, never inside one.
+type Environment struct {
+	System string                  `json:"system"`
+	Tools  []protocol.ToolManifest `json:"tools,omitempty"`
+}
+
+// ModelCall asks for a reply. History before the turn is the interpreter's to put in front.
+type ModelCall struct {
+	System     string                     `json:"system"`
+	Tools      []protocol.ToolManifest    `json:"tools,omitempty"`
+	Choice     provider.ToolChoice        `json:"choice"`
+	Output     provider.OutputSpec        `json:"output"`
+	Generation protocol.GenerationOptions `json:"generation"`
+	Messages   []protocol.Message         `json:"messages"`            // of this turn
+	Transient  []protocol.Message         `json:"transient,omitempty"` // shown once, never stored
+	Causes     []Cause                    `json:"causes,omitempty"`    // rendered together at the end of the prompt
+}
+
+// ToolBatch asks for the results of calls, which may run at once.
+type ToolBatch struct {
+	Calls []protocol.ToolCall `json:"calls"`
+}
+
+// Cell asks for a piece of code to be run.
+type Cell struct {
+	Language string `json:"language"`
+	Source   string `json:"source"`
+}
+
+// Checkpoint asks what may enter the turn at this seam.
+type Checkpoint struct {
+	Kind protocol.Boundary `json:"kind"`
+}
+
+// Progress tells that a message was added to the turn.
+type Progress struct {
+	Ordinal int              `json:"ordinal"` // of the turn's nodes
+	Message protocol.Message `json:"message"`
+}
+
+// Response answers a waiting effect. The field of the effect's kind is set.
+type Response struct {
+	Sync       *Environment `json:"sync,omitempty"`
+	Model      *ModelReply  `json:"model,omitempty"`
+	Tools      []ToolReply  `json:"tools,omitempty"`
+	Code       *CellReply   `json:"code,omitempty"`
+	Checkpoint *Delivery    `json:"checkpoint,omitempty"`
+}
+
+// ModelReply is a reply, or what was received of it and why it failed.
+type ModelReply struct {
+	Reply  provider.Reply      `json:"reply"`
+	Record protocol.CallRecord `json:"record"`
+	Error  *protocol.Issue     `json:"error,omitempty"`
+}
+
+// ToolReply is the result of one call of a batch.
+type ToolReply struct {
+	CallID     protocol.CallID       `json:"callId"`
+	Name       string                `json:"name"`
+	Args       json.RawMessage       `json:"args,omitempty"` // as they were run, where a hook replaced them
+	Output     protocol.ToolOutput   `json:"output"`
+	Control    *protocol.ToolControl `json:"control,omitempty"`
+	DurationMs int64                 `json:"durationMs"`
+	Order      int                   `json:"order"` // position in which it completed
+}
+
+// CellReply is what a code cell came to.
+type CellReply struct {
+	Printed string                    `json:"printed,omitempty"`
+	Value   json.RawMessage           `json:"value,omitempty"`
+	Error   string                    `json:"error,omitempty"`
+	Control *protocol.ToolControl     `json:"control,omitempty"`
+	Calls   []protocol.ToolCallRecord `json:"calls,omitempty"`
+}
+
+// Delivery is what enters a turn at a checkpoint.
+type Delivery struct {
+	Inputs    []protocol.Message `json:"inputs,omitempty"`   // of people, steered into the turn
+	Messages  []protocol.Message `json:"messages,omitempty"` // of plugins: user and system roles only
+	Transient []protocol.Message `json:"transient,omitempty"`
+	Causes    []Cause            `json:"causes,omitempty"`
+	Abort     *protocol.Issue    `json:"abort,omitempty"` // a plugin stops the turn
+}
+
+func (d *Delivery) empty() bool {
+	return d == nil || len(d.Inputs)+len(d.Messages)+len(d.Transient)+len(d.Causes) == 0
+}
+
+// Cause is why a turn was woken. The model sees each once.
+type Cause struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Origin string `json:"origin,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Remembered is what a checkpoint that delivers nothing leads to: an outcome, or else the next iteration.
+type Remembered struct {
+	Finish *protocol.TurnOutcome `json:"finish,omitempty"`
+}
+
+// Result is what a turn came to.
+type Result struct {
+	Outcome   *protocol.TurnOutcome
+	Messages  []protocol.Message
+	Usage     protocol.Usage
+	Calls     []protocol.CallRecord
+	ToolCalls []protocol.ToolCallRecord
+	Issues    []protocol.Issue
+	HadCode   bool
+}

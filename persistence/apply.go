@@ -1,0 +1,193 @@
+package persistence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// head is a session's row while a commit is applied to it.
+type head struct {
+	session    int64
+	id         protocol.SessionID
+	revision   int64
+	branch     int64
+	generation int64
+	leaf       protocol.NodeID
+	frame      protocol.FrameID
+	seq        protocol.Seq
+	chain      []byte
+	moved      bool // the leaf or the configuration changed
+}
+
+// apply makes one commit in the open transaction. The order of the checks: the session, the receipt, the ancestor, the
+// fences; a replayed receipt stops before anything else can fail.
+func apply(ctx context.Context, t *tx, c *change) (Result, error) {
+	if stored, hit, err := findReceipt(ctx, t, c.Receipt); hit || err != nil {
+		return Result{Replayed: hit, Stored: stored}, err
+	}
+	h, err := openHead(ctx, t, c)
+	if err != nil {
+		return Result{}, err
+	}
+	if h == nil { // a change of the store, not of a session
+		return Result{}, applyGlobal(ctx, t, c)
+	}
+	if err := checkFence(ctx, t, c, h); err != nil {
+		return Result{}, err
+	}
+	nodes, err := applyHistory(ctx, t, c, h)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := applyRows(ctx, t, c, h); err != nil {
+		return Result{}, err
+	}
+	if c.Delete {
+		if err := deleteSession(ctx, t, h, c.AtMs); err != nil {
+			return Result{}, err
+		}
+		return Result{}, saveReceipt(ctx, t, c, nil) // a retry must find it although the session is gone
+	}
+	if err := saveHead(ctx, t, c, h); err != nil {
+		return Result{}, err
+	}
+	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes}, saveReceipt(ctx, t, c, h.session)
+}
+
+func (h *head) public() protocol.Head {
+	return protocol.Head{Revision: h.revision, Leaf: h.leaf, Generation: h.generation, Frame: h.frame}
+}
+
+func applyGlobal(ctx context.Context, t *tx, c *change) error {
+	if err := applyApprovals(ctx, t, c); err != nil {
+		return err
+	}
+	return saveReceipt(ctx, t, c, nil)
+}
+
+const selectReceipt = `
+SELECT hash, result
+FROM receipts
+WHERE key = ?`
+
+func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit bool, err error) {
+	if r == nil {
+		return nil, false, nil
+	}
+	var hash []byte
+	err = t.row(ctx, selectReceipt, []any{r.Key}, &hash, &stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err == nil && !bytes.Equal(hash, r.Hash) {
+		err = ErrReceiptConflict
+	}
+	return stored, err == nil, err
+}
+
+const insertReceipt = `
+INSERT INTO receipts (key, session, hash, result, at)
+VALUES (?, ?, ?, ?, ?)`
+
+func saveReceipt(ctx context.Context, t *tx, c *change, session any) error {
+	if c.Receipt == nil {
+		return nil
+	}
+	return t.exec(ctx, insertReceipt, c.Receipt.Key, session, nonNil(c.Receipt.Hash), nonNil(c.Receipt.Result), c.AtMs)
+}
+
+const selectHead = `
+SELECT session, revision, branch, generation, leaf, frame, seq, chain
+FROM sessions
+WHERE session_id = ?`
+
+func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
+	if c.Session == "" {
+		return nil, nil
+	}
+	if c.Create != nil {
+		return createSession(ctx, t, c)
+	}
+	h := &head{id: c.Session}
+	err := t.row(ctx, selectHead, []any{c.Session},
+		&h.session, &h.revision, &h.branch, &h.generation, &h.leaf, &h.frame, &h.seq, &h.chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, missingSession(ctx, t, c.Session)
+	}
+	return h, err
+}
+
+func missingSession(ctx context.Context, t *tx, id protocol.SessionID) error {
+	var n int
+	err := t.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("session %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("session %s: %w", id, ErrDeleted)
+}
+
+const openTurnOf = `
+SELECT incarnation
+FROM turns
+WHERE turn_id = ? AND session = ? AND state IN ('queued', 'running', 'waiting')`
+
+func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
+	if c.Requires != "" {
+		if _, err := onPath(ctx, t, h.branch, h.generation, c.Requires); err != nil {
+			if errors.Is(err, ErrNotFound) {
+				return &StaleBranchError{Leaf: h.leaf}
+			}
+			return err
+		}
+	}
+	if c.Fence.Revision != nil && *c.Fence.Revision != h.revision {
+		return fmt.Errorf("head revision is %d, not %d: %w", h.revision, *c.Fence.Revision, ErrFenced)
+	}
+	if c.Fence.Seq != nil && *c.Fence.Seq != h.seq {
+		return fmt.Errorf("newest event is %d, not %d: %w", h.seq, *c.Fence.Seq, ErrFenced)
+	}
+	if c.Fence.Turn == "" {
+		return nil
+	}
+	var incarnation string
+	err := t.row(ctx, openTurnOf, []any{c.Fence.Turn, h.session}, &incarnation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("turn %s is not open: %w", c.Fence.Turn, ErrFenced)
+	}
+	if err == nil && incarnation != c.Fence.Incarnation {
+		return fmt.Errorf("turn %s is driven by another daemon: %w", c.Fence.Turn, ErrFenced)
+	}
+	return err
+}
+
+const updateHead = `
+UPDATE sessions
+SET revision = ?, branch = ?, generation = ?, leaf = ?, frame = ?, seq = ?, chain = ?,
+    turn_index = turn_index + ?, updated_at = max(updated_at, ?)
+WHERE session = ?`
+
+func saveHead(ctx context.Context, t *tx, c *change, h *head) error {
+	if h.moved {
+		h.revision++
+	}
+	turned := 0
+	if c.Turned {
+		turned = 1
+	}
+	err := t.exec(ctx, updateHead, h.revision, h.branch, h.generation, h.leaf, h.frame, h.seq, h.chain, turned, c.AtMs, h.session)
+	if err == nil && c.Config != nil {
+		err = t.exec(ctx, "UPDATE sessions SET config = ? WHERE session = ?", c.config, h.session)
+	}
+	if err == nil && c.Total != nil {
+		err = t.exec(ctx, "UPDATE sessions SET usage = ? WHERE session = ?", c.total, h.session)
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package persistence
+
+import (
+	"context"
+
+	"lashd/rpc/protocol"
+)
+
+// Limits of one commit: beyond them it is refused with ErrBudget before the transaction begins. The numbers are those
+// that upstream recommends after measuring commits of up to 1 MiB; larger bodies belong into blobs.
+const (
+	MaxCommitNodes = 512
+	MaxCommitBytes = 8 << 20 // a transaction beyond this swells the log
+)
+
+// Commit is one change of one session: it lands whole or not at all. Zero fields change nothing.
+type Commit struct {
+	Session   protocol.SessionID
+	Receipt   *Receipt
+	Fence     Fence
+	Requires  protocol.NodeID // must be on the active path, else *StaleBranchError
+	Create    *NewSession
+	Delete    bool
+	Rewind    protocol.NodeID // the leaf moves to this ancestor, before Nodes are added
+	Config    *protocol.Config
+	Meta      *Meta
+	Frame     protocol.FrameID // the current frame, where it changes
+	Nodes     []protocol.Node  // added to the leaf in order; Parent and Generation are given by the store
+	Events    []Event
+	Turns     []Turn
+	Inputs    []protocol.QueuedInput
+	Effects   []Effect
+	Retire    []protocol.TurnID // turns whose effects are removed
+	Usage     []Usage
+	Turned    bool            // a turn was completed: the turn index grows
+	Total     *protocol.Usage // the session's usage, where it changes
+	Component []Component
+	Decisions []protocol.Decision
+	Pins      []Pin
+	Unpin     []protocol.NodeID
+	Blobs     []Blob
+	Approve   []Approval
+	AtMs      int64
+}
+
+// Fence says what must still be so. Whatever is not, is ErrFenced, and nothing is changed. It is compared with what is
+// stored before the commit: a daemon takes over a turn by a commit that is fenced with the incarnation it read, and whose
+// Turns hold the row with its own.
+type Fence struct {
+	Revision    *int64          // of the head
+	Seq         *protocol.Seq   // of the newest event
+	Turn        protocol.TurnID // must be open
+	Incarnation string          // of the daemon that drives Turn
+}
+
+// Receipt makes a commit idempotent: a repeated key with the same hash gets Result back, and nothing is changed.
+type Receipt struct {
+	Key    string
+	Hash   []byte
+	Result []byte
+}
+
+// NewSession creates the session that the commit is about. Exactly one of Root and Source is set.
+type NewSession struct {
+	Title    string
+	Cwd      string
+	Relation protocol.Relation
+	Config   protocol.Config
+	Source   *protocol.ForkSource // shares this history
+}
+
+// Meta are the facts of a session that are not history.
+type Meta struct {
+	Title    *string
+	Archived *bool
+	Closed   *bool
+}
+
+// Event is one line for the session's log. Body is its JSON without sessionId and seq.
+type Event struct {
+	Type protocol.EventType
+	Body []byte
+}
+
+// Turn is the row of a turn as it is after the commit. A turn that has ended is never changed: ErrFenced.
+type Turn struct {
+	ID          protocol.TurnID
+	State       protocol.TurnState
+	Incarnation string
+	Cancel      *protocol.CancelEvidence
+	Report      *protocol.TurnReport
+	AcceptedMs  int64
+	StartedMs   int64
+}
+
+// Effect is a journal row. One that is finished never becomes unfinished: ErrFenced.
+type Effect struct {
+	Turn     protocol.TurnID
+	ID       uint64
+	Ordinal  int
+	Kind     string
+	Finished bool
+	Hash     []byte
+	Body     []byte
+}
+
+// Usage is a ledger row, counted once per operation and ordinal.
+type Usage struct {
+	Operation string
+	Ordinal   int
+	Row       protocol.UsageRow
+}
+
+// Component is a keyed part of a session's state. A nil Body removes it.
+type Component struct {
+	Name string
+	Body []byte
+}
+
+// Pin keeps a node reachable that the session has, or had, in its history; others are ErrNotRetained.
+type Pin struct {
+	Node   protocol.NodeID `json:"nodeId"`
+	Reason string          `json:"reason,omitempty"`
+	AtMs   int64           `json:"atMs"`
+}
+
+// Blob is bytes that the session refers to from now on. A nil Body means that the row or the file is in place already.
+type Blob struct {
+	Digest protocol.Digest
+	Size   int64
+	Body   []byte
+}
+
+// Approval is a standing answer of a person.
+type Approval struct {
+	Cwd    string
+	Tool   string
+	Prefix string
+	By     string
+}
+
+// Result is what a commit came to.
+type Result struct {
+	Replayed bool   // the receipt's key was known: nothing was changed
+	Stored   []byte // the receipt's result, as it was first given
+	Head     protocol.Head
+	Seq      protocol.Seq    // of the last event
+	Nodes    []protocol.Node // as they were placed
+}
+
+// Commit makes a change durable. It returns once the change survives any crash, or with an error that says what
+// stopped it. After ErrPoisoned, and when ctx ends before the answer, nobody knows whether the change was made: ask
+// again with the same receipt. c must not be changed afterwards, as the writer may still be reading it.
+func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {
+	r, err := newRequest(c)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := s.stopped(); err != nil {
+		return Result{}, err
+	}
+	select {
+	case s.requests <- r:
+	case <-s.ended:
+		return Result{}, s.stopped()
+	case <-ctx.Done():
+		return Result{}, context.Cause(ctx)
+	}
+	select {
+	case <-r.done:
+	case <-s.ended:
+		select {
+		case <-r.done: // it was among the last
+		default:
+			return Result{}, s.stopped()
+		}
+	case <-ctx.Done():
+		return Result{}, context.Cause(ctx)
+	}
+	return r.result, r.err
+}

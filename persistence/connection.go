@@ -1,0 +1,145 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// applicationID marks the file as lashd's: "lash" in ASCII.
+const applicationID = 0x6c617368
+
+// busyTimeout is how long a connection waits for a lock, in milliseconds.
+const busyTimeout = 5000
+
+// options are the settings of a connection. Those with a shorthand key are validated by the driver; all are read back.
+func commonOptions(durability string) url.Values {
+	v := url.Values{}
+	v.Set("_busy_timeout", strconv.Itoa(busyTimeout))
+	v.Set("_foreign_keys", "1")
+	v.Set("_synchronous", durability)
+	v.Set("_defensive", "1")
+	v.Set("_dqs", "0")
+	v.Set("_error_rc", "1")
+	for _, pragma := range []string{
+		"trusted_schema(0)", "cell_size_check(1)", "temp_store(2)", "secure_delete(1)",
+		"journal_size_limit(16777216)", "wal_autocheckpoint(0)", "cache_size(-2000)",
+	} {
+		v.Add("_pragma", pragma)
+	}
+	if runtime.GOOS == "darwin" { // there fsync alone does not reach the medium
+		v.Add("_pragma", "fullfsync(1)")
+		v.Add("_pragma", "checkpoint_fullfsync(1)")
+	}
+	return v
+}
+
+func writerOptions(durability string) url.Values {
+	v := commonOptions(durability)
+	v.Set("_auto_vacuum", "INCREMENTAL") // has an effect only before the first table
+	v.Set("_journal_mode", "WAL")
+	v.Set("_txlock", "immediate")
+	return v
+}
+
+func readerOptions(durability string) url.Values {
+	v := commonOptions(durability)
+	v.Set("_query_only", "1")
+	return v
+}
+
+// expected is what each PRAGMA must read on every connection. A value that SQLite does not know is silently another
+// one, so that asking is the only way to be sure.
+func expected(options url.Values) map[string]string {
+	synchronous := map[string]string{"OFF": "0", "NORMAL": "1", "FULL": "2"}[options.Get("_synchronous")]
+	want := map[string]string{
+		"busy_timeout": strconv.Itoa(busyTimeout), "foreign_keys": "1", "synchronous": synchronous, "trusted_schema": "0",
+		"cell_size_check": "1", "temp_store": "2", "secure_delete": "1", "journal_size_limit": "16777216",
+		"wal_autocheckpoint": "0", "journal_mode": "wal", "auto_vacuum": "2", "cache_size": "-2000", "mmap_size": "0",
+	}
+	if runtime.GOOS == "darwin" {
+		want["fullfsync"], want["checkpoint_fullfsync"] = "1", "1"
+	}
+	if options.Has("_query_only") {
+		want["query_only"] = "1"
+	}
+	return want
+}
+
+var strict = sync.OnceFunc(func() { sqlite.StrictPragmas(true) })
+
+// openPool opens n connections at most and checks each one when it is made.
+func openPool(path string, options url.Values, n int) (*sql.DB, error) {
+	strict()
+	path, err := filepath.Abs(path) // a relative path in a URL would lose its first element
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(&connector{dsn: fileURL(path, options), want: expected(options)})
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// fileURL keeps characters like ? and # in a path from being read as the end of it.
+func fileURL(path string, options url.Values) string {
+	return (&url.URL{Scheme: "file", Path: path, OmitHost: true, RawQuery: options.Encode()}).String()
+}
+
+// openCopy opens a database file that nobody else uses, such as a finished backup.
+func openCopy(path, mode string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", fileURL(path, url.Values{"mode": {mode}}))
+}
+
+// connector opens connections and refuses those whose settings are not what was asked for.
+type connector struct {
+	dsn  string
+	want map[string]string
+	drv  sqlite.Driver
+}
+
+func (c *connector) Driver() driver.Driver { return &c.drv }
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.drv.Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	for pragma, want := range c.want {
+		got, err := readPragma(ctx, conn, pragma)
+		if err == nil && got != want {
+			err = fmt.Errorf("PRAGMA %s is %s, want %s", pragma, got, want)
+		}
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+func readPragma(ctx context.Context, conn driver.Conn, name string) (string, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "PRAGMA "+name, nil)
+	if err != nil {
+		return "", fmt.Errorf("read PRAGMA %s: %w", name, err)
+	}
+	defer rows.Close()
+	row := make([]driver.Value, len(rows.Columns()))
+	if err := rows.Next(row); err != nil {
+		return "", fmt.Errorf("read PRAGMA %s: %w", name, err)
+	}
+	return strings.ToLower(fmt.Sprint(row[0])), nil
+}

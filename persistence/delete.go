@@ -1,0 +1,102 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"lashd/rpc/protocol"
+)
+
+const (
+	blobsOfSession = `
+SELECT digest FROM blob_refs WHERE session = ?1
+UNION
+SELECT digest FROM components WHERE session = ?1 AND body IS NULL`
+	branchesOfSession = `SELECT branch FROM branches WHERE session = ?`
+)
+
+// deleteSession removes a session and everything that only it owns; its id stays used for ever.
+func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
+	blobs, err := column[protocol.Digest](ctx, t, blobsOfSession, h.session)
+	if err != nil {
+		return err
+	}
+	branches, err := column[int64](ctx, t, branchesOfSession, h.session)
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		query string
+		args  []any
+	}{
+		{"INSERT INTO deleted_sessions (session_id, deleted_at) VALUES (?, ?)", []any{h.id, atMs}},
+		{"DELETE FROM effects WHERE turn_id IN (SELECT turn_id FROM turns WHERE session = ?)", []any{h.session}},
+		{"DELETE FROM events WHERE place BETWEEN ? AND ?", []any{place(h.session, 0), place(h.session+1, 0) - 1}},
+		{"UPDATE branches SET session = NULL WHERE session = ?", []any{h.session}},
+		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // what refers to it goes by ON DELETE CASCADE
+	}
+	for _, s := range steps {
+		if err := t.exec(ctx, s.query, s.args...); err != nil {
+			return err
+		}
+	}
+	for _, d := range blobs {
+		if err := dropBlob(ctx, t, d); err != nil {
+			return err
+		}
+	}
+	for _, b := range branches {
+		if err := reclaim(ctx, t, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column reads the first column of all rows inside the transaction.
+func column[T any](ctx context.Context, t *tx, query string, args ...any) ([]T, error) {
+	p, err := t.stmts.get(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, func(rows *sql.Rows, v *T) error { return rows.Scan(v) })
+}
+
+const (
+	orphan = `
+SELECT parent_branch, (SELECT max(c.parent_generation) FROM branches c WHERE c.parent_branch = b.branch)
+FROM branches b
+WHERE branch = ? AND session IS NULL`
+	trimBranch = `DELETE FROM nodes WHERE place > ? AND place < ?`
+)
+
+// reclaim removes what no session can reach any more of a branch without a session: all after the last place at which
+// another branch hangs on it. Without any, the branch goes, and its parent may be next.
+func reclaim(ctx context.Context, t *tx, branch int64) error {
+	for {
+		var parent, last sql.NullInt64
+		err := t.row(ctx, orphan, []any{branch}, &parent, &last)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // a session owns it, or it is gone already
+		}
+		if err != nil {
+			return err
+		}
+		keep := place(branch, 0) - 1
+		if last.Valid {
+			keep = place(branch, last.Int64)
+		}
+		if err := t.exec(ctx, trimBranch, keep, place(branch+1, 0)); err != nil || last.Valid {
+			return err
+		}
+		if err := t.exec(ctx, "DELETE FROM branches WHERE branch = ?", branch); err != nil || !parent.Valid {
+			return err
+		}
+		branch = parent.Int64
+	}
+}

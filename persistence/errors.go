@@ -1,0 +1,70 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"lashd/rpc/protocol"
+)
+
+var (
+	ErrNotFound        = errors.New("not found")
+	ErrExists          = errors.New("exists already")
+	ErrDeleted         = errors.New("the session is deleted, and its id is never used again")
+	ErrFenced          = errors.New("the session has moved on") // head revision, seq, turn state or incarnation
+	ErrReceiptConflict = errors.New("the idempotency key was used for another request")
+	ErrNotRetained     = errors.New("the node is neither in live history nor pinned")
+	ErrBudget          = errors.New("the commit is too large")
+	ErrInvalid         = errors.New("the commit cannot be stored")
+	ErrFull            = errors.New("no space is left for the database")
+	ErrBusy            = errors.New("the database is locked by another process")
+	ErrPoisoned        = errors.New("the database stopped after an I/O error; restart lashd and ask again")
+	ErrCorrupt         = errors.New("the database is damaged; run lashd doctor")
+	ErrNewerSchema     = errors.New("the database was written by a newer lashd")
+	ErrClosed          = errors.New("the store is closed")
+)
+
+// errDamaged is ErrCorrupt as SQLite itself found it: the file, not just a row of it.
+var errDamaged = fmt.Errorf("%w", ErrCorrupt)
+
+// StaleBranchError means that a required ancestor is not on the active path.
+type StaleBranchError struct{ Leaf protocol.NodeID }
+
+func (e *StaleBranchError) Error() string {
+	return fmt.Sprintf("the required ancestor is no longer on the active path, whose leaf is %s", e.Leaf)
+}
+
+// classify gives SQLite's errors our names. Codes: https://www.sqlite.org/rescode.html.
+func classify(err error) error {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return named(ErrExists, err)
+	case sqlite3.SQLITE_IOERR_SHMSIZE: // the log's index could not grow; nothing was written yet
+		return named(ErrFull, err)
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return named(ErrFull, err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return named(ErrBusy, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return named(ErrPoisoned, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return named(errDamaged, err)
+	}
+	return err
+}
+
+func named(name, err error) error {
+	if errors.Is(err, name) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", name, err)
+}

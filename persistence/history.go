@@ -1,0 +1,144 @@
+package persistence
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// place is where a node of a branch, or an event of a session, stands in its table.
+func place(owner, index int64) int64 { return owner<<32 | index }
+
+func applyHistory(ctx context.Context, t *tx, c *change, h *head) ([]protocol.Node, error) {
+	if c.Rewind != "" {
+		if err := rewind(ctx, t, c, h); err != nil {
+			return nil, err
+		}
+	}
+	if c.Frame != "" {
+		h.frame = c.Frame
+	}
+	nodes, err := appendNodes(ctx, t, c, h)
+	if err != nil {
+		return nil, err
+	}
+	h.moved = h.moved || c.Config != nil
+	return nodes, appendEvents(ctx, t, c.Events, h)
+}
+
+const insertNode = `
+INSERT INTO nodes (place, node_id, frame, turn_id, at, body)
+VALUES (?, ?, ?, ?, ?, ?)`
+
+func appendNodes(ctx context.Context, t *tx, c *change, h *head) ([]protocol.Node, error) {
+	placed := make([]protocol.Node, len(c.Nodes))
+	for i, n := range c.Nodes {
+		n.Parent, n.Generation = h.leaf, h.generation+1
+		if h.leaf == "" {
+			n.Generation = 0
+		}
+		if n.FrameOpen != nil {
+			h.frame = protocol.FrameID(n.ID)
+		}
+		n.Frame = h.frame
+		if err := t.exec(ctx, insertNode, place(h.branch, n.Generation), n.ID, n.Frame, n.TurnID, n.AtMs, c.nodes[i]); err != nil {
+			return nil, fmt.Errorf("append node %s: %w", n.ID, err)
+		}
+		h.leaf, h.generation, h.moved = n.ID, n.Generation, true
+		placed[i] = n
+	}
+	return placed, nil
+}
+
+const insertEvent = `
+INSERT INTO events (place, type, body, chain)
+VALUES (?, ?, ?, ?)`
+
+func appendEvents(ctx context.Context, t *tx, events []Event, h *head) error {
+	for _, e := range events {
+		h.seq++
+		h.chain = chainLink(h.chain, h.id, h.seq, e)
+		if err := t.exec(ctx, insertEvent, place(h.session, int64(h.seq)), e.Type, nonNil(e.Body), h.chain); err != nil {
+			return fmt.Errorf("append event %d: %w", h.seq, err)
+		}
+	}
+	return nil
+}
+
+// chainLink binds an event to all before it: a changed, missing or moved row breaks every link after it.
+func chainLink(previous []byte, id protocol.SessionID, seq protocol.Seq, e Event) []byte {
+	sum := sha256.New()
+	sum.Write(previous)
+	for _, field := range [][]byte{[]byte(id), binary.BigEndian.AppendUint64(nil, uint64(seq)), []byte(e.Type), e.Body} {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(field))))
+		sum.Write(field)
+	}
+	return sum.Sum(nil)
+}
+
+const parentOf = `
+SELECT parent_branch, parent_generation
+FROM branches
+WHERE branch = ?`
+
+// onPath tells where a node stands on the path that ends at (branch, generation), or fails with ErrNotFound.
+func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.NodeID) (int64, error) {
+	var at int64
+	err := t.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("node %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for {
+		if at>>32 == branch && at&0xffffffff <= generation {
+			return at, nil
+		}
+		var parent, upTo sql.NullInt64
+		if err := t.row(ctx, parentOf, []any{branch}, &parent, &upTo); err != nil {
+			return 0, err
+		}
+		if !parent.Valid {
+			return 0, fmt.Errorf("node %s is not on the path: %w", id, ErrNotFound)
+		}
+		branch, generation = parent.Int64, upTo.Int64
+	}
+}
+
+// rewind moves the leaf to an ancestor, and opens a new branch there: what was after it stays as it is, for whoever pins
+// it.
+func rewind(ctx context.Context, t *tx, c *change, h *head) error {
+	at, err := onPath(ctx, t, h.branch, h.generation, c.Rewind)
+	if err != nil {
+		return err
+	}
+	if err := newBranch(ctx, t, h, at); err != nil {
+		return err
+	}
+	h.leaf, h.generation, h.moved = c.Rewind, at&0xffffffff, true
+	return t.row(ctx, "SELECT frame FROM nodes WHERE place = ?", []any{at}, &h.frame)
+}
+
+const insertBranch = `
+INSERT INTO branches (session, parent_branch, parent_generation)
+VALUES (?, ?, ?)`
+
+// newBranch opens a branch that goes on after the node at a place; 0 means after nothing.
+func newBranch(ctx context.Context, t *tx, h *head, after int64) error {
+	var parent, generation any
+	if after != 0 {
+		parent, generation = after>>32, after&0xffffffff
+	}
+	res, err := t.run(ctx, insertBranch, h.session, parent, generation)
+	if err != nil {
+		return err
+	}
+	h.branch, err = res.LastInsertId()
+	return err
+}

@@ -1,0 +1,100 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+const insertSession = `
+INSERT INTO sessions (session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, chain,
+  turn_index, usage, created_at, updated_at, archived, closed)
+VALUES (?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0, 0)`
+
+var emptyUsage = []byte(`{}`)
+
+func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
+	switch err := missingSession(ctx, t, c.Session); {
+	case errors.Is(err, ErrDeleted):
+		return nil, err
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	n := c.Create
+	var exists int
+	err := t.row(ctx, "SELECT 1 FROM sessions WHERE session_id = ?", []any{c.Session}, &exists)
+	if err == nil {
+		return nil, fmt.Errorf("session %s: %w", c.Session, ErrExists)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, c.created,
+		emptyUsage, c.AtMs, c.AtMs)
+	if err != nil {
+		return nil, err
+	}
+	h := &head{id: c.Session, chain: make([]byte, 32)}
+	if h.session, err = res.LastInsertId(); err != nil {
+		return nil, err
+	}
+	if n.Source != nil {
+		return h, forkHistory(ctx, t, h, n.Source)
+	}
+	return h, newBranch(ctx, t, h, 0)
+}
+
+const pinnedPlace = `
+SELECT pins.place
+FROM pins JOIN sessions USING (session)
+WHERE sessions.session_id = ? AND pins.node_id = ?`
+
+// forkHistory lets a new session share history up to a node of another, and its state components as they are now.
+func forkHistory(ctx context.Context, t *tx, h *head, from *protocol.ForkSource) error {
+	src := &head{}
+	err := t.row(ctx, selectHead, []any{from.SessionID},
+		&src.session, &src.revision, &src.branch, &src.generation, &src.leaf, &src.frame, &src.seq, &src.chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		return missingSession(ctx, t, from.SessionID)
+	}
+	if err != nil {
+		return err
+	}
+	at, err := onPath(ctx, t, src.branch, src.generation, from.Node)
+	if errors.Is(err, ErrNotFound) {
+		err = t.row(ctx, pinnedPlace, []any{from.SessionID, from.Node}, &at)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("node %s: %w", from.Node, ErrNotRetained)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := newBranch(ctx, t, h, at); err != nil {
+		return err
+	}
+	h.leaf, h.generation = from.Node, at&0xffffffff
+	if err := t.row(ctx, "SELECT frame FROM nodes WHERE place = ?", []any{at}, &h.frame); err != nil {
+		return err
+	}
+	return copyComponents(ctx, t, src.session, h.session)
+}
+
+const (
+	cloneComponents = `
+INSERT INTO components (session, name, digest, body)
+SELECT ?, name, digest, body FROM components WHERE session = ?`
+	copyBlobRefs = `
+INSERT INTO blob_refs (session, digest)
+SELECT ?, digest FROM blob_refs WHERE session = ?`
+)
+
+func copyComponents(ctx context.Context, t *tx, from, to int64) error {
+	if err := t.exec(ctx, cloneComponents, to, from); err != nil {
+		return err
+	}
+	return t.exec(ctx, copyBlobRefs, to, from)
+}

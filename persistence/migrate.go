@@ -1,0 +1,70 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// migrate makes a verified backup, then runs the missing steps in one transaction: a crash in it leaves the old version.
+func (s *Store) migrate(ctx context.Context, from int) error {
+	s.cfg.Progress(fmt.Sprintf("backing up the database before migrating it from schema %d to %d", from, s.def.version))
+	if err := s.copyTo(ctx, filepath.Join(s.cfg.Dir, fmt.Sprintf("lashd-schema%d.backup.db", from)), checkStructureOf); err != nil {
+		return fmt.Errorf("backup before migration: %w", err)
+	}
+	s.cfg.Progress("migrating the database")
+	// A table is changed by making a new one and dropping the old; with foreign keys on, that would delete what refers to it.
+	if _, err := s.stmts.conn.ExecContext(ctx, "PRAGMA foreign_keys = 0"); err != nil {
+		return classify(err)
+	}
+	err := s.inTransaction(ctx, func(tx *sql.Tx) error { return s.runMigrations(ctx, tx, from) })
+	_, on := s.stmts.conn.ExecContext(ctx, "PRAGMA foreign_keys = 1")
+	return errors.Join(err, classify(on))
+}
+
+func (s *Store) runMigrations(ctx context.Context, tx *sql.Tx, from int) error {
+	for v := from + 1; v <= s.def.version; v++ {
+		script, err := fs.ReadFile(s.def.migrations, fmt.Sprintf("migrations/%04d.sql", v))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, string(script)); err != nil {
+			return fmt.Errorf("migration %d: %w", v, err)
+		}
+	}
+	if err := checkForeignKeys(ctx, tx); err != nil {
+		return err
+	}
+	return stamp(ctx, tx, s.def.version)
+}
+
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func checkForeignKeys(ctx context.Context, db queryer) error {
+	var table string
+	err := db.QueryRowContext(ctx, `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`).Scan(&table)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return classify(err)
+	}
+	return fmt.Errorf("a row of %s refers to one that is not there: %w", table, ErrCorrupt)
+}
+
+func quickCheck(ctx context.Context, db queryer) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return classify(err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%s: %w", verdict, ErrCorrupt)
+	}
+	return nil
+}

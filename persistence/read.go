@@ -1,0 +1,132 @@
+package persistence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	"lashd/rpc/protocol"
+)
+
+// Session is a session's row.
+type Session struct {
+	protocol.Session
+	Key    int64 // of the session inside this store
+	Branch int64
+}
+
+const sessionColumns = `
+session, session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, turn_index, usage,
+created_at, updated_at, archived, closed`
+
+func scanSession(rows *sql.Rows, s *Session) error {
+	var relation, config, usage []byte
+	h := &s.Head
+	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
+		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived, &s.Closed)
+	if err != nil {
+		return err
+	}
+	return errors.Join(decode(relation, &s.Relation, "relation"), decode(config, &s.Config, "config"), decode(usage, &s.Usage, "usage"))
+}
+
+const selectSession = `SELECT ` + sessionColumns + ` FROM sessions WHERE session_id = ?`
+
+// Session reads one session, or fails with ErrNotFound or ErrDeleted.
+func (s *Store) Session(ctx context.Context, id protocol.SessionID) (Session, error) {
+	found, err := list(ctx, s.read, scanSession, selectSession, id)
+	if err != nil {
+		return Session{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	if len(found) == 0 {
+		return Session{}, s.missing(ctx, id)
+	}
+	return found[0], nil
+}
+
+func (s *Store) missing(ctx context.Context, id protocol.SessionID) error {
+	var n int
+	err := s.read.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
+	if err == nil {
+		err = ErrDeleted
+	}
+	return fmt.Errorf("session %s: %w", id, err)
+}
+
+// SessionQuery chooses sessions, newest first. Before continues after the last one of a page.
+type SessionQuery struct {
+	Archived  bool
+	Cwd       string // empty: any
+	BeforeMs  int64  // 0: from the newest
+	BeforeKey int64
+	Limit     int
+}
+
+const listSessions = `
+SELECT ` + sessionColumns + `
+FROM sessions
+WHERE archived = ? AND (? = '' OR cwd = ?) AND (updated_at, session) < (?, ?)
+ORDER BY updated_at DESC, session DESC
+LIMIT ?`
+
+// Sessions reads a page of sessions.
+func (s *Store) Sessions(ctx context.Context, q SessionQuery) ([]Session, error) {
+	if q.BeforeMs == 0 {
+		q.BeforeMs = math.MaxInt64
+	}
+	return list(ctx, s.read, scanSession, listSessions, q.Archived, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+}
+
+// CountSessions tells how many sessions are stored.
+func (s *Store) CountSessions(ctx context.Context) (int, error) {
+	var n int
+	err := s.read.row(ctx, "SELECT count(*) FROM sessions", nil, &n)
+	return n, err
+}
+
+// StoredEvent is an event as it lies in the log.
+type StoredEvent struct {
+	Seq   protocol.Seq
+	Type  protocol.EventType
+	Body  []byte
+	chain []byte
+}
+
+// eventPage bounds how long one read holds on to the log.
+const eventPage = 512
+
+const selectEvents = `
+SELECT place & 0xffffffff, type, body, chain
+FROM events
+WHERE place > ? AND place < ?
+ORDER BY place
+LIMIT ?`
+
+// Events reads up to limit events of a session after a seq, in order.
+func (s *Store) Events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	return s.read.events(ctx, session, after, min(limit, eventPage))
+}
+
+func (r *reader) events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	return list(ctx, r, scanEvent, selectEvents, place(session, int64(after)), place(session+1, 0), limit)
+}
+
+func scanEvent(rows *sql.Rows, e *StoredEvent) error {
+	return rows.Scan(&e.Seq, &e.Type, &e.Body, &e.chain)
+}
+
+// Receipt reads the answer that was given to a key, or fails with ErrNotFound or ErrReceiptConflict.
+func (s *Store) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
+	var known, result []byte
+	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result)
+	if err == nil && !bytes.Equal(known, hash) {
+		err = ErrReceiptConflict
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}

@@ -1,0 +1,127 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// reader runs queries on a pool of connections that cannot write. It keeps their statements prepared, as each text is a
+// constant of this package: a short query then costs half (BenchmarkSession).
+type reader struct {
+	db      *sql.DB
+	damaged func(error) // told when SQLite finds the file corrupt; may be nil
+
+	mu    sync.Mutex
+	stmts map[string]*sql.Stmt
+}
+
+// openReader makes a pool whose connections are opened when they are first needed.
+func (s *Store) openReader() (*reader, error) {
+	db, err := openPool(s.path, readerOptions(s.cfg.Durability), min(4, runtime.NumCPU()))
+	return &reader{db: db, damaged: s.stop, stmts: map[string]*sql.Stmt{}}, err
+}
+
+func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	r.mu.Lock()
+	stmt := r.stmts[query]
+	r.mu.Unlock()
+	if stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := r.db.PrepareContext(ctx, query) // not under the lock: it may wait for a connection
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.stmts[query]; first != nil {
+		return first, stmt.Close()
+	}
+	if r.stmts == nil {
+		r.stmts = map[string]*sql.Stmt{}
+	}
+	r.stmts[query] = stmt
+	return stmt, nil
+}
+
+// row reads one row, or fails with ErrNotFound.
+func (r *reader) row(ctx context.Context, query string, args []any, into ...any) error {
+	ctx, cancel := interruptible(ctx)
+	defer cancel()
+	stmt, err := r.prepare(ctx, query)
+	if err == nil {
+		err = stmt.QueryRowContext(ctx, args...).Scan(into...)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return r.failed(err)
+}
+
+// list reads all rows of a query that bounds their number.
+func list[T any](ctx context.Context, r *reader, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
+	ctx, cancel := interruptible(ctx)
+	defer cancel()
+	stmt, err := r.prepare(ctx, query)
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	all, err := collect(rows, scan)
+	return all, r.failed(err)
+}
+
+// failed names an error, and has the store stop writing to a file that is corrupt. An I/O error of a read stops
+// nothing: a reader that could not open its files for want of descriptors says nothing of what was committed.
+func (r *reader) failed(err error) error {
+	err = classify(err)
+	if errors.Is(err, errDamaged) && r.damaged != nil {
+		r.damaged(err)
+	}
+	return err
+}
+
+func (r *reader) close() error {
+	var errs []error
+	for _, stmt := range r.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, r.db.Close())...)
+}
+
+// interruptible sees to it that a context can be cancelled: with one that can't, a wait for a lock sleeps inside SQLite.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() != nil {
+		return ctx, func() {}
+	}
+	return context.WithCancel(ctx)
+}
+
+// collect reads all rows and closes them: an open read would keep the log from being folded into the database.
+func collect[T any](rows *sql.Rows, scan func(*sql.Rows, *T) error) ([]T, error) {
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var one T
+		if err := scan(rows, &one); err != nil {
+			return nil, classify(err)
+		}
+		all = append(all, one)
+	}
+	return all, classify(rows.Err())
+}
+
+func decode(data []byte, into any, what string) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w: %w", what, ErrCorrupt, err)
+	}
+	return nil
+}

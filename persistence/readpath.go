@@ -1,0 +1,120 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// Cursor stands at a node of a path: reading goes from it towards the root.
+type Cursor struct {
+	Branch     int64
+	Generation int64
+	Done       bool // the root was passed
+}
+
+const selectNodesDown = `
+SELECT place, node_id, frame, turn_id, at, body
+FROM nodes
+WHERE place BETWEEN ? AND ?
+ORDER BY place DESC
+LIMIT ?`
+
+// Path reads up to limit nodes of a path, the newest of them first, from a cursor on, and where to go on. Parent edges
+// are filled in except for the last node of a page.
+func (s *Store) Path(ctx context.Context, from Cursor, limit int) ([]protocol.Node, Cursor, error) {
+	var nodes []protocol.Node
+	for len(nodes) < limit && !from.Done {
+		page, err := s.scan(ctx, place(from.Branch, 0), place(from.Branch, from.Generation), limit-len(nodes))
+		if err != nil {
+			return nil, from, err
+		}
+		nodes = append(nodes, page...)
+		if len(nodes) == limit {
+			from.Generation = nodes[limit-1].Generation - 1
+			from.Done = from.Generation < 0
+			break
+		}
+		if from, err = s.parentCursor(ctx, from.Branch); err != nil {
+			return nil, from, err
+		}
+	}
+	for i := 1; i < len(nodes); i++ {
+		nodes[i-1].Parent = nodes[i].ID
+	}
+	return nodes, from, nil
+}
+
+func (s *Store) parentCursor(ctx context.Context, branch int64) (Cursor, error) {
+	var parent, generation sql.NullInt64
+	if err := s.read.row(ctx, parentOf, []any{branch}, &parent, &generation); err != nil {
+		return Cursor{}, fmt.Errorf("branch %d: %w", branch, err)
+	}
+	return Cursor{Branch: parent.Int64, Generation: generation.Int64, Done: !parent.Valid}, nil
+}
+
+func (s *Store) scan(ctx context.Context, low, high int64, limit int) ([]protocol.Node, error) {
+	return list(ctx, s.read, scanNode, selectNodesDown, low, high, limit)
+}
+
+func scanNode(rows *sql.Rows, n *protocol.Node) error {
+	var at int64
+	var body sql.RawBytes
+	if err := rows.Scan(&at, &n.ID, &n.Frame, &n.TurnID, &n.AtMs, &body); err != nil {
+		return err
+	}
+	var b protocol.NodeBody
+	if err := decode(body, &b, "node "+string(n.ID)); err != nil {
+		return err
+	}
+	n.Generation = at & 0xffffffff
+	n.Message, n.Plugin, n.FrameOpen = b.Message, b.Plugin, b.FrameOpen
+	return nil
+}
+
+// Nodes reads nodes by id, in any order. Ids that are not stored are left out.
+func (s *Store) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.Node, error) {
+	var all []protocol.Node
+	for _, id := range ids {
+		found, err := list(ctx, s.read, scanNode, "SELECT place, node_id, frame, turn_id, at, body FROM nodes WHERE node_id = ?", id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// Locate finds a node on the path that ends at a session's leaf, or fails with ErrNotFound.
+func (s *Store) Locate(ctx context.Context, session Session, id protocol.NodeID) (Cursor, error) {
+	var at int64
+	err := s.read.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
+	if err != nil {
+		return Cursor{}, fmt.Errorf("node %s: %w", id, err)
+	}
+	c := Cursor{Branch: session.Branch, Generation: session.Head.Generation}
+	for !c.Done {
+		if at>>32 == c.Branch && at&0xffffffff <= c.Generation {
+			return Cursor{Branch: at >> 32, Generation: at & 0xffffffff}, nil
+		}
+		if c, err = s.parentCursor(ctx, c.Branch); err != nil {
+			return Cursor{}, err
+		}
+	}
+	return Cursor{}, fmt.Errorf("node %s is not on the active path: %w", id, ErrNotFound)
+}
+
+// Pins lists what a session keeps reachable.
+func (s *Store) Pins(ctx context.Context, session int64) ([]Pin, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, p *Pin) error { return rows.Scan(&p.Node, &p.Reason, &p.AtMs) },
+		"SELECT node_id, reason, at FROM pins WHERE session = ? ORDER BY at, node_id", session)
+}
+
+// Reversed turns a page of Path into the order in which it happened.
+func Reversed(nodes []protocol.Node) []protocol.Node {
+	slices.Reverse(nodes)
+	return nodes
+}

@@ -1,0 +1,206 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// StoredTurn is a turn's row with its session.
+type StoredTurn struct {
+	Turn
+	Session protocol.SessionID
+	Order   int64 // of acceptance
+}
+
+const turnColumns = `
+SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at
+FROM turns t JOIN sessions s USING (session) `
+
+func scanTurn(rows *sql.Rows, t *StoredTurn) error {
+	var cancel, report []byte
+	err := rows.Scan(&t.Order, &t.ID, &t.Session, &t.State, &t.Incarnation, &cancel, &report, &t.AcceptedMs, &t.StartedMs)
+	if err == nil && cancel != nil {
+		err = decode(cancel, &t.Cancel, "cancel evidence")
+	}
+	if err == nil && report != nil {
+		err = decode(report, &t.Report, "turn report")
+	}
+	return err
+}
+
+// Turn reads one turn, or fails with ErrNotFound.
+func (s *Store) Turn(ctx context.Context, id protocol.TurnID) (StoredTurn, error) {
+	found, err := list(ctx, s.read, scanTurn, turnColumns+"WHERE t.turn_id = ?", id)
+	if err != nil {
+		return StoredTurn{}, err
+	}
+	if len(found) == 0 {
+		return StoredTurn{}, fmt.Errorf("turn %s: %w", id, ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// Turns reads a page of a session's turns, newest first; before 0 means from the newest.
+func (s *Store) Turns(ctx context.Context, session int64, before int64, limit int) ([]StoredTurn, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return list(ctx, s.read, scanTurn, turnColumns+"WHERE t.session = ? AND t.turn < ? ORDER BY t.turn DESC LIMIT ?", session, before, limit)
+}
+
+// OpenTurns reads the turns of a session that have not ended, in the order of acceptance.
+func (s *Store) OpenTurns(ctx context.Context, session int64) ([]StoredTurn, error) {
+	return list(ctx, s.read, scanTurn,
+		turnColumns+"WHERE t.session = ? AND t.state IN ('queued', 'running', 'waiting') ORDER BY t.turn", session)
+}
+
+// Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
+// on with.
+func (s *Store) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
+SELECT s.session_id
+FROM turns t JOIN sessions s USING (session)
+WHERE t.state IN ('queued', 'running', 'waiting')
+GROUP BY s.session
+ORDER BY min(t.turn)`)
+}
+
+const inputColumns = `
+SELECT input_id, turn_id, state, boundary, body, at
+FROM inputs `
+
+func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
+	var body []byte
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &body, &in.AtMs); err != nil {
+		return err
+	}
+	return decode(body, &in.Input, "input "+string(in.ID))
+}
+
+// PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.
+func (s *Store) PendingInputs(ctx context.Context, session int64) ([]protocol.QueuedInput, error) {
+	return list(ctx, s.read, scanInput, inputColumns+
+		"WHERE session = ? AND state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted') ORDER BY input", session)
+}
+
+// Inputs reads a session's newest inputs, ended ones included, in the order of arrival.
+func (s *Store) Inputs(ctx context.Context, session int64, limit int) ([]protocol.QueuedInput, error) {
+	newest, err := list(ctx, s.read, scanInput, inputColumns+"WHERE session = ? ORDER BY input DESC LIMIT ?", session, limit)
+	slices.Reverse(newest)
+	return newest, err
+}
+
+// Effects reads the journal of a turn in order.
+func (s *Store) Effects(ctx context.Context, turn protocol.TurnID) ([]Effect, error) {
+	scan := func(rows *sql.Rows, e *Effect) error {
+		return rows.Scan(&e.Turn, &e.ID, &e.Ordinal, &e.Kind, &e.Finished, &e.Hash, &e.Body)
+	}
+	return list(ctx, s.read, scan, `
+SELECT turn_id, effect, ordinal, kind, state = 'finished', hash, body
+FROM effects
+WHERE turn_id = ?
+ORDER BY effect, ordinal`, turn)
+}
+
+// Decision reads one decision, or fails with ErrNotFound.
+func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
+	var body []byte
+	var d protocol.Decision
+	if err := s.read.row(ctx, "SELECT body FROM decisions WHERE decision_id = ?", []any{id}, &body); err != nil {
+		return d, fmt.Errorf("decision %s: %w", id, err)
+	}
+	return d, decode(body, &d, "decision "+string(id))
+}
+
+// OpenDecisions reads the open decisions of a session, or of all sessions if session is 0.
+func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+	if session == 0 {
+		return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 ORDER BY decision_id")
+	}
+	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
+}
+
+const sumUsage = `
+SELECT source, model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(calls), sum(unknown)
+FROM usage %s
+GROUP BY source, model
+ORDER BY source, model`
+
+var (
+	sumUsageOfAll = fmt.Sprintf(sumUsage, "")
+	sumUsageOfOne = fmt.Sprintf(sumUsage, "WHERE session = ?")
+)
+
+// Usage sums a session's ledger by source and model; session 0 sums all.
+func (s *Store) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, error) {
+	scan := func(rows *sql.Rows, r *protocol.UsageRow) error {
+		u := &r.Usage
+		return rows.Scan(&r.Source, &r.Model, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Reasoning, &r.Calls, &r.Unknown)
+	}
+	if session == 0 {
+		return list(ctx, s.read, scan, sumUsageOfAll)
+	}
+	return list(ctx, s.read, scan, sumUsageOfOne, session)
+}
+
+const selectComponents = `
+SELECT c.name, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL
+FROM components c LEFT JOIN blobs b USING (digest)
+WHERE c.session = ?`
+
+// Components reads a session's saved state.
+func (s *Store) Components(ctx context.Context, session int64) (map[string][]byte, error) {
+	type row struct {
+		Component
+		lost bool
+	}
+	scan := func(rows *sql.Rows, c *row) error { return rows.Scan(&c.Name, &c.Body, &c.lost) }
+	all, err := list(ctx, s.read, scan, selectComponents, session)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string][]byte, len(all))
+	for _, c := range all {
+		if c.lost {
+			return nil, fmt.Errorf("component %s has no body: %w", c.Name, ErrCorrupt)
+		}
+		m[c.Name] = nonNil(c.Body)
+	}
+	return m, nil
+}
+
+// Approvals lists the standing answers for a workspace.
+func (s *Store) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Prefix, &a.By) },
+		"SELECT cwd, tool, prefix, by FROM approvals WHERE cwd = ? ORDER BY tool, prefix", cwd)
+}
+
+func scanDecision(rows *sql.Rows, d *protocol.Decision) error {
+	var body []byte
+	if err := rows.Scan(&body); err != nil {
+		return err
+	}
+	return decode(body, d, "decision")
+}
+
+// TurnDecisions reads all decisions of a turn, open or not.
+func (s *Store) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
+	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
+}
+
+// Input reads one input of a session, or fails with ErrNotFound.
+func (s *Store) Input(ctx context.Context, session int64, id protocol.InputID) (protocol.QueuedInput, error) {
+	found, err := list(ctx, s.read, scanInput, inputColumns+"WHERE session = ? AND input_id = ?", session, id)
+	if err != nil {
+		return protocol.QueuedInput{}, err
+	}
+	if len(found) == 0 {
+		return protocol.QueuedInput{}, fmt.Errorf("input %s: %w", id, ErrNotFound)
+	}
+	return found[0], nil
+}

@@ -1,0 +1,103 @@
+package persistence
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// request is a commit on its way through the writer.
+type request struct {
+	change *change
+	size   int
+	result Result
+	err    error
+	done   chan struct{}
+}
+
+// change is a commit with its parts as JSON. The caller's goroutine encodes them: the writer is shared by all, and what
+// cannot be encoded, such as a plugin's broken raw JSON, must fail its own commit only.
+type change struct {
+	*Commit
+	relation, created, config, total []byte
+	nodes, inputs, decisions         [][]byte
+	cancels, reports                 [][]byte
+}
+
+func newRequest(c *Commit) (*request, error) {
+	if len(c.Nodes) > MaxCommitNodes {
+		return nil, fmt.Errorf("commit of %d nodes, at most %d: %w", len(c.Nodes), MaxCommitNodes, ErrBudget)
+	}
+	if c.Session == "" && (c.Create != nil || c.Delete || len(c.Nodes)+len(c.Events)+len(c.Turns) > 0) {
+		return nil, fmt.Errorf("commit names no session: %w", ErrInvalid)
+	}
+	e := &encoder{}
+	k := e.change(c)
+	if e.err != nil {
+		return nil, fmt.Errorf("encode commit: %w: %w", ErrInvalid, e.err)
+	}
+	for _, event := range c.Events {
+		e.size += len(event.Body)
+	}
+	for _, effect := range c.Effects {
+		e.size += len(effect.Body)
+	}
+	for _, b := range c.Blobs {
+		e.size += len(b.Body)
+	}
+	for _, part := range c.Component {
+		e.size += len(part.Body)
+	}
+	if e.size > MaxCommitBytes {
+		return nil, fmt.Errorf("commit of %d bytes, at most %d: %w", e.size, MaxCommitBytes, ErrBudget)
+	}
+	return &request{change: k, size: e.size, done: make(chan struct{})}, nil
+}
+
+// encoder keeps the first error and counts bytes.
+type encoder struct {
+	size int
+	err  error
+}
+
+func (e *encoder) change(c *Commit) *change {
+	k := &change{Commit: c, nodes: make([][]byte, len(c.Nodes)), inputs: make([][]byte, len(c.Inputs)),
+		decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
+	if c.Create != nil {
+		k.relation, k.created = e.json(c.Create.Relation), e.json(c.Create.Config)
+	}
+	if c.Config != nil {
+		k.config = e.json(c.Config)
+	}
+	if c.Total != nil {
+		k.total = e.json(c.Total)
+	}
+	for i, n := range c.Nodes {
+		k.nodes[i] = e.json(protocol.NodeBody{Message: n.Message, Plugin: n.Plugin, FrameOpen: n.FrameOpen})
+	}
+	for i, in := range c.Inputs {
+		k.inputs[i] = e.json(in.Input)
+	}
+	for i, d := range c.Decisions {
+		k.decisions[i] = e.json(d)
+	}
+	for i, t := range c.Turns {
+		if t.Cancel != nil {
+			k.cancels[i] = e.json(t.Cancel)
+		}
+		if t.Report != nil {
+			k.reports[i] = e.json(t.Report)
+		}
+	}
+	return k
+}
+
+func (e *encoder) json(v any) []byte {
+	b, err := json.Marshal(v)
+	if e.err == nil {
+		e.err = err
+	}
+	e.size += len(b)
+	return b
+}

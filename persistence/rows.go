@@ -1,0 +1,179 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
+	for _, step := range []func(context.Context, *tx, *change, *head) error{
+		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applyDecisions, applyPins,
+	} {
+		if err := step(ctx, t, c, h); err != nil {
+			return err
+		}
+	}
+	return applyApprovals(ctx, t, c)
+}
+
+func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
+	if c.Meta == nil {
+		return nil
+	}
+	var errs []error
+	if c.Meta.Title != nil {
+		errs = append(errs, t.exec(ctx, "UPDATE sessions SET title = ? WHERE session = ?", *c.Meta.Title, h.session))
+	}
+	if c.Meta.Archived != nil {
+		errs = append(errs, t.exec(ctx, "UPDATE sessions SET archived = ? WHERE session = ?", *c.Meta.Archived, h.session))
+	}
+	if c.Meta.Closed != nil {
+		errs = append(errs, t.exec(ctx, "UPDATE sessions SET closed = ? WHERE session = ?", *c.Meta.Closed, h.session))
+	}
+	return errors.Join(errs...)
+}
+
+const upsertTurn = `
+INSERT INTO turns (turn_id, session, state, incarnation, cancel, report, accepted_at, started_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (turn_id) DO UPDATE
+SET state = excluded.state, incarnation = excluded.incarnation, cancel = excluded.cancel, report = excluded.report,
+    started_at = excluded.started_at
+WHERE turns.session = excluded.session AND turns.state IN ('queued', 'running', 'waiting')`
+
+func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
+	for i, turn := range c.Turns {
+		err := t.changed(ctx, fmt.Errorf("it has ended, or is another session's: %w", ErrFenced), upsertTurn,
+			turn.ID, h.session, turn.State, turn.Incarnation, c.cancels[i], c.reports[i], turn.AcceptedMs, turn.StartedMs)
+		if err != nil {
+			return fmt.Errorf("turn %s: %w", turn.ID, err)
+		}
+	}
+	return nil
+}
+
+const upsertInput = `
+INSERT INTO inputs (input_id, session, turn_id, state, boundary, body, at)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (input_id) DO UPDATE
+SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary
+WHERE inputs.session = excluded.session`
+
+func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
+	for i, in := range c.Inputs {
+		err := t.changed(ctx, fmt.Errorf("it is another session's: %w", ErrExists), upsertInput,
+			in.ID, h.session, in.TurnID, in.State, in.Boundary, c.inputs[i], in.AtMs)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", in.ID, err)
+		}
+	}
+	return nil
+}
+
+const upsertEffect = `
+INSERT INTO effects (turn_id, effect, ordinal, kind, state, hash, body)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (turn_id, effect, ordinal) DO UPDATE
+SET state = excluded.state, hash = excluded.hash, body = excluded.body
+WHERE effects.state = 'started' OR excluded.state = 'finished'`
+
+func applyEffects(ctx context.Context, t *tx, c *change, _ *head) error {
+	for _, e := range c.Effects {
+		state := "started"
+		if e.Finished {
+			state = "finished"
+		}
+		err := t.changed(ctx, fmt.Errorf("it is finished already: %w", ErrFenced), upsertEffect,
+			e.Turn, e.ID, e.Ordinal, e.Kind, state, nonNil(e.Hash), nonNil(e.Body))
+		if err != nil {
+			return fmt.Errorf("effect %d of turn %s: %w", e.ID, e.Turn, err)
+		}
+	}
+	for _, turn := range c.Retire {
+		if err := t.exec(ctx, "DELETE FROM effects WHERE turn_id = ?", turn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const insertUsage = `
+INSERT INTO usage (operation, ordinal, session, source, model, input, output, cache_read, cache_write, reasoning, calls, unknown)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (operation, ordinal) DO NOTHING`
+
+func applyUsage(ctx context.Context, t *tx, c *change, h *head) error {
+	for _, u := range c.Usage {
+		r := u.Row
+		err := t.exec(ctx, insertUsage, u.Operation, u.Ordinal, h.session, r.Source, r.Model, r.Usage.Input, r.Usage.Output,
+			r.Usage.CacheRead, r.Usage.CacheWrite, r.Usage.Reasoning, r.Calls, r.Unknown)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const upsertDecision = `
+INSERT INTO decisions (decision_id, session, turn_id, open, body)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (decision_id) DO UPDATE
+SET open = excluded.open, body = excluded.body
+WHERE decisions.session = excluded.session AND decisions.open = 1`
+
+func applyDecisions(ctx context.Context, t *tx, c *change, h *head) error {
+	for i, d := range c.Decisions {
+		err := t.changed(ctx, fmt.Errorf("it was answered before: %w", ErrFenced), upsertDecision,
+			d.ID, h.session, d.TurnID, d.Answer == nil, c.decisions[i])
+		if err != nil {
+			return fmt.Errorf("decision %s: %w", d.ID, err)
+		}
+	}
+	return nil
+}
+
+// insertPin takes only nodes that some branch of the session holds up to, its abandoned ones included.
+const insertPin = `
+WITH RECURSIVE held (branch, upto) AS (
+  SELECT branch, 0xffffffff
+  FROM branches
+  WHERE session = ?1
+  UNION
+  SELECT b.parent_branch, b.parent_generation
+  FROM branches b JOIN held USING (branch)
+  WHERE b.parent_branch IS NOT NULL)
+INSERT INTO pins (session, node_id, place, reason, at)
+SELECT ?1, node_id, place, ?2, ?3
+FROM nodes
+WHERE node_id = ?4
+  AND EXISTS (SELECT 1 FROM held WHERE branch = place >> 32 AND place & 0xffffffff <= upto)
+ON CONFLICT (session, node_id) DO UPDATE SET reason = excluded.reason`
+
+func applyPins(ctx context.Context, t *tx, c *change, h *head) error {
+	for _, p := range c.Pins {
+		if err := t.changed(ctx, ErrNotRetained, insertPin, h.session, p.Reason, p.AtMs, p.Node); err != nil {
+			return fmt.Errorf("pin node %s: %w", p.Node, err)
+		}
+	}
+	for _, id := range c.Unpin {
+		if err := t.exec(ctx, "DELETE FROM pins WHERE session = ? AND node_id = ?", h.session, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const insertApproval = `
+INSERT INTO approvals (cwd, tool, prefix, by, at)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (cwd, tool, prefix) DO NOTHING`
+
+func applyApprovals(ctx context.Context, t *tx, c *change) error {
+	for _, a := range c.Approve {
+		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Prefix, a.By, c.AtMs); err != nil {
+			return err
+		}
+	}
+	return nil
+}

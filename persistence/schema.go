@@ -1,0 +1,121 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"lashd"
+)
+
+// SchemaVersion is the version of schema.sql.
+const SchemaVersion = 1
+
+// definition is a schema and the way to it from older ones.
+type definition struct {
+	version    int
+	schema     string
+	migrations fs.FS // migrations/000N.sql
+}
+
+var current = definition{version: SchemaVersion, schema: lashd.Schema, migrations: lashd.Migrations}
+
+// prepareSchema creates the schema in an empty database, or migrates an older one after a backup.
+func (s *Store) prepareSchema(ctx context.Context, found preview) error {
+	switch {
+	case found.version == 0:
+		return s.createSchema(ctx)
+	case found.version < s.def.version:
+		if err := s.migrate(ctx, found.version); err != nil {
+			return err
+		}
+	}
+	return s.checkSchema(ctx)
+}
+
+func (s *Store) createSchema(ctx context.Context) error {
+	return s.inTransaction(ctx, func(tx *sql.Tx) error {
+		var tables int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+			return err
+		}
+		if tables > 0 {
+			return errors.New("this is a database of another program")
+		}
+		if _, err := tx.ExecContext(ctx, s.def.schema); err != nil {
+			return fmt.Errorf("schema.sql: %w", err)
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0')", uuid.NewString())
+		if err != nil {
+			return err
+		}
+		return stamp(ctx, tx, s.def.version)
+	})
+}
+
+func stamp(ctx context.Context, tx *sql.Tx, version int) error {
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version))
+	return err
+}
+
+// inTransaction runs steps of the schema on the writer's connection.
+func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := s.stmts.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(classify(err), tx.Rollback())
+	}
+	return classify(tx.Commit())
+}
+
+const schemaObjects = `
+SELECT sql
+FROM sqlite_schema
+WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'`
+
+// checkSchema compares every object with the statements of schema.sql: a trigger or a view in the file would run as us.
+func (s *Store) checkSchema(ctx context.Context) error {
+	rows, err := s.stmts.conn.QueryContext(ctx, schemaObjects)
+	if err != nil {
+		return classify(err)
+	}
+	got, err := collect(rows, func(rows *sql.Rows, o *string) error { return rows.Scan(o) })
+	if err != nil {
+		return err
+	}
+	want := schemaStatements(s.def.schema)
+	slices.Sort(got)
+	slices.Sort(want)
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got) || (i < len(want) && want[i] < got[i]):
+			return fmt.Errorf("schema %d lacks %.60q: %w", s.def.version, want[i], ErrCorrupt)
+		case i >= len(want) || got[i] != want[i]:
+			return fmt.Errorf("schema %d does not have %.60q: %w", s.def.version, got[i], ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+var comment = regexp.MustCompile(`(?m)^--.*\n`)
+
+// schemaStatements cuts the schema into statements as SQLite keeps them. Making a second database to compare with would
+// cost half of the start-up.
+func schemaStatements(schema string) []string {
+	var all []string
+	for part := range strings.SplitSeq(comment.ReplaceAllString(schema, ""), ";\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}

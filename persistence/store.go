@@ -1,0 +1,173 @@
+// Package persistence is the memory of lashd: one SQLite file in WAL mode with synchronous=FULL. All changes go through
+// one writer goroutine that groups commits into transactions; reads use a small pool of connections that cannot write.
+// What Commit acknowledged survives a crash of the process, of the system, and loss of power. State components are
+// bytes to this package.
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+// Config says where a store lies. The caller holds the lock of the directory for as long as the store is open.
+type Config struct {
+	Dir        string       // private to the user; created with mode 0700
+	Log        *slog.Logger // required
+	Progress   func(string) // told of work that may take over a second, such as a migration; may be nil
+	Durability string       // FULL (the default), NORMAL or OFF; reported by Durability, meant for tests
+}
+
+// Store is an open database. Its methods are safe for concurrent use.
+type Store struct {
+	cfg      Config
+	path     string
+	def      definition
+	write    *sql.DB
+	stmts    *statements // of the one connection of write
+	read     *reader
+	blobs    *blobFiles
+	ballast  *ballast
+	witness  *witness
+	facts    Facts
+	requests chan *request
+	ended    chan struct{} // closed when Run has answered its last request
+	commits  atomic.Int64
+	state    atomic.Pointer[error] // why nothing is written any more; nil while all is well
+}
+
+// Facts are what a store says of itself.
+type Facts struct {
+	StoreID string // of this database, and of every backup of it
+	Epoch   int64  // grows when the store was found to have lost commits, so that old cursors are told apart
+}
+
+// Open prepares the database in cfg.Dir: it creates or migrates it, checks it, and reads it back. It starts no
+// goroutine: Run serves the writes. A database of a newer schema is refused with ErrNewerSchema and not touched.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	return openAs(ctx, cfg, current)
+}
+
+func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
+	if cfg.Durability == "" {
+		cfg.Durability = "FULL"
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	s := &Store{
+		cfg: cfg, path: filepath.Join(cfg.Dir, "lashd.db"), def: def,
+		requests: make(chan *request, groupLimit), ended: make(chan struct{}),
+		blobs:   newBlobFiles(filepath.Join(cfg.Dir, "blobs")),
+		ballast: &ballast{path: filepath.Join(cfg.Dir, "lashd.ballast")},
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.closePools())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx) // what can't be cancelled can't be interrupted while it waits for a lock
+	defer cancel()
+	if err := s.createFile(); err != nil {
+		return err
+	}
+	found, err := preflight(ctx, s.path, s.def.version)
+	if err != nil {
+		return err
+	}
+	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability), 1); err != nil {
+		return err
+	}
+	if s.stmts, err = prepare(ctx, s.write); err != nil {
+		return err
+	}
+	if err := s.prepareSchema(ctx, found); err != nil {
+		return err
+	}
+	if s.read, err = s.openReader(); err != nil {
+		return err
+	}
+	if err := s.checkStructure(ctx, found); err != nil {
+		return err
+	}
+	if err := s.loadFacts(ctx); err != nil {
+		return err
+	}
+	return s.checkWitness(ctx)
+}
+
+// createFile makes the database file before SQLite does, so that it and the files beside it are private.
+func (s *Store) createFile() error {
+	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), syncDir(s.cfg.Dir))
+}
+
+// Facts tells the store's id and epoch.
+func (s *Store) Facts() Facts { return s.facts }
+
+// Durability is the synchronous mode in use; each connection was asked for it when it was made.
+func (s *Store) Durability() string { return s.cfg.Durability }
+
+// Dir is where the store lies.
+func (s *Store) Dir() string { return s.cfg.Dir }
+
+// Sizes are the bytes of the database and of its log of recent commits.
+func (s *Store) Sizes() (db, wal int64) {
+	return fileSize(s.path), fileSize(s.path + "-wal")
+}
+
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// Close folds the log into the database and closes it. Run must have returned. A store that stopped writing after an
+// I/O error is left as it is: closing it properly could lose what its log still holds.
+func (s *Store) Close() error {
+	err := s.stopped()
+	if errors.Is(err, ErrPoisoned) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if !errors.Is(err, ErrCorrupt) {
+		s.saveWitness()
+		s.fold(ctx, "TRUNCATE")
+	}
+	s.stop(ErrClosed)
+	return errors.Join(s.witness.close(), s.closePools())
+}
+
+func (s *Store) closePools() error {
+	var errs []error
+	if s.read != nil {
+		errs = append(errs, s.read.close())
+	}
+	if s.stmts != nil {
+		errs = append(errs, s.stmts.close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,170 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// transact writes a group in one transaction. Its error is the whole group's; a request that fails by its own fault has
+// it in err, and is undone alone.
+func (s *Store) transact(ctx context.Context, group []*request) error {
+	if err := s.stopped(); err != nil {
+		return err
+	}
+	tx := &tx{stmts: s.stmts, blobs: s.blobs}
+	if err := s.begin(ctx, tx); err != nil {
+		return s.failed(err)
+	}
+	// From here on nothing waits for a lock. A client that goes away must not interrupt what others wait for, and a
+	// deadline could only turn a slow commit into one of unknown outcome.
+	ctx = context.WithoutCancel(ctx)
+	written := 0
+	for _, r := range group {
+		if err := s.applyOne(ctx, tx, r, len(group) > 1); err != nil {
+			tx.rollback(ctx)
+			return s.failed(err)
+		}
+		if r.err == nil && !r.result.Replayed {
+			written++
+		}
+	}
+	if written == 0 {
+		tx.rollback(ctx)
+		return nil
+	}
+	err := tx.exec(ctx, "UPDATE meta SET value = CAST(value AS INTEGER) + ? WHERE name = 'commits'", written)
+	if err == nil {
+		err = tx.exec(ctx, "COMMIT")
+	}
+	if err != nil {
+		if err = s.failed(err); !errors.Is(err, ErrPoisoned) {
+			tx.rollback(ctx)
+		}
+		return err
+	}
+	s.commits.Add(int64(written))
+	s.dropFiles(ctx, tx.dropped)
+	return nil
+}
+
+// begin takes the write lock; another process may hold it for a while.
+func (s *Store) begin(ctx context.Context, tx *tx) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	return tx.exec(ctx, "BEGIN IMMEDIATE")
+}
+
+// applyOne applies one request. Its own failure is its answer; a failure of the database is the group's.
+func (s *Store) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
+	r.result, r.err = Result{}, nil
+	if s.ballast.away.Load() && r.change.begins() {
+		r.err = fmt.Errorf("begin something new: %w", ErrFull)
+		return nil
+	}
+	if shared {
+		if err := tx.exec(ctx, "SAVEPOINT one"); err != nil {
+			return err
+		}
+	}
+	dropped := len(tx.dropped)
+	result, err := apply(ctx, tx, r.change)
+	if isStorage(err) {
+		return err
+	}
+	if err == nil {
+		r.result = result
+	} else {
+		r.err = classify(err)
+		tx.dropped = tx.dropped[:dropped]
+	}
+	if !shared {
+		return nil
+	}
+	if err != nil {
+		if err := tx.exec(ctx, "ROLLBACK TO one"); err != nil {
+			return err
+		}
+	}
+	return tx.exec(ctx, "RELEASE one")
+}
+
+// isStorage tells whether the database failed rather than the commit. A row that does not decode is the commit's matter.
+func isStorage(err error) bool {
+	err = classify(err)
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrBusy) || errors.Is(err, ErrPoisoned) || errors.Is(err, errDamaged)
+}
+
+// dropFiles removes the files of blobs whose rows are gone for good. A later commit of the same group may have brought a
+// row back.
+func (s *Store) dropFiles(ctx context.Context, dropped []protocol.Digest) {
+	for _, d := range dropped {
+		used, err := s.hasBlob(ctx, d)
+		if err == nil && !used {
+			err = s.blobs.remove(d)
+		}
+		if err != nil { // the sweep tries again
+			s.cfg.Log.Warn("file of a deleted blob not removed", "digest", d, "error", err)
+		}
+	}
+}
+
+// hasBlob asks the writer's connection, so that the answer holds until the next commit.
+func (s *Store) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
+	tx := &tx{stmts: s.stmts}
+	var n int
+	err := tx.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, s.failed(err)
+}
+
+// tx is the open transaction of the writer.
+type tx struct {
+	stmts   *statements
+	blobs   *blobFiles
+	dropped []protocol.Digest // files to remove after COMMIT
+}
+
+// rollback ends the transaction. After some errors SQLite has done so by itself, which is why its error says nothing.
+func (t *tx) rollback(ctx context.Context) {
+	_ = t.exec(ctx, "ROLLBACK")
+}
+
+func (t *tx) exec(ctx context.Context, query string, args ...any) error {
+	_, err := t.run(ctx, query, args...)
+	return err
+}
+
+func (t *tx) run(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	p, err := t.stmts.get(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return p.ExecContext(ctx, args...)
+}
+
+// changed runs a conditional write, and fails with a reason if it matched nothing.
+func (t *tx) changed(ctx context.Context, otherwise error, query string, args ...any) error {
+	res, err := t.run(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); n > 0 || err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// row reads one row, or fails with sql.ErrNoRows.
+func (t *tx) row(ctx context.Context, query string, args []any, into ...any) error {
+	p, err := t.stmts.get(ctx, query)
+	if err != nil {
+		return err
+	}
+	return p.QueryRowContext(ctx, args...).Scan(into...)
+}

@@ -1,0 +1,135 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+const (
+	witnessDelay  = time.Second     // after a commit, at most
+	idleAfter     = 2 * time.Second // quiet time after which the log is folded into the database
+	sweepEvery    = 24 * time.Hour
+	keepReceipts  = 30 * 24 * time.Hour // of deleted sessions and of the store itself; the others go with their session
+	walSoftLimit  = 16 << 20            // bytes of log that are folded in even while busy
+	walHardLimit  = 64 << 20            // ... and cut off, though a reader may make that wait
+	walAlarm      = 256 << 20
+	freePageShare = 4 // a quarter of the pages may be free before some are given back
+)
+
+// upkeep is what the writer does besides writing. Its timer runs only while something is due, so that an idle daemon
+// does not wake.
+type upkeep struct {
+	s       *Store
+	timer   *time.Timer
+	unseen  bool // by the witness
+	unfold  bool // the log holds commits that are not folded in
+	last    time.Time
+	swept   time.Time
+	alarmed bool
+}
+
+func newUpkeep(s *Store) *upkeep {
+	return &upkeep{s: s, timer: time.NewTimer(idleAfter), last: time.Now()}
+}
+
+// wrote is called after each group.
+func (k *upkeep) wrote(ctx context.Context) {
+	k.last = time.Now()
+	if !k.unseen {
+		k.unseen, k.unfold = true, true
+		k.timer.Reset(witnessDelay)
+	}
+	switch _, wal := k.s.Sizes(); {
+	case wal > walHardLimit:
+		k.s.fold(ctx, "TRUNCATE")
+		if wal > walAlarm && !k.alarmed {
+			k.alarmed = true
+			k.s.cfg.Log.Warn("the log of recent commits is very large: is a reader stuck?", "bytes", wal)
+		}
+	case wal > walSoftLimit:
+		k.s.fold(ctx, "PASSIVE")
+	default:
+		k.alarmed = false
+	}
+}
+
+func (k *upkeep) tick(ctx context.Context) {
+	if k.s.stopped() != nil {
+		return
+	}
+	if k.unseen {
+		k.s.saveWitness()
+		k.unseen = false
+	}
+	if k.s.ballast.away.Load() && k.s.ballast.restore() == nil {
+		k.s.cfg.Log.Info("there is space again")
+	}
+	idle := time.Since(k.last) >= idleAfter
+	if idle && k.unfold {
+		k.s.fold(ctx, "TRUNCATE")
+		k.s.shrink(ctx)
+		k.unfold = false
+	}
+	if idle && time.Since(k.swept) > sweepEvery {
+		k.sweep(ctx)
+		k.swept = time.Now()
+	}
+	if k.unfold || k.s.ballast.away.Load() || k.swept.IsZero() {
+		k.timer.Reset(witnessDelay)
+	}
+}
+
+// sweep makes room and keeps some back. What fails is tried again another day.
+func (k *upkeep) sweep(ctx context.Context) {
+	s := k.s
+	tx := &tx{stmts: s.stmts}
+	err := s.failed(tx.exec(ctx, "DELETE FROM receipts WHERE session IS NULL AND at < ?", time.Now().Add(-keepReceipts).UnixMilli()))
+	err = errors.Join(err, s.blobs.sweep(func(d protocol.Digest) (bool, error) { return s.hasBlob(ctx, d) }), s.ballast.restore())
+	if err != nil {
+		s.cfg.Log.Warn("upkeep of the store failed in part", "error", err)
+	}
+}
+
+// fold copies the log into the database; TRUNCATE also empties it. Doing it while idle keeps its fsyncs out of turns. A
+// reader that is in the way is not waited for: commits would wait too.
+func (s *Store) fold(ctx context.Context, mode string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	tx := &tx{stmts: s.stmts}
+	if mode == "TRUNCATE" {
+		if err := setBusyTimeout(ctx, tx, 0); err != nil {
+			s.cfg.Log.Warn("checkpoint skipped", "error", err)
+			return
+		}
+		defer setBusyTimeout(ctx, tx, busyTimeout)
+	}
+	var busy, pages, folded int
+	err := s.failed(tx.row(ctx, "PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &folded))
+	if err != nil && !errors.Is(err, ErrBusy) {
+		s.cfg.Log.Warn("checkpoint failed", "error", err)
+	}
+}
+
+// shrink gives pages back to the file system, a few at a time.
+func (s *Store) shrink(ctx context.Context) {
+	tx := &tx{stmts: s.stmts}
+	var free, all int
+	err := errors.Join(
+		tx.row(ctx, "PRAGMA freelist_count", nil, &free),
+		tx.row(ctx, "PRAGMA page_count", nil, &all))
+	if err == nil && free*freePageShare > all {
+		_, err = s.stmts.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(1000)")
+	}
+	if err = s.failed(err); err != nil {
+		s.cfg.Log.Warn("free pages not given back", "error", err)
+	}
+}
+
+func setBusyTimeout(ctx context.Context, tx *tx, ms int) error {
+	var now int
+	return tx.row(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", ms), nil, &now)
+}

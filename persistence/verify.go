@@ -1,0 +1,167 @@
+package persistence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Sessions int      `json:"sessions"`
+	Events   int      `json:"events"`
+	Blobs    int      `json:"blobs"`
+	Problems []string `json:"problems"`
+}
+
+// note adds a finding to the report; other errors end the check.
+func (r *Report) note(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		r.Problems = append(r.Problems, err.Error())
+		return nil
+	}
+	return err
+}
+
+// Verify checks the structure of the database, every session's log against its chain and head, its history up to the
+// root, and that every blob is there with the bytes its name says. It reads everything, page by page, while others
+// write; progress is told about every session.
+func (s *Store) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
+	structure := checkStructureOf(ctx, s.read.db)
+	r, err := verifyLogs(ctx, s.read, progress)
+	if err = errors.Join(err, r.note(structure)); err != nil {
+		return r, err
+	}
+	return r, s.verifyBlobs(ctx, &r)
+}
+
+const selectHeads = `SELECT session, session_id, branch, generation, seq, chain FROM sessions `
+
+func scanHead(rows *sql.Rows, h *head) error {
+	return rows.Scan(&h.session, &h.id, &h.branch, &h.generation, &h.seq, &h.chain)
+}
+
+func verifyLogs(ctx context.Context, db *reader, progress func(done, all int)) (Report, error) {
+	var r Report
+	heads, err := list(ctx, db, scanHead, selectHeads)
+	if err != nil {
+		return r, err
+	}
+	r.Sessions = len(heads)
+	for i, h := range heads {
+		n, err := verifyLog(ctx, db, h)
+		r.Events += n
+		if err := r.note(err); err != nil {
+			return r, err
+		}
+		if err := r.note(verifyHistory(ctx, db, h)); err != nil {
+			return r, err
+		}
+		progress(i+1, len(heads))
+	}
+	return r, nil
+}
+
+// verifyLog follows the chain to the head. A session that goes on meanwhile has a new head by the end of it.
+func verifyLog(ctx context.Context, db *reader, h head) (int, error) {
+	chain, seq := make([]byte, 32), protocol.Seq(0)
+	broken := func() error {
+		return fmt.Errorf("session %s: the log is broken at event %d of %d: %w", h.id, seq, h.seq, ErrCorrupt)
+	}
+	for {
+		page, err := db.events(ctx, h.session, seq, eventPage)
+		if err != nil {
+			return int(seq), err
+		}
+		for _, e := range page {
+			seq++
+			chain = chainLink(chain, h.id, seq, Event{Type: e.Type, Body: e.Body})
+			if e.Seq != seq || !bytes.Equal(chain, e.chain) || (seq == h.seq && !bytes.Equal(chain, h.chain)) {
+				return int(seq), broken()
+			}
+		}
+		if len(page) > 0 {
+			continue
+		}
+		now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
+		if err != nil || len(now) == 0 { // deleted meanwhile
+			return int(seq), err
+		}
+		h = now[0]
+		if seq == h.seq && bytes.Equal(chain, h.chain) {
+			return int(seq), nil
+		}
+		if seq >= h.seq { // what is missing will not come any more
+			return int(seq), broken()
+		}
+		if more, err := db.events(ctx, h.session, seq, 1); err != nil || len(more) == 0 {
+			return int(seq), errors.Join(err, broken())
+		}
+	}
+}
+
+const countNodes = `SELECT count(*) FROM nodes WHERE place > ? AND place <= ?`
+
+// verifyHistory checks that there is a node for every generation from the root to the leaf.
+func verifyHistory(ctx context.Context, db *reader, h head) error {
+	branch, generation := h.branch, h.generation
+	for {
+		var parent, upTo sql.NullInt64
+		err := db.row(ctx, parentOf, []any{branch}, &parent, &upTo)
+		if errors.Is(err, ErrNotFound) {
+			return stillThere(ctx, db, h, fmt.Errorf("session %s: branch %d is missing: %w", h.id, branch, ErrCorrupt))
+		}
+		if err != nil {
+			return err
+		}
+		first := int64(-1)
+		if parent.Valid {
+			first = upTo.Int64
+		}
+		var n int64
+		if err := db.row(ctx, countNodes, []any{place(branch, 0) + first, place(branch, generation)}, &n); err != nil {
+			return err
+		}
+		if n != generation-first && !(n == 0 && generation == 0 && !parent.Valid) { // a session may have no node yet
+			return stillThere(ctx, db, h, fmt.Errorf("session %s: nodes are missing from branch %d: %w", h.id, branch, ErrCorrupt))
+		}
+		if !parent.Valid {
+			return nil
+		}
+		branch, generation = parent.Int64, upTo.Int64
+	}
+}
+
+// stillThere is the problem, unless its session was deleted meanwhile.
+func stillThere(ctx context.Context, db *reader, h head, problem error) error {
+	now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
+	if err != nil || len(now) == 0 {
+		return err
+	}
+	return problem
+}
+
+func (s *Store) verifyBlobs(ctx context.Context, r *Report) error {
+	digests, err := list(ctx, s.read, scanDigest, "SELECT digest FROM blobs ORDER BY digest")
+	if err != nil {
+		return err
+	}
+	r.Blobs = len(digests)
+	for _, d := range digests {
+		_, err := s.Blob(ctx, d)
+		if errors.Is(err, ErrCorrupt) && errors.Is(s.read.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, new(int)), ErrNotFound) {
+			continue // deleted between its row and its file
+		}
+		if errors.Is(err, ErrNotFound) {
+			continue // deleted meanwhile
+		}
+		if err := r.note(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package frame
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+const codeOverloaded = -32001
+
+// problem is an error which the stream itself answers. As an error of the reader it also ends the connection.
+type problem struct {
+	code    int64
+	kind    string
+	retry   string // now or never
+	afterMs int    // with retry now
+	message string
+}
+
+// Error returns the kind and the message.
+func (p *problem) Error() string {
+	return "frame: " + p.kind + ": " + p.message
+}
+
+// reply returns the response to the request with this id, or with id null if it is nil.
+func (p *problem) reply(id []byte) []byte {
+	data := struct {
+		Kind         string `json:"kind"`
+		Retry        string `json:"retry"`
+		RetryAfterMs int    `json:"retryAfterMs,omitempty"`
+		Outcome      string `json:"outcome"`
+	}{p.kind, p.retry, p.afterMs, "none"}
+	e := jsonrpc2.Error{Code: p.code, Message: p.message}
+	e.SetError(data)
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic("frame: encode an error: " + err.Error())
+	}
+	if id == nil {
+		id = []byte("null")
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, text)
+}
+
+func foreignProtocol(name string) *problem {
+	return &problem{code: jsonrpc2.CodeInvalidRequest, kind: "foreignProtocol", retry: "never",
+		message: "This is " + name + ", but lashd speaks JSON-RPC 2.0: send one JSON object a line, or Content-Length headers."}
+}
+
+func badFrame(message string) *problem {
+	return &problem{code: jsonrpc2.CodeParseError, kind: "badFrame", retry: "never", message: message}
+}
+
+func frameTooLarge(limit int) *problem {
+	return &problem{code: jsonrpc2.CodeInvalidRequest, kind: "frameTooLarge", retry: "never",
+		message: "The message is larger than " + strconv.Itoa(limit) + " bytes; send big content in chunks with artifact/write."}
+}
+
+func parseError(err error) *problem {
+	return &problem{code: jsonrpc2.CodeParseError, kind: "parseError", retry: "never",
+		message: "Send one valid JSON value: " + err.Error() + "."}
+}
+
+func invalidRequest(format string, args ...any) *problem {
+	return &problem{code: jsonrpc2.CodeInvalidRequest, kind: "invalidRequest", retry: "never",
+		message: fmt.Sprintf(format, args...)}
+}
+
+func overloaded(message string) *problem {
+	return &problem{code: codeOverloaded, kind: "overloaded", retry: "now", afterMs: 50, message: message}
+}

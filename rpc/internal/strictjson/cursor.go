@@ -1,0 +1,132 @@
+package strictjson
+
+import (
+	"bytes"
+	"iter"
+)
+
+// cursor walks over data which has passed Check, and so never meets a surprise.
+type cursor struct {
+	data []byte
+	pos  int
+}
+
+// Members returns keys and values of an object in their order. Data must have passed Check and be an object.
+func Members(data []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		c := cursor{data: data}
+		for c.enter(); c.more(); {
+			key := c.key()
+			if !yield(key, c.skip()) {
+				return
+			}
+		}
+	}
+}
+
+// Elements returns the values of an array. Data must have passed Check and be an array.
+func Elements(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		c := cursor{data: data}
+		for c.enter(); c.more(); {
+			if !yield(c.skip()) {
+				return
+			}
+		}
+	}
+}
+
+// Text returns the string that data is. Data must have passed Check.
+func Text(data []byte) (string, bool) {
+	data = bytes.TrimSpace(data)
+	if data[0] != '"' {
+		return "", false
+	}
+	return unquote(data, bytes.IndexByte(data, '\\') >= 0), true
+}
+
+// peek moves over white space and returns the byte after it.
+func (c *cursor) peek() byte {
+	for isSpace(c.data[c.pos]) {
+		c.pos++
+	}
+	return c.data[c.pos]
+}
+
+// enter moves over the bracket that opens an object or array.
+func (c *cursor) enter() {
+	c.peek()
+	c.pos++
+}
+
+// more reports whether there is another member or element, and moves to it, or over the closing bracket.
+func (c *cursor) more() bool {
+	switch c.peek() {
+	case '}', ']':
+		c.pos++
+		return false
+	case ',':
+		c.pos++
+	}
+	return true
+}
+
+// key moves over a key and its colon.
+func (c *cursor) key() string {
+	c.peek()
+	key := c.quoted()
+	c.peek()
+	c.pos++
+	return key
+}
+
+// quoted moves over the string at pos and returns it.
+func (c *cursor) quoted() string {
+	start := c.pos
+	escaped := c.text()
+	return unquote(c.data[start:c.pos], escaped)
+}
+
+// text moves over a string and reports whether it has escapes.
+func (c *cursor) text() (escaped bool) {
+	s := scanner{data: c.data, pos: c.pos}
+	escaped, _ = s.text()
+	c.pos = s.pos
+	return escaped
+}
+
+// skip moves over a value and returns it without the white space around it.
+func (c *cursor) skip() []byte {
+	c.peek()
+	start := c.pos
+	for depth := 0; ; {
+		switch b := c.data[c.pos]; b {
+		case '"':
+			c.text()
+		case '{', '[':
+			depth++
+			c.pos++
+		case '}', ']':
+			depth--
+			c.pos++
+		case ',', ':', ' ', '\t', '\r', '\n':
+			c.pos++
+		default:
+			c.scalar()
+		}
+		if depth == 0 {
+			return c.data[start:c.pos]
+		}
+	}
+}
+
+// scalar moves over a number or a word.
+func (c *cursor) scalar() {
+	for c.pos < len(c.data) {
+		switch c.data[c.pos] {
+		case ',', ']', '}', ' ', '\t', '\r', '\n':
+			return
+		}
+		c.pos++
+	}
+}

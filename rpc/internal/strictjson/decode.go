@@ -1,0 +1,56 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Decode stores data, which must pass Check with the default limits, in the value that into points to, as
+// encoding/json would, but only if it fits exactly:
+//
+//   - keys are the declared json names, case and all; other keys are refused, unless they begin with "_";
+//   - keys of maps are free, and nothing is asked of what a json.RawMessage, an any or a json.Unmarshaler takes;
+//   - null stands for a pointer, slice, map or optional (omitempty, omitzero) field, and for nothing else;
+//   - numbers fit their type, and arrays their length.
+//
+// What is missing stays as it was. The error is an *Error whose Pointer names the value; into may be half written then.
+func Decode(data []byte, into any) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return fmt.Errorf("strictjson: decode into %T, which is not a pointer to a value", into)
+	}
+	if err := Check(data, Limits{}); err != nil {
+		return err
+	}
+	if err := fits(data, v.Type().Elem(), false); err != nil {
+		return err
+	}
+	err := json.Unmarshal(data, into)
+	if err == nil {
+		return nil
+	}
+	// encoding/json does not say where, so ask it about each value it alone can judge.
+	if at := fits(data, v.Type().Elem(), true); at != nil {
+		return at
+	}
+	return &Error{Reason: reason(err)}
+}
+
+func fits(data []byte, t reflect.Type, probe bool) error {
+	w := walker{cursor: cursor{data: data}, probe: probe}
+	if err := w.value(t, false); err != nil {
+		return err
+	}
+	return nil
+}
+
+// reason takes the name of the package and of Go types out of what encoding/json says.
+func reason(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Sprintf("%s does not fit %s", mismatch.Value, mismatch.Type)
+	}
+	return err.Error()
+}

@@ -1,0 +1,87 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// linear is how many keys of one object are compared one by one; an object with more gets a map.
+const linear = 16
+
+// span is a key as it stands in the data, between its quotes.
+type span struct {
+	start, end int
+	escaped    bool
+}
+
+// keySet is the keys of one open object: scanner.keys[base:], or a map when they are many.
+type keySet struct {
+	base int
+	many map[string]struct{}
+}
+
+// key moves over the next key of an object and fails if the object had it already.
+func (s *scanner) key(open *keySet) bool {
+	s.space()
+	if !s.at('"') {
+		return s.unexpected()
+	}
+	if !s.token() {
+		return false
+	}
+	quote := s.pos
+	escaped, ok := s.text()
+	if !ok {
+		return false
+	}
+	k := span{start: quote + 1, end: s.pos - 1, escaped: escaped}
+	if s.seen(open, k) {
+		return s.fail(quote, faultDuplicate)
+	}
+	return true
+}
+
+func (s *scanner) seen(open *keySet, k span) bool {
+	if open.many != nil {
+		name := s.name(k)
+		_, dup := open.many[name]
+		open.many[name] = struct{}{}
+		return dup
+	}
+	for _, old := range s.keys[open.base:] {
+		if s.same(old, k) {
+			return true
+		}
+	}
+	s.keys = append(s.keys, k)
+	if len(s.keys)-open.base == linear {
+		open.many = make(map[string]struct{}, 2*linear)
+		for _, old := range s.keys[open.base:] {
+			open.many[s.name(old)] = struct{}{}
+		}
+	}
+	return false
+}
+
+func (s *scanner) same(a, b span) bool {
+	if a.escaped || b.escaped {
+		return s.name(a) == s.name(b)
+	}
+	return bytes.Equal(s.data[a.start:a.end], s.data[b.start:b.end])
+}
+
+func (s *scanner) name(k span) string {
+	return unquote(s.data[k.start-1:k.end+1], k.escaped)
+}
+
+// unquote returns the text of a string that was checked, given with its quotes.
+func unquote(quoted []byte, escaped bool) string {
+	if !escaped {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var text string
+	if err := json.Unmarshal(quoted, &text); err != nil {
+		panic("strictjson: a checked string is not one: " + err.Error())
+	}
+	return text
+}

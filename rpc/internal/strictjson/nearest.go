@@ -1,0 +1,47 @@
+package strictjson
+
+import "strings"
+
+// Nearest returns the name that somebody who wrote word probably meant, or "" if none is like it: one that differs in
+// case only, else one at most two typing errors away (one if word is short).
+func Nearest(word string, names []string) string {
+	best, least := "", 3
+	if len(word) <= 4 {
+		least = 2
+	}
+	for _, name := range names {
+		if strings.EqualFold(name, word) {
+			return name
+		}
+		if d := distance(word, name, least); d < least && d < len(name) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to insert, delete, replace or swap with their neighbour to make b of a. It stops at limit.
+func distance(a, b string, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) >= limit {
+		return limit
+	}
+	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(b)]
+}

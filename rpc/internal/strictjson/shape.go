@@ -1,0 +1,161 @@
+package strictjson
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// class is what a Go type wants to see in JSON.
+type class int
+
+const (
+	opaque  class = iota // anything; what is inside is not looked at
+	record               // an object with declared names
+	table                // an object with free names
+	list                 // an array
+	text                 // a string
+	integer              // a number that fits
+	number               // a number
+	boolean              // true or false
+)
+
+var wants = map[class]string{
+	record: "object", table: "object", list: "array", text: "string",
+	integer: "integer", number: "number", boolean: "boolean",
+}
+
+// shape is what the walk needs to know about one Go type. It does not change once made.
+type shape struct {
+	class  class
+	typ    reflect.Type // without pointers
+	elem   reflect.Type // of list and table
+	fields map[string]field
+	names  []string // of fields, in their order
+	null   bool     // null is a value of its own
+	probe  bool     // only encoding/json can tell whether a value is right
+}
+
+type field struct {
+	typ      reflect.Type
+	optional bool // null means absent
+	quoted   bool // `json:",string"`
+	depth    int  // of embedding
+}
+
+var shapes sync.Map // reflect.Type to *shape
+
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, newShape(t))
+	return s.(*shape)
+}
+
+var (
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonNumber      = reflect.TypeFor[json.Number]()
+)
+
+func newShape(t reflect.Type) *shape {
+	s := &shape{typ: t}
+	for s.typ.Kind() == reflect.Pointer {
+		s.typ, s.null = s.typ.Elem(), true
+	}
+	switch p := reflect.PointerTo(s.typ); {
+	case p.Implements(unmarshaler):
+		s.null, s.probe = true, true
+	case p.Implements(textUnmarshaler):
+		s.class, s.probe = text, true
+	case s.typ == jsonNumber:
+		s.class = number
+	default:
+		s.setKind()
+	}
+	return s
+}
+
+func (s *shape) setKind() {
+	switch s.typ.Kind() {
+	case reflect.Struct:
+		s.class = record
+		s.fields = make(map[string]field)
+		s.addFields(s.typ, 0)
+	case reflect.Map:
+		s.class, s.null, s.elem = table, true, s.typ.Elem()
+	case reflect.Slice:
+		s.class, s.null, s.elem = list, true, s.typ.Elem()
+		if s.elem.Kind() == reflect.Uint8 {
+			s.class, s.probe = text, true // base64
+		}
+	case reflect.Array:
+		s.class, s.elem = list, s.typ.Elem()
+	case reflect.String:
+		s.class = text
+	case reflect.Bool:
+		s.class = boolean
+	case reflect.Float32, reflect.Float64:
+		s.class, s.probe = number, true
+	case reflect.Interface:
+		s.null, s.probe = true, true
+	default:
+		s.class = integer
+		if !isInteger(s.typ.Kind()) {
+			s.class, s.probe = opaque, true
+		}
+	}
+}
+
+func isInteger(k reflect.Kind) bool {
+	return reflect.Int <= k && k <= reflect.Uintptr
+}
+
+// addFields adds what encoding/json would see as fields of t, where an outer field hides an embedded one.
+func (s *shape) addFields(t reflect.Type, depth int) {
+	for f := range t.Fields() {
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		if tag == "-" {
+			continue
+		}
+		if inner, ok := embedded(f); ok && name == "" {
+			s.addFields(inner, depth+1)
+			continue
+		}
+		if f.IsExported() {
+			s.addField(name, options, f, depth)
+		}
+	}
+}
+
+func (s *shape) addField(name, options string, f reflect.StructField, depth int) {
+	if name == "" {
+		name = f.Name
+	}
+	old, taken := s.fields[name]
+	if taken && old.depth <= depth {
+		return
+	}
+	if !taken {
+		s.names = append(s.names, name)
+	}
+	s.fields[name] = field{
+		typ:      f.Type,
+		optional: strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero"),
+		quoted:   strings.Contains(options, "string"),
+		depth:    depth,
+	}
+}
+
+// embedded returns the struct type that f embeds.
+func embedded(f reflect.StructField) (reflect.Type, bool) {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t, f.Anonymous && t.Kind() == reflect.Struct
+}

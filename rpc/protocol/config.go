@@ -1,0 +1,81 @@
+package protocol
+
+import "encoding/json"
+
+// Config is the settings of a session, as its head and its frames carry them.
+type Config struct {
+	Driver     string             `json:"driver"`
+	Model      ModelSpec          `json:"model"`
+	Budget     Budget             `json:"budget"`
+	Prompt     string             `json:"prompt,omitempty"` // the session's own layer of the system prompt
+	Generation GenerationOptions  `json:"generation,omitzero"`
+	Approval   ApprovalConfig     `json:"approval,omitzero"`
+	Options    PluginOptions      `json:"options,omitempty"` // by plugin id
+	Unknown    UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
+}
+
+// PluginOptions are settings that only their plugin understands.
+type PluginOptions map[string]json.RawMessage
+
+// ModelSpec names a model and says what it can do. It is configuration: nothing is guessed from a name.
+type ModelSpec struct {
+	Provider      string         `json:"provider"`
+	ID            string         `json:"id"`
+	ContextWindow int64          `json:"contextWindow,omitempty"` // tokens; 0: not known
+	OutputLimit   int64          `json:"outputLimit,omitempty"`   // tokens; 0: not known
+	Reasoning     *ReasoningSpec `json:"reasoning,omitempty"`     // absent: not configurable
+	Effort        string         `json:"effort,omitempty"`        // one of Reasoning.Efforts
+	Idempotent    bool           `json:"idempotent,omitempty"`    // a call may be repeated after output began
+	PinnedOptions bool           `json:"pinnedSampling,omitempty"`
+}
+
+// ReasoningSpec says how a model's reasoning is controlled.
+type ReasoningSpec struct {
+	Efforts   []string `json:"efforts"`
+	Default   string   `json:"default,omitempty"`
+	Mandatory bool     `json:"mandatory,omitempty"`
+}
+
+// GenerationOptions are asked of the model; each call record says what became of them.
+type GenerationOptions struct {
+	MaxOutput   int64    `json:"maxOutput,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Seed        *int64   `json:"seed,omitempty"`
+	Stop        []string `json:"stop,omitempty"`
+}
+
+// Budget bounds a turn.
+type Budget struct {
+	Iterations int `json:"iterations"`           // model calls a turn may make; -1: no bound
+	NoProgress int `json:"noProgress,omitempty"` // attempts without an error-free execution; 0: 12
+}
+
+// ApprovalMode is what happens to a tool call that no rule matches.
+type ApprovalMode string
+
+const (
+	ApproveAllow ApprovalMode = "allow"
+	ApproveAsk   ApprovalMode = "ask"
+	ApproveDeny  ApprovalMode = "deny"
+)
+
+// ApprovalConfig decides which tool calls a person is asked about.
+type ApprovalConfig struct {
+	Mode       ApprovalMode   `json:"mode,omitempty"` // default ask for tools that change things, allow for the rest
+	Rules      []ApprovalRule `json:"rules,omitempty"`
+	DeadlineMs int64          `json:"deadlineMs,omitempty"` // how long a question stays open; 0: ten minutes
+	Default    ApprovalMode   `json:"default,omitempty"`    // what a passed deadline means; deny unless set to allow
+}
+
+// ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts.
+type ApprovalRule struct {
+	Tool   string       `json:"tool"`             // a name, or a pattern with *
+	Prefix string       `json:"prefix,omitempty"` // the command or path must begin with this
+	Action ApprovalMode `json:"action"`
+}
+
+// UnknownOutcomeRule says how long the question about a call of unknown outcome stays open before the model is told
+// that nobody knows.
+type UnknownOutcomeRule struct {
+	DeadlineMs *int64 `json:"deadlineMs,omitempty"` // absent: ten minutes; 0: the model is told at once
+}

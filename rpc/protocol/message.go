@@ -1,0 +1,140 @@
+package protocol
+
+import "encoding/json"
+
+// Role says who speaks in a message.
+type Role string
+
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleSystem    Role = "system"
+	RoleEvent     Role = "event" // a cause that woke the session; rendered as user text while its turn is active
+)
+
+// Message is one entry of a conversation.
+type Message struct {
+	Role   Role    `json:"role"`
+	Parts  []Part  `json:"parts"`
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// PartKind says what a part of a message holds.
+type PartKind string
+
+const (
+	PartText       PartKind = "text"       // what a person or plugin wrote
+	PartProse      PartKind = "prose"      // what the model wrote for the person
+	PartReasoning  PartKind = "reasoning"  // what the model thought; replayed only as the provider's own blocks
+	PartToolCall   PartKind = "toolCall"   // Call is set
+	PartToolResult PartKind = "toolResult" // Result is set
+	PartCode       PartKind = "code"       // a code cell
+	PartOutput     PartKind = "output"     // what a code cell printed
+	PartError      PartKind = "error"      // an error shown to the person
+	PartAttachment PartKind = "attachment" // Attachment is set
+)
+
+// Part is one piece of a message. Kind tells which of the fields is set.
+type Part struct {
+	Kind       PartKind        `json:"kind"`
+	Text       string          `json:"text,omitempty"`
+	Call       *ToolCall       `json:"call,omitempty"`
+	Result     *ToolResult     `json:"result,omitempty"`
+	Attachment *Attachment     `json:"attachment,omitempty"`
+	Replay     json.RawMessage `json:"replay,omitempty"` // the provider's own block, opaque to all but its adapter
+	Route      string          `json:"route,omitempty"`  // provider, endpoint and model that Replay belongs to
+	Prune      *Prune          `json:"prune,omitempty"`  // only in prompt views; stored nodes are intact
+}
+
+// PruneState says how much of a part a prompt view still shows.
+type PruneState string
+
+const (
+	PruneCleared    PruneState = "cleared"
+	PruneDeleted    PruneState = "deleted"
+	PruneSummarised PruneState = "summarised"
+)
+
+// Prune marks a part that a prompt view shortened; its absence means intact.
+type Prune struct {
+	State      PruneState `json:"state"`
+	Breadcrumb string     `json:"breadcrumb,omitempty"` // what is shown instead
+	Archive    Digest     `json:"archive,omitempty"`    // of the part's whole content
+}
+
+// Attachment is a file that came with an input.
+type Attachment struct {
+	Name   string `json:"name,omitempty"`
+	Type   string `json:"type"`             // media type
+	Data   []byte `json:"data,omitempty"`   // inline, base64 on the wire
+	Digest Digest `json:"digest,omitempty"` // stored
+	URL    string `json:"url,omitempty"`    // external
+}
+
+// OriginKind says where a message that no person typed came from.
+type OriginKind string
+
+const (
+	OriginTurnInput OriginKind = "turnInput"
+	OriginPlugin    OriginKind = "plugin"
+	OriginProcess   OriginKind = "process"
+)
+
+// Origin records where a message came from.
+type Origin struct {
+	Kind      OriginKind `json:"kind"`
+	TurnID    TurnID     `json:"turnId,omitempty"`
+	InputID   InputID    `json:"inputId,omitempty"`
+	Plugin    string     `json:"plugin,omitempty"`
+	Transient bool       `json:"transient,omitempty"` // shown to the model once, never stored
+}
+
+// InputPart is one piece of what a person sends: text or an attachment.
+type InputPart struct {
+	Type       InputType   `json:"type"`
+	Text       string      `json:"text,omitempty"`
+	Attachment *Attachment `json:"attachment,omitempty"`
+}
+
+// InputType is the kind of an input part.
+type InputType string
+
+const (
+	InputText       InputType = "text"
+	InputAttachment InputType = "attachment"
+)
+
+// UserMessage turns an input into the message that enters the conversation.
+func UserMessage(parts []InputPart, origin *Origin) Message {
+	m := Message{Role: RoleUser, Origin: origin}
+	for _, p := range parts {
+		if p.Type == InputAttachment {
+			m.Parts = append(m.Parts, Part{Kind: PartAttachment, Attachment: p.Attachment})
+			continue
+		}
+		m.Parts = append(m.Parts, Part{Kind: PartText, Text: p.Text})
+	}
+	return m
+}
+
+// Text joins the parts of one kind.
+func (m *Message) Text(kind PartKind) string {
+	text := ""
+	for i := range m.Parts {
+		if m.Parts[i].Kind == kind {
+			text += m.Parts[i].Text
+		}
+	}
+	return text
+}
+
+// Calls lists the tool calls of a message in the order the model gave them.
+func (m *Message) Calls() []ToolCall {
+	var calls []ToolCall
+	for _, p := range m.Parts {
+		if p.Kind == PartToolCall {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}

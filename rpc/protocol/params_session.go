@@ -1,0 +1,338 @@
+package protocol
+
+// Mutation is part of the params of every method that changes something.
+type Mutation struct {
+	// IdempotencyKey makes a retry safe: the same key with the same params gets the first answer again.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+}
+
+// Key is the idempotency key, or "".
+func (m Mutation) Key() string { return m.IdempotencyKey }
+
+// InitializeParams opens a connection.
+type InitializeParams struct {
+	ProtocolVersion int                `json:"protocolVersion,omitempty"` // absent: any
+	ClientInfo      ClientInfo         `json:"clientInfo"`
+	ClientID        ClientID           `json:"clientId,omitempty"` // keeps tools and answers with a client that reconnects
+	Capabilities    ClientCapabilities `json:"capabilities,omitzero"`
+}
+
+// ClientInfo names a client.
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// ClientCapabilities says what a client can do.
+type ClientCapabilities struct {
+	NoDeltas bool `json:"noDeltas,omitempty"` // leave item/delta out
+}
+
+// InitializeResult says who answers.
+type InitializeResult struct {
+	ProtocolVersion int        `json:"protocolVersion"`
+	ServerInfo      ClientInfo `json:"serverInfo"`
+	ClientID        ClientID   `json:"clientId"`
+	StoreID         string     `json:"storeId"`
+	Epoch           int64      `json:"epoch"` // a cursor of another store or epoch is answered with a gap
+	Features        []string   `json:"features"`
+	DataDir         string     `json:"dataDir"`
+}
+
+// Empty are the params or the result of a method that has none.
+type Empty struct{}
+
+// StatusResult is what server/status answers.
+type StatusResult struct {
+	Version     string `json:"version"`
+	Pid         int    `json:"pid"`
+	UptimeMs    int64  `json:"uptimeMs"`
+	DataDir     string `json:"dataDir"`
+	Socket      string `json:"socket,omitempty"`
+	Sessions    int    `json:"sessions"`       // stored
+	Loaded      int    `json:"loadedSessions"` // in memory
+	Running     int    `json:"runningTurns"`
+	Decisions   int    `json:"openDecisions"`
+	Connections int    `json:"connections"`
+	Store       string `json:"store"` // ok, or what is wrong
+}
+
+// DiagnosticsResult is what server/diagnostics answers.
+type DiagnosticsResult struct {
+	RSSBytes    int64  `json:"rssBytes"`
+	HeapBytes   int64  `json:"heapBytes"`
+	Goroutines  int    `json:"goroutines"`
+	OpenFiles   int    `json:"openFiles"`
+	Children    int    `json:"children"`
+	DBBytes     int64  `json:"dbBytes"`
+	WALBytes    int64  `json:"walBytes"`
+	Durability  string `json:"durability"`
+	Sandbox     string `json:"sandbox"`
+	StoreID     string `json:"storeId"`
+	Epoch       int64  `json:"epoch"`
+	QueuedBytes int64  `json:"queuedBytes"` // to slow clients
+	TraceLost   int64  `json:"traceRecordsLost"`
+}
+
+// SessionNewParams creates a session. Fields that are absent take the daemon's configuration.
+type SessionNewParams struct {
+	Mutation
+	SessionID SessionID          `json:"sessionId,omitempty"` // chosen by the client; never used before
+	Cwd       string             `json:"cwd"`                 // the workspace: an absolute path to a directory
+	Title     string             `json:"title,omitempty"`
+	Driver    string             `json:"driver,omitempty"`
+	Model     string             `json:"model,omitempty"` // a name from model/list
+	Prompt    string             `json:"prompt,omitempty"`
+	Budget    *Budget            `json:"budget,omitempty"`
+	Approval  *ApprovalConfig    `json:"approval,omitempty"`
+	Options   PluginOptions      `json:"options,omitempty"`
+	Unknown   UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
+}
+
+// SessionNewResult is the session as created. The connection is attached to it.
+type SessionNewResult struct {
+	SessionID SessionID `json:"sessionId"`
+	Session   Session   `json:"session"`
+	Seq       Seq       `json:"seq"`
+	Replayable
+}
+
+// SessionParams names a session.
+type SessionParams struct {
+	SessionID SessionID `json:"sessionId"`
+}
+
+// SessionMutationParams names a session to change.
+type SessionMutationParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+}
+
+// SessionListParams chooses sessions, newest first.
+type SessionListParams struct {
+	Cwd      string `json:"cwd,omitempty"`
+	Archived bool   `json:"archived,omitempty"`
+	Cursor   string `json:"cursor,omitempty"`
+	Limit    int    `json:"limit,omitempty"` // 1 to 200; absent: 50
+}
+
+// SessionListResult is a page of sessions.
+type SessionListResult struct {
+	Data       []Session `json:"data"`
+	NextCursor string    `json:"nextCursor,omitempty"`
+}
+
+// SessionReadParams reads a page of a session's items, backwards from a cursor.
+type SessionReadParams struct {
+	SessionID SessionID `json:"sessionId"`
+	Cursor    string    `json:"cursor,omitempty"` // absent: from the newest
+	Limit     int       `json:"limit,omitempty"`  // nodes, 1 to 500; absent: 200
+}
+
+// SessionReadResult is a page of items in order, and where the older ones are.
+type SessionReadResult struct {
+	Session    Session `json:"session"`
+	Data       []Item  `json:"data"`
+	NextCursor string  `json:"nextCursor,omitempty"`
+}
+
+// SessionAttachParams subscribes the connection to a session.
+type SessionAttachParams struct {
+	SessionID SessionID `json:"sessionId"`
+	AfterSeq  *Seq      `json:"afterSeq,omitempty"` // replay what came after; absent: a snapshot, then what comes
+	Epoch     int64     `json:"epoch,omitempty"`    // the epoch in which AfterSeq was seen
+}
+
+// SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once.
+type SessionAttachResult struct {
+	Session    Session       `json:"session"`
+	Items      []Item        `json:"items,omitempty"` // the newest 200; absent in a replay
+	NextCursor string        `json:"nextCursor,omitempty"`
+	OpenItems  []Item        `json:"openItems,omitempty"` // with the text so far
+	Decisions  []Decision    `json:"decisions"`
+	Queue      []QueuedInput `json:"queue"`
+	Tasks      []Task        `json:"tasks"`
+	TurnID     TurnID        `json:"turnId,omitempty"` // the running turn
+	Seq        Seq           `json:"seq"`
+	Gap        *Gap          `json:"gap,omitempty"` // AfterSeq cannot be replayed; this answer is a snapshot instead
+}
+
+// Task is background work that outlives a turn.
+type Task struct {
+	ID    string `json:"taskId"`
+	State string `json:"state"`
+}
+
+// SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are.
+type SessionConfigureParams struct {
+	Mutation
+	SessionID  SessionID           `json:"sessionId"`
+	Model      string              `json:"model,omitempty"`
+	Prompt     *string             `json:"prompt,omitempty"`
+	Budget     *Budget             `json:"budget,omitempty"`
+	Approval   *ApprovalConfig     `json:"approval,omitempty"`
+	Generation *GenerationOptions  `json:"generation,omitempty"`
+	Options    PluginOptions       `json:"options,omitempty"`
+	Unknown    *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
+}
+
+// HeadResult is where a session stands after a change.
+type HeadResult struct {
+	Head Head `json:"head"`
+	Seq  Seq  `json:"seq"`
+	Replayable
+}
+
+// ClientTool is a tool that the client itself runs.
+type ClientTool struct {
+	ToolManifest
+	Replay     Replay `json:"replay,omitempty"`     // absent: never
+	DeadlineMs int64  `json:"deadlineMs,omitempty"` // absent: two minutes
+}
+
+// SessionOverlayParams replaces what this client adds to a session.
+type SessionOverlayParams struct {
+	Mutation
+	SessionID        SessionID    `json:"sessionId"`
+	IncludeBaseTools *bool        `json:"includeBaseTools,omitempty"` // absent: true
+	Tools            []ClientTool `json:"tools,omitempty"`
+	Prompt           string       `json:"prompt,omitempty"`
+}
+
+// SessionOverlayResult is the catalog's state after an overlay was set.
+type SessionOverlayResult struct {
+	Tools ToolState `json:"tools"`
+	Seq   Seq       `json:"seq"`
+	Replayable
+}
+
+// SessionSetTitleParams names a session for people.
+type SessionSetTitleParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	Title     string    `json:"title"`
+}
+
+// SessionArchiveParams puts a session away, or takes it out again.
+type SessionArchiveParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	Undo      bool      `json:"undo,omitempty"`
+}
+
+// SessionForkParams makes a new session that shares this one's history.
+type SessionForkParams struct {
+	Mutation
+	SessionID   SessionID   `json:"sessionId"`
+	AtNode      NodeID      `json:"atNode,omitempty"` // on the active path, or pinned; absent: the leaf
+	Title       string      `json:"title,omitempty"`
+	ToolCatalog ForkCatalog `json:"toolCatalog,omitempty"`
+}
+
+// ForkCatalog says which tools a fork begins with.
+type ForkCatalog string
+
+const (
+	ForkInherit ForkCatalog = "inherit" // as its source has them now; the default
+	ForkFresh   ForkCatalog = "fresh"   // as a new session has them
+)
+
+// SessionRewindParams moves the leaf to an ancestor. What came after it stays, pinned.
+type SessionRewindParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	ToNode    NodeID    `json:"toNode"`
+	DryRun    bool      `json:"dryRun,omitempty"`
+}
+
+// SessionRewindResult tells what a rewind takes out of sight.
+type SessionRewindResult struct {
+	Head   Head   `json:"head"`
+	Pinned NodeID `json:"pinned,omitempty"` // the leaf as it was
+	Nodes  int64  `json:"nodes"`            // how many were left behind
+	Seq    Seq    `json:"seq"`
+	Replayable
+}
+
+// SeqResult answers a change that has nothing more to say.
+type SeqResult struct {
+	Seq Seq `json:"seq"`
+	Replayable
+}
+
+// SessionWaitParams waits until a session is idle: no turn runs and none is queued.
+type SessionWaitParams struct {
+	SessionID SessionID `json:"sessionId"`
+	TimeoutMs int64     `json:"timeoutMs,omitempty"` // absent: no limit
+}
+
+// SessionWaitResult is the state at the end of the wait.
+type SessionWaitResult struct {
+	State SessionState `json:"state"`
+	Seq   Seq          `json:"seq"`
+}
+
+// GraphReadParams reads nodes of the active path, backwards from a cursor.
+type GraphReadParams struct {
+	SessionID SessionID `json:"sessionId"`
+	Cursor    string    `json:"cursor,omitempty"`
+	Limit     int       `json:"limit,omitempty"` // 1 to 500; absent: 200
+}
+
+// GraphReadResult is a page of nodes in order, and the frames and pins of the session.
+type GraphReadResult struct {
+	Head       Head      `json:"head"`
+	Data       []Node    `json:"data"`
+	Pins       []PinInfo `json:"pins"`
+	NextCursor string    `json:"nextCursor,omitempty"`
+}
+
+// PinInfo is a node that is kept reachable.
+type PinInfo struct {
+	NodeID NodeID `json:"nodeId"`
+	Reason string `json:"reason,omitempty"`
+	AtMs   int64  `json:"atMs"`
+}
+
+// GraphAppendParams adds nodes to history, also beside a running turn.
+type GraphAppendParams struct {
+	Mutation
+	SessionID              SessionID  `json:"sessionId"`
+	Nodes                  []NodeBody `json:"nodes"`
+	RequiresAncestorNodeID NodeID     `json:"requiresAncestorNodeId,omitempty"` // must still be on the active path
+	OperationID            string     `json:"operationId,omitempty"`            // the same operation adds the same nodes once
+}
+
+// GraphAppendResult tells whether nodes were added. A stale branch is an answer, not an error.
+type GraphAppendResult struct {
+	Status  AppendStatus `json:"status"`
+	NodeIDs []NodeID     `json:"nodeIds,omitempty"`
+	Leaf    NodeID       `json:"leaf"`
+	Seq     Seq          `json:"seq"`
+	Replayable
+}
+
+// AppendStatus is the outcome of an append.
+type AppendStatus string
+
+const (
+	Appended    AppendStatus = "appended"
+	StaleBranch AppendStatus = "staleBranch"
+)
+
+// GraphPinParams keeps a node of the active path reachable, or lets it go.
+type GraphPinParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	NodeID    NodeID    `json:"nodeId"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// Replayable is part of the result of every method that changes something.
+type Replayable struct {
+	Duplicate bool `json:"duplicate,omitempty"` // the idempotency key was known: this is the first answer again
+}
+
+// MarkDuplicate says that a result is an earlier one.
+func (r *Replayable) MarkDuplicate() { r.Duplicate = true }

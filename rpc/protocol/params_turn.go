@@ -1,0 +1,281 @@
+package protocol
+
+import "encoding/json"
+
+// WhenBusy says what to do with an input while a turn runs.
+type WhenBusy string
+
+const (
+	BusyQueue  WhenBusy = "queue"  // wait for its own turn; the default
+	BusyRefuse WhenBusy = "refuse" // fail with turnActive
+	BusySteer  WhenBusy = "steer"  // enter the running turn at its next checkpoint
+)
+
+// TurnStartParams gives a session an input.
+type TurnStartParams struct {
+	Mutation
+	SessionID SessionID   `json:"sessionId"`
+	Input     []InputPart `json:"input"`
+	WhenBusy  WhenBusy    `json:"whenBusy,omitempty"`
+}
+
+// TurnStartResult says that the input is durable. Seq is that of its turn/accepted event.
+type TurnStartResult struct {
+	TurnID  TurnID    `json:"turnId"`
+	InputID InputID   `json:"inputId"`
+	State   TurnState `json:"state"`
+	Seq     Seq       `json:"seq"`
+	Replayable
+}
+
+// TurnParams names a turn.
+type TurnParams struct {
+	TurnID TurnID `json:"turnId"`
+}
+
+// TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes.
+type TurnWaitParams struct {
+	TurnID    TurnID `json:"turnId"`
+	TimeoutMs int64  `json:"timeoutMs,omitempty"` // absent: no limit; then the report of a turn that has not ended
+}
+
+// TurnSteerParams sends an input into a running turn.
+type TurnSteerParams struct {
+	Mutation
+	TurnID   TurnID      `json:"turnId"`
+	Input    []InputPart `json:"input"`
+	Boundary Boundary    `json:"boundary,omitempty"` // the earliest checkpoint; absent: afterWork
+}
+
+// TurnSteerResult says that the input is durable. If the turn ends first, the input gets the next one.
+type TurnSteerResult struct {
+	InputID InputID `json:"inputId"`
+	Seq     Seq     `json:"seq"`
+	Replayable
+}
+
+// TurnInterruptParams stops a turn.
+type TurnInterruptParams struct {
+	Mutation
+	TurnID TurnID `json:"turnId"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// InterruptStatus tells who won.
+type InterruptStatus string
+
+const (
+	InterruptRequested InterruptStatus = "requested"
+	InterruptAlready   InterruptStatus = "alreadyRequested"
+	InterruptTooLate   InterruptStatus = "completionWon"
+)
+
+// TurnInterruptResult says that the wish is durable, or that the turn had ended.
+type TurnInterruptResult struct {
+	Status InterruptStatus `json:"status"`
+	Seq    Seq             `json:"seq"`
+	Replayable
+}
+
+// TurnListParams lists the turns of a session, newest first.
+type TurnListParams struct {
+	SessionID SessionID `json:"sessionId"`
+	Cursor    string    `json:"cursor,omitempty"`
+	Limit     int       `json:"limit,omitempty"` // 1 to 200; absent: 50
+}
+
+// TurnListResult is a page of turns.
+type TurnListResult struct {
+	Data       []TurnReport `json:"data"`
+	NextCursor string       `json:"nextCursor,omitempty"`
+}
+
+// QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended.
+type QueueListResult struct {
+	Data []QueuedInput `json:"data"`
+}
+
+// QueueListParams lists inputs.
+type QueueListParams struct {
+	SessionID SessionID `json:"sessionId"`
+	All       bool      `json:"all,omitempty"`
+}
+
+// QueueCancelParams withdraws an input that has not entered a turn.
+type QueueCancelParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	InputID   InputID   `json:"inputId"`
+	Suffix    bool      `json:"suffix,omitempty"` // and all that came after it
+}
+
+// CancelStatus tells what became of the wish to withdraw an input.
+type CancelStatus string
+
+const (
+	CancelDone             CancelStatus = "cancelled"
+	CancelAlreadyClaimed   CancelStatus = "alreadyClaimed"
+	CancelAlreadyCompleted CancelStatus = "alreadyCompleted"
+	CancelAlreadyCancelled CancelStatus = "alreadyCancelled"
+	CancelNotFound         CancelStatus = "notFound"
+)
+
+// QueueCancelResult tells it for each input concerned.
+type QueueCancelResult struct {
+	Data []CancelledInput `json:"data"`
+	Seq  Seq              `json:"seq"`
+	Replayable
+}
+
+// CancelledInput is what became of one input.
+type CancelledInput struct {
+	InputID InputID      `json:"inputId"`
+	Status  CancelStatus `json:"status"`
+}
+
+// DecisionListParams lists open decisions; without a session, those of all.
+type DecisionListParams struct {
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// DecisionListResult are the open decisions.
+type DecisionListResult struct {
+	Data []Decision `json:"data"`
+}
+
+// DecisionRespondParams answers a decision. ArgsHash must be that of the decision if an approval is given.
+type DecisionRespondParams struct {
+	Mutation
+	DecisionID DecisionID      `json:"decisionId"`
+	Choice     DecisionChoice  `json:"choice"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	ArgsHash   Digest          `json:"argsHash,omitempty"`
+}
+
+// DecisionRespondResult is the answer that counts: ours, or the one that came first.
+type DecisionRespondResult struct {
+	Answer DecisionAnswer `json:"answer"`
+	Won    bool           `json:"won"`
+	Seq    Seq            `json:"seq"`
+	Replayable
+}
+
+// ToolListResult is the catalog: every tool of the session, members or not.
+type ToolListResult struct {
+	Data       []ToolRecord `json:"data"`
+	Generation int64        `json:"generation"`
+}
+
+// ToolApplyStateParams replaces the settings of the tools it names, if the generation is still current.
+type ToolApplyStateParams struct {
+	Mutation
+	SessionID SessionID `json:"sessionId"`
+	State     ToolState `json:"state"`
+}
+
+// ToolSetMembershipParams says which tools the model may call.
+type ToolSetMembershipParams struct {
+	Mutation
+	SessionID  SessionID       `json:"sessionId"`
+	Generation *int64          `json:"generation,omitempty"` // absent: whatever is current
+	Members    map[string]bool `json:"members"`
+}
+
+// ToolStateResult is the state of a session's tools.
+type ToolStateResult struct {
+	State ToolState `json:"state"`
+	Seq   Seq       `json:"seq"`
+	Replayable
+}
+
+// ToolCallParams runs a tool without a model. The session's approval rules hold.
+type ToolCallParams struct {
+	Mutation
+	SessionID SessionID       `json:"sessionId"`
+	Name      string          `json:"name"`
+	Args      json.RawMessage `json:"args,omitempty"`
+}
+
+// ToolCallResult is what a tool call came to.
+type ToolCallResult struct {
+	CallID     CallID     `json:"callId"`
+	Output     ToolOutput `json:"output"`
+	DurationMs int64      `json:"durationMs"`
+	Replayable
+}
+
+// ToolRespondParams is a client's answer to tool/requested. Ack says that the client has begun: from then on, a client
+// that disappears leaves an unknown outcome behind instead of a failure.
+type ToolRespondParams struct {
+	Mutation
+	SessionID SessionID   `json:"sessionId"`
+	CallID    CallID      `json:"callId"`
+	Ack       bool        `json:"ack,omitempty"`
+	Output    *ToolOutput `json:"output,omitempty"`
+}
+
+// ToolRespondResult tells whether this answer counts.
+type ToolRespondResult struct {
+	Accepted bool `json:"accepted"`
+	Replayable
+}
+
+// ModelInfo is a model that sessions can use.
+type ModelInfo struct {
+	Name    string    `json:"name"` // as session/new takes it
+	Model   ModelSpec `json:"model"`
+	Default bool      `json:"default,omitempty"`
+}
+
+// ModelListResult are the configured models.
+type ModelListResult struct {
+	Data []ModelInfo `json:"data"`
+}
+
+// CompletionParams is one model call outside of any turn.
+type CompletionParams struct {
+	Mutation
+	SessionID  SessionID         `json:"sessionId,omitempty"` // whose ledger it is booked to
+	Model      string            `json:"model,omitempty"`
+	System     string            `json:"system,omitempty"`
+	Messages   []Message         `json:"messages"`
+	Generation GenerationOptions `json:"generation,omitzero"`
+	Schema     json.RawMessage   `json:"schema,omitempty"` // the answer is JSON of this schema
+	Label      string            `json:"label,omitempty"`  // the ledger's source; absent: completion
+}
+
+// CompletionResult is the reply.
+type CompletionResult struct {
+	Message Message    `json:"message"`
+	Text    string     `json:"text"`
+	Stop    StopReason `json:"stop"`
+	Call    CallRecord `json:"call"`
+	Replayable
+}
+
+// UsageReadParams sums a ledger; without a session, that of all.
+type UsageReadParams struct {
+	SessionID SessionID `json:"sessionId,omitempty"`
+}
+
+// UsageReadResult is a ledger by source and model.
+type UsageReadResult struct {
+	Data  []UsageRow `json:"data"`
+	Total Usage      `json:"total"`
+}
+
+// DebugPromptParams asks what would be sent to the model now.
+type DebugPromptParams struct {
+	SessionID SessionID   `json:"sessionId"`
+	Input     []InputPart `json:"input,omitempty"`
+}
+
+// DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it.
+type DebugPromptResult struct {
+	Model    ModelSpec         `json:"model"`
+	System   string            `json:"system"`
+	Tools    []ToolManifest    `json:"tools"`
+	Messages []Message         `json:"messages"`
+	Options  GenerationOptions `json:"options"`
+	Body     json.RawMessage   `json:"body,omitempty"` // as the adapter would send it, where it can tell
+}

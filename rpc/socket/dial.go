@@ -1,0 +1,56 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// Dial connects to the daemon of this user. It fails, before a byte is written, if another user could have made the socket
+// or is the one who listens, and with ErrNotListening if nobody does.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
+	conn, err := dial(ctx, path)
+	switch {
+	case err == nil:
+		return conn, nil
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, connectionRefused):
+		return nil, fmt.Errorf("dial %s: %w", path, ErrNotListening)
+	default:
+		return nil, fmt.Errorf("dial %s: %w", path, err)
+	}
+}
+
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPrivate(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServer(conn.(*net.UnixConn)); err != nil {
+		conn.Close() // the reason for closing it is the news
+		return nil, err
+	}
+	return conn, nil
+}
+
+func checkServer(conn *net.UnixConn) error {
+	uid, err := peerUID(conn)
+	if err != nil {
+		return err
+	}
+	if uid != os.Geteuid() {
+		return fmt.Errorf("the daemon runs as user %d, not as %d", uid, os.Geteuid())
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Listener accepts connections of this process's user. It is a net.Listener whose Accept fails only when it is closed, or
+// broken for good.
+type Listener struct {
+	inner   *net.UnixListener
+	path    string
+	file    fs.FileInfo // the socket we made, whatever has its name now
+	lock    *Lock       // of the path, so that two data directories cannot share one socket
+	uid     int
+	log     *slog.Logger
+	refused atomic.Int64
+
+	closing sync.Once
+	closed  chan struct{}
+	err     error // of Close, set once
+}
+
+// Listen makes the socket at path appear, ready for clients, and publishes it as the address of the holder of lock. It
+// replaces what a crashed daemon left there, and nothing else. The directory is created if need be and must be private.
+// Close the listener before the lock is released.
+func Listen(lock *Lock, path string, log *slog.Logger) (*Listener, error) {
+	l, err := listen(path, log)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := lock.publish(l.path); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+func listen(path string, log *slog.Logger) (*Listener, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := makePrivate(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	lock, err := acquire(path+".lock", path)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{path: path, lock: lock, uid: os.Geteuid(), log: log, closed: make(chan struct{})}
+	if err := l.bind(); err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	return l, nil
+}
+
+// bind makes the socket under another name, and gives it its own only when its mode is right and it accepts connections. Both
+// names are ours alone while we hold the lock of the path.
+func (l *Listener) bind() error {
+	next := l.path + "~"
+	for _, name := range []string{l.path, next} {
+		if err := checkReplaceable(name); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	inner, err := listenUnix(next)
+	if err != nil {
+		return err
+	}
+	if err := l.install(next); err != nil {
+		os.Remove(next) // the failure to install it is the news
+		return errors.Join(err, inner.Close())
+	}
+	l.inner = inner
+	return nil
+}
+
+func (l *Listener) install(name string) error {
+	if err := os.Chmod(name, 0o600); err != nil {
+		return err
+	}
+	file, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	l.file = file
+	return os.Rename(name, l.path)
+}
+
+// checkReplaceable fails if something that is not a socket is in the way.
+func checkReplaceable(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is in the way: it is not a socket (%s)", path, info.Mode())
+	}
+	return nil
+}
+
+// Accept returns the next connection of our own user. Others are closed before a byte is read, counted and logged. When
+// descriptors run out it waits for some to be freed.
+func (l *Listener) Accept() (net.Conn, error) {
+	var pause time.Duration
+	for {
+		conn, err := l.inner.AcceptUnix()
+		switch {
+		case err == nil && l.admit(conn):
+			return conn, nil
+		case err == nil:
+		case passing(err):
+			pause = nextPause(pause)
+			l.log.Warn("accept failed, trying again", "error", err, "pause", pause)
+			l.sleep(pause)
+		default:
+			return nil, err
+		}
+	}
+}
+
+// admit closes a connection whose other end is not ours, or will not say whose it is.
+func (l *Listener) admit(conn *net.UnixConn) bool {
+	uid, err := peerUID(conn)
+	if err == nil && uid == l.uid {
+		return true
+	}
+	l.refused.Add(1)
+	l.log.Warn("connection refused", "uid", uid, "error", err)
+	conn.Close() // nothing was written that could be lost
+	return false
+}
+
+// nextPause grows from 5ms to 1s.
+func nextPause(last time.Duration) time.Duration {
+	return min(max(2*last, 5*time.Millisecond), time.Second)
+}
+
+// sleep ends early when the listener is closed; the accept that follows then says so.
+func (l *Listener) sleep(pause time.Duration) {
+	select {
+	case <-l.closed:
+	case <-time.After(pause):
+	}
+}
+
+// Refused returns how many connections of other users were closed.
+func (l *Listener) Refused() int64 { return l.refused.Load() }
+
+// Addr is the path that clients dial.
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
+
+// Close ends Accept and removes the socket, if the one at the path is still its own. Calls after the first return the same.
+func (l *Listener) Close() error {
+	l.closing.Do(func() {
+		close(l.closed)
+		// Removed before it is closed: an open socket keeps its inode number from being used again.
+		l.err = errors.Join(l.remove(), l.inner.Close(), l.lock.Release())
+	})
+	return l.err
+}
+
+func (l *Listener) remove() error {
+	file, err := os.Lstat(l.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(file, l.file) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(l.path)
+}

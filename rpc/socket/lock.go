@@ -1,0 +1,126 @@
+package socket
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	lockName = "lashd.lock"
+
+	// A holder names itself just after it has locked. Whoever comes in between waits this long for the name.
+	introduction = 250 * time.Millisecond
+	lookAgain    = 10 * time.Millisecond
+)
+
+// Lock is the right to be the one daemon of a data directory. The kernel takes it back when the process dies, however that
+// happens; children do not inherit it.
+type Lock struct {
+	path string
+	file *flock.Flock
+}
+
+// HeldError says that another process has the lock.
+type HeldError struct {
+	Path   string // the lock file
+	Pid    int    // 0 if the holder has not said yet
+	Socket string // where the holder listens; empty if it does not yet
+}
+
+func (e *HeldError) Error() string {
+	text := fmt.Sprintf("%s is held by another lashd", e.Path)
+	if e.Pid != 0 {
+		text += fmt.Sprintf(", pid %d", e.Pid)
+	}
+	if e.Socket != "" {
+		text += ", listening on " + e.Socket
+	}
+	return text
+}
+
+// Acquire locks the data directory, which it creates if need be and which must be private. If the lock is taken, it fails
+// with a *HeldError within a fraction of a second and changes nothing.
+func Acquire(dataDir string) (*Lock, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err == nil {
+		err = makePrivate(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	return acquire(filepath.Join(dir, lockName), "")
+}
+
+// acquire takes the lock and names this process as its holder.
+func acquire(path, socket string) (*Lock, error) {
+	l := &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
+	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
+		locked, err := l.file.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if locked {
+			break
+		}
+		h := l.holder()
+		if h.alive() || time.Now().After(patience) {
+			return nil, &HeldError{Path: path, Pid: h.Pid, Socket: h.Socket}
+		}
+	}
+	if err := l.publish(socket); err != nil {
+		l.file.Unlock() // the failure to publish is the news
+		return nil, err
+	}
+	return l, nil
+}
+
+// Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.
+func (l *Lock) Release() error {
+	os.Remove(l.infoPath()) // a stale one is recognised by its dead pid
+	if err := l.file.Unlock(); err != nil {
+		return fmt.Errorf("unlock %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// holder is what the process that has the lock tells the others, in a file beside it.
+type holder struct {
+	Pid    int    `json:"pid"`
+	Socket string `json:"socket,omitempty"`
+}
+
+func (l *Lock) infoPath() string { return l.path + ".json" }
+
+// publish replaces the info file whole, so that nobody reads half of it.
+func (l *Lock) publish(socket string) error {
+	data, err := json.Marshal(holder{Pid: os.Getpid(), Socket: socket})
+	if err != nil {
+		return err
+	}
+	next := l.infoPath() + "~"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return fmt.Errorf("publish holder of %s: %w", l.path, err)
+	}
+	if err := os.Rename(next, l.infoPath()); err != nil {
+		return fmt.Errorf("publish holder of %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// holder reads the info file; what cannot be read is no holder.
+func (l *Lock) holder() holder {
+	var h holder
+	data, err := os.ReadFile(l.infoPath())
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return holder{}
+	}
+	return h
+}
+
+// alive is false for the name that a crashed holder left behind.
+func (h holder) alive() bool { return h.Pid > 0 && processExists(h.Pid) }

@@ -1,0 +1,212 @@
+//go:build unix
+
+package socket
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// roleVariable makes the test binary play a part in another process, with its arguments, instead of running tests.
+const roleVariable = "SOCKET_TEST_ROLE"
+
+func play(role string, args []string) {
+	switch role {
+	case "daemon":
+		playDaemon(args[0], args[1])
+	case "client":
+		playClient(args[0])
+	case "impostor":
+		playImpostor(args[0])
+	default:
+		panic("unknown role " + role)
+	}
+}
+
+// playDaemon holds the lock and listens until it is killed. Its child lives on until their common stdin ends.
+func playDaemon(data, path string) {
+	lock, err := Acquire(data)
+	if err != nil {
+		panic(err)
+	}
+	l, err := Listen(lock, path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		panic(err)
+	}
+	child := exec.Command("cat")
+	child.Stdin = os.Stdin
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	for {
+		if _, err := l.Accept(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// playClient prints what it can read from a socket that it dials without any checks.
+func playClient(path string) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		fmt.Println("dial:", err)
+		return
+	}
+	text, err := io.ReadAll(conn)
+	fmt.Printf("read %q, %v\n", text, err)
+}
+
+// playImpostor listens, and greets whoever comes.
+func playImpostor(path string) {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(conn, "hi")
+		conn.Close()
+	}
+}
+
+// launch starts cmd, waits until it is ready, and kills it at the end of the test.
+func launch(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { crash(cmd) })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%s says %q, %v; want ready", cmd.Args, line, err)
+	}
+}
+
+func crash(cmd *exec.Cmd) {
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
+func role(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
+	dir := home(t)
+	path := filepath.Join(dir, "s")
+	stdin, keepsChild, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keepsChild.Close()
+	first := role("daemon", dir, path)
+	first.Stdin = stdin
+	launch(t, first)
+	stdin.Close()
+
+	began := time.Now()
+	_, err = Acquire(dir)
+	took := time.Since(began)
+	want := fmt.Sprintf("%s/lashd.lock is held by another lashd, pid %d, listening on %s", dir, first.Process.Pid, path)
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.Error() != want {
+		t.Errorf("Acquire: %v, want %q", err, want)
+	}
+	if took >= time.Second {
+		t.Errorf("Acquire took %s, want less than a second", took)
+	}
+
+	crash(first) // its child is alive, and must not have inherited the lock
+	l := mustListen(t, mustAcquire(t, dir), path)
+	greet(t, l)
+	if got := greeting(t, path); got != "hi" {
+		t.Errorf("after a crash, read %q, want %q", got, "hi")
+	}
+}
+
+func TestOneOfManyGetsTheLock(t *testing.T) {
+	dir := filepath.Join(home(t), "not", "yet", "there")
+	var wg sync.WaitGroup
+	locks := make([]*Lock, 50)
+	errs := make([]error, len(locks))
+	for i := range locks {
+		wg.Go(func() { locks[i], errs[i] = Acquire(dir) })
+	}
+	wg.Wait()
+	var winners int
+	for i, lock := range locks {
+		if lock != nil {
+			winners++
+			defer lock.Release()
+			continue
+		}
+		if held, ok := errors.AsType[*HeldError](errs[i]); !ok || held.Pid != os.Getpid() {
+			t.Errorf("a loser gets %v, want a HeldError with pid %d", errs[i], os.Getpid())
+		}
+	}
+	if winners != 1 {
+		t.Errorf("%d of %d have the lock, want 1", winners, len(locks))
+	}
+}
+
+func TestHolderThatHasNotNamedItself(t *testing.T) {
+	dir := home(t)
+	lock := mustAcquire(t, dir)
+	// A crashed predecessor is still named: its pid is that of a process which has exited.
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	stale := fmt.Sprintf(`{"pid":%d,"socket":"/gone"}`, gone.Process.Pid)
+	if err := os.WriteFile(lock.infoPath(), []byte(stale), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := make(chan error)
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		named <- lock.publish("/here")
+	}()
+	_, err := Acquire(dir)
+	if err := <-named; err != nil {
+		t.Fatal(err)
+	}
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.Pid != os.Getpid() || held.Socket != "/here" {
+		t.Errorf("Acquire: %v, want the name that the holder published later", err)
+	}
+}
+
+func TestReleasedLockIsFree(t *testing.T) {
+	dir := home(t)
+	for range 3 {
+		lock, err := Acquire(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != lockName {
+		t.Errorf("after Release the directory contains %v, %v; want only %s", left, err, lockName)
+	}
+}

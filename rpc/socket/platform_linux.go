@@ -1,0 +1,41 @@
+package socket
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+func credential(fd int) (int, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return -1, err
+	}
+	return int(cred.Uid), nil
+}
+
+// networks are the file systems on which SQLite's locks and shared memory cannot be relied on. FUSE is one of them because
+// what is behind it is anyone's guess.
+var networks = map[uint32]string{
+	unix.AFS_FS_MAGIC:     "afs",
+	unix.AFS_SUPER_MAGIC:  "afs",
+	unix.CEPH_SUPER_MAGIC: "ceph",
+	unix.CIFS_SUPER_MAGIC: "cifs",
+	unix.CODA_SUPER_MAGIC: "coda",
+	unix.FUSE_SUPER_MAGIC: "fuse",
+	unix.NCP_SUPER_MAGIC:  "ncp",
+	unix.NFS_SUPER_MAGIC:  "nfs",
+	unix.SMB2_SUPER_MAGIC: "smb2",
+	unix.SMB_SUPER_MAGIC:  "smb",
+	unix.V9FS_MAGIC:       "9p",
+}
+
+// NetworkFilesystem returns the kind of file system that dir is on, if it is one that a database must not be on, and
+// otherwise the empty string.
+func NetworkFilesystem(dir string) (string, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return "", fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	return networks[uint32(stat.Type)], nil
+}

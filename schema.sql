@@ -1,0 +1,198 @@
+-- The whole memory of lashd: one SQLite file. Every table is STRICT and says what a row means, who owns it and when it
+-- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
+-- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own.
+
+-- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were).
+CREATE TABLE meta (
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. Numbers of
+-- deleted sessions are not used again, so that a reader which still holds one finds nothing instead of another's rows.
+CREATE TABLE sessions (
+  session    INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id TEXT NOT NULL UNIQUE CHECK (length(session_id) BETWEEN 1 AND 128),
+  title      TEXT NOT NULL,
+  cwd        TEXT NOT NULL,
+  relation   BLOB NOT NULL,
+  config     BLOB NOT NULL,
+  revision   INTEGER NOT NULL,
+  branch     INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  leaf       TEXT NOT NULL,
+  frame      TEXT NOT NULL,
+  seq        INTEGER NOT NULL,
+  chain      BLOB NOT NULL CHECK (length(chain) = 32),
+  turn_index INTEGER NOT NULL,
+  usage      BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  archived   INTEGER NOT NULL,
+  closed     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
+
+-- An id that was used by a session which is deleted. It is never used again, so the row is never removed.
+CREATE TABLE deleted_sessions (
+  session_id TEXT PRIMARY KEY,
+  deleted_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A stretch of history that one session appends to. It goes on from a node of its parent branch, which makes a fork or
+-- a rewind one row. session is NULL once its session is deleted; the row goes when no branch hangs on it any more.
+CREATE TABLE branches (
+  branch            INTEGER PRIMARY KEY AUTOINCREMENT,
+  session           INTEGER,
+  parent_branch     INTEGER REFERENCES branches (branch),
+  parent_generation INTEGER
+) STRICT;
+CREATE INDEX branches_by_parent ON branches (parent_branch);
+CREATE INDEX branches_by_session ON branches (session);
+
+-- A node of history. place is branch * 2^32 + generation, so that a path is a few range scans. Owned by its branch.
+CREATE TABLE nodes (
+  place   INTEGER PRIMARY KEY,
+  node_id TEXT NOT NULL UNIQUE,
+  frame   TEXT NOT NULL,
+  turn_id TEXT NOT NULL,
+  at      INTEGER NOT NULL,
+  body    BLOB NOT NULL
+) STRICT;
+
+-- A node that a session wants to keep reachable although its leaf is elsewhere. Owned by its session.
+CREATE TABLE pins (
+  session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  node_id TEXT NOT NULL,
+  place   INTEGER NOT NULL,
+  reason  TEXT NOT NULL,
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (session, node_id)
+) STRICT, WITHOUT ROWID;
+
+-- An event that observers saw. place is session * 2^32 + seq. chain is sha256 of the one before it and of this row.
+-- The body refers to nodes by id. Goes with its session.
+CREATE TABLE events (
+  place INTEGER PRIMARY KEY,
+  type  TEXT NOT NULL,
+  body  BLOB NOT NULL,
+  chain BLOB NOT NULL CHECK (length(chain) = 32)
+) STRICT;
+
+-- An accepted turn. incarnation is the daemon run that drives it; report is set once it has ended. Goes with its session.
+CREATE TABLE turns (
+  turn        INTEGER PRIMARY KEY,
+  turn_id     TEXT NOT NULL UNIQUE,
+  session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'waiting', 'completed', 'cancelled', 'failed')),
+  incarnation TEXT NOT NULL,
+  cancel      BLOB,
+  report      BLOB,
+  accepted_at INTEGER NOT NULL,
+  started_at  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX turns_by_session ON turns (session, turn);
+CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
+
+-- What a person or a client sent, and which turn consumes it. Rows that ended stay as evidence. Goes with its session.
+CREATE TABLE inputs (
+  input    INTEGER PRIMARY KEY,
+  input_id TEXT NOT NULL UNIQUE,
+  session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  turn_id  TEXT NOT NULL,
+  state    TEXT NOT NULL CHECK (state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted', 'completed', 'cancelled')),
+  boundary TEXT NOT NULL,
+  body     BLOB NOT NULL,
+  at       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted');
+CREATE INDEX inputs_by_turn ON inputs (turn_id);
+
+-- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
+-- replays. Owned by its turn; the commit that ends the turn removes it.
+CREATE TABLE effects (
+  turn_id TEXT NOT NULL,
+  effect  INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  kind    TEXT NOT NULL,
+  state   TEXT NOT NULL CHECK (state IN ('started', 'finished')),
+  hash    BLOB NOT NULL,
+  body    BLOB NOT NULL,
+  PRIMARY KEY (turn_id, effect, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- A line of the usage ledger. operation and ordinal make a replayed commit count once. Goes with its session.
+CREATE TABLE usage (
+  operation   TEXT NOT NULL,
+  ordinal     INTEGER NOT NULL,
+  session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  source      TEXT NOT NULL,
+  model       TEXT NOT NULL,
+  input       INTEGER NOT NULL,
+  output      INTEGER NOT NULL,
+  cache_read  INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL,
+  reasoning   INTEGER NOT NULL,
+  calls       INTEGER NOT NULL,
+  unknown     INTEGER NOT NULL,
+  PRIMARY KEY (operation, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_session ON usage (session);
+
+-- The answer that was given to an idempotency key. hash covers the method and its params. Rows of a session go with it.
+CREATE TABLE receipts (
+  key     TEXT PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 256),
+  session INTEGER REFERENCES sessions (session) ON DELETE CASCADE,
+  hash    BLOB NOT NULL,
+  result  BLOB NOT NULL,
+  at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receipts_by_session ON receipts (session);
+
+-- A question to a person. Goes with its session.
+CREATE TABLE decisions (
+  decision_id TEXT PRIMARY KEY,
+  session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  turn_id     TEXT NOT NULL,
+  open        INTEGER NOT NULL,
+  body        BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX decisions_open ON decisions (session) WHERE open = 1;
+CREATE INDEX decisions_by_session ON decisions (session);
+
+-- A keyed part of a session's saved state. Small ones stand here; larger ones have body NULL and lie in blobs under
+-- digest, which this row then keeps there. What did not change is not written again. Goes with its session.
+CREATE TABLE components (
+  session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  name    TEXT NOT NULL,
+  digest  TEXT NOT NULL,
+  body    BLOB,
+  PRIMARY KEY (session, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX components_in_blobs ON components (digest) WHERE body IS NULL;
+
+-- Bytes by their sha256. body is NULL where they lie in a file, which is written and synced before this row. Goes in the
+-- commit that removes the last row of blob_refs or components which needs it; its file goes after that commit.
+CREATE TABLE blobs (
+  digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
+  size   INTEGER NOT NULL,
+  body   BLOB
+) STRICT, WITHOUT ROWID;
+
+-- That a session refers to a blob as an artifact. Goes with its session.
+CREATE TABLE blob_refs (
+  session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  digest  TEXT NOT NULL REFERENCES blobs (digest),
+  PRIMARY KEY (session, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
+
+-- A person's standing answer: calls of this tool, in this workspace, that begin with prefix are allowed.
+CREATE TABLE approvals (
+  cwd    TEXT NOT NULL,
+  tool   TEXT NOT NULL,
+  prefix TEXT NOT NULL,
+  by     TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  PRIMARY KEY (cwd, tool, prefix)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,338 @@
+// Package bench drives an agent daemon over stdio and times it from outside, so
+// that lashd and the floor are measured by the same code in the same way. It
+// speaks newline JSON-RPC and reads without a goroutine of its own: the driver
+// must cost less than what it measures. A Peer belongs to one goroutine.
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Protocol is how a peer spells what the driver does. Parameters are the same for all peers.
+type Protocol struct {
+	Create string // makes a session
+	Attach string // loads a session that an earlier process made
+	Turn   string // starts a turn
+	Delta  string // part of each line that carries a delta, and of no other
+	End    string // part of the line that ends a turn
+}
+
+// The peers there are.
+var (
+	Lashd = Protocol{
+		Create: "session/new",
+		Attach: "session/attach",
+		Turn:   "turn/start",
+		Delta:  `"type":"item/delta"`,
+		End:    `"type":"turn/completed"`,
+	}
+	Floor = Protocol{
+		Create: "session/new",
+		Attach: "session/resume",
+		Turn:   "turn/start",
+		Delta:  `"method":"item/delta"`,
+		End:    `"method":"turn/completed"`,
+	}
+)
+
+// Config is what Start needs.
+type Config struct {
+	Protocol Protocol
+	Args     []string      // the command
+	Env      []string      // added to the driver's own
+	Dir      string        // working directory of the process and of its sessions; absolute
+	Limit    time.Duration // for each call; default a minute
+}
+
+// Peer is a running daemon.
+type Peer struct {
+	Ready time.Duration // from the start of the process to its answer to initialize
+
+	proto  Protocol
+	dir    string
+	limit  time.Duration
+	cmd    *exec.Cmd
+	in     *os.File
+	out    *os.File
+	lines  *bufio.Reader
+	stderr *tail
+	lastID int64
+}
+
+// Start runs a daemon and initializes it.
+func Start(c Config) (*Peer, error) {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Dir = c.Dir
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.WaitDelay = time.Second // a tool that outlives the daemon may hold stderr open
+	p := &Peer{proto: c.Protocol, dir: c.Dir, limit: cmp.Or(c.Limit, time.Minute), cmd: cmd, stderr: &tail{}}
+	cmd.Stderr = p.stderr
+
+	// Our own pipes, because those of exec.Cmd cannot be given a deadline through their interfaces.
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, childIn.Close(), in.Close())
+	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	p.in, p.out, p.lines = in, out, bufio.NewReaderSize(out, 1<<20)
+
+	begin := time.Now()
+	err = cmd.Start()
+	childIn.Close()
+	childOut.Close()
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	type clientInfo struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	params := struct {
+		ClientInfo clientInfo `json:"clientInfo"`
+	}{clientInfo{"bench", "1"}}
+	if _, err := p.call("initialize", params); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	p.Ready = time.Since(begin)
+	return p, nil
+}
+
+type sessionParams struct {
+	SessionID string `json:"sessionId"`
+}
+
+// Create makes a session and returns its id.
+func (p *Peer) Create() (string, error) {
+	res, err := p.call(p.proto.Create, struct {
+		Cwd string `json:"cwd"`
+	}{p.dir})
+	if err != nil {
+		return "", err
+	}
+	var s sessionParams
+	if err := json.Unmarshal(res, &s); err != nil {
+		return "", fmt.Errorf("%s: result: %w", p.proto.Create, err)
+	}
+	return s.SessionID, nil
+}
+
+// Attach loads a session that an earlier process made and returns the result undecoded.
+func (p *Peer) Attach(sid string) (json.RawMessage, error) {
+	return p.call(p.proto.Attach, sessionParams{sid})
+}
+
+// Turn is how one turn went. Times count from just before the request was written.
+type Turn struct {
+	Total  time.Duration // to the line that ends the turn
+	First  time.Duration // to the first delta
+	Last   time.Duration // to the last delta
+	Deltas int           // lines with a delta: a peer may put several of the model's into one
+	Bytes  int           // of lines with deltas
+	At     []time.Time   // when each delta was read
+}
+
+type textInput struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type turnParams struct {
+	SessionID string      `json:"sessionId"`
+	Input     []textInput `json:"input"`
+}
+
+// Turn runs one turn to its end.
+func (p *Peer) Turn(sid, prompt string) (Turn, error) {
+	id, begin, err := p.send(p.proto.Turn, turnParams{sid, []textInput{{"text", prompt}}})
+	if err != nil {
+		return Turn{}, err
+	}
+	var (
+		t        Turn
+		isDelta  = []byte(p.proto.Delta)
+		isEnd    = []byte(p.proto.End)
+		accepted *message // the answer to the request
+		end      *message
+	)
+	for accepted == nil || end == nil {
+		line, err := p.line()
+		if err != nil {
+			return t, fmt.Errorf("%s: after %d deltas: %w", p.proto.Turn, t.Deltas, err)
+		}
+		if bytes.Contains(line, isDelta) {
+			t.At = append(t.At, time.Now())
+			t.Deltas++
+			t.Bytes += len(line)
+			continue
+		}
+		now := time.Now()
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			return t, fmt.Errorf("%s: peer wrote %.200q: %w", p.proto.Turn, line, err)
+		}
+		switch {
+		case bytes.Contains(line, isEnd):
+			end = &m
+			t.Total = now.Sub(begin)
+		case m.answers(id):
+			if m.Error != nil {
+				return t, fmt.Errorf("%s: %w", p.proto.Turn, m.Error)
+			}
+			accepted = &m
+		default:
+			if err := p.decline(m); err != nil {
+				return t, err
+			}
+		}
+		// An attached client is shown the past first, earlier turns with it.
+		if accepted != nil && end != nil && end.Params.Seq > 0 && end.Params.Seq < accepted.resultSeq() {
+			end = nil
+		}
+	}
+	if t.Deltas > 0 {
+		t.First = t.At[0].Sub(begin)
+		t.Last = t.At[t.Deltas-1].Sub(begin)
+	}
+	return t, nil
+}
+
+// Close ends the daemon's input and waits until it has exited, or kills it after five seconds.
+func (p *Peer) Close() error {
+	p.in.Close()
+	kill := time.AfterFunc(5*time.Second, func() { p.cmd.Process.Kill() })
+	defer kill.Stop()
+	p.out.SetReadDeadline(time.Now().Add(6 * time.Second)) // a process it started may hold the pipe open
+	io.Copy(io.Discard, p.lines)                           // until it exits: it may have more to say than the pipe holds
+	return p.wait()
+}
+
+// Kill ends the daemon as a crash would.
+func (p *Peer) Kill() error {
+	p.cmd.Process.Kill() // fails only when it has exited by itself
+	p.wait()             // "signal: killed" is what was asked for
+	return p.in.Close()
+}
+
+func (p *Peer) wait() error {
+	err := p.cmd.Wait()
+	p.out.Close()
+	if err != nil {
+		return fmt.Errorf("%s: %w%s", filepath.Base(p.cmd.Path), err, p.stderr)
+	}
+	return nil
+}
+
+// message is any line of a peer that is no delta.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Seq int64 `json:"seq"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+func (m message) answers(id string) bool { return m.Method == "" && string(m.ID) == id }
+
+// resultSeq is the position in the session that a result speaks of, or 0.
+func (m message) resultSeq() int64 {
+	var s struct {
+		Seq int64 `json:"seq"`
+	}
+	json.Unmarshal(m.Result, &s) // a result without a position has none
+	return s.Seq
+}
+
+type rpcError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+func (p *Peer) call(method string, params any) (json.RawMessage, error) {
+	id, _, err := p.send(method, params)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		line, err := p.line()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, fmt.Errorf("%s: peer wrote %.200q: %w", method, line, err)
+		}
+		if !m.answers(id) {
+			if err := p.decline(m); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if m.Error != nil {
+			return nil, fmt.Errorf("%s: %w", method, m.Error)
+		}
+		return m.Result, nil
+	}
+}
+
+// decline answers a request of the peer, which would wait for us otherwise; notifications pass.
+func (p *Peer) decline(m message) error {
+	if m.Method == "" || len(m.ID) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"not in a benchmark"}}`+"\n", m.ID)
+	return err
+}
+
+// send writes a request and returns its id and the moment before the write.
+func (p *Peer) send(method string, params any) (string, time.Time, error) {
+	p.lastID++
+	b, err := json.Marshal(struct {
+		Version string `json:"jsonrpc"`
+		ID      int64  `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{"2.0", p.lastID, method, params})
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	deadline := time.Now().Add(p.limit)
+	p.in.SetWriteDeadline(deadline) // where pipes have no deadlines, go test's own limit is left
+	p.out.SetReadDeadline(deadline)
+	begin := time.Now()
+	if _, err := p.in.Write(append(b, '\n')); err != nil {
+		return "", begin, fmt.Errorf("%s: %w%s", method, err, p.stderr)
+	}
+	return fmt.Sprint(p.lastID), begin, nil
+}
+
+// line reads one line, valid until the next call.
+func (p *Peer) line() ([]byte, error) {
+	line, err := p.lines.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		long := bytes.Clone(line)
+		line, err = p.lines.ReadBytes('\n')
+		line = append(long, line...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read from %s: %w%s", filepath.Base(p.cmd.Path), err, p.stderr)
+	}
+	return line, nil
+}

@@ -1,0 +1,299 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lashd/test/fakemodel"
+)
+
+// built holds the commands under test, built once for all tests and benchmarks.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "lashd-bench-")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir, "lashd/test/floor").CombinedOutput()
+	if err != nil {
+		os.Stderr.Write(out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		os.RemoveAll(dir)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		os.Stderr.WriteString(err.Error() + "\n")
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// target is a daemon to measure and how to run it against a model.
+type target struct {
+	name   string
+	config func(bin, model, home string) Config
+}
+
+var targets = []target{
+	{"floor", func(bin, model, home string) Config {
+		return Config{
+			Protocol: Floor,
+			Args:     []string{filepath.Join(bin, "floor")},
+			Env:      []string{"FLOOR_BASE=" + model, "FLOOR_DB=" + filepath.Join(home, "floor.db")},
+			Dir:      home,
+		}
+	}},
+}
+
+func TestDriver(t *testing.T) {
+	for _, tg := range targets {
+		t.Run(tg.name, func(t *testing.T) {
+			model, cfg := setup(t, tg)
+			p := start(t, cfg)
+			sid, err := p.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Turn(sid, "hello "+fakemodel.Marker(25, 6, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Deltas != 25 || len(got.At) != 25 || got.First <= 0 || got.First > got.Last || got.Last > got.Total {
+				t.Errorf("turn = %d deltas, %d stamps, first %v, last %v, total %v; want 25 deltas in order", got.Deltas, len(got.At), got.First, got.Last, got.Total)
+			}
+			if _, err := p.Turn(sid, fakemodel.ToolMarker("shell", `{"command":"echo sesame"}`)); err != nil {
+				t.Fatal(err)
+			}
+			reqs := model.Requests()
+			chat := reqs[len(reqs)-1].Chat
+			if last := chat.Messages[len(chat.Messages)-1]; last.Role != "tool" || !strings.Contains(string(last.Content), "sesame") {
+				t.Errorf("last message to the model = %+v, want the tool's output", last)
+			}
+			if runtime.GOOS == "linux" {
+				checkUsage(t, p)
+			}
+			if err := p.Kill(); err != nil {
+				t.Fatal(err)
+			}
+
+			p = start(t, cfg)
+			defer p.Close()
+			res, err := p.Attach(sid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tg.name == "floor" && !bytes.Contains(res, []byte("sesame")) {
+				t.Errorf("attached session = %.300s, want the outcome of the last turn", res)
+			}
+			if got, err := p.Turn(sid, fakemodel.Marker(3, 6, 0)); err != nil || got.Deltas != 3 {
+				t.Errorf("turn after attach = %d deltas, %v; want 3", got.Deltas, err)
+			}
+		})
+	}
+}
+
+func TestStderrExplainsFailure(t *testing.T) {
+	_, cfg := setup(t, targets[0])
+	cfg.Env = []string{"FLOOR_DB=" + filepath.Join(cfg.Dir, "missing", "floor.db")}
+	_, err := Start(cfg)
+	if err == nil || !strings.Contains(err.Error(), "unable to open database") {
+		t.Errorf("Start = %v, want what the process wrote to stderr", err)
+	}
+}
+
+func TestLimitEndsCall(t *testing.T) {
+	model, cfg := setup(t, targets[0])
+	model.Push(fakemodel.Step{Parts: []fakemodel.Part{{Stall: true}}})
+	cfg.Limit = 300 * time.Millisecond
+	p := start(t, cfg)
+	sid, err := p.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Turn(sid, "hello"); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("Turn with a stalled model = %v, want a timeout", err)
+	}
+	p.Kill()
+}
+
+func checkUsage(t *testing.T, p *Peer) {
+	t.Helper()
+	rss, err := p.RSS()
+	if err != nil || rss < 1<<20 || rss > 1<<30 {
+		t.Errorf("RSS = %d, %v; want some megabytes", rss, err)
+	}
+	if cpu, err := p.CPU(); err != nil || cpu < 0 || cpu > time.Minute {
+		t.Errorf("CPU = %v, %v; want some milliseconds", cpu, err)
+	}
+}
+
+func BenchmarkReady(b *testing.B) {
+	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
+		var ready []time.Duration
+		start(b, cfg).Close() // makes the database
+		for b.Loop() {
+			p := start(b, cfg)
+			ready = append(ready, p.Ready)
+			if err := p.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(median(ready).Seconds()*1e3, "ready-ms")
+	})
+}
+
+func BenchmarkTurn(b *testing.B) {
+	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
+		p := start(b, cfg)
+		defer p.Close()
+		var total, own []time.Duration
+		sid := warm(b, p)
+		n := 0
+		for b.Loop() {
+			if n%200 == 0 { // histories of the same length, however many turns there are
+				sid = warm(b, p)
+			}
+			n++
+			model.Reset()
+			t := run(b, p, sid, fakemodel.Marker(1, 6, 0))
+			total = append(total, t.Total)
+			if r := model.Requests()[0]; !r.End.IsZero() { // zero while the server has yet to return from the reply
+				own = append(own, t.Total-r.End.Sub(r.Start))
+			}
+		}
+		b.ReportMetric(median(total).Seconds()*1e3, "turn-ms")
+		b.ReportMetric(median(own).Seconds()*1e3, "own-ms") // without the model's time
+		report(b, p)
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	const deltas = 20000
+	for _, flush := range []string{"1", "64"} {
+		b.Run("flush="+flush, func(b *testing.B) {
+			each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
+				p := start(b, cfg)
+				defer p.Close()
+				var total []time.Duration
+				for b.Loop() {
+					sid := warm(b, p) // a session of its own, so that history does not count
+					t := run(b, p, sid, "[[fake deltas=20000 flush="+flush+"]]")
+					total = append(total, t.Total)
+				}
+				b.ReportMetric(deltas/median(total).Seconds(), "deltas/s")
+				report(b, p)
+			})
+		})
+	}
+}
+
+// BenchmarkPaced measures how long the daemon holds a delta that comes alone.
+func BenchmarkPaced(b *testing.B) {
+	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
+		p := start(b, cfg)
+		defer p.Close()
+		var delay []time.Duration
+		for b.Loop() {
+			sid := warm(b, p)
+			model.Reset()
+			t := run(b, p, sid, fakemodel.Marker(100, 6, 5*time.Millisecond))
+			sent := model.Requests()[0].Sent
+			if len(sent) != t.Deltas {
+				b.Fatalf("%d deltas arrived of %d", t.Deltas, len(sent))
+			}
+			for i, at := range t.At {
+				delay = append(delay, at.Sub(sent[i]))
+			}
+		}
+		slices.Sort(delay)
+		b.ReportMetric(median(delay).Seconds()*1e6, "delay-us")
+		b.ReportMetric(delay[len(delay)*99/100].Seconds()*1e6, "p99-us")
+		report(b, p)
+	})
+}
+
+func each(b *testing.B, f func(*testing.B, *fakemodel.Server, Config)) {
+	for _, tg := range targets {
+		b.Run(tg.name, func(b *testing.B) {
+			model, cfg := setup(b, tg)
+			f(b, model, cfg)
+		})
+	}
+}
+
+func setup(tb testing.TB, tg target) (*fakemodel.Server, Config) {
+	tb.Helper()
+	bin, err := built()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	model, err := fakemodel.Start()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(model.Close)
+	return model, tg.config(bin, model.URL, tb.TempDir())
+}
+
+func start(tb testing.TB, cfg Config) *Peer {
+	tb.Helper()
+	p, err := Start(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// warm makes a session and runs a turn in it.
+func warm(b *testing.B, p *Peer) string {
+	b.Helper()
+	sid, err := p.Create()
+	if err != nil {
+		b.Fatal(err)
+	}
+	run(b, p, sid, "[[fake]]")
+	return sid
+}
+
+func run(b *testing.B, p *Peer, sid, prompt string) Turn {
+	b.Helper()
+	t, err := p.Turn(sid, prompt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
+// report adds what the process used.
+func report(b *testing.B, p *Peer) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	rss, err := p.RSS()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(rss)/(1<<20), "rss-MB")
+}
+
+func median(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	return slices.SortedFunc(slices.Values(d), cmp.Compare[time.Duration])[len(d)/2]
+}

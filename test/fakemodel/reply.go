@@ -1,0 +1,336 @@
+package fakemodel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// writeSize is when collected events are written although no flush is due.
+const writeSize = 32 << 10
+
+// reply is one answer in the making. It belongs to its handler's goroutine.
+type reply struct {
+	srv    *Server
+	ctx    context.Context // of the request: done when the client goes
+	w      http.ResponseWriter
+	flush  *http.ResponseController
+	tail   tail
+	number int // of the request
+	size   int // bytes of request
+
+	head    string // of each chunk, up to the delta; empty before the first event
+	buf     []byte // events not yet written
+	message message
+	outputs int // deltas so far
+	sent    []time.Time
+}
+
+// message is what the deltas add up to, for replies that are not streamed.
+type message struct {
+	Role      string     `json:"role"`
+	Content   string     `json:"content"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []wireCall `json:"tool_calls,omitempty"`
+}
+
+type wireCall struct {
+	Index    int          `json:"index"`
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name string `json:"name,omitempty"`
+	Args string `json:"arguments"`
+}
+
+// delta is the increment of one chunk.
+type delta struct {
+	Content   string     `json:"content,omitempty"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []wireCall `json:"tool_calls,omitempty"`
+}
+
+func (r *reply) playStep(st Step) {
+	for _, p := range st.Parts {
+		if !r.playPart(p, st.refuses()) {
+			return
+		}
+	}
+	switch {
+	case st.refuses():
+		r.refuse(st)
+	case !r.tail.Stream:
+		r.endPlain(st)
+	default:
+		r.endStream(st)
+	}
+}
+
+func (st Step) refuses() bool { return st.Status != 0 && st.Status != http.StatusOK }
+
+// playPart reports false when there is nobody left to answer.
+func (r *reply) playPart(p Part, waitsOnly bool) bool {
+	switch {
+	case p.PauseMS > 0:
+		return r.pause(time.Duration(p.PauseMS) * time.Millisecond)
+	case p.Stall:
+		return r.srv.stall(r.ctx)
+	case waitsOnly:
+		return true
+	case p.Raw != "":
+		return r.playRaw(p.Raw)
+	case len(p.Calls) > 0:
+		return r.playCalls(p.Calls)
+	}
+	r.message.Content += p.Text
+	r.message.Reasoning += p.Reasoning
+	return r.send(delta{Content: p.Text, Reasoning: p.Reasoning})
+}
+
+func (r *reply) playRaw(raw string) bool {
+	if !r.tail.Stream {
+		r.w.Header().Set("Content-Type", "application/json")
+		r.w.Write([]byte(raw)) // the reply ends here either way
+		return false
+	}
+	r.open()
+	r.buf = append(append(r.buf, raw...), "\n\n"...)
+	return r.write() == nil
+}
+
+func (r *reply) playCalls(calls []Call) bool {
+	first := len(r.message.Calls)
+	pieces := make([][]string, len(calls))
+	rounds := 0
+	for i, c := range calls {
+		w := wireCall{
+			Index:    first + i,
+			ID:       cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", r.number, first+i)),
+			Type:     "function",
+			Function: wireFunction{Name: c.Name},
+		}
+		if !r.send(delta{Calls: []wireCall{w}}) {
+			return false
+		}
+		w.Function.Args = c.Args
+		r.message.Calls = append(r.message.Calls, w)
+		pieces[i] = fragments(c.Args, cmp.Or(c.Pieces, 2))
+		rounds = max(rounds, len(pieces[i]))
+	}
+	for round := range rounds {
+		for i := range calls {
+			if round >= len(pieces[i]) {
+				continue
+			}
+			w := wireCall{Index: first + i, Function: wireFunction{Args: pieces[i][round]}}
+			if !r.send(delta{Calls: []wireCall{w}}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fragments cuts s into n pieces, or fewer when it is too short, never inside a rune.
+func fragments(s string, n int) []string {
+	runes := []rune(s)
+	n = max(1, min(n, len(runes)))
+	var list []string
+	for i := range n {
+		list = append(list, string(runes[i*len(runes)/n:(i+1)*len(runes)/n]))
+	}
+	return list
+}
+
+// playMarker streams without building a value per delta: it must outrun the daemon it measures.
+func (r *reply) playMarker(m marker) {
+	if m.tool != "" && r.tail.Results < m.rounds {
+		r.playStep(Use(Call{Name: m.tool, Args: m.args, Pieces: 1}))
+		return
+	}
+	if !r.tail.Stream {
+		r.outputs = m.deltas
+		var text []byte
+		for i := range m.deltas {
+			text = appendProse(text, i, m.size)
+		}
+		r.message.Content = string(text)
+		r.endPlain(Step{})
+		return
+	}
+	r.open()
+	held := 0
+	for i := range m.deltas {
+		r.buf = append(append(r.buf, r.head...), `{"content":"`...)
+		r.buf = append(appendProse(r.buf, i, m.size), `"},"finish_reason":null}]}`+"\n\n"...)
+		held++
+		r.outputs++
+		if held < m.flush && len(r.buf) < writeSize && m.us == 0 {
+			continue
+		}
+		held = 0
+		if m.us > 0 {
+			r.sent = append(r.sent, time.Now())
+		}
+		if r.write() != nil {
+			return
+		}
+		if m.us > 0 && !r.pause(time.Duration(m.us)*time.Microsecond) {
+			return
+		}
+	}
+	r.endStream(Step{})
+}
+
+// open starts the event stream, as late as possible: a reply that stalls first has sent no headers.
+func (r *reply) open() {
+	if r.head != "" {
+		return
+	}
+	r.w.Header().Set("Content-Type", "text/event-stream")
+	r.w.Header().Set("Cache-Control", "no-cache")
+	r.head = "data: " + r.object("chat.completion.chunk") + `,"choices":[{"index":0,"delta":`
+	r.buf = append(append(r.buf, r.head...), `{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
+}
+
+// object is the common beginning of every reply object.
+func (r *reply) object(kind string) string {
+	return `{"id":"chatcmpl-` + strconv.Itoa(r.number) + `","object":"` + kind + `","created":1,"model":` + quote(cmp.Or(r.tail.Model, "fake"))
+}
+
+func (r *reply) send(d delta) bool {
+	r.outputs++
+	if !r.tail.Stream {
+		return true
+	}
+	r.open()
+	r.chunk(mustMarshal(d), "null")
+	return r.write() == nil
+}
+
+// chunk appends one chunk; the delta and finish are JSON.
+func (r *reply) chunk(d []byte, finish string) {
+	r.buf = append(append(r.buf, r.head...), d...)
+	r.buf = append(r.buf, `,"finish_reason":`+finish+"}]}\n\n"...)
+}
+
+func (r *reply) write() error {
+	if len(r.buf) > 0 {
+		if _, err := r.w.Write(r.buf); err != nil {
+			return err
+		}
+		r.buf = r.buf[:0]
+	}
+	return r.flush.Flush()
+}
+
+func (r *reply) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.ctx.Done():
+	case <-r.srv.closed:
+	}
+	return false
+}
+
+func (r *reply) endStream(st Step) {
+	r.open()
+	if st.End == Whole || st.End == NoDone {
+		r.chunk([]byte("{}"), quote(r.finish(st)))
+		if r.tail.Usage {
+			r.buf = append(r.buf, "data: "+r.object("chat.completion.chunk")+`,"choices":[],"usage":`...)
+			r.buf = append(append(r.buf, mustMarshal(r.usage(st))...), "}\n\n"...)
+		}
+	}
+	if st.End == Whole {
+		r.buf = append(r.buf, "data: [DONE]\n\n"...)
+	}
+	if r.write() == nil && st.End == Reset {
+		r.reset()
+	}
+}
+
+func (r *reply) endPlain(st Step) {
+	r.message.Role = "assistant"
+	body := r.object("chat.completion") +
+		`,"choices":[{"index":0,"message":` + string(mustMarshal(r.message)) +
+		`,"finish_reason":` + quote(r.finish(st)) + `}],"usage":` + string(mustMarshal(r.usage(st))) + "}"
+	r.w.Header().Set("Content-Type", "application/json")
+	r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if st.End == Cut || st.End == Reset {
+		body = body[:len(body)/2]
+	}
+	r.buf = append(r.buf, body...)
+	if r.write() != nil {
+		return
+	}
+	if st.End == Cut {
+		panic(http.ErrAbortHandler) // closes the connection short of Content-Length
+	}
+	if st.End == Reset {
+		r.reset()
+	}
+}
+
+func (r *reply) finish(st Step) string {
+	if len(r.message.Calls) > 0 {
+		return cmp.Or(st.Finish, "tool_calls")
+	}
+	return cmp.Or(st.Finish, "stop")
+}
+
+func (r *reply) usage(st Step) Usage {
+	u := Usage{Prompt: r.size / 4, Completion: r.outputs}
+	if st.Usage != nil {
+		u = *st.Usage
+	}
+	u.Total = cmp.Or(u.Total, u.Prompt+u.Completion)
+	return u
+}
+
+func (r *reply) refuse(st Step) {
+	if st.RetryAfter != "" {
+		r.w.Header().Set("Retry-After", st.RetryAfter)
+	}
+	if st.Body == "" {
+		writeError(r.w, st.Status, "scripted "+strings.ToLower(http.StatusText(st.Status)))
+		return
+	}
+	r.w.WriteHeader(st.Status)
+	r.w.Write([]byte(st.Body)) // a client that has gone does not matter
+}
+
+// reset breaks the connection so that the client reads ECONNRESET, not the end of the stream.
+func (r *reply) reset() {
+	conn, _, err := r.flush.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0) // makes close send RST; if it fails, the stream is at least cut
+	}
+	conn.Close()
+}
+
+func quote(s string) string { return string(mustMarshal(s)) }
+
+// mustMarshal encodes our own types, which cannot fail.
+func mustMarshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
