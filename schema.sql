@@ -109,8 +109,10 @@ CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingA
 CREATE INDEX inputs_by_turn ON inputs (turn_id);
 
 -- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
--- replays. Owned by its turn; the commit that ends the turn removes it.
+-- replays. turn_id is a turn, or a call that a client makes outside of one. The commit that ends that removes it; what a
+-- crash leaves goes with its session.
 CREATE TABLE effects (
+  session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   turn_id TEXT NOT NULL,
   effect  INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
@@ -120,6 +122,7 @@ CREATE TABLE effects (
   body    BLOB NOT NULL,
   PRIMARY KEY (turn_id, effect, ordinal)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX effects_by_session ON effects (session);
 
 -- A line of the usage ledger. operation and ordinal make a replayed commit count once. Goes with its session.
 CREATE TABLE usage (
@@ -159,6 +162,7 @@ CREATE TABLE decisions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX decisions_open ON decisions (session) WHERE open = 1;
 CREATE INDEX decisions_by_session ON decisions (session);
+CREATE INDEX decisions_by_turn ON decisions (turn_id);
 
 -- A keyed part of a session's saved state. Small ones stand here; larger ones have body NULL and lie in blobs under
 -- digest, which this row then keeps there. What did not change is not written again. Goes with its session.

@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -14,35 +17,34 @@ import (
 type session struct {
 	eng  *Engine
 	id   protocol.SessionID
-	key  int64             // in the store; set before ready is closed
-	feed *feed             // likewise
+	key  int64             // in the store; set before the first function is taken
+	feed *feed             // likewise; it outlives a state that is loaded again
 	mail chan func(*state) // unbuffered: what was sent was received
 	gone chan struct{}
 	err  error // why it could not be loaded; read after gone is closed
 
 	turnMu sync.Mutex
-	turn   *run // the running turn, for those who do not want to wait for the actor
+	turn   *run                  // the running turn, for those who do not want to wait for the actor
+	doing  protocol.SessionState // likewise
+}
+
+type answer[T any] struct {
+	v   T
+	err error
 }
 
 // do runs f on the actor of a session, loading it first if need be. f is short: it commits and starts work, it never
 // waits for work. Once f runs, it runs to its end whatever happens to ctx.
 func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
-	type answer struct {
-		v   T
-		err error
-	}
 	var zero T
 	for {
 		s, err := e.lookup(ctx, id)
 		if err != nil {
 			return zero, err
 		}
-		done := make(chan answer, 1)
+		done := make(chan answer[T], 1)
 		select {
-		case s.mail <- func(st *state) {
-			v, err := f(st.ctx, st)
-			done <- answer{v, err}
-		}:
+		case s.mail <- func(st *state) { done <- contained(st, f) }:
 		case <-s.gone:
 			if s.err != nil {
 				return zero, s.err
@@ -60,6 +62,49 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 	}
 }
 
+// ask is do for a turn: f runs only on the state that the turn belongs to. Once that is given up, the answer is
+// errStopped: whoever loads the session again goes on from the journal.
+func ask[T any](r *run, f func(context.Context, *state) (T, error)) (T, error) {
+	done := make(chan answer[T], 1)
+	select {
+	case r.mail <- func(st *state) {
+		if st != r.owner {
+			done <- answer[T]{err: errStopped}
+			return
+		}
+		done <- contained(st, f)
+	}:
+	case <-r.owner.closed:
+		return answer[T]{}.v, errStopped
+	}
+	a := <-done
+	return a.v, a.err
+}
+
+// contained runs f. After a panic nobody knows what the state is: it is loaded again.
+func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.err = st.eng.panicked("session", st.id, p)
+			st.broken = a.err
+		}
+	}()
+	a.v, a.err = f(st.ctx, st)
+	return a
+}
+
+func (st *state) guarded(f func()) {
+	contained(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
+}
+
+// panicked logs a panic where it is contained, and makes it an error.
+func (e *Engine) panicked(what string, id any, p any) error {
+	e.Log.Error("panic", what, id, "panic", p, "stack", string(debug.Stack()))
+	return fmt.Errorf("%w: %v", errPanic, p)
+}
+
+var errPanic = errors.New("panic")
+
 func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, error) {
 	select {
 	case <-e.running:
@@ -74,32 +119,58 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, mail: make(chan func(*state)), gone: make(chan struct{})}
+	s := &session{eng: e, id: id, mail: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })
 	return s, nil
 }
 
-// act is the actor: it loads the session and serves it until nobody has used it for a while.
+// reloadDelay keeps a session that breaks whenever it is loaded from using up a processor.
+const reloadDelay = 100 * time.Millisecond
+
+// act is the actor: it loads the session and serves it until nobody has used it for a while. When memory and store may
+// differ it loads the session again, under those who watch it.
 func (s *session) act(ctx context.Context) {
 	defer s.leave()
-	st, err := s.load(ctx)
-	if err != nil {
-		s.err = err
-		return
+	for again := false; ; again = true {
+		if again && pause(ctx, reloadDelay) != nil {
+			s.feed.close(ErrShuttingDown)
+			return
+		}
+		st, err := s.load(ctx, again)
+		if err != nil {
+			s.err = err
+			s.feed.close(err)
+			return
+		}
+		s.serve(ctx, st)
+		st.unload()
+		switch {
+		case errors.Is(st.broken, persistence.ErrDeleted):
+			s.err = st.broken
+			s.feed.close(s.err)
+			return
+		case st.broken == nil, errors.Is(st.broken, errClosed), ctx.Err() != nil:
+			s.feed.close(ErrShuttingDown) // only then anybody still watches
+			return
+		}
+		s.eng.Log.Warn("session is loaded again", "session", s.id, "because", st.broken)
 	}
-	defer st.unload()
+}
+
+func (s *session) serve(ctx context.Context, st *state) {
+	st.guarded(st.kick)
 	idle := time.NewTimer(s.eng.Idle)
 	defer idle.Stop()
-	for {
+	for st.broken == nil {
+		s.show(st)
 		select {
 		case f := <-s.mail:
 			f(st)
-			if st.broken != nil {
-				return
-			}
 			idle.Reset(s.eng.Idle)
+		case <-st.alarm.C:
+			st.guarded(st.alarmed)
 		case <-idle.C:
 			if st.unused() {
 				return
@@ -120,19 +191,20 @@ func (s *session) leave() {
 	close(s.gone)
 }
 
-// stopTurn stops the running turn so that a later run of the daemon can go on with it.
-func (s *session) stopTurn() {
+// show says what the session does, for those who do not want to wait for the actor.
+func (s *session) show(st *state) {
+	s.turnMu.Lock()
+	s.turn, s.doing = st.current, st.doing()
+	s.turnMu.Unlock()
+}
+
+// haltTurn leaves the running turn as it is.
+func (s *session) haltTurn(cause error) {
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
 	if s.turn != nil {
-		s.turn.cancel(errStopped)
+		s.turn.halt(cause)
 	}
-}
-
-func (s *session) setTurn(r *run) {
-	s.turnMu.Lock()
-	s.turn = r
-	s.turnMu.Unlock()
 }
 
 // draft is a node of the running turn that is not history yet.
@@ -145,6 +217,3 @@ func (s *session) draft(id protocol.NodeID) *protocol.Node {
 	}
 	return r.draft(id)
 }
-
-// errStopped is the cause of a turn's context when the daemon stops: the turn is left as it is, to be resumed.
-var errStopped = errors.New("the daemon stops")

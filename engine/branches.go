@@ -17,6 +17,13 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 		if at == "" {
 			at = st.row.Head.Leaf
 		}
+		node, err := e.node(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if err := restable(node, "/atNode"); err != nil {
+			return nil, err
+		}
 		source := &protocol.ForkSource{SessionID: st.id, Node: at}
 		title := p.Title
 		if title == "" {
@@ -47,39 +54,47 @@ func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*
 		if err != nil {
 			return nil, err
 		}
-		if err := st.restable(ctx, to); err != nil {
+		node, err := e.node(ctx, p.ToNode)
+		if err != nil {
+			return nil, err
+		}
+		if err := restable(node, "/toNode"); err != nil {
 			return nil, err
 		}
 		result := &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.Generation, Seq: st.row.Seq}
 		if p.DryRun || result.Nodes == 0 {
 			return result, nil
 		}
-		return st.rewind(ctx, p.ToNode, to, result, rc)
+		return st.rewind(ctx, node, to, result, rc)
 	})
 }
 
-// restable refuses a node after which a tool call would lack its result.
-func (st *state) restable(ctx context.Context, to persistence.Cursor) error {
-	nodes, _, err := st.eng.store.Path(ctx, to, 1)
+func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
+	nodes, err := e.store.Nodes(ctx, []protocol.NodeID{id})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if m := nodes[0].Message; m != nil && len(m.Calls()) > 0 {
-		return bad("/toNode", "is a message with tool calls, whose results come after it; rewind to the node before or after")
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("node %s: %w", id, persistence.ErrNotFound)
+	}
+	return &nodes[0], nil
+}
+
+// restable refuses a node after which a tool call would lack its result.
+func restable(n *protocol.Node, pointer string) error {
+	if n.Message != nil && len(n.Message.Calls()) > 0 {
+		return bad(pointer, "is a message with tool calls, whose results come after it; choose the node before or after")
 	}
 	return nil
 }
 
-func (st *state) rewind(ctx context.Context, to protocol.NodeID, at persistence.Cursor, result *protocol.SessionRewindResult, rc receipt) (*protocol.SessionRewindResult, error) {
+func (st *state) rewind(ctx context.Context, to *protocol.Node, at persistence.Cursor, result *protocol.SessionRewindResult, rc receipt) (*protocol.SessionRewindResult, error) {
 	left := st.row.Head.Leaf
 	result.Pinned, result.Seq = left, st.row.Seq+1
-	result.Head.Leaf, result.Head.Generation = to, at.Generation
-	result.Head.Revision++
-	event := logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &protocol.Head{
-		Revision: result.Head.Revision, Leaf: to, Generation: at.Generation,
-	}}}
+	result.Head = protocol.Head{Revision: result.Head.Revision + 1, Leaf: to.ID, Generation: at.Generation, Frame: to.Frame}
+	event := logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head}}
 	c := &persistence.Commit{
-		Rewind: to, Pins: []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}, Receipt: rc.with(result),
+		Rewind: to.ID, Pins: []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}, Receipt: rc.with(result),
 	}
 	done, err := st.commit(ctx, c, event)
 	if err != nil {
@@ -192,6 +207,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 	result.Seq += protocol.Seq(len(events))
 	c.Receipt = rc.with(result)
 	before := st.row.Head.Leaf
+	pinned := st.pin(c)
 	done, err := st.commit(ctx, c, events...)
 	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
 		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil
@@ -199,6 +215,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 	if err != nil {
 		return nil, err
 	}
+	pinned()
 	st.grow(before, done.Nodes)
 	return result, nil
 }

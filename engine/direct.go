@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,27 +16,25 @@ import (
 )
 
 // CallTool runs a tool without a model. The session's approval rules hold, but nobody is asked: what a person would
-// have to be asked about is allowed, because a person made the request.
+// have to be asked about is allowed, because a person made the request. With a key the call is journaled, so that a
+// repetition after a crash does not run it twice.
 func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
 	return single(ctx, e, "tool/call", p.Key(), p, func(rc receipt) (*protocol.ToolCallResult, error) {
-		r, s, err := e.directCall(ctx, p, rc)
+		r, s, err := e.borrow(ctx, p, rc)
 		if err != nil {
 			return nil, err
 		}
-		if s.reply == nil {
-			if err := r.startDirect(ctx, s); err != nil {
-				return nil, err
-			}
-			reply := r.execute(ctx, s)
-			s.reply = &reply
+		defer e.giveBack(ctx, p.SessionID)
+		if err := e.direct(ctx, r, s, rc); err != nil {
+			return nil, err
 		}
 		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Output, DurationMs: s.reply.DurationMs}
-		return result, r.endDirect(ctx, s, rc.with(result))
+		return result, r.endDirect(ctx, rc.with(result))
 	})
 }
 
-// directCall finds the tool, and what an earlier, interrupted request of the same key left.
-func (e *Engine) directCall(ctx context.Context, p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
+// borrow takes the session's tools, which stay as they are until they are given back.
+func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
 	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
 	if rc.key != "" {
 		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32]))
@@ -43,51 +42,75 @@ func (e *Engine) directCall(ctx context.Context, p *protocol.ToolCallParams, rc 
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
-	r, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
-		t, err := st.openTools()
+	s := &stage{call: call}
+	// Not with ctx: who borrows must be there to give back.
+	r, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
+		t, err := st.openTools(st.row.Config)
 		if err != nil {
 			return nil, err
 		}
-		return &run{session: st.session, id: protocol.TurnID(call.CallID), cfg: st.row.Config, catalog: t.catalog, plugins: t.plugins}, nil
+		s.check(t.catalog)
+		if s.entry == nil {
+			return nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
+		}
+		if s.reply != nil {
+			return nil, bad("/args", "%s", s.reply.Output.Text)
+		}
+		st.borrowed++
+		return &run{session: st.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: st.row.Config}, plugins: t.plugins}, nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	s := &stage{call: call}
-	s.check(r.catalog)
-	if s.entry == nil {
-		return nil, nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
-	}
-	if s.reply != nil {
-		return nil, nil, bad("/args", "%s", s.reply.Output.Text)
-	}
-	if judge(r.cfg.Approval, nil, s.entry.Tool.Manifest, call.Args) == protocol.ApproveDeny {
-		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
-	}
-	return r, s, r.lostDirect(ctx, s)
+	return r, s, err
 }
 
-// lostDirect looks whether the call was started before by a daemon that then died.
-func (r *run) lostDirect(ctx context.Context, s *stage) error {
-	rows, err := r.eng.store.Effects(ctx, r.id)
-	if err != nil || len(rows) == 0 || s.entry.Tool.Contract.Replay == protocol.ReplaySafe {
-		return err
+func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID) {
+	// An error means that the session is gone, and what was borrowed with it.
+	_, _ = do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (struct{}, error) {
+		st.borrowed = max(0, st.borrowed-1) // it may have been loaded again meanwhile
+		return struct{}{}, nil
+	})
+}
+
+// direct runs a borrowed tool, unless a rule denies it or a daemon that died has started the same call before.
+func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error {
+	if judge(r.begin.Config.Approval, nil, s.entry.Tool.Manifest, s.call.Args) == protocol.ApproveDeny {
+		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
+		return nil
 	}
-	s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel, By: "internal:restart"})
+	if rc.key != "" {
+		if err := r.startDirect(ctx, s); err != nil || s.reply != nil {
+			return err
+		}
+	}
+	reply, ok := r.execute(ctx, s)
+	if !ok {
+		return ErrShuttingDown
+	}
+	s.reply = &reply
 	return nil
 }
 
 func (r *run) startDirect(ctx context.Context, s *stage) error {
-	s.attempt = 1
+	rows, err := r.eng.store.Effects(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	if len(rows) > 0 && !s.repeatable() {
+		s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+		return nil
+	}
+	s.attempt = len(rows) + 1
 	row := r.callRow(turn.Effect{ID: 1}, s)
-	_, err := do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{Effects: []persistence.Effect{row}})
 		return struct{}{}, err
 	})
 	return err
 }
 
-func (r *run) endDirect(ctx context.Context, s *stage, rc *persistence.Receipt) error {
+func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
+	if rc == nil {
+		return nil
+	}
 	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{Retire: []protocol.TurnID{r.id}, Receipt: rc})
 		return struct{}{}, err
@@ -95,7 +118,7 @@ func (r *run) endDirect(ctx context.Context, s *stage, rc *persistence.Receipt) 
 	return err
 }
 
-// Models lists the models that sessions can use.
+// ModelList lists the models that sessions can use.
 func (e *Engine) ModelList() *protocol.ModelListResult {
 	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
 	for i, m := range e.Models {
@@ -136,22 +159,41 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	for i := range p.Messages {
 		req.Messages = append(req.Messages, &p.Messages[i])
 	}
-	var c provider.Collector
 	began := time.Now()
-	for chunk, err := range m.Provider.Stream(ctx, req) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, &ProviderError{Issue: issueOf(err)}
+	reply, err := e.collect(ctx, m, req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		c.Add(&chunk)
+		return nil, &ProviderError{Issue: issueOf(err)}
 	}
-	reply := c.Reply()
 	msg := reply.Message()
 	return &protocol.CompletionResult{
 		Message: msg, Text: msg.Text(protocol.PartProse), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),
 	}, nil
+}
+
+// collect reads a reply whole. A panic of the provider is an error of the call.
+func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.panicked("model", m.Name, p)
+			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
+		}
+	}()
+	var c provider.Collector
+	for chunk, err := range m.Provider.Stream(ctx, req) {
+		if err != nil {
+			return reply, err
+		}
+		c.Add(&chunk)
+	}
+	reply = c.Reply()
+	clean(reply.Parts)
+	if reply.Stop == "" {
+		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
+	}
+	return reply, err
 }
 
 func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt) error {
@@ -162,7 +204,7 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.with(result), AtMs: now()})
 		return err
 	}
-	row := protocol.UsageRow{Source: cmpOr(p.Label, "completion"), Model: result.Call.Model, Calls: 1}
+	row := protocol.UsageRow{Source: cmp.Or(p.Label, "completion"), Model: result.Call.Model, Calls: 1}
 	if result.Call.Usage != nil {
 		row.Usage = *result.Call.Usage
 	} else {
@@ -208,7 +250,7 @@ func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*proto
 // DebugPrompt is the request that a turn with this input would begin with.
 func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.DebugPromptResult, error) {
-		t, err := st.openTools()
+		t, err := st.openTools(st.row.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -216,8 +258,12 @@ func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams)
 		if err != nil {
 			return nil, err
 		}
+		system, err := st.render(st.row.Config)
+		if err != nil {
+			return nil, err
+		}
 		result := &protocol.DebugPromptResult{
-			Model: st.row.Config.Model, System: t.system, Tools: list(slices.Clone(t.catalog.Manifests())),
+			Model: st.row.Config.Model, System: system, Tools: list(slices.Clone(t.catalog.Manifests())),
 			Options: st.row.Config.Generation, Messages: []protocol.Message{},
 		}
 		for _, m := range past {

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/tip"
@@ -46,17 +44,21 @@ type Engine struct {
 	Config
 	store       *persistence.Store
 	incarnation string // of this run: turns of another one are taken over before they are driven
-	once        singleflight.Group
+	keys        flights
 	presence    presence
-	turnEnded   tip.Tip // some turn ended, or some session became idle
+	waits       waits
+	settled     tip.Tip // some session may have become idle
+	callEnded   tip.Tip
 	turns       sync.WaitGroup
 	actors      sync.WaitGroup
 
 	running  chan struct{} // closed once Run serves
 	mu       sync.Mutex
 	ctx      context.Context // of the actors; set before running is closed
+	stopped  bool            // no turn is started any more
 	sessions map[protocol.SessionID]*session
 	active   int // turns running
+	calls    int // tool calls that have not returned, those nobody waits for included
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -65,13 +67,15 @@ func New(cfg Config) *Engine {
 		cfg.Idle = 10 * time.Minute
 	}
 	return &Engine{
-		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(),
-		running: make(chan struct{}), sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
+		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
+		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
+		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
 	}
 }
 
 // Run goes on with what an earlier run left unfinished, and serves until ctx is done. Then it stops every turn where
-// it can be resumed, waits for them and returns; nothing is left running.
+// it can be resumed, waits for them and returns. Nothing is left running, unless a tool does not return when its
+// context is done: that is logged.
 func (e *Engine) Run(ctx context.Context) error {
 	actors, stopActors := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopActors()
@@ -83,9 +87,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err == nil {
 		<-ctx.Done()
 	}
-	e.interruptAll()
+	e.stopTurns()
 	e.turns.Wait()
+	e.awaitCalls()
+	e.mu.Lock() // lookup starts actors under this lock, and only while their context lives
 	stopActors()
+	e.mu.Unlock()
 	e.actors.Wait()
 	return err
 }
@@ -94,22 +101,90 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) recover(ctx context.Context) error {
 	ids, err := e.store.Unfinished(ctx)
 	if err != nil {
-		return err
+		return unlessDone(ctx, err)
 	}
 	for _, id := range ids {
 		_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if err != nil && ctx.Err() == nil {
 			e.Log.Error("session cannot be resumed", "session", id, "error", err)
 		}
 	}
 	return nil
 }
 
-func (e *Engine) interruptAll() {
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) stopTurns() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.stopped = true
 	for _, s := range e.sessions {
-		s.stopTurn()
+		s.haltTurn(errStopped)
+	}
+}
+
+func (e *Engine) stopping() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stopped
+}
+
+// goTurn runs a turn, unless the engine stops: then it stays where a later run finds it.
+func (e *Engine) goTurn(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return false
+	}
+	e.active++
+	e.turns.Go(func() {
+		f()
+		e.mu.Lock()
+		e.active--
+		e.mu.Unlock()
+	})
+	return true
+}
+
+// goCall runs a tool call, which may outlive whoever waits for it.
+func (e *Engine) goCall(f func()) {
+	e.mu.Lock()
+	e.calls++
+	e.mu.Unlock()
+	go func() {
+		defer e.callEnded.Notify()
+		defer func() {
+			e.mu.Lock()
+			e.calls--
+			e.mu.Unlock()
+		}()
+		f()
+	}()
+}
+
+// awaitCalls waits for tool calls that were given up before they returned, but not for ever.
+func (e *Engine) awaitCalls() {
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	for {
+		again := e.callEnded.Next()
+		e.mu.Lock()
+		n := e.calls
+		e.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-again:
+		case <-limit.C:
+			e.Log.Error("tool calls do not return although their context is done", "calls", n)
+			return
+		}
 	}
 }
 
@@ -118,6 +193,16 @@ func (e *Engine) Stats() (loaded, running int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.sessions), e.active
+}
+
+// done ends when Run does; before Run it is nil, since nothing stops then.
+func (e *Engine) done() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx == nil {
+		return nil
+	}
+	return e.ctx.Done()
 }
 
 // model finds a model by the name sessions know it by; "" is the default.
@@ -130,12 +215,18 @@ func (e *Engine) model(name string) (Model, error) {
 	return Model{}, ErrModelNotFound
 }
 
-// provider finds who serves a model spec.
-func (e *Engine) provider(spec protocol.ModelSpec) (provider.Provider, error) {
+// provider finds who serves a model spec; nil if no model of the configuration is of that spec any more.
+func (e *Engine) provider(spec protocol.ModelSpec) provider.Provider {
 	for _, m := range e.Models {
 		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
-			return m.Provider, nil
+			return m.Provider
 		}
 	}
-	return nil, ErrModelNotFound
+	return nil
 }
+
+// errStopped is why a turn is left as it is, to be resumed: the daemon stops, or the session is loaded again.
+var errStopped = errors.New("the daemon stops")
+
+// errDeleted is why the turn of a session that is deleted ends.
+var errDeleted = errors.New("the session is deleted")

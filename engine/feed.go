@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,34 +32,64 @@ type feed struct {
 	seq     protocol.Seq // of the newest durable event
 	open    []*openItem  // in order of their start
 	subs    map[*Subscription]struct{}
+	ended   error // why nothing comes any more
 }
 
 // entry is one event, encoded as the params of session/event.
 type entry struct {
 	data []byte
 	seq  protocol.Seq // 0: not durable
-	item *openItem    // of a delta
-	end  int          // of the delta in the item's text
+	item *openItem    // that begins, grows or is withdrawn with it
+	end  int          // of the item's text then
 }
 
-// openItem is an item whose text is still growing. The text is whole; it is never written anywhere.
+// openItem is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
 type openItem struct {
-	item   protocol.Item
-	text   []byte
-	prefix []byte // of its delta events, up to the offset
+	item      protocol.Item
+	text      []byte
+	prefix    []byte // of its delta events, up to the offset
+	closed    bool
+	retracted bool
 }
 
 func newFeed(id protocol.SessionID, seq protocol.Seq) *feed {
 	return &feed{id: id, seq: seq, subs: map[*Subscription]struct{}{}}
 }
 
-// publish adds durable events, the last of which has the given seq.
-func (f *feed) publish(events [][]byte, last protocol.Seq) {
+// publish adds durable events, the last of which has the given seq. Open items that they tell of end with them; those
+// of which nothing becomes are withdrawn before.
+func (f *feed) publish(events [][]byte, last protocol.Seq, told, untold []*openItem) {
+	if len(events)+len(told)+len(untold) == 0 {
+		return
+	}
 	f.mu.Lock()
+	f.endLocked(untold, true)
+	f.endLocked(told, false)
 	for i, data := range events {
 		f.addLocked(entry{data: data, seq: last - protocol.Seq(len(events)-1-i)})
 	}
 	f.seq = last
+	f.mu.Unlock()
+	f.tip.Notify()
+}
+
+// restart goes on at a seq that the store says is the newest. Whoever follows reads the log again.
+func (f *feed) restart(newest protocol.Seq) {
+	f.mu.Lock()
+	f.seq = newest
+	f.dropLocked(len(f.entries))
+	f.base++
+	f.mu.Unlock()
+	f.tip.Notify()
+}
+
+// close ends the feed: nothing comes any more, for a reason.
+func (f *feed) close(why error) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	f.ended = why
 	f.mu.Unlock()
 	f.tip.Notify()
 }
@@ -80,10 +110,10 @@ func (f *feed) begin(item protocol.Item) *openItem {
 	o := &openItem{item: item}
 	o.prefix = []byte(`{"sessionId":` + quote(string(f.id)) + `,"turnId":` + quote(string(item.TurnID)) +
 		`,"type":"item/delta","itemId":` + quote(string(item.ID)) + `,"atMs":`)
-	data := encode(protocol.Event{SessionID: f.id, AtMs: item.AtMs, TurnID: item.TurnID, Type: protocol.EventItemStarted, Item: &item})
+	data := o.start(f.id)
 	f.mu.Lock()
 	f.open = append(f.open, o)
-	f.addLocked(entry{data: data})
+	f.addLocked(entry{data: data, item: o})
 	f.mu.Unlock()
 	f.tip.Notify()
 	return o
@@ -94,7 +124,9 @@ func (f *feed) grow(o *openItem, text string) {
 	f.mu.Lock()
 	offset := len(o.text)
 	o.text = append(o.text, text...)
-	f.addLocked(entry{data: o.delta(offset, text), item: o, end: len(o.text)})
+	if len(f.subs) > 0 { // the encoding is for them
+		f.addLocked(entry{data: o.delta(offset, text), item: o, end: len(o.text)})
+	}
 	f.mu.Unlock()
 	f.tip.Notify()
 }
@@ -111,22 +143,38 @@ func (o *openItem) delta(offset int, text string) []byte {
 
 // end closes open items. Retracted ones are withdrawn from whoever was shown them.
 func (f *feed) end(items []*openItem, retract bool) {
-	f.mu.Lock()
-	for _, o := range items {
-		for i := range f.open {
-			if f.open[i] == o {
-				f.open = append(f.open[:i:i], f.open[i+1:]...)
-				break
-			}
-		}
-		if retract {
-			f.addLocked(entry{data: encode(protocol.Event{
-				SessionID: f.id, AtMs: now(), TurnID: o.item.TurnID, Type: protocol.EventItemRetracted, ItemID: o.item.ID,
-			})})
-		}
+	if len(items) == 0 {
+		return
 	}
+	f.mu.Lock()
+	f.endLocked(items, retract)
 	f.mu.Unlock()
 	f.tip.Notify()
+}
+
+func (f *feed) endLocked(items []*openItem, retract bool) {
+	for _, o := range items {
+		if o.closed {
+			continue
+		}
+		f.open = slices.DeleteFunc(f.open, func(other *openItem) bool { return other == o })
+		o.closed, o.retracted = true, retract
+		if retract {
+			f.addLocked(entry{data: o.withdrawal(f.id), item: o, end: len(o.text)})
+		}
+	}
+}
+
+func (o *openItem) withdrawal(session protocol.SessionID) []byte {
+	return encode(protocol.Event{
+		SessionID: session, AtMs: now(), TurnID: o.item.TurnID, Type: protocol.EventItemRetracted, ItemID: o.item.ID,
+	})
+}
+
+func (o *openItem) start(session protocol.SessionID) []byte {
+	return encode(protocol.Event{
+		SessionID: session, AtMs: o.item.AtMs, TurnID: o.item.TurnID, Type: protocol.EventItemStarted, Item: &o.item,
+	})
 }
 
 func (f *feed) addLocked(e entry) {
@@ -164,155 +212,10 @@ func (f *feed) trimLocked() {
 	}
 }
 
-// openItems are the open items with their text so far.
-func (f *feed) openItems() []protocol.Item {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.openItemsLocked()
-}
-
-func (f *feed) openItemsLocked() []protocol.Item {
-	var items []protocol.Item
-	for _, o := range f.open {
-		item := o.item
-		item.Text = string(o.text)
-		items = append(items, item)
-	}
-	return items
-}
-
 func (f *feed) watched() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.subs) > 0
-}
-
-// Subscription reads a session's events from a position on. One goroutine uses it; Close ends it.
-type Subscription struct {
-	feed   *feed
-	replay func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)
-	pos    uint64
-	seq    protocol.Seq // of the last durable event handed out
-	upTo   protocol.Seq // read the log up to here before going on at pos
-	sent   map[*openItem]int
-	behind []catchUp // open items to bring up to date after the log
-}
-
-type catchUp struct {
-	item *openItem
-	text string
-}
-
-// subscribe follows the feed from after a seq on.
-func (f *feed) subscribe(after protocol.Seq, replay func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)) *Subscription {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := &Subscription{feed: f, replay: replay, seq: after, upTo: f.seq, sent: map[*openItem]int{}}
-	s.pos = f.base + uint64(len(f.entries))
-	for _, o := range f.open {
-		s.sent[o] = len(o.text)
-	}
-	f.subs[s] = struct{}{}
-	return s
-}
-
-// Close ends the subscription.
-func (s *Subscription) Close() {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	delete(s.feed.subs, s)
-	s.feed.trimLocked()
-}
-
-// batch bounds how many events Next hands out at once.
-const batch = 256
-
-// Next waits for events and hands out the next ones, each the params of a session/event. It ends when ctx does.
-func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
-	for {
-		again := s.feed.tip.Next()
-		events, err := s.next(ctx)
-		if len(events) > 0 || err != nil {
-			return events, err
-		}
-		select {
-		case <-again:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-func (s *Subscription) next(ctx context.Context) ([][]byte, error) {
-	if s.seq < s.upTo {
-		events, last, err := s.replay(ctx, s.seq, batch)
-		if err == nil && len(events) > 0 {
-			s.seq = last
-			return events, nil
-		}
-		return nil, err
-	}
-	if len(s.behind) > 0 {
-		return s.catchUp(), nil
-	}
-	return s.fromFeed(), nil
-}
-
-func (s *Subscription) fromFeed() [][]byte {
-	f := s.feed
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s.pos < f.base {
-		s.resyncLocked()
-		return nil
-	}
-	rest := f.entries[s.pos-f.base:]
-	rest = rest[:min(len(rest), batch)]
-	events := make([][]byte, 0, len(rest))
-	for _, e := range rest {
-		if e.seq != 0 {
-			if e.seq <= s.seq {
-				continue // the log had it already
-			}
-			s.seq = e.seq
-		}
-		if e.item != nil {
-			s.sent[e.item] = e.end
-		}
-		events = append(events, e.data)
-	}
-	s.pos += uint64(len(rest))
-	f.trimLocked()
-	return events
-}
-
-// resyncLocked is for a subscriber whose next event was dropped: it reads the durable ones from the log, then goes on
-// at the end of the feed.
-func (s *Subscription) resyncLocked() {
-	f := s.feed
-	s.upTo = f.seq
-	s.pos = f.base + uint64(len(f.entries))
-	f.tip.Notify() // the caller looks again
-	for _, o := range f.open {
-		s.behind = append(s.behind, catchUp{o, string(o.text)})
-	}
-}
-
-func (s *Subscription) catchUp() [][]byte {
-	var events [][]byte
-	for _, c := range s.behind {
-		sent, shown := s.sent[c.item]
-		if !shown {
-			events = append(events, encode(protocol.Event{SessionID: s.feed.id, AtMs: c.item.item.AtMs,
-				TurnID: c.item.item.TurnID, Type: protocol.EventItemStarted, Item: &c.item.item}))
-		}
-		if sent < len(c.text) {
-			events = append(events, c.item.delta(sent, c.text[sent:]))
-		}
-		s.sent[c.item] = len(c.text)
-	}
-	s.behind = nil
-	return events
 }
 
 func now() int64 { return time.Now().UnixMilli() }

@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
+	"lashd/engine/graph"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -15,81 +14,208 @@ import (
 // journal holds the answers to a turn's effects: those of an earlier run of the daemon, to replay, and those of this
 // run that are not written yet. A turn without tools never writes one.
 type journal struct {
-	turn    protocol.TurnID
+	begun   bool // the row with the turn's beginning is written
 	replay  map[uint64][]persistence.Effect
 	pending []noted
+	lastEnv *turn.Environment // of the newest sync that was noted, and its effect
+	lastID  uint64
 }
 
+// noted is an answer that is encoded once it must be written, which for most turns is never.
 type noted struct {
 	effect turn.Effect
 	answer turn.Response
+	sameAs uint64 // of a sync: the effect whose environment it is again
+	row    persistence.Effect
 }
 
-// JournalError means that a turn asks for another effect than the one its journal answered. It is never run again.
-type JournalError struct {
-	Effect uint64
-	Kind   string
-	Diff   string
+// Rows of the journal that answer no effect; those of effects have ids from 1.
+const (
+	rowBegin    = 0
+	rowProgress = 1
+)
+
+// beginning is what a turn goes on with after a restart, although the session may have moved on beside it.
+type beginning struct {
+	Config     protocol.Config    `json:"config"`
+	Leaf       protocol.NodeID    `json:"leaf"`
+	Branch     int64              `json:"branch"`
+	Generation int64              `json:"generation"`
+	Frame      protocol.FrameID   `json:"frame"`
+	Inputs     []protocol.InputID `json:"inputs"`
 }
 
-func (e *JournalError) Error() string {
-	return fmt.Sprintf("effect %d (%s) is not the one in the journal: %s", e.Effect, e.Kind, e.Diff)
+// progress is how much of a turn the log tells of.
+type progress struct {
+	Calls int        `json:"calls"` // model calls
+	Emits int        `json:"emits,omitempty"`
+	Nodes []nodeNews `json:"nodes"`
 }
 
+type nodeNews struct {
+	AtMs  int64 `json:"at"`
+	Items []int `json:"items,omitempty"` // the parts that are items
+}
+
+func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []logEvent {
+	var events []logEvent
+	for i, n := range p.Nodes {
+		for _, part := range n.Items {
+			item := graph.ItemIDOf(protocol.DeriveNodeID(session, string(id), i), part)
+			events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventItemRetracted, TurnID: id, ItemID: item}})
+		}
+	}
+	return events
+}
+
+// syncAgain is the body of a sync row whose environment is that of an earlier one.
+type syncAgain struct {
+	SameAs uint64 `json:"sameAs"`
+}
+
+// loadJournal reads what an earlier run of the daemon left of the turn.
 func (r *run) loadJournal(ctx context.Context) error {
 	rows, err := r.eng.store.Effects(ctx, r.id)
 	if err != nil {
 		return err
 	}
-	r.journal.turn = r.id
 	r.journal.replay = map[uint64][]persistence.Effect{}
 	for _, row := range rows {
-		r.journal.replay[row.ID] = append(r.journal.replay[row.ID], row)
+		switch {
+		case row.ID > 0:
+			r.journal.replay[row.ID] = append(r.journal.replay[row.ID], row)
+		case row.Ordinal == rowBegin:
+			r.journal.begun = true
+			if err := json.Unmarshal(row.Body, &r.begin); err != nil {
+				return fmt.Errorf("beginning of turn %s: %w", r.id, err)
+			}
+		}
 	}
-	return nil
+	r.logged, err = progressOf(rows)
+	return err
 }
 
-// envelope is what must be the same when an effect is asked for again.
-func envelope(e turn.Effect) []byte {
-	sum := sha256.Sum256(encode(e))
-	return sum[:]
+func progressOf(rows []persistence.Effect) (progress, error) {
+	var p progress
+	for _, row := range rows {
+		if row.ID == 0 && row.Ordinal == rowProgress {
+			if err := json.Unmarshal(row.Body, &p); err != nil {
+				return p, fmt.Errorf("progress of turn %s: %w", row.Turn, err)
+			}
+		}
+	}
+	return p, nil
 }
 
-// answer finds the answer to an effect. Tool calls are answered one by one elsewhere: a batch is known only when all
-// of its calls are.
-func (j *journal) answer(e turn.Effect) (turn.Response, bool, error) {
-	rows := j.replay[e.ID]
-	var r turn.Response
-	if len(rows) == 0 || e.Kind == turn.EffectTools {
-		return r, false, nil
+// known finds the answer to an effect in the journal. A batch is known only when all of its calls are.
+func (r *run) known(e turn.Effect) (answer turn.Response, known bool, err error) {
+	rows := r.journal.replay[e.ID]
+	if len(rows) == 0 {
+		return answer, false, nil
 	}
-	row := rows[0]
-	if !bytes.Equal(row.Hash, envelope(e)) || row.Kind != string(e.Kind) {
-		return r, false, &JournalError{Effect: e.ID, Kind: string(e.Kind), Diff: "it was " + row.Kind + " with other content"}
+	if e.Kind == turn.EffectTools {
+		return r.knownBatch(e)
 	}
-	if err := json.Unmarshal(row.Body, &r); err != nil {
-		return r, false, fmt.Errorf("journal of effect %d: %w", e.ID, err)
+	if err := r.sameEffect(e, rows[0]); err != nil {
+		return answer, false, err
 	}
-	return r, true, nil
+	body := rows[0].Body
+	var again syncAgain
+	if e.Kind == turn.EffectSync && json.Unmarshal(body, &again) == nil && again.SameAs != 0 && len(r.journal.replay[again.SameAs]) > 0 {
+		body = r.journal.replay[again.SameAs][0].Body
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return answer, false, fmt.Errorf("journal of effect %d: %w", e.ID, err)
+	}
+	if answer.Sync != nil {
+		r.journal.lastEnv, r.journal.lastID = answer.Sync, e.ID
+		if again.SameAs != 0 {
+			r.journal.lastID = again.SameAs
+		}
+	}
+	return answer, true, nil
 }
 
-// note keeps an answer until the next commit. Effects that are in the journal already are not noted again.
-func (j *journal) note(e turn.Effect, answer turn.Response) {
+func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
+	stages, err := r.stages(e)
+	if err != nil {
+		return turn.Response{}, false, err
+	}
+	var replies []turn.ToolReply
+	for _, s := range stages {
+		if !s.stored {
+			return turn.Response{}, false, nil
+		}
+		replies = append(replies, *s.reply)
+	}
+	return turn.Response{Tools: replies}, true, nil
+}
+
+// note keeps an answer until the next commit of the turn writes it.
+func (r *run) note(e turn.Effect, answer turn.Response) {
 	if e.Kind == turn.EffectTools {
 		return // its rows are written call by call
 	}
-	j.pending = append(j.pending, noted{e, answer})
+	n := noted{effect: e, answer: answer}
+	j := &r.journal
+	switch {
+	case answer.Sync == nil:
+	case j.lastEnv != nil && sameEnvironment(j.lastEnv, answer.Sync):
+		n.sameAs = j.lastID
+	default:
+		j.lastEnv, j.lastID = answer.Sync, e.ID
+	}
+	j.pending = append(j.pending, n)
 }
 
-// take encodes what was noted, for a commit that writes it.
-func (j *journal) take() []persistence.Effect {
-	rows := make([]persistence.Effect, len(j.pending))
-	for i, n := range j.pending {
-		rows[i] = persistence.Effect{
-			Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true,
-			Hash: envelope(n.effect), Body: encode(n.answer),
-		}
+// sameEnvironment compares by identity where it can: a catalog that did not change gives the same slice.
+func sameEnvironment(a, b *turn.Environment) bool {
+	if a.System != b.System || len(a.Tools) != len(b.Tools) {
+		return false
 	}
-	j.pending = nil
-	return rows
+	return len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]
+}
+
+// unwritten are the rows that the next commit of the turn writes, which also says how much the log then tells.
+func (r *run) unwritten(after progress) []persistence.Effect {
+	var rows []persistence.Effect
+	if !r.journal.begun {
+		rows = append(rows, r.beginRow())
+	}
+	for i := range r.journal.pending {
+		n := &r.journal.pending[i]
+		if n.row.Body == nil {
+			n.row = r.answerRow(n)
+		}
+		rows = append(rows, n.row)
+	}
+	return append(rows, persistence.Effect{
+		Turn: r.id, Ordinal: rowProgress, Kind: "progress", Finished: true, Body: encode(after),
+	})
+}
+
+func (r *run) answerRow(n *noted) persistence.Effect {
+	row := persistence.Effect{
+		Turn: r.id, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: r.prints.envelope(&n.effect),
+	}
+	if n.sameAs != 0 {
+		row.Body = encode(syncAgain{n.sameAs})
+	} else {
+		row.Body = encode(n.answer)
+	}
+	return row
+}
+
+func (r *run) beginRow() persistence.Effect {
+	return persistence.Effect{Turn: r.id, Ordinal: rowBegin, Kind: "begin", Finished: true, Body: encode(r.begin)}
+}
+
+// pin writes the beginning of the running turn with a commit that moves the session on beside it.
+func (st *state) pin(c *persistence.Commit) (pinned func()) {
+	r := st.current
+	if r == nil || r.journal.begun {
+		return func() {}
+	}
+	c.Effects = append(c.Effects, r.beginRow())
+	return func() { r.journal.begun = true }
 }

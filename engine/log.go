@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"lashd/persistence"
@@ -48,8 +50,15 @@ func splice(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
 }
 
 // commit makes a change of the session durable and then tells observers. It fences on the seq, so that nothing is
-// written if another daemon wrote meanwhile. After an error nothing in memory has changed.
+// written if another daemon wrote meanwhile. After an error nothing in memory has changed; one that leaves open what
+// the store holds has the session loaded again.
 func (st *state) commit(ctx context.Context, c *persistence.Commit, events ...logEvent) (persistence.Result, error) {
+	return st.commitShown(ctx, c, nil, events...)
+}
+
+// commitShown is commit for what was shown while it came in: the open items that the events tell of end with them,
+// the others are withdrawn.
+func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown []*openItem, events ...logEvent) (persistence.Result, error) {
 	c.Session, c.AtMs = st.row.ID, now()
 	seq := st.row.Seq
 	c.Fence.Seq = &seq
@@ -60,7 +69,11 @@ func (st *state) commit(ctx context.Context, c *persistence.Commit, events ...lo
 		c.Events = append(c.Events, events[i].stored())
 	}
 	res, err := st.eng.store.Commit(ctx, c)
-	if err != nil || res.Replayed {
+	if err == nil && res.Replayed {
+		err = errReplayed
+	}
+	if err != nil {
+		st.commitFailed(err)
 		return res, err
 	}
 	st.row.Head, st.row.UpdatedAtMs = res.Head, c.AtMs
@@ -69,10 +82,43 @@ func (st *state) commit(ctx context.Context, c *persistence.Commit, events ...lo
 		st.row.Seq++
 		wires[i] = events[i].wire(st.row.ID, st.row.Seq, c.Events[i].Body)
 	}
-	if len(wires) > 0 {
-		st.feed.publish(wires, st.row.Seq)
-	}
+	told, untold := tell(shown, events)
+	st.feed.publish(wires, st.row.Seq, told, untold)
 	return res, nil
+}
+
+// errReplayed means that the commit's receipt is known: another request with its key came first.
+var errReplayed = errors.New("the idempotency key was used meanwhile")
+
+func (st *state) commitFailed(err error) {
+	for _, sure := range []error{
+		persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, persistence.ErrInvalid, persistence.ErrReceiptConflict,
+		persistence.ErrExists, persistence.ErrNotFound, persistence.ErrNotRetained, errReplayed,
+	} {
+		if errors.Is(err, sure) {
+			return
+		}
+	}
+	if _, stale := errors.AsType[*persistence.StaleBranchError](err); stale {
+		return
+	}
+	st.eng.Trace.append(TraceStoreError, TraceRecord{SessionID: st.id}, tracedError{Error: err.Error()})
+	st.broken = err
+}
+
+// tell sorts open items into those that an event is about, and the others.
+func tell(shown []*openItem, events []logEvent) (told, untold []*openItem) {
+	for _, o := range shown {
+		known := slices.ContainsFunc(events, func(e logEvent) bool {
+			return e.Item != nil && e.ItemID == o.item.ID && e.Item.Kind == o.item.Kind
+		})
+		if known {
+			told = append(told, o)
+		} else {
+			untold = append(untold, o)
+		}
+	}
+	return told, untold
 }
 
 // replay reads events from the log as observers get them.
@@ -81,9 +127,10 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 	if err != nil {
 		return nil, after, err
 	}
+	nodes := nodeReader{session: s, read: map[protocol.NodeID]*protocol.Node{}}
 	events := make([][]byte, len(page))
 	for i, row := range page {
-		if events[i], err = s.expand(ctx, row); err != nil {
+		if events[i], err = s.expand(ctx, row, &nodes); err != nil {
 			return nil, after, fmt.Errorf("event %d: %w", row.Seq, err)
 		}
 		after = row.Seq
@@ -91,8 +138,9 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 	return events, after, nil
 }
 
-// expand puts the item back into an event that refers to one.
-func (s *session) expand(ctx context.Context, row persistence.StoredEvent) ([]byte, error) {
+// expand puts the item back into an event that refers to one. The item of a turn that never became history is gone:
+// its event then carries only its id.
+func (s *session) expand(ctx context.Context, row persistence.StoredEvent, nodes *nodeReader) ([]byte, error) {
 	switch row.Type {
 	case protocol.EventItemStarted, protocol.EventItemCompleted:
 	default:
@@ -103,33 +151,40 @@ func (s *session) expand(ctx context.Context, row persistence.StoredEvent) ([]by
 		return nil, err
 	}
 	if e.Ref != nil {
-		item, err := s.resolve(ctx, *e.Ref)
-		if err != nil {
-			return nil, err
+		item, ok := e.Ref.Resolve(func(id protocol.NodeID) *protocol.Node { return nodes.node(ctx, id) })
+		if nodes.err != nil {
+			return nil, nodes.err
 		}
-		e.Item = item
+		if ok {
+			e.Item = &item
+		}
 	}
 	e.SessionID, e.Seq = s.id, row.Seq
 	return encode(e.Event), nil
 }
 
-// resolve finds an item among the nodes of the running turn, then in the store. The item of a turn that never became
-// history is nil: its event then carries only its id.
-func (s *session) resolve(ctx context.Context, r ref) (*protocol.Item, error) {
-	var failed error
-	item, ok := r.Resolve(func(id protocol.NodeID) *protocol.Node {
-		if n := s.draft(id); n != nil {
-			return n
-		}
-		nodes, err := s.eng.store.Nodes(ctx, []protocol.NodeID{id})
-		if err != nil || len(nodes) == 0 {
-			failed = err
+// nodeReader finds nodes for a page of events: those of the running turn, then those of the store, each read once.
+type nodeReader struct {
+	session *session
+	read    map[protocol.NodeID]*protocol.Node
+	err     error
+}
+
+func (r *nodeReader) node(ctx context.Context, id protocol.NodeID) *protocol.Node {
+	if n, ok := r.read[id]; ok {
+		return n
+	}
+	n := r.session.draft(id)
+	if n == nil {
+		nodes, err := r.session.eng.store.Nodes(ctx, []protocol.NodeID{id})
+		if err != nil {
+			r.err = err
 			return nil
 		}
-		return &nodes[0]
-	})
-	if !ok {
-		return nil, failed
+		if len(nodes) > 0 {
+			n = &nodes[0]
+		}
 	}
-	return &item, nil
+	r.read[id] = n
+	return n
 }

@@ -2,13 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"lashd/engine/graph"
 	"lashd/engine/provider"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -17,35 +18,51 @@ import (
 // callModel makes a model call and shows its output while it streams.
 func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	r.feed.show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
-	r.trace("llm_call_started", effect.Iteration)
 	req := r.request(effect)
-	s := &streaming{run: r, node: r.nodeID(len(r.machine.Messages()))}
+	r.traceRequest(effect, req)
+	s := &streaming{run: r, node: r.nodeID(len(r.nodes))}
 	began := time.Now()
-	failed := s.read(r.model.Stream(ctx, req))
-	reply := s.collector.Reply()
-	s.finish()
+	failed := s.read(r.stream(ctx, req))
 	r.streamed = append(r.streamed, s.items...)
-	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.cfg.Model, &reply, time.Since(began))}
-	if cause := context.Cause(ctx); cause != nil {
-		if !errors.Is(cause, errStopped) {
-			return r.stop(cause, &reply)
-		}
-		r.retract()
-		return errStopped
+	reply := s.collector.Reply()
+	clean(reply.Parts)
+	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.begin.Config.Model, &reply, time.Since(began))}
+	if r.lost {
+		r.lost = false
+		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
 	}
-	if failed != nil {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		c, ok := errors.AsType[*cancelled](cause)
+		if !ok {
+			return cause
+		}
+		answer.Cancel, answer.Record.Stop, failed = &c.evidence, protocol.StopCancelled, cause
+	case failed != nil:
 		issue := issueOf(failed)
 		answer.Error, answer.Record.Stop = &issue, issue.Stop
 	}
 	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.machine.Messages())
-	r.trace("llm_call_completed", answer.Record)
+	r.traceReply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
 	return nil
 }
 
+// stream is the reply of the turn's model, if the configuration still has it.
+func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
+	if r.model != nil {
+		return r.model.Stream(ctx, req)
+	}
+	return func(yield func(provider.Chunk, error) bool) {
+		yield(provider.Chunk{}, &provider.Error{Kind: provider.KindValidation, Code: "model_not_configured",
+			Message: fmt.Sprintf("the model %s of %s is not configured; choose another with session/configure", req.Model.ID, req.Model.Provider)})
+	}
+}
+
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
-	msgs := slices.Clip(r.past)
+	msgs := make([]*protocol.Message, 0, len(r.past)+len(r.nodes)+len(call.Transient)+1)
+	msgs = append(msgs, r.past...)
 	for i := range call.Messages {
 		msgs = append(msgs, r.nodes[i].Message)
 	}
@@ -56,7 +73,7 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 		msgs = append(msgs, m)
 	}
 	return &provider.Request{
-		Model: r.cfg.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
+		Model: r.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
 		Options: call.Generation, Output: call.Output,
 		Scope: provider.Scope{SessionID: r.session.id, RequestID: fmt.Sprintf("%s-%d", r.id, effect.ID)},
 	}
@@ -88,9 +105,24 @@ func record(iteration int, model protocol.ModelSpec, reply *provider.Reply, took
 	}
 }
 
+// clean sees to it that a reply reads the same from the store as it was shown: JSON has no place for bytes that are
+// not UTF-8, nor for a raw value that is not JSON.
+func clean(parts []protocol.Part) {
+	for i := range parts {
+		parts[i].Text = strings.ToValidUTF8(parts[i].Text, "\uFFFD")
+		if len(parts[i].Replay) > 0 && !json.Valid(parts[i].Replay) {
+			parts[i].Replay, parts[i].Route = nil, ""
+		}
+	}
+}
+
 // nameCalls gives every tool call an id of its own: the model's, unless it gave none or one that the turn has used.
-// The parts are the reply's and not shared yet.
+// Arguments that are not JSON become an empty object, which the tool's schema then judges. The slice is the reply's
+// own; the calls in it are the provider's, and are replaced instead of changed.
 func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
+	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
+		return
+	}
 	used := map[protocol.CallID]bool{}
 	for i := range before {
 		for _, c := range before[i].Calls() {
@@ -98,81 +130,17 @@ func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before 
 		}
 	}
 	for i := range parts {
-		c := parts[i].Call
-		if c == nil {
+		if parts[i].Call == nil {
 			continue
 		}
-		if c.CallID == "" || used[c.CallID] {
-			named := *c
-			named.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
-			parts[i].Call = &named
+		call := *parts[i].Call
+		if call.CallID == "" || used[call.CallID] {
+			call.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
 		}
-		used[parts[i].Call.CallID] = true
-	}
-}
-
-// streaming shows a reply while it comes in. Parts become items in the order in which they begin.
-type streaming struct {
-	*run
-	node      protocol.NodeID
-	collector provider.Collector
-	parts     int
-	kind      protocol.ItemKind
-	current   *openItem
-	items     []*openItem
-}
-
-func (s *streaming) read(chunks func(func(provider.Chunk, error) bool)) error {
-	stopped := false
-	for chunk, err := range chunks {
-		if err != nil {
-			return err
+		if !json.Valid(call.Args) {
+			call.Args = json.RawMessage(`{}`)
 		}
-		s.show(&chunk)
-		s.collector.Add(&chunk)
-		stopped = stopped || chunk.Stop != ""
+		used[call.CallID] = true
+		parts[i].Call = &call
 	}
-	if !stopped {
-		return &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
-	}
-	return nil
-}
-
-func (s *streaming) show(c *provider.Chunk) {
-	if c.Reset {
-		s.feed.end(s.items, true)
-		s.items, s.current, s.parts = nil, nil, 0
-	}
-	if c.Retry != nil {
-		s.feed.show(protocol.Event{Type: protocol.EventRetryStatus, TurnID: s.run.id, Retry: c.Retry})
-	}
-	s.grow(protocol.ItemReasoning, c.Reasoning)
-	s.grow(protocol.ItemAgentMessage, c.Text)
-	if c.Part != nil {
-		s.finish()
-		s.parts++
-	}
-}
-
-func (s *streaming) grow(kind protocol.ItemKind, text string) {
-	if text == "" {
-		return
-	}
-	if s.current == nil || s.kind != kind {
-		s.finish()
-		s.kind = kind
-		s.current = s.feed.begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: kind, TurnID: s.run.id})
-		s.items = append(s.items, s.current)
-		s.parts++
-	}
-	s.feed.grow(s.current, text)
-}
-
-// finish closes the part that is growing; its item stays open until a commit completes it.
-func (s *streaming) finish() { s.current = nil }
-
-// retract withdraws what was shown of replies that will be made again.
-func (r *run) retract() {
-	r.feed.end(r.streamed, true)
-	r.streamed = nil
 }

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -79,36 +81,107 @@ func mutate[T any, P replayable[T]](ctx context.Context, e *Engine, id protocol.
 	f func(context.Context, *state, receipt) (*T, error),
 ) (*T, error) {
 	rc := newReceipt(method, key, params)
-	if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
-		return result, err
-	}
-	return do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
+	result, err := do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
 		if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
 			return result, err
 		}
+		return f(ctx, st, rc)
+	})
+	return first[T, P](ctx, e, rc, result, err)
+}
+
+// mutateOnce is mutate for a change that either commits its receipt or fails: whether its key was seen before is only
+// asked when it fails, because the commit finds out by itself.
+func mutateOnce[T any, P replayable[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
+	f func(context.Context, *state, receipt) (*T, error),
+) (*T, error) {
+	rc := newReceipt(method, key, params)
+	return do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
 		result, err := f(ctx, st, rc)
-		if err != nil {
-			return nil, err
+		if err == nil || errors.Is(err, persistence.ErrReceiptConflict) {
+			return result, err
 		}
-		return result, nil
+		if first, hit, failed := replayed[T, P](ctx, e, rc); hit || failed != nil {
+			return first, failed
+		}
+		return nil, err
 	})
 }
 
-// single runs a change that is no session's, or that takes long, once at a time per key.
-func single[T any, P replayable[T]](ctx context.Context, e *Engine, method, key string, params any, f func(receipt) (*T, error)) (*T, error) {
-	rc := newReceipt(method, key, params)
-	if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
-		return result, err
+// first is the answer of a change that may have met its own repetition.
+func first[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt, result *T, err error) (*T, error) {
+	if errors.Is(err, errReplayed) {
+		result, _, err = replayed[T, P](ctx, e, rc)
 	}
-	if key == "" {
-		return f(rc)
-	}
-	shared, err, _ := e.once.Do(key+"\n"+string(rc.hash), func() (any, error) { return f(rc) })
 	if err != nil {
 		return nil, err
 	}
-	result := *shared.(*T) // a copy for each caller
-	return &result, nil
+	return result, nil
+}
+
+// single runs a change that is no session's, or that takes long, once at a time per key. A repetition waits for the
+// first; another request with the same key is refused before it does anything.
+func single[T any, P replayable[T]](ctx context.Context, e *Engine, method, key string, params any, f func(receipt) (*T, error)) (*T, error) {
+	rc := newReceipt(method, key, params)
+	if key == "" {
+		return f(rc)
+	}
+	for {
+		if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
+			return result, err
+		}
+		mine, theirs := e.keys.begin(rc)
+		if mine == nil {
+			if !bytes.Equal(theirs.hash, rc.hash) {
+				return nil, fmt.Errorf("key %s: %w", key, persistence.ErrReceiptConflict)
+			}
+			select {
+			case <-theirs.done: // look again
+				continue
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		return once[T, P](ctx, e, rc, mine, f)
+	}
+}
+
+func once[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt, mine *flight, f func(receipt) (*T, error)) (*T, error) {
+	defer e.keys.end(rc.key, mine)
+	if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil { // the flight before this one may just have ended
+		return result, err
+	}
+	result, err := f(rc)
+	return first[T, P](ctx, e, rc, result, err)
+}
+
+// flights are the keyed requests in progress.
+type flights struct {
+	mu   sync.Mutex
+	open map[string]*flight
+}
+
+type flight struct {
+	hash []byte
+	done chan struct{}
+}
+
+func (f *flights) begin(rc receipt) (mine, theirs *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other, ok := f.open[rc.key]; ok {
+		return nil, other
+	}
+	mine = &flight{hash: rc.hash, done: make(chan struct{})}
+	f.open[rc.key] = mine
+	return mine, nil
+}
+
+func (f *flights) end(key string, mine *flight) {
+	f.mu.Lock()
+	delete(f.open, key)
+	f.mu.Unlock()
+	close(mine.done)
 }
 
 // list is never null on the wire.

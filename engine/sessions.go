@@ -51,6 +51,9 @@ func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) 
 	if err != nil {
 		return nil, err
 	}
+	if res.Replayed {
+		return nil, errReplayed
+	}
 	result.Session.Head = res.Head
 	return result, nil
 }
@@ -159,10 +162,8 @@ func (e *Engine) withState(s protocol.Session) protocol.Session {
 	e.mu.Unlock()
 	if h != nil {
 		h.turnMu.Lock()
-		defer h.turnMu.Unlock()
-		if h.turn != nil {
-			s.State = protocol.SessionRunning
-		}
+		s.State = h.doing
+		h.turnMu.Unlock()
 	}
 	return s
 }
@@ -212,105 +213,12 @@ func isResults(n protocol.Node) bool {
 	return n.Message != nil && len(n.Message.Parts) > 0 && n.Message.Parts[0].Kind == protocol.PartToolResult
 }
 
-// Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
-// not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
-func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
-	type attached struct {
-		result *protocol.SessionAttachResult
-		sub    *Subscription
-		branch int64
-	}
-	a, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (attached, error) {
-		r := &protocol.SessionAttachResult{
-			Session: st.public(), Seq: st.row.Seq, Queue: list(slices.Clone(st.inputs)), Decisions: list(st.openDecisions()), Tasks: []protocol.Task{},
-		}
-		if st.current != nil {
-			r.TurnID = st.current.id
-		}
-		after := st.row.Seq
-		if p.AfterSeq != nil {
-			r.Gap = e.gap(p, st.row.Seq)
-			if r.Gap == nil {
-				after = *p.AfterSeq
-			}
-		}
-		sub := st.feed.subscribe(after, st.session.replay)
-		r.OpenItems = st.feed.openItems()
-		return attached{r, sub, st.branch}, nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.AfterSeq == nil || a.result.Gap != nil {
-		row := persistence.Session{Session: a.result.Session, Branch: a.branch}
-		if err := e.snapshot(ctx, row, a.result); err != nil {
-			a.sub.Close()
-			return nil, nil, err
-		}
-	}
-	return a.result, a.sub, nil
-}
-
-// attachItems is how many nodes a snapshot shows at most; older ones are read by page.
-const attachItems = 200
-
-func (e *Engine) snapshot(ctx context.Context, row persistence.Session, r *protocol.SessionAttachResult) error {
-	nodes, next, err := e.page(ctx, row, "", attachItems)
-	if err != nil {
-		return err
-	}
-	r.NextCursor = next
-	r.Items = graph.Items(append(nodes, e.drafts(row.ID)...))
-	return nil
-}
-
-// drafts are the nodes of the running turn whose items are in the log already.
-func (e *Engine) drafts(id protocol.SessionID) []protocol.Node {
-	e.mu.Lock()
-	s := e.sessions[id]
-	e.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	s.turnMu.Lock()
-	r := s.turn
-	s.turnMu.Unlock()
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.nodes)
-}
-
-// gap says why a cursor cannot be replayed, or is nil.
-func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
-	reason := ""
-	switch {
-	case p.Epoch != 0 && p.Epoch != e.store.Facts().Epoch:
-		reason = "otherStore"
-	case *p.AfterSeq > newest:
-		reason = "rolledBack"
-	default:
-		return nil
-	}
-	return &protocol.Gap{SessionID: p.SessionID, FromSeq: *p.AfterSeq + 1, ToSeq: newest, Reason: reason}
-}
-
-func (st *state) openDecisions() []protocol.Decision {
-	var open []protocol.Decision
-	for _, d := range st.decisions {
-		open = append(open, d.Decision)
-	}
-	slices.SortFunc(open, func(a, b protocol.Decision) int { return int(a.OpenedAtMs - b.OpenedAtMs) })
-	return open
-}
-
 // WaitIdle waits until a session runs and queues nothing.
 func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
-	timeout := after(p.TimeoutMs)
+	timeout, stop := after(p.TimeoutMs)
+	defer stop()
 	for {
-		again := e.turnEnded.Next()
+		again := e.settled.Next()
 		result, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
@@ -321,7 +229,7 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 		case <-again:
 		case <-timeout:
 			return result, nil
-		case <-e.stopping():
+		case <-e.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -332,30 +240,36 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 // DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. To delete what
 // never was is no error.
 func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	gone := func(ctx context.Context) error {
+		_, err := e.store.Commit(ctx, &persistence.Commit{Session: p.SessionID, Delete: true, AtMs: now()})
+		return err
+	}
+	loaded := false
 	_, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
-		c := &persistence.Commit{Session: st.id, Delete: true, AtMs: now()}
-		if _, err := e.store.Commit(ctx, c); err != nil {
+		loaded = true
+		if err := gone(ctx); err != nil {
 			return struct{}{}, err
 		}
-		if st.current != nil {
-			st.current.cancel(errStopped)
-			st.setTurn(nil)
-			st.current = nil
-		}
 		st.broken = persistence.ErrDeleted
-		e.turnEnded.Notify()
+		for _, t := range st.turns {
+			st.eng.waits.end(t.ID, nil)
+		}
+		e.settled.Notify()
 		return struct{}{}, nil
 	})
+	if err != nil && !loaded && ctx.Err() == nil && !errors.Is(err, ErrShuttingDown) {
+		err = gone(ctx) // what cannot be loaded can be deleted
+	}
 	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted) {
 		err = nil
 	}
 	return &protocol.SeqResult{}, err
 }
 
-// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it.
+// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched stays.
 func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SeqResult, error) {
-		if st.current != nil || len(st.turns) > 0 {
+		if len(st.turns) > 0 || st.borrowed > 0 {
 			return nil, ErrSessionInUse
 		}
 		if !st.feed.watched() {

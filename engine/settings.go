@@ -17,11 +17,13 @@ func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigurePara
 		result := &protocol.HeadResult{Head: st.row.Head, Seq: st.row.Seq + 1}
 		result.Head.Revision++
 		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionConfigured, Config: &cfg}}
-		if _, err := st.commit(ctx, &persistence.Commit{Config: &cfg, Receipt: rc.with(result)}, event); err != nil {
+		c := &persistence.Commit{Config: &cfg, Receipt: rc.with(result)}
+		pinned := st.pin(c)
+		if _, err := st.commit(ctx, c, event); err != nil {
 			return nil, err
 		}
+		pinned()
 		st.row.Config = cfg
-		st.reconfigured(p)
 		return result, nil
 	})
 }
@@ -53,16 +55,6 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 		cfg.Unknown = *p.Unknown
 	}
 	return cfg, checkConfig(cfg)
-}
-
-// reconfigured lets the next turn see what changed. Plugins are built anew only if their options changed.
-func (st *state) reconfigured(p *protocol.SessionConfigureParams) {
-	switch {
-	case p.Options != nil:
-		st.closeTools()
-	case st.tools != nil:
-		st.rebuildCatalog()
-	}
 }
 
 // SetTitle names a session for people.

@@ -3,12 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"time"
 
-	"lashd/engine/graph"
-	"lashd/engine/plugin"
-	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -24,68 +22,75 @@ const (
 type state struct {
 	*session
 	ctx       context.Context
+	closed    chan struct{} // closed once this state takes no functions of its turn any more
+	reloaded  bool          // an earlier state of this handle was given up
 	row       protocol.Session
 	branch    int64
-	broken    error                    // memory and store may differ: the actor ends and the session is loaded again
+	broken    error                    // memory and store may differ: the actor loads the session again
 	turns     []persistence.StoredTurn // not ended, in order of acceptance
 	inputs    []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
 	decisions map[protocol.DecisionID]*openDecision
 	approved  []protocol.ApprovalRule // for this session, by a person
 	overlay   overlay
+	saved     protocol.ToolState
 	history   *history
 	tools     *toolbox
+	borrowed  int // direct calls that use the toolbox
 	calls     map[protocol.CallID]*clientCall
 	current   *run
+	alarm     *time.Timer // for what is due next: a decision, or a retry
+	retry     time.Time   // when to try again what found no space; zero: nothing to try
 }
 
-// history is what the model sees of the session's past, read once and then grown with each commit.
-type history struct {
-	leaf     protocol.NodeID
-	messages []*protocol.Message
-}
-
-// toolbox is what plugins contribute to the session, built once it is needed.
-type toolbox struct {
-	plugins  *plugin.Session
-	registry *tool.Registry
-	catalog  *tool.Catalog
-	system   string
-	client   *clientTools
-}
-
-func (s *session) load(ctx context.Context) (*state, error) {
+func (s *session) load(ctx context.Context, again bool) (*state, error) {
 	row, err := s.eng.store.Session(ctx, s.id)
 	if err != nil {
 		return nil, err
 	}
 	st := &state{
-		session: s, ctx: ctx, row: row.Session, branch: row.Branch,
-		decisions: map[protocol.DecisionID]*openDecision{}, calls: map[protocol.CallID]*clientCall{},
+		session: s, ctx: ctx, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
+		decisions: map[protocol.DecisionID]*openDecision{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
 	}
-	s.key, s.feed = row.Key, newFeed(s.id, row.Seq)
 	if st.turns, err = s.eng.store.OpenTurns(ctx, row.Key); err != nil {
 		return nil, err
 	}
 	if st.inputs, err = s.eng.store.PendingInputs(ctx, row.Key); err != nil {
 		return nil, err
 	}
-	if err := st.loadComponents(); err != nil {
+	if err := st.loadComponents(row.Key); err != nil {
 		return nil, err
 	}
-	if err := st.loadDecisions(); err != nil {
+	open, err := s.eng.store.OpenDecisions(ctx, row.Key)
+	if err != nil {
 		return nil, err
 	}
-	return st, st.startNext()
+	for _, d := range open {
+		st.watch(d)
+	}
+	if s.feed == nil {
+		s.key, s.feed = row.Key, newFeed(s.id, row.Seq)
+		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
+	} else {
+		s.feed.restart(row.Seq)
+	}
+	return st, nil
 }
 
-func (st *state) loadComponents() error {
-	parts, err := st.eng.store.Components(st.ctx, st.key)
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+func (st *state) loadComponents(key int64) error {
+	parts, err := st.eng.store.Components(st.ctx, key)
 	if err != nil {
 		return err
 	}
-	for name, into := range map[string]any{componentApprovals: &st.approved, componentOverlay: &st.overlay} {
+	into := map[string]any{componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved}
+	for name, value := range into {
 		if body, ok := parts[name]; ok {
-			if err := json.Unmarshal(body, into); err != nil {
+			if err := json.Unmarshal(body, value); err != nil {
 				return fmt.Errorf("component %s: %w", name, err)
 			}
 		}
@@ -93,155 +98,82 @@ func (st *state) loadComponents() error {
 	return nil
 }
 
+// unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
-	for _, d := range st.decisions {
-		d.stop()
-	}
-	if st.tools != nil {
-		if err := st.tools.plugins.Close(); err != nil {
-			st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
+	close(st.closed)
+	if st.current != nil {
+		cause := errStopped
+		if errors.Is(st.broken, persistence.ErrDeleted) {
+			cause = errDeleted
 		}
+		st.current.halt(cause)
+		<-st.current.ended
 	}
+	st.turnMu.Lock()
+	st.turn, st.session.doing = nil, protocol.SessionIdle
+	st.turnMu.Unlock()
+	st.alarm.Stop()
+	st.dropTools()
 }
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return st.current == nil && len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && !st.feed.watched()
+	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.borrowed == 0 && !st.feed.watched()
 }
 
 // public is the session as clients see it.
 func (st *state) public() protocol.Session {
 	s := st.row
-	switch {
-	case len(st.decisions) > 0:
-		s.State = protocol.SessionRequiresAction
-	case st.current != nil || len(st.turns) > 0:
-		s.State = protocol.SessionRunning
-	default:
-		s.State = protocol.SessionIdle
-	}
+	s.State = st.doing()
 	return s
 }
 
-// openTools builds what plugins contribute, on first use.
-func (st *state) openTools() (*toolbox, error) {
-	if st.tools != nil {
-		return st.tools, nil
+func (st *state) doing() protocol.SessionState {
+	switch {
+	case len(st.decisions) > 0:
+		return protocol.SessionRequiresAction
+	case len(st.turns) > 0:
+		return protocol.SessionRunning
 	}
-	saved, err := st.savedTools()
-	if err != nil {
-		return nil, err
-	}
-	plugins, err := st.eng.Host.Open(st.row.Config.Driver, st.row.Config.Options, plugin.BuildContext{
-		SessionID: st.id, Parent: st.row.Relation.Parent, Cwd: st.row.Cwd, StateDir: st.eng.StateDir,
-	})
-	if err != nil {
-		return nil, err
-	}
-	t := &toolbox{plugins: plugins, client: &clientTools{session: st.session}}
-	t.client.tools.Store(&st.overlay.Tools)
-	t.registry = tool.NewRegistry(st.sources(t), saved)
-	st.tools = t
-	st.rebuildCatalog()
-	return t, nil
+	return protocol.SessionIdle
 }
 
-func (st *state) savedTools() (protocol.ToolState, error) {
-	var saved protocol.ToolState
-	parts, err := st.eng.store.Components(st.ctx, st.key)
-	if err != nil {
-		return saved, err
+// arm sets the alarm to whatever is due first.
+func (st *state) arm() {
+	next := st.retry
+	for _, d := range st.decisions {
+		if !d.due.IsZero() && (next.IsZero() || d.due.Before(next)) {
+			next = d.due
+		}
 	}
-	if body, ok := parts[componentTools]; ok {
-		err = json.Unmarshal(body, &saved)
-	}
-	return saved, err
-}
-
-// sources are the session's sources of tools: its client's own come first, so that they take precedence.
-func (st *state) sources(t *toolbox) []tool.Source {
-	var sources []tool.Source
-	if len(st.overlay.Tools) > 0 {
-		sources = append(sources, tool.Source{ID: "client:" + string(st.overlay.ClientID), Provider: t.client})
-	}
-	if !st.overlay.WithoutBase {
-		sources = append(sources, t.plugins.Sources()...)
-	}
-	return sources
-}
-
-func (st *state) rebuildCatalog() {
-	t := st.tools
-	t.catalog = t.registry.Catalog()
-	t.system = t.plugins.System(t.catalog,
-		plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 90, Content: st.row.Config.Prompt},
-		plugin.Prompt{Slot: plugin.SlotRuntimeContext, Content: st.overlay.Prompt})
-}
-
-// closeTools drops what plugins contribute; it is built again on next use. Called when a setting changed that they see.
-func (st *state) closeTools() {
-	if st.tools == nil || st.current != nil {
+	if next.IsZero() {
+		st.alarm.Stop()
 		return
 	}
-	if err := st.tools.plugins.Close(); err != nil {
-		st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
-	}
-	st.tools = nil
+	st.alarm.Reset(time.Until(next))
 }
 
-// past is what the model sees before the next turn.
-func (st *state) past() ([]*protocol.Message, error) {
-	if st.history != nil && st.history.leaf == st.row.Head.Leaf {
-		return st.history.messages, nil
-	}
-	nodes, err := st.frameNodes()
-	if err != nil {
-		return nil, err
-	}
-	msgs := graph.Messages(nodes)
-	if err := graph.ResumeSafe(msgs); err != nil {
-		return nil, err
-	}
-	st.history = &history{leaf: st.row.Head.Leaf, messages: slices.Clip(msgs)}
-	return msgs, nil
+// later has what found no space tried again.
+func (st *state) later() {
+	st.retry = time.Now().Add(spaceCheck)
+	st.arm()
 }
 
-// frameNodes reads the path from the leaf back to the node that opens its frame, in order.
-func (st *state) frameNodes() ([]protocol.Node, error) {
-	cursor := persistence.Cursor{Branch: st.branch, Generation: st.row.Head.Generation}
-	var nodes []protocol.Node
-	for !cursor.Done {
-		page, next, err := st.eng.store.Path(st.ctx, cursor, 500)
-		if err != nil {
-			return nil, err
+// alarmed does what is due.
+func (st *state) alarmed() {
+	now := time.Now()
+	if !st.retry.IsZero() && !st.retry.After(now) {
+		st.retry = time.Time{}
+	}
+	for _, d := range st.decisions {
+		if d.due.IsZero() || d.due.After(now) || st.broken != nil {
+			continue
 		}
-		cursor = next
-		for _, n := range page {
-			nodes = append(nodes, n)
-			if n.FrameOpen != nil {
-				cursor.Done = true
-				break
-			}
+		if err := st.expire(d); err != nil {
+			st.eng.Log.Error("decision did not expire", "decision", d.ID, "error", err)
+			d.due = now.Add(spaceCheck)
 		}
 	}
-	return persistence.Reversed(nodes), nil
-}
-
-// grow keeps the history that the model sees in step with nodes that were just committed.
-func (st *state) grow(before protocol.NodeID, nodes []protocol.Node) {
-	h := st.history
-	if h == nil || h.leaf != before {
-		st.history = nil
-		return
-	}
-	for i := range nodes {
-		if nodes[i].FrameOpen != nil {
-			st.history = nil
-			return
-		}
-		if nodes[i].Message != nil {
-			h.messages = append(h.messages, nodes[i].Message)
-		}
-		h.leaf = nodes[i].ID
-	}
+	st.arm()
+	st.kick()
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
-	"time"
 
 	"lashd/engine/tool"
 	"lashd/engine/turn"
@@ -15,17 +13,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// cancelGrace is how long a cancelled call may still return a result of its own.
-const cancelGrace = 50 * time.Millisecond
-
 // stage is where one call of a batch is.
 type stage struct {
 	call    protocol.ToolCall
 	ordinal int
-	entry   *tool.Entry
+	entry   *tool.Entry // nil: the catalog has no such tool any more
 	attempt int
 	reply   *turn.ToolReply // set once the call has its result
 	began   bool            // an earlier run of the daemon started it, and its result was lost
+	stored  bool            // the journal has its result
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
@@ -35,19 +31,31 @@ type callRow struct {
 }
 
 // runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
-// before it is durable.
+// before it is durable. When the turn is cancelled, each call gets its result all the same.
 func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	stages, err := r.stages(effect)
 	if err != nil {
 		return err
 	}
-	if err := r.settle(ctx, stages); err != nil {
-		return r.interrupted(ctx, err)
+	r.batch = stages
+	err = context.Cause(ctx)
+	if err == nil {
+		err = r.settle(ctx, stages)
 	}
-	if err := r.start(ctx, effect, stages); err != nil {
+	if err == nil {
+		err = r.start(ctx, effect, stages)
+	}
+	if err == nil {
+		err = r.dispatch(ctx, stages)
+	}
+	switch {
+	case errors.As(err, new(*cancelled)):
+		cancelRest(stages)
+	case leaves(err):
+		return errors.Join(err, r.keepResults(effect, stages))
+	case err != nil:
 		return err
 	}
-	r.dispatch(ctx, stages)
 	return r.collect(ctx, effect, stages)
 }
 
@@ -60,19 +68,15 @@ func (r *run) stages(effect turn.Effect) ([]*stage, error) {
 	}
 	for _, row := range r.journal.replay[effect.ID] {
 		if row.Ordinal >= len(stages) || string(row.Hash) != string(callHash(stages[row.Ordinal].call)) {
-			return nil, &JournalError{Effect: effect.ID, Kind: "tools", Diff: fmt.Sprintf("call %d is another one", row.Ordinal)}
+			return nil, &JournalError{Effect: effect.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
 		}
 		var known callRow
 		if err := json.Unmarshal(row.Body, &known); err != nil {
 			return nil, fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 		}
 		s := stages[row.Ordinal]
-		s.attempt = known.Attempt
-		if row.Finished {
-			s.reply = known.Reply
-		} else {
-			s.reply, s.began = nil, true
-		}
+		s.attempt, s.reply = known.Attempt, known.Reply
+		s.began, s.stored = !row.Finished, row.Finished
 	}
 	return stages, nil
 }
@@ -98,23 +102,55 @@ func (s *stage) check(catalog *tool.Catalog) {
 	}
 }
 
+// repeatable tells whether a call that was started may be started again.
+func (s *stage) repeatable() bool {
+	if s.entry == nil {
+		return false
+	}
+	c := s.entry.Tool.Contract.Replay
+	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
+}
+
 func (s *stage) fail(class protocol.FailureClass, code, text string, source protocol.FailureSource) {
-	s.reply = &turn.ToolReply{CallID: s.call.CallID, Name: s.call.Name, Output: protocol.Fail(class, code, text, source)}
+	s.answer(protocol.Fail(class, code, text, source))
+}
+
+func (s *stage) answer(out protocol.ToolOutput) {
+	s.reply = &turn.ToolReply{CallID: s.call.CallID, Name: s.call.Name, Output: out}
+}
+
+// cancelRest gives the calls without a result theirs, when the turn is cancelled.
+func cancelRest(stages []*stage) {
+	for _, s := range stages {
+		switch {
+		case s.reply != nil:
+		case s.began && !s.repeatable():
+			s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+		default:
+			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
+		}
+	}
 }
 
 // start makes durable that calls are about to run.
 func (r *run) start(ctx context.Context, effect turn.Effect, stages []*stage) error {
 	var rows []persistence.Effect
 	for _, s := range stages {
+		if s.reply == nil && s.entry == nil { // somebody wants it to be run again, but it is gone
+			s.check(r.catalog)
+		}
 		if s.reply == nil {
 			s.attempt++
 			rows = append(rows, r.callRow(effect, s))
 		}
 	}
-	if len(rows) == 0 && r.emitted == len(r.nodes) {
+	if len(rows) == 0 {
 		return nil
 	}
-	return r.flush(ctx, persistence.Commit{Effects: rows})
+	if err := r.flush(ctx, persistence.Commit{Effects: rows}); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 func (r *run) callRow(effect turn.Effect, s *stage) persistence.Effect {
@@ -124,12 +160,16 @@ func (r *run) callRow(effect turn.Effect, s *stage) persistence.Effect {
 	}
 }
 
-// dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone.
-func (r *run) dispatch(ctx context.Context, stages []*stage) {
+// dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone. If the turn is
+// left, some calls may still be without.
+func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	var order sync.Mutex
 	completed := 0
 	one := func(s *stage) {
-		reply := r.execute(ctx, s)
+		reply, ok := r.execute(ctx, s)
+		if !ok {
+			return
+		}
 		order.Lock()
 		defer order.Unlock()
 		reply.Order = completed
@@ -149,65 +189,29 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) {
 	}
 	wg.Wait()
 	for _, s := range serial {
-		one(s)
-	}
-}
-
-// execute makes one attempt of a call. A call that was cancelled gets a moment to return by itself.
-func (r *run) execute(ctx context.Context, s *stage) turn.ToolReply {
-	began := time.Now()
-	r.trace("tool_call_started", s.call)
-	done := make(chan tool.Result, 1)
-	ctx, cancel := callContext(ctx, s.entry.Tool.Contract)
-	defer cancel()
-	r.eng.turns.Go(func() { done <- r.invoke(ctx, s) })
-	result := tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}}
-	select {
-	case result = <-done:
-	case <-ctx.Done():
-		select {
-		case result = <-done:
-		case <-time.After(cancelGrace):
+		if context.Cause(ctx) == nil {
+			one(s)
 		}
 	}
-	reply := turn.ToolReply{
-		CallID: s.call.CallID, Name: s.call.Name, Control: result.Control, DurationMs: time.Since(began).Milliseconds(),
-		Output: r.plugins.Project(s.call.Name, result.Output),
-	}
-	r.trace("tool_call_completed", reply)
-	return reply
+	return context.Cause(ctx)
 }
 
-func callContext(ctx context.Context, c protocol.ToolContract) (context.Context, context.CancelFunc) {
-	if c.TimeoutMs > 0 {
-		return context.WithTimeout(ctx, time.Duration(c.TimeoutMs)*time.Millisecond)
-	}
-	return context.WithCancel(ctx)
-}
-
-// invoke calls the provider. Whatever goes wrong there is the call's failure, not the turn's.
-func (r *run) invoke(ctx context.Context, s *stage) (result tool.Result) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.eng.Log.Error("tool panicked", "tool", s.call.Name, "panic", p, "stack", string(debug.Stack()))
-			result.Output = protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed", s.call.Name), protocol.FromTool)
+// keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
+// became of them.
+func (r *run) keepResults(effect turn.Effect, stages []*stage) error {
+	var rows []persistence.Effect
+	for _, s := range stages {
+		if s.reply != nil && s.attempt > 0 && !s.stored {
+			rows = append(rows, r.callRow(effect, s))
 		}
-	}()
-	result, err := s.entry.Provider.Execute(ctx, tool.Invocation{
-		SessionID: r.session.id, TurnID: r.id, CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
-		Host: &toolHost{session: r.session, turn: r.id, call: s.call.CallID},
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
+		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: rows})
 	})
-	if err != nil {
-		class := protocol.FailInternal
-		if errors.Is(err, context.DeadlineExceeded) {
-			class = protocol.FailTimeout
-		}
-		result.Output = protocol.Fail(class, "tool_error", err.Error(), protocol.FromTool)
-	}
-	if result.Output.Status == "" {
-		result.Output.Status = protocol.OutputSuccess
-	}
-	return result
+	return err
 }
 
 // collect makes the results durable and gives them to the machine.
@@ -216,12 +220,14 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) 
 	replies := make([]turn.ToolReply, len(stages))
 	for i, s := range stages {
 		replies[i] = *s.reply
-		rows = append(rows, r.callRow(effect, s))
+		if !s.stored {
+			rows = append(rows, r.callRow(effect, s))
+		}
 	}
 	r.deliver(effect, turn.Response{Tools: replies})
+	r.batch = nil
 	if r.machine.Finished() {
-		r.journal.pending = nil // the turn's own commit follows at once
-		return nil
+		return nil // the turn's own commit follows at once
 	}
 	return r.flush(ctx, persistence.Commit{Effects: rows})
 }

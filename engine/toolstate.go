@@ -12,7 +12,7 @@ import (
 // Tools lists every tool of a session, members of the catalog or not.
 func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.ToolListResult, error) {
-		t, err := st.openTools()
+		t, err := st.openTools(st.row.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -23,7 +23,7 @@ func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protoco
 // ToolState reads what a session decided about its tools.
 func (e *Engine) ToolState(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolStateResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.ToolStateResult, error) {
-		t, err := st.openTools()
+		t, err := st.openTools(st.row.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (e *Engine) SetMembership(ctx context.Context, p *protocol.ToolSetMembershi
 
 // changeTools changes the registry and commits what it then says; if that fails, the registry is as before.
 func (st *state) changeTools(ctx context.Context, rc receipt, change func(*tool.Registry) (protocol.ToolState, error)) (*protocol.ToolStateResult, error) {
-	t, err := st.openTools()
+	t, err := st.openTools(st.row.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,7 @@ func (st *state) changeTools(ctx context.Context, rc receipt, change func(*tool.
 		t.registry.Restore(before)
 		return nil, err
 	}
-	st.rebuildCatalog()
+	st.saved = after
+	t.rebuild()
 	return result, nil
 }

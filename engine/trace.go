@@ -20,18 +20,34 @@ type TraceRecord struct {
 	AtMs      int64              `json:"atMs"`
 	SessionID protocol.SessionID `json:"sessionId,omitempty"`
 	TurnID    protocol.TurnID    `json:"turnId,omitempty"`
-	Type      string             `json:"type"`
+	Iteration int                `json:"iteration,omitempty"`
+	CallID    protocol.CallID    `json:"callId,omitempty"`
+	Frame     protocol.FrameID   `json:"frame,omitempty"`
+	Type      TraceKind          `json:"type"`
 	Body      json.RawMessage    `json:"body,omitempty"`
 }
+
+// TraceLevel says how much a trace holds.
+type TraceLevel int32
+
+const (
+	// TraceStandard tells what happened, with sizes and fingerprints instead of what was said.
+	TraceStandard TraceLevel = iota
+	// TraceExtended adds what was said: requests to the model and its chunks, arguments and results of tools. Whatever
+	// secret a person or a tool put into the conversation is then in the trace too.
+	TraceExtended
+)
 
 // Trace writes records to a file, one JSON value a line. A record that cannot be written is counted and dropped: a
 // trace never fails a turn. Safe for concurrent use; nil is a trace that keeps nothing.
 type Trace struct {
+	level atomic.Int32
+	lost  atomic.Int64
+
 	mu   sync.Mutex
 	file *os.File
 	out  *bufio.Writer
 	n    int64
-	lost atomic.Int64
 }
 
 // OpenTrace appends to a file, which is private to the user. The caller closes it.
@@ -43,6 +59,15 @@ func OpenTrace(path string) (*Trace, error) {
 	return &Trace{file: f, out: bufio.NewWriter(f)}, nil
 }
 
+// SetLevel changes how much the trace holds from now on. It begins at TraceStandard.
+func (t *Trace) SetLevel(l TraceLevel) {
+	if t != nil {
+		t.level.Store(int32(l))
+	}
+}
+
+func (t *Trace) extended() bool { return t != nil && TraceLevel(t.level.Load()) == TraceExtended }
+
 // Append adds a record.
 func (t *Trace) Append(r TraceRecord) {
 	if t == nil {
@@ -53,14 +78,30 @@ func (t *Trace) Append(r TraceRecord) {
 	t.n++
 	r.Version, r.Number, r.AtMs = TraceVersion, t.n, now()
 	line, err := json.Marshal(r)
-	if err == nil {
-		t.out.Write(line)
-		t.out.WriteByte('\n')
-		err = t.out.Flush()
-	}
 	if err != nil {
 		t.lost.Add(1)
+		return
 	}
+	t.out.Write(line)
+	t.out.WriteByte('\n')
+	if t.out.Flush() != nil { // a bufio.Writer keeps its first error: begin again with the next record
+		t.lost.Add(1)
+		t.out.Reset(t.file)
+	}
+}
+
+// append adds a record with a body of ours.
+func (t *Trace) append(kind TraceKind, r TraceRecord, body any) {
+	if t == nil {
+		return
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.lost.Add(1)
+		return
+	}
+	r.Type, r.Body = kind, raw
+	t.Append(r)
 }
 
 // Lost counts the records that could not be written.
@@ -79,17 +120,4 @@ func (t *Trace) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.file.Close()
-}
-
-// trace records something about a turn.
-func (r *run) trace(kind string, body any) {
-	if r.eng.Trace == nil {
-		return
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		r.eng.Trace.lost.Add(1)
-		return
-	}
-	r.eng.Trace.Append(TraceRecord{SessionID: r.session.id, TurnID: r.id, Type: kind, Body: raw})
 }

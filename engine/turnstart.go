@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -18,7 +16,10 @@ func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*p
 	if err := checkInput(p.Input); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
+	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
+		return nil, bad("/whenBusy", "must be one of %v", modes[1:])
+	}
+	return mutateOnce(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
 			return st.steerInstead(ctx, p, rc)
 		}
@@ -59,122 +60,115 @@ func checkInput(parts []protocol.InputPart) error {
 
 // accept commits a turn with its input. If the session is idle, the turn is running from that commit on.
 func (st *state) accept(ctx context.Context, input []protocol.InputPart, rc receipt) (*protocol.TurnStartResult, error) {
+	if st.eng.stopping() {
+		return nil, ErrShuttingDown
+	}
+	if err := st.eng.store.Space(); err != nil {
+		return nil, err
+	}
 	idle := len(st.turns) == 0
-	turn := persistence.StoredTurn{Session: st.id, Turn: persistence.Turn{
-		ID: protocol.NewTurnID(), State: protocol.TurnQueued, Incarnation: st.eng.incarnation, AcceptedMs: now(),
-	}}
+	turn := st.newTurn()
 	if idle {
-		turn.State, turn.StartedMs = protocol.TurnRunning, now()
+		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
 	}
 	in := protocol.QueuedInput{
 		ID: protocol.NewInputID(), TurnID: turn.ID, State: protocol.InputQueued, Input: input, AtMs: turn.AcceptedMs,
 	}
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: st.row.Seq + 1}
-	events := []logEvent{{Event: protocol.Event{
-		Type: protocol.EventTurnAccepted, TurnID: turn.ID, Input: input, InputIDs: []protocol.InputID{in.ID},
-	}}}
+	events := []logEvent{acceptedEvent(turn.ID, in)}
 	if !idle {
-		events = append(events, queueChanged(append(slices.Clone(st.inputs), in)))
+		events = append(events, queueChanged(append(st.waiting(), in)))
 	}
 	c := &persistence.Commit{Receipt: rc.with(result), Turns: []persistence.Turn{turn.Turn}, Inputs: []protocol.QueuedInput{in}}
 	if _, err := st.commit(ctx, c, events...); err != nil {
 		return nil, err
 	}
-	st.turns, st.inputs = append(st.turns, turn), append(st.inputs, in)
+	st.turns, st.inputs = append(st.turns, turn), append(slices.Clip(st.inputs), in)
 	if idle {
-		return result, st.startNext()
+		if err := st.drive(turn, false); err != nil {
+			st.later() // the input is durable, and that is what was asked for
+		}
 	}
 	return result, nil
+}
+
+func (st *state) newTurn() persistence.StoredTurn {
+	return persistence.StoredTurn{Session: st.id, Turn: persistence.Turn{
+		ID: protocol.NewTurnID(), State: protocol.TurnQueued, Incarnation: st.eng.incarnation, AcceptedMs: now(),
+	}}
+}
+
+func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) logEvent {
+	e := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: id}
+	for _, in := range inputs {
+		e.Input, e.InputIDs = append(e.Input, in.Input...), append(e.InputIDs, in.ID)
+	}
+	return logEvent{Event: e}
 }
 
 func queueChanged(queue []protocol.QueuedInput) logEvent {
 	return logEvent{Event: protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}}
 }
 
-// startNext starts the oldest turn that has not ended, if none runs. A turn that an earlier daemon drove is taken over.
-func (st *state) startNext() error {
-	if st.current != nil || len(st.turns) == 0 {
-		return nil
+// waiting are the inputs that have not entered a turn yet: what queue/changed tells of.
+func (st *state) waiting() []protocol.QueuedInput { return waitingOf(st.inputs, st.turns) }
+
+func waitingOf(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []protocol.QueuedInput {
+	queue := []protocol.QueuedInput{}
+	for _, in := range inputs {
+		queued := slices.ContainsFunc(turns, func(t persistence.StoredTurn) bool {
+			return t.ID == in.TurnID && t.State == protocol.TurnQueued
+		})
+		if in.State == protocol.InputPendingActive || queued {
+			queue = append(queue, in)
+		}
 	}
-	turn := &st.turns[0]
-	resumed := turn.State != protocol.TurnQueued && turn.Incarnation != st.eng.incarnation
-	if turn.State == protocol.TurnQueued || resumed {
-		next := *turn
-		next.State, next.Incarnation, next.StartedMs = protocol.TurnRunning, st.eng.incarnation, now()
-		if _, err := st.commit(st.ctx, &persistence.Commit{Turns: []persistence.Turn{next.Turn}}); err != nil {
+	return queue
+}
+
+// kick starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
+// again later.
+func (st *state) kick() {
+	for st.current == nil && st.broken == nil && len(st.turns) > 0 && st.retry.IsZero() && !st.eng.stopping() {
+		if st.foreign(st.turns[0]) {
+			return
+		}
+		if err := st.startNext(); err != nil {
+			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", st.turns[0].ID, "error", err)
+			st.later()
+		}
+	}
+}
+
+// foreign tells that a turn was taken over by another daemon while this one served the session: it is left alone.
+func (st *state) foreign(t persistence.StoredTurn) bool {
+	return st.reloaded && t.State != protocol.TurnQueued && t.Incarnation != st.eng.incarnation
+}
+
+// startNext starts the oldest turn. One that an earlier daemon drove is taken over.
+func (st *state) startNext() error {
+	turn := st.turns[0]
+	resumed := turn.State != protocol.TurnQueued
+	next := turn
+	next.State, next.Incarnation = protocol.TurnRunning, st.eng.incarnation
+	if next.StartedMs == 0 {
+		next.StartedMs = now()
+	}
+	if st.waitingFor(turn.ID) > 0 {
+		next.State = protocol.TurnWaiting
+	}
+	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
+		c := &persistence.Commit{
+			Turns: []persistence.Turn{next.Turn}, Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation},
+		}
+		var events []logEvent
+		if !resumed {
+			events = append(events, queueChanged(waitingOf(st.inputs, st.turns[1:])))
+		}
+		if _, err := st.commit(st.ctx, c, events...); err != nil {
 			return err
 		}
-		*turn = next
+		st.turns[0] = next
 	}
-	return st.drive(*turn, resumed)
-}
-
-// drive starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome.
-func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
-	r := &run{
-		session: st.session, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs,
-		cfg: st.row.Config, key: st.key, frame: st.row.Head.Frame,
-	}
-	ctx, cancel := context.WithCancelCause(st.ctx)
-	r.cancel = cancel
-	if turn.Cancel != nil {
-		r.cancel(&cancelled{*turn.Cancel})
-	}
-	if err := st.prepare(r, resumed); err != nil {
-		cancel(nil)
-		return st.abandon(turn, err)
-	}
-	st.current = r
-	st.setTurn(r)
-	st.eng.countTurn(1)
-	st.eng.turns.Go(func() {
-		defer st.eng.countTurn(-1)
-		defer cancel(nil)
-		r.do(ctx)
-	})
-	return nil
-}
-
-func (e *Engine) countTurn(n int) {
-	e.mu.Lock()
-	e.active += n
-	e.mu.Unlock()
-}
-
-// abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
-func (st *state) abandon(turn persistence.StoredTurn, cause error) error {
-	if errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	issue := protocol.Issue{Kind: "runtime", Code: "turn_not_prepared", Message: cause.Error()}
-	outcome := protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: cause.Error()}
-	return st.endUnstarted(st.ctx, turn, protocol.TurnFailed, outcome, []protocol.Issue{issue}, receipt{}, nil)
-}
-
-// endUnstarted ends a turn that never ran, and starts the next one.
-func (st *state) endUnstarted(ctx context.Context, turn persistence.StoredTurn, state protocol.TurnState, outcome protocol.TurnOutcome,
-	issues []protocol.Issue, rc receipt, result any,
-) error {
-	turn.State = state
-	turn.Report = &protocol.TurnReport{
-		TurnID: turn.ID, SessionID: st.id, State: state, Outcome: &outcome, Issues: issues, AcceptedAtMs: turn.AcceptedMs,
-	}
-	c := &persistence.Commit{Turns: []persistence.Turn{turn.Turn}, Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)}
-	left := st.inputs[:0:0]
-	for _, in := range st.inputs {
-		if in.TurnID == turn.ID {
-			in.State = protocol.InputCancelled
-			c.Inputs = append(c.Inputs, in)
-			continue
-		}
-		left = append(left, in)
-	}
-	done := logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &outcome, Issues: issues, Usage: &protocol.Usage{}}}
-	if _, err := st.commit(ctx, c, done, queueChanged(left)); err != nil {
-		return err
-	}
-	st.inputs = left
-	st.turns = slices.DeleteFunc(st.turns, func(t persistence.StoredTurn) bool { return t.ID == turn.ID })
-	st.eng.turnEnded.Notify()
-	return st.startNext()
+	return st.drive(next, resumed)
 }

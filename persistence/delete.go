@@ -31,7 +31,6 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		args  []any
 	}{
 		{"INSERT INTO deleted_sessions (session_id, deleted_at) VALUES (?, ?)", []any{h.id, atMs}},
-		{"DELETE FROM effects WHERE turn_id IN (SELECT turn_id FROM turns WHERE session = ?)", []any{h.session}},
 		{"DELETE FROM events WHERE place BETWEEN ? AND ?", []any{place(h.session, 0), place(h.session+1, 0) - 1}},
 		{"UPDATE branches SET session = NULL WHERE session = ?", []any{h.session}},
 		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // what refers to it goes by ON DELETE CASCADE

@@ -46,7 +46,7 @@ func TestDelete(t *testing.T) {
 			Session: "ses_a", Nodes: []protocol.Node{message("nod_1")}, Events: []Event{event(1)},
 			Turns:     []Turn{{ID: "trn_1", State: protocol.TurnQueued}},
 			Inputs:    []protocol.QueuedInput{{ID: "inp_1", State: protocol.InputQueued}},
-			Effects:   []Effect{{Turn: "trn_1", ID: 1}},
+			Effects:   []Effect{{Turn: "trn_1", ID: 1}, {Turn: "outside of a turn", ID: 1}},
 			Usage:     []Usage{{Operation: "o"}},
 			Receipt:   &Receipt{Key: "k"},
 			Component: []Component{{Name: "c", Body: make([]byte, 2000)}},

@@ -72,20 +72,20 @@ func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const upsertEffect = `
-INSERT INTO effects (turn_id, effect, ordinal, kind, state, hash, body)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO effects (session, turn_id, effect, ordinal, kind, state, hash, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (turn_id, effect, ordinal) DO UPDATE
 SET state = excluded.state, hash = excluded.hash, body = excluded.body
-WHERE effects.state = 'started' OR excluded.state = 'finished'`
+WHERE effects.session = excluded.session AND (effects.state = 'started' OR excluded.state = 'finished')`
 
-func applyEffects(ctx context.Context, t *tx, c *change, _ *head) error {
+func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, e := range c.Effects {
 		state := "started"
 		if e.Finished {
 			state = "finished"
 		}
-		err := t.changed(ctx, fmt.Errorf("it is finished already: %w", ErrFenced), upsertEffect,
-			e.Turn, e.ID, e.Ordinal, e.Kind, state, nonNil(e.Hash), nonNil(e.Body))
+		err := t.changed(ctx, fmt.Errorf("it is finished already, or another session's: %w", ErrFenced), upsertEffect,
+			h.session, e.Turn, e.ID, e.Ordinal, e.Kind, state, nonNil(e.Hash), nonNil(e.Body))
 		if err != nil {
 			return fmt.Errorf("effect %d of turn %s: %w", e.ID, e.Turn, err)
 		}

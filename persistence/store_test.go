@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +17,9 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(migrateEnv) != "" {
 		migrateAndDie()
+	}
+	if os.Getenv("LASHD_LONG") == "" {
+		flag.Set("rapid.checks", "25") // of a registered flag, with a number
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -5,6 +5,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -12,8 +13,9 @@ import (
 // ErrMalformed means that nodes do not form a history.
 var ErrMalformed = errors.New("malformed history")
 
-// Path follows the parents of a leaf to the root and returns the nodes in the order in which they happened. It ends at
-// a node without a parent; a missing parent, a cycle or a root that opens no frame is ErrMalformed.
+// Path follows the parents of a leaf to the root and returns the nodes in the order in which they happened. It takes at
+// most as many steps as there are nodes. A missing parent, a cycle, a root that opens no frame, or a generation that
+// disagrees with the parents is ErrMalformed.
 func Path(nodes map[protocol.NodeID]protocol.Node, leaf protocol.NodeID) ([]protocol.Node, error) {
 	var path []protocol.Node
 	for id := leaf; id != ""; {
@@ -30,8 +32,11 @@ func Path(nodes map[protocol.NodeID]protocol.Node, leaf protocol.NodeID) ([]prot
 	if len(path) == 0 || path[len(path)-1].FrameOpen == nil {
 		return nil, fmt.Errorf("the root opens no frame: %w", ErrMalformed)
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
+	slices.Reverse(path)
+	for i, n := range path {
+		if n.Generation != int64(i) {
+			return nil, fmt.Errorf("node %s has generation %d, its parents say %d: %w", n.ID, n.Generation, i, ErrMalformed)
+		}
 	}
 	return path, nil
 }
@@ -80,18 +85,27 @@ func Messages(path []protocol.Node) []*protocol.Message {
 // ErrUnpaired means that a tool call lacks its one result.
 var ErrUnpaired = errors.New("a tool call does not have exactly one result after it")
 
-// ResumeSafe tells whether a turn may start from messages: each tool call has exactly one result, later in order.
+// ResumeSafe tells whether a turn may start from messages: each tool call has exactly one result, later in order. An
+// id may be used again once its call has its result: some providers number the calls of each reply anew.
 func ResumeSafe(msgs []*protocol.Message) error {
+	var made []protocol.CallID
 	open := map[protocol.CallID]bool{}
 	for _, m := range msgs {
-		for _, p := range m.Parts {
-			switch {
-			case p.Kind == protocol.PartToolCall && p.Call != nil:
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			switch p.Kind {
+			case protocol.PartToolCall:
+				if p.Call == nil {
+					return fmt.Errorf("a call without content: %w", ErrUnpaired)
+				}
 				if open[p.Call.CallID] {
 					return fmt.Errorf("call %s is made twice: %w", p.Call.CallID, ErrUnpaired)
 				}
-				open[p.Call.CallID] = true
-			case p.Kind == protocol.PartToolResult && p.Result != nil:
+				open[p.Call.CallID], made = true, append(made, p.Call.CallID)
+			case protocol.PartToolResult:
+				if p.Result == nil {
+					return fmt.Errorf("a result without content: %w", ErrUnpaired)
+				}
 				if !open[p.Result.CallID] {
 					return fmt.Errorf("result of %s without its call: %w", p.Result.CallID, ErrUnpaired)
 				}
@@ -99,8 +113,8 @@ func ResumeSafe(msgs []*protocol.Message) error {
 			}
 		}
 	}
-	for id := range open {
-		return fmt.Errorf("call %s has no result: %w", id, ErrUnpaired)
+	if i := slices.IndexFunc(made, func(id protocol.CallID) bool { return open[id] }); i >= 0 {
+		return fmt.Errorf("call %s has no result: %w", made[i], ErrUnpaired)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func ItemIDOf(node protocol.NodeID, part int) protocol.ItemID {
 func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 	node, part, ok := strings.Cut(string(id), ":")
 	n, err := strconv.Atoi(part)
-	return protocol.NodeID(node), n, ok && err == nil
+	return protocol.NodeID(node), n, ok && err == nil && n >= 0
 }
 
 // Items is the chronological projection: what a person sees of nodes that follow each other, in order of node and then
@@ -34,6 +34,9 @@ func Items(nodes []protocol.Node) []protocol.Item {
 		for p := range n.Message.Parts {
 			part := &n.Message.Parts[p]
 			if part.Kind == protocol.PartToolResult {
+				if part.Result == nil {
+					continue
+				}
 				if at, ok := calls[part.Result.CallID]; ok {
 					Complete(&items[at], part.Result)
 					delete(calls, part.Result.CallID)
@@ -41,7 +44,7 @@ func Items(nodes []protocol.Node) []protocol.Item {
 				continue
 			}
 			item := PartItem(n, p)
-			if item.Kind == protocol.ItemToolCall {
+			if item.Status == protocol.ItemInProgress {
 				calls[item.CallID] = len(items)
 			}
 			items = append(items, item)
@@ -57,7 +60,7 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 		ID: ItemIDOf(n.ID, index), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs,
 		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Origin: n.Message.Origin,
 	}
-	if part.Call != nil {
+	if part.Kind == protocol.PartToolCall && part.Call != nil {
 		item.Status = protocol.ItemInProgress
 		item.CallID, item.Tool, item.Args = part.Call.CallID, part.Call.Name, part.Call.Args
 	}
@@ -120,17 +123,24 @@ type Ref struct {
 // Resolve is the item a reference means, or false if the nodes do not have such parts.
 func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item, bool) {
 	n := lookup(r.Node)
-	if n == nil || n.Message == nil || r.Part >= len(n.Message.Parts) {
+	if partOf(n, r.Part) == nil {
 		return protocol.Item{}, false
 	}
 	item := PartItem(n, r.Part)
 	if r.Result == "" {
 		return item, true
 	}
-	res := lookup(r.Result)
-	if res == nil || res.Message == nil || r.ResultPart >= len(res.Message.Parts) || res.Message.Parts[r.ResultPart].Result == nil {
+	part := partOf(lookup(r.Result), r.ResultPart)
+	if part == nil || part.Result == nil {
 		return protocol.Item{}, false
 	}
-	Complete(&item, res.Message.Parts[r.ResultPart].Result)
+	Complete(&item, part.Result)
 	return item, true
+}
+
+func partOf(n *protocol.Node, part int) *protocol.Part {
+	if n == nil || n.Message == nil || part < 0 || part >= len(n.Message.Parts) {
+		return nil
+	}
+	return &n.Message.Parts[part]
 }

@@ -21,7 +21,7 @@ var ErrNoDriver = errors.New("no such driver")
 // NewHost takes the protocol plugins, of which a session uses exactly one, and the others, of which it uses all. Two
 // factories of one id are an error.
 func NewHost(drivers, plugins []Factory) (*Host, error) {
-	h := &Host{drivers: map[string]Factory{}, plugins: plugins}
+	h := &Host{drivers: map[string]Factory{}, plugins: slices.Clone(plugins)}
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(drivers, plugins) {
 		if seen[f.ID()] {
@@ -46,14 +46,16 @@ func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildCont
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
 	s := &Session{}
-	for _, f := range append([]Factory{df}, h.plugins...) {
-		ctx.Options = options[f.ID()]
-		if err := s.build(f, ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("plugin %s: %w", f.ID(), err), s.Close())
+	opened := false
+	defer func() {
+		if !opened { // a plugin panicked, and whoever asked for the session deals with it
+			_ = s.Close()
 		}
-	}
-	if s.reg.driver == nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s registers no driver", driver), s.Close())
+	}()
+	err := s.open(append([]Factory{df}, h.plugins...), options, ctx)
+	opened = true
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

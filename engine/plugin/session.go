@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,8 +13,25 @@ import (
 
 // Session is what the plugins of one session contribute together. It does not change once it is open.
 type Session struct {
-	reg     Registrar
 	plugins []Plugin
+	sources []tool.Source
+	prompts []Prompt
+	driver  Driver
+	project ResultProjector
+}
+
+// open builds plugins in order; the first is the one that must bring the driver.
+func (s *Session) open(factories []Factory, options protocol.PluginOptions, ctx BuildContext) error {
+	for _, f := range factories {
+		ctx.Options = options[f.ID()]
+		if err := s.build(f, ctx); err != nil {
+			return fmt.Errorf("plugin %s: %w", f.ID(), err)
+		}
+		if s.driver == nil {
+			return fmt.Errorf("plugin %s: %w", f.ID(), errNoDriverMade)
+		}
+	}
+	return nil
 }
 
 func (s *Session) build(f Factory, ctx BuildContext) error {
@@ -22,25 +40,53 @@ func (s *Session) build(f Factory, ctx BuildContext) error {
 		return err
 	}
 	s.plugins = append(s.plugins, p)
-	s.reg.owner = f.ID()
-	if err := p.Register(&s.reg); err != nil {
+	r := &Registrar{owner: f.ID()}
+	if err := p.Register(r); err != nil {
 		return err
 	}
-	return s.reg.err
+	return s.adopt(r)
+}
+
+var (
+	errNoDriverMade = errors.New("registers no driver")
+	errDriverTwice  = errors.New("registers a driver, but the session has one already")
+	errProjectTwice = errors.New("registers a result projector, but the session has one already")
+)
+
+// adopt takes over what a plugin has registered, all of it or nothing. What the plugin does with the registrar later
+// changes nothing.
+func (s *Session) adopt(r *Registrar) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.driver != nil && s.driver != nil:
+		return errDriverTwice
+	case r.project != nil && s.project != nil:
+		return errProjectTwice
+	}
+	if r.driver != nil {
+		s.driver = r.driver
+	}
+	if r.project != nil {
+		s.project = r.project
+	}
+	s.sources = append(s.sources, r.sources...)
+	s.prompts = append(s.prompts, r.prompts...)
+	return nil
 }
 
 // Driver is the session's driver.
-func (s *Session) Driver() Driver { return s.reg.driver }
+func (s *Session) Driver() Driver { return s.driver }
 
 // Sources are the session's sources of tools, in the order of registration.
-func (s *Session) Sources() []tool.Source { return slices.Clip(s.reg.sources) }
+func (s *Session) Sources() []tool.Source { return slices.Clip(s.sources) }
 
 // Project is a tool's output as it enters the conversation.
 func (s *Session) Project(tool string, out protocol.ToolOutput) protocol.ToolOutput {
-	if s.reg.project == nil {
+	if s.project == nil {
 		return out
 	}
-	return s.reg.project(tool, out)
+	return s.project(tool, out)
 }
 
 // Close closes every plugin that wants it, and tells of all that failed.
@@ -57,7 +103,7 @@ func (s *Session) Close() error {
 // System renders the system prompt for a catalog: the driver's preamble, then the contributions that fit the catalog,
 // each once, then extra, in the order of the slots.
 func (s *Session) System(catalog *tool.Catalog, extra ...Prompt) string {
-	all := append([]Prompt{{Slot: SlotExecution, Content: s.reg.driver.Preamble(catalog.Manifests())}}, s.reg.prompts...)
+	all := append([]Prompt{{Slot: SlotExecution, Content: s.driver.Preamble(catalog.Manifests())}}, s.prompts...)
 	all = append(all, extra...)
 	type identity struct {
 		slot     Slot

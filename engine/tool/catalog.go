@@ -21,42 +21,61 @@ type Entry struct {
 	Source   string
 	Provider Provider
 	schema   *schema
+	revision protocol.Digest
 }
 
-// Catalog is what the registry's state comes to.
+// Catalog is what the registry's state comes to. It is made once for each state.
 func (r *Registry) Catalog() *Catalog {
-	live := r.live()
-	c := &Catalog{entries: map[string]*Entry{}}
+	if r.catalog == nil {
+		r.catalog = r.newCatalog()
+	}
+	return r.catalog
+}
+
+func (r *Registry) newCatalog() *Catalog {
+	c := &Catalog{
+		records: make([]protocol.ToolRecord, 0, len(r.state.Tools)),
+		entries: make(map[string]*Entry, len(r.state.Tools)),
+	}
 	for _, s := range r.state.Tools {
-		f, ok := live[s.Name]
-		c.records = append(c.records, record(s, f.tool))
-		if !ok || !s.Member {
+		e, live := r.live[s.Name]
+		if !live {
+			c.records = append(c.records, protocol.ToolRecord{
+				ToolManifest: protocol.ToolManifest{Name: s.Name}, Source: s.Source, Orphan: true,
+			})
 			continue
 		}
-		c.manifests = append(c.manifests, f.tool.Manifest)
-		c.entries[s.Name] = &Entry{Tool: f.tool, Source: f.source, Provider: f.provider, schema: newSchema(f.tool.Manifest.Input)}
+		c.records = append(c.records, e.record(s))
+		if s.Member {
+			c.manifests = append(c.manifests, e.Tool.Manifest)
+			c.entries[s.Name] = e
+		}
 	}
 	return c
 }
 
-func record(s protocol.ToolStateSetting, t Tool) protocol.ToolRecord {
-	r := protocol.ToolRecord{
-		ToolManifest: t.Manifest, Contract: t.Contract, Source: s.Source, Member: s.Member && !s.Orphan, Orphan: s.Orphan,
+func (e *Entry) record(s protocol.ToolStateSetting) protocol.ToolRecord {
+	m := e.Tool.Manifest
+	return protocol.ToolRecord{
+		ToolManifest: m, Contract: e.Tool.Contract, Source: e.Source, Revision: e.revision,
+		// Four bytes a token is the usual estimate for English and JSON.
+		Tokens: (len(m.Name) + len(m.Description) + len(m.Input)) / 4, Member: s.Member, Document: s.Member,
 	}
-	r.Name = s.Name
-	text, _ := json.Marshal(t) // plain data: cannot fail
-	r.Revision = protocol.DigestOf(text)
-	// Four bytes a token is the usual estimate for English and JSON.
-	r.Tokens = (len(t.Manifest.Name) + len(t.Manifest.Description) + len(t.Manifest.Input)) / 4
-	r.Document = r.Member
-	return r
+}
+
+func revision(t Tool) protocol.Digest {
+	text, err := json.Marshal(t)
+	if err != nil { // the input is no JSON: every call will fail, and the revision still says which input it was
+		text = t.Manifest.Input
+	}
+	return protocol.DigestOf(text)
 }
 
 // Manifests are the members' manifests in order of name. The caller does not change them.
-func (c *Catalog) Manifests() []protocol.ToolManifest { return c.manifests }
+func (c *Catalog) Manifests() []protocol.ToolManifest { return slices.Clip(c.manifests) }
 
 // Records are all tools, members or not, in order of name.
-func (c *Catalog) Records() []protocol.ToolRecord { return c.records }
+func (c *Catalog) Records() []protocol.ToolRecord { return slices.Clip(c.records) }
 
 // Lookup finds a member.
 func (c *Catalog) Lookup(name string) (*Entry, bool) {
@@ -64,11 +83,16 @@ func (c *Catalog) Lookup(name string) (*Entry, bool) {
 	return e, ok
 }
 
-// Nearest is the member whose name is most like name, or "".
+// Nearest is the member whose name differs from name only in case and in what separates its words, or "".
 func (c *Catalog) Nearest(name string) string {
-	i := slices.IndexFunc(c.manifests, func(m protocol.ToolManifest) bool { return strings.EqualFold(m.Name, name) })
+	plain := letters(name)
+	i := slices.IndexFunc(c.manifests, func(m protocol.ToolManifest) bool { return letters(m.Name) == plain })
 	if i < 0 {
 		return ""
 	}
 	return c.manifests[i].Name
+}
+
+func letters(name string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }

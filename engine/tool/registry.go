@@ -1,8 +1,11 @@
 package tool
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,8 +22,9 @@ type Source struct {
 // is unique; the first source that registered it keeps it. A Registry belongs to its session's owner and is not safe
 // for concurrent use; the Catalog it makes is.
 type Registry struct {
-	sources []Source
+	live    map[string]*Entry // what the sources offered when they were last asked, by name
 	state   protocol.ToolState
+	catalog *Catalog // of live and state; nil after either changed
 }
 
 // ErrGeneration means that a change names a generation which is not the current one.
@@ -37,9 +41,11 @@ func NewRegistry(sources []Source, saved protocol.ToolState) *Registry {
 	return r
 }
 
-// SetSources replaces the sources. The generation grows if that changes which tools there are.
+// SetSources replaces the sources, or asks the same ones again for what they offer. The generation grows if that
+// changes which tools there are. What a changed tool says of itself is in the next Catalog either way.
 func (r *Registry) SetSources(sources []Source) (changed bool) {
-	r.sources = sources
+	r.live = r.offered(sources)
+	r.catalog = nil
 	next := r.merge()
 	if slices.Equal(next, r.state.Tools) {
 		return false
@@ -48,16 +54,45 @@ func (r *Registry) SetSources(sources []Source) (changed bool) {
 	return true
 }
 
+// offered asks the sources. A tool that is what it was keeps its entry, and with it its schema, resolved or not.
+func (r *Registry) offered(sources []Source) map[string]*Entry {
+	live := map[string]*Entry{}
+	for _, s := range sources {
+		for _, t := range s.Provider.Tools() {
+			name := t.Manifest.Name
+			if _, taken := live[name]; taken {
+				continue
+			}
+			e := &Entry{Tool: t, Source: s.ID, Provider: s.Provider}
+			if known, ok := r.live[name]; ok && same(known.Tool, t) {
+				e.schema, e.revision = known.schema, known.revision
+			} else {
+				e.schema, e.revision = newSchema(t.Manifest.Input), revision(t)
+			}
+			live[name] = e
+		}
+	}
+	return live
+}
+
+func same(a, b Tool) bool {
+	if !bytes.Equal(a.Manifest.Input, b.Manifest.Input) {
+		return false
+	}
+	a.Manifest.Input, b.Manifest.Input = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
 func (r *Registry) merge() []protocol.ToolStateSetting {
 	saved := map[string]protocol.ToolStateSetting{}
 	for _, s := range r.state.Tools {
 		saved[s.Name] = s
 	}
-	var out []protocol.ToolStateSetting
-	for name, f := range r.live() {
+	out := make([]protocol.ToolStateSetting, 0, len(r.live))
+	for name, e := range r.live {
 		set, known := saved[name]
 		delete(saved, name)
-		out = append(out, protocol.ToolStateSetting{Name: name, Source: f.source, Member: !known || set.Member})
+		out = append(out, protocol.ToolStateSetting{Name: name, Source: e.Source, Member: !known || set.Member})
 	}
 	for _, s := range saved {
 		s.Orphan = true
@@ -65,24 +100,6 @@ func (r *Registry) merge() []protocol.ToolStateSetting {
 	}
 	slices.SortFunc(out, func(a, b protocol.ToolStateSetting) int { return strings.Compare(a.Name, b.Name) })
 	return out
-}
-
-type found struct {
-	tool     Tool
-	source   string
-	provider Provider
-}
-
-func (r *Registry) live() map[string]found {
-	all := map[string]found{}
-	for _, s := range r.sources {
-		for _, t := range s.Provider.Tools() {
-			if _, taken := all[t.Manifest.Name]; !taken {
-				all[t.Manifest.Name] = found{t, s.ID, s.Provider}
-			}
-		}
-	}
-	return all
 }
 
 // State is what is saved of the session's tools.
@@ -106,18 +123,24 @@ func (r *Registry) SetMembership(generation int64, members map[string]bool) (pro
 		return r.State(), fmt.Errorf("generation %d, current is %d: %w", generation, r.state.Generation, ErrGeneration)
 	}
 	next := slices.Clone(r.state.Tools)
-	for name, member := range members {
-		i := slices.IndexFunc(next, func(s protocol.ToolStateSetting) bool { return s.Name == name })
-		if i < 0 {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		i, ok := slices.BinarySearchFunc(next, name, func(s protocol.ToolStateSetting, name string) int {
+			return strings.Compare(s.Name, name)
+		})
+		if !ok {
 			return r.State(), fmt.Errorf("%q: %w", name, ErrUnknown)
 		}
-		next[i].Member = member
+		next[i].Member = members[name]
 	}
 	if !slices.Equal(next, r.state.Tools) {
 		r.state = protocol.ToolState{Generation: generation + 1, Tools: next}
+		r.catalog = nil
 	}
 	return r.State(), nil
 }
 
-// Restore takes a state back, such as the one before a commit that failed.
-func (r *Registry) Restore(state protocol.ToolState) { r.state = state }
+// Restore takes a state of this registry back, such as the one before a commit that failed.
+func (r *Registry) Restore(state protocol.ToolState) {
+	r.state = protocol.ToolState{Generation: state.Generation, Tools: slices.Clone(state.Tools)}
+	r.catalog = nil
+}

@@ -1,8 +1,8 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -21,26 +21,34 @@ func newSchema(raw json.RawMessage) *schema {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
 		}
-		return s.Resolve(nil)
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			return nil, fmt.Errorf("schema: %w", err)
+		}
+		return resolved, checkReferences(raw)
 	})}
 }
 
-// Validate checks the arguments of a call against the tool's schema.
+// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object.
 func (e *Entry) Validate(args json.RawMessage) error {
+	var value any // the validator takes decoded JSON of any shape
+	if err := json.Unmarshal(args, &value); err != nil {
+		return fmt.Errorf("arguments: %w", err)
+	}
 	if len(e.schema.raw) == 0 {
+		if _, ok := value.(map[string]any); !ok {
+			return errNoObject
+		}
 		return nil
 	}
 	resolved, err := e.schema.resolve()
 	if err != nil {
 		return err
 	}
-	var value any // the validator takes decoded JSON of any shape
-	dec := json.NewDecoder(bytes.NewReader(args))
-	if err := dec.Decode(&value); err != nil {
-		return fmt.Errorf("arguments: %w", err)
-	}
 	return resolved.Validate(value)
 }
+
+var errNoObject = errors.New("arguments: must be an object")
 
 // CheckSchema tells whether raw can serve as the schema of a tool's arguments; none can.
 func CheckSchema(raw json.RawMessage) error {

@@ -18,7 +18,8 @@ type Driver interface {
 	Results(View, []ToolReply) []Action
 	// Cell takes what a code cell came to.
 	Cell(View, CellReply) []Action
-	// Limit is asked once the turn budget is used up: end the turn, or ask for one GraceFinal iteration.
+	// Limit is asked once the turn budget is used up: end the turn, or ask for one GraceFinal iteration. A turn for
+	// which it does neither ends.
 	Limit(View) []Action
 	// Visible is prose as a person should see it.
 	Visible(prose string) string
@@ -36,7 +37,8 @@ type View struct {
 }
 
 // Action is one thing that a driver wants done; the functions below make them. Actions are done in order, and those
-// after a Finish are ignored.
+// after a Finish are ignored. After them the machine must have something to wait for, and only one: two, or none, fail
+// the turn, and so does a second model call in one iteration, which Advance makes the next iteration's first.
 type Action struct{ do func(*Machine) }
 
 // StartModel makes a model call with the turn's messages.
@@ -46,31 +48,23 @@ func StartModel(choice provider.ToolChoice, output provider.OutputSpec) Action {
 
 // StartTools runs a batch of tool calls.
 func StartTools(calls []protocol.ToolCall) Action {
-	return Action{func(m *Machine) {
-		m.wait(phaseTools, Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
-	}}
+	return Action{func(m *Machine) { m.startTools(calls) }}
 }
 
 // StartCode runs a code cell.
 func StartCode(language, source string) Action {
-	return Action{func(m *Machine) {
-		m.s.HadCode = true
-		m.wait(phaseCode, Effect{Kind: EffectCode, Code: &Cell{Language: language, Source: source}})
-	}}
+	return Action{func(m *Machine) { m.startCode(language, source) }}
 }
 
 // Append adds a message to the conversation.
 func Append(msg protocol.Message) Action {
-	return Action{func(m *Machine) { m.appendMessage(msg) }}
+	return Action{func(m *Machine) { m.appendMessage(msg, "") }}
 }
 
 // CheckpointThen passes a checkpoint. If nothing is delivered there, the turn ends with finish, or, if that is nil,
 // goes on with the next iteration.
 func CheckpointThen(kind protocol.Boundary, finish *protocol.TurnOutcome) Action {
-	return Action{func(m *Machine) {
-		m.s.After = &Remembered{Finish: finish}
-		m.wait(phaseCheckpoint, Effect{Kind: EffectCheckpoint, Checkpoint: &Checkpoint{Kind: kind}})
-	}}
+	return Action{func(m *Machine) { m.checkpoint(kind, finish) }}
 }
 
 // Advance goes on with the next iteration, if the budget allows.
@@ -86,12 +80,12 @@ func Finish(outcome protocol.TurnOutcome) Action {
 
 // SetState replaces what the driver remembers.
 func SetState(state json.RawMessage) Action {
-	return Action{func(m *Machine) { m.s.Driver = state }}
+	return Action{func(m *Machine) { m.setState(state) }}
 }
 
 // Emit tells observers something of the driver's own.
 func Emit(news protocol.PluginNode) Action {
-	return Action{func(m *Machine) { m.emit(Effect{Kind: EffectEmit, Emit: &news}) }}
+	return Action{func(m *Machine) { m.tell(news) }}
 }
 
 // Report records an issue of the turn.
@@ -104,19 +98,30 @@ func NoProgress() Action { return Action{func(m *Machine) { m.progress(false) }}
 
 func (m *Machine) apply(actions []Action) {
 	for _, a := range actions {
-		if m.s.Phase == phaseFinished {
+		if m.Finished() {
 			return
 		}
 		a.do(m)
 	}
 }
 
-// FirstControl is the control of the first successful call in the order of the calls; the others are ignored.
+// FirstControl is the control of the first successful call in the order of the calls; the others are ignored, and so
+// is what is no control.
 func FirstControl(results []ToolReply) (int, *protocol.ToolControl) {
 	for i, r := range results {
-		if r.Control != nil && r.Output.Status == protocol.OutputSuccess {
+		if r.Control != nil && r.Output.Status == protocol.OutputSuccess && meant(r.Control) {
 			return i, r.Control
 		}
 	}
 	return 0, nil
+}
+
+func meant(c *protocol.ToolControl) bool {
+	switch c.Kind {
+	case protocol.ControlFinish, protocol.ControlFail:
+		return true
+	case protocol.ControlSwitchFrame:
+		return c.Frame != nil
+	}
+	return false
 }

@@ -81,10 +81,16 @@ type Checkpoint struct {
 	Kind protocol.Boundary `json:"kind"`
 }
 
+// Admits tells whether an input may enter here that wants to enter at least's seam or a later one.
+func (c Checkpoint) Admits(least protocol.Boundary) bool {
+	return least != protocol.BoundaryBeforeCompletion || c.Kind == protocol.BoundaryBeforeCompletion
+}
+
 // Progress tells that a message was added to the turn.
 type Progress struct {
-	Ordinal int              `json:"ordinal"` // of the turn's nodes
-	Message protocol.Message `json:"message"`
+	Ordinal int               `json:"ordinal"` // of the turn's nodes
+	Message protocol.Message  `json:"message"`
+	Entered protocol.Boundary `json:"entered,omitempty"` // the checkpoint at which it came in from outside, if it did
 }
 
 // Response answers a waiting effect. The field of the effect's kind is set.
@@ -96,11 +102,13 @@ type Response struct {
 	Checkpoint *Delivery    `json:"checkpoint,omitempty"`
 }
 
-// ModelReply is a reply, or what was received of it and why it failed.
+// ModelReply is a reply, or what was received of it and why it failed or was stopped. Its tool calls have ids that the
+// turn has not used.
 type ModelReply struct {
-	Reply  provider.Reply      `json:"reply"`
-	Record protocol.CallRecord `json:"record"`
-	Error  *protocol.Issue     `json:"error,omitempty"`
+	Reply  provider.Reply           `json:"reply"`
+	Record protocol.CallRecord      `json:"record"`
+	Error  *protocol.Issue          `json:"error,omitempty"`
+	Cancel *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call
 }
 
 // ToolReply is the result of one call of a batch.
@@ -130,10 +138,6 @@ type Delivery struct {
 	Transient []protocol.Message `json:"transient,omitempty"`
 	Causes    []Cause            `json:"causes,omitempty"`
 	Abort     *protocol.Issue    `json:"abort,omitempty"` // a plugin stops the turn
-}
-
-func (d *Delivery) empty() bool {
-	return d == nil || len(d.Inputs)+len(d.Messages)+len(d.Transient)+len(d.Causes) == 0
 }
 
 // Cause is why a turn was woken. The model sees each once.

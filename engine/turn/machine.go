@@ -2,11 +2,16 @@
 // the two the machine does no IO, reads no clock and draws no randomness, so it can be saved after any step, replayed
 // from a journal and fuzzed. What a model reply means is decided by a Driver, which is stateless: its state is bytes
 // inside the machine. A Machine is not safe for concurrent use.
+//
+// Everything that enters the machine is taken in as its JSON would be read back. So a machine that was restored, or
+// that is answered from a journal, asks for effects that are the same to the byte as those of one that never stopped.
 package turn
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -22,60 +27,61 @@ type Config struct {
 	Generation protocol.GenerationOptions `json:"generation"`
 }
 
-type phase string
-
-const (
-	phasePrepare    phase = "prepare"
-	phaseSync       phase = "sync"
-	phaseModel      phase = "model"
-	phaseTools      phase = "tools"
-	phaseCode       phase = "code"
-	phaseCheckpoint phase = "checkpoint"
-	phaseFinished   phase = "finished"
-)
-
-// state is everything a machine knows; it is what Snapshot writes.
+// state is everything a machine knows; it is what Snapshot writes. Until there is an Outcome there is an Active effect.
 type state struct {
-	Config     Config                    `json:"config"`
-	Phase      phase                     `json:"phase"`
-	LastEffect uint64                    `json:"lastEffect"`
-	Active     *Effect                   `json:"active,omitempty"`
-	Outbox     []Effect                  `json:"outbox,omitempty"`
-	Iteration  int                       `json:"iteration"`
-	Grace      bool                      `json:"grace,omitempty"`
-	NoProgress int                       `json:"noProgress,omitempty"`
-	Messages   []protocol.Message        `json:"messages"`
-	Transient  []protocol.Message        `json:"transient,omitempty"`
-	Causes     []Cause                   `json:"causes,omitempty"`
-	Env        Environment               `json:"env"`
-	Driver     json.RawMessage           `json:"driver,omitempty"`
-	After      *Remembered               `json:"after,omitempty"`
-	Usage      protocol.Usage            `json:"usage"`
-	Calls      []protocol.CallRecord     `json:"calls,omitempty"`
-	ToolCalls  []protocol.ToolCallRecord `json:"toolCalls,omitempty"`
-	Issues     []protocol.Issue          `json:"issues,omitempty"`
-	HadCode    bool                      `json:"hadCode,omitempty"`
-	Outcome    *protocol.TurnOutcome     `json:"outcome,omitempty"`
+	Budget     protocol.Budget            `json:"budget"`
+	Generation protocol.GenerationOptions `json:"generation"`
+	LastEffect uint64                     `json:"lastEffect"`
+	Active     *Effect                    `json:"active,omitempty"`
+	Outbox     []Effect                   `json:"outbox,omitempty"`
+	Iteration  int                        `json:"iteration"`
+	Asked      int                        `json:"asked,omitempty"` // the iteration of the newest model call
+	Grace      bool                       `json:"grace,omitempty"`
+	NoProgress int                        `json:"noProgress,omitempty"`
+	Messages   []protocol.Message         `json:"messages"`
+	Transient  []protocol.Message         `json:"transient,omitempty"`
+	Causes     []Cause                    `json:"causes,omitempty"`
+	Env        Environment                `json:"env"`
+	Driver     json.RawMessage            `json:"driver,omitempty"`
+	After      *Remembered                `json:"after,omitempty"`
+	Usage      protocol.Usage             `json:"usage"`
+	Calls      []protocol.CallRecord      `json:"calls,omitempty"`
+	ToolCalls  []protocol.ToolCallRecord  `json:"toolCalls,omitempty"`
+	Issues     []protocol.Issue           `json:"issues,omitempty"`
+	HadCode    bool                       `json:"hadCode,omitempty"`
+	Outcome    *protocol.TurnOutcome      `json:"outcome,omitempty"`
 }
 
 // Machine runs one turn.
 type Machine struct {
-	driver Driver
-	s      state
+	driver   Driver
+	s        state
+	limiting bool // the driver is being asked what to do at the limit; never true between two calls
 }
 
 // New is a machine at the beginning of a turn.
 func New(driver Driver, cfg Config) *Machine {
-	m := &Machine{driver: driver, s: state{Config: cfg, Phase: phasePrepare, Iteration: 1}}
-	m.s.Messages = append([]protocol.Message(nil), cfg.Input...)
+	m := &Machine{driver: driver, s: state{Iteration: 1}}
+	cfg, err := exact(cfg)
+	if err != nil {
+		m.broken("malformed_input", err.Error())
+		return m
+	}
+	m.s.Budget, m.s.Generation, m.s.Messages = cfg.Budget, cfg.Generation, cfg.Input
 	m.prepare()
 	return m
 }
 
+var errNoMachine = errors.New("it neither waits for an effect nor has an outcome")
+
 // Restore is the machine that Snapshot wrote: its next effect is the same, with the same id.
 func Restore(driver Driver, snapshot []byte) (*Machine, error) {
 	m := &Machine{driver: driver}
-	if err := json.Unmarshal(snapshot, &m.s); err != nil {
+	err := json.Unmarshal(snapshot, &m.s)
+	if err == nil && m.s.Active == nil && m.s.Outcome == nil {
+		err = errNoMachine
+	}
+	if err != nil {
 		return nil, fmt.Errorf("restore turn machine: %w", err)
 	}
 	return m, nil
@@ -85,11 +91,13 @@ func Restore(driver Driver, snapshot []byte) (*Machine, error) {
 func (m *Machine) Snapshot() ([]byte, error) { return json.Marshal(&m.s) }
 
 // Next is the effect to perform now. Effects that nobody answers are handed out once; one that waits is handed out
-// until its answer was delivered. After Done there is none.
+// until its answer was delivered. After Done there is none. The caller does not change what an effect refers to.
 func (m *Machine) Next() (Effect, bool) {
 	if len(m.s.Outbox) > 0 {
 		e := m.s.Outbox[0]
-		m.s.Outbox = m.s.Outbox[1:]
+		if m.s.Outbox = m.s.Outbox[1:]; len(m.s.Outbox) == 0 {
+			m.s.Outbox = nil
+		}
 		return e, true
 	}
 	if m.s.Active != nil {
@@ -98,12 +106,18 @@ func (m *Machine) Next() (Effect, bool) {
 	return Effect{}, false
 }
 
-// Deliver takes the answer to the waiting effect id. An answer to any other effect is ignored: it came too late.
+// Deliver takes the answer to the waiting effect id. An answer to any other effect is ignored: it came too late. One
+// that lacks the field of the effect's kind fails the turn.
 func (m *Machine) Deliver(id uint64, r Response) {
-	if m.s.Active == nil || m.s.Active.ID != id || m.s.Phase == phaseFinished {
+	active := m.s.Active
+	if active == nil || active.ID != id {
 		return
 	}
-	active := m.s.Active
+	r, err := m.received(active, r)
+	if err != nil {
+		m.broken("wrong_answer", fmt.Sprintf("the answer to effect %d (%s): %v", id, active.Kind, err))
+		return
+	}
 	m.s.Active = nil
 	switch active.Kind {
 	case EffectSync:
@@ -115,15 +129,18 @@ func (m *Machine) Deliver(id uint64, r Response) {
 	case EffectCode:
 		m.codeReturned(r.Code)
 	case EffectCheckpoint:
-		m.checkpointPassed(r.Checkpoint)
+		m.checkpointPassed(active.Checkpoint.Kind, r.Checkpoint)
+	}
+	if m.s.Active == nil && !m.Finished() {
+		m.broken("driver_stalled", "the driver asked for nothing after "+string(active.Kind))
 	}
 }
 
 // Finished tells whether the turn has its outcome.
-func (m *Machine) Finished() bool { return m.s.Phase == phaseFinished }
+func (m *Machine) Finished() bool { return m.s.Outcome != nil }
 
 // Messages are the turn's messages so far; the n-th becomes the turn's n-th node. The caller does not change them.
-func (m *Machine) Messages() []protocol.Message { return m.s.Messages }
+func (m *Machine) Messages() []protocol.Message { return slices.Clip(m.s.Messages) }
 
 // Iteration counts model calls, from 1.
 func (m *Machine) Iteration() int { return m.s.Iteration }
@@ -131,21 +148,28 @@ func (m *Machine) Iteration() int { return m.s.Iteration }
 // Result is what the turn came to; its outcome is set once the machine has finished.
 func (m *Machine) Result() Result {
 	return Result{
-		Outcome: m.s.Outcome, Messages: m.s.Messages, Usage: m.s.Usage, Calls: m.s.Calls,
-		ToolCalls: m.s.ToolCalls, Issues: m.s.Issues, HadCode: m.s.HadCode,
+		Outcome: m.s.Outcome, Messages: slices.Clip(m.s.Messages), Usage: m.s.Usage, Calls: slices.Clip(m.s.Calls),
+		ToolCalls: slices.Clip(m.s.ToolCalls), Issues: slices.Clip(m.s.Issues), HadCode: m.s.HadCode,
 	}
 }
 
 func (m *Machine) view() View {
 	return View{
-		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: m.s.Messages, Tools: m.s.Env.Tools, State: m.s.Driver,
+		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: slices.Clip(m.s.Messages), Tools: slices.Clip(m.s.Env.Tools),
+		State: m.s.Driver,
 	}
 }
 
-func (m *Machine) wait(p phase, e Effect) {
+// wait makes e the effect that the machine waits for. There is one at a time: a driver that asks for a second one
+// would never see the answer to the first.
+func (m *Machine) wait(e Effect) {
+	if m.s.Active != nil {
+		m.broken("driver_conflict", fmt.Sprintf("the driver asked for %s while it waits for %s", e.Kind, m.s.Active.Kind))
+		return
+	}
 	m.s.LastEffect++
 	e.ID, e.Iteration = m.s.LastEffect, m.s.Iteration
-	m.s.Phase, m.s.Active = p, &e
+	m.s.Active = &e
 }
 
 func (m *Machine) emit(e Effect) {
@@ -156,22 +180,32 @@ func (m *Machine) emit(e Effect) {
 // prepare begins an iteration: the environment is synced once in each, so that a tool enabled between two model calls
 // is seen by the second and nothing changes inside one.
 func (m *Machine) prepare() {
-	m.wait(phaseSync, Effect{Kind: EffectSync, Sync: &Sync{Recompute: m.s.Iteration > 1}})
+	m.wait(Effect{Kind: EffectSync, Sync: &Sync{Recompute: m.s.Iteration > 1}})
 }
 
 func (m *Machine) synced(env *Environment) {
-	if env != nil {
-		m.s.Env = *env
-	}
+	m.s.Env = *env
 	m.apply(m.driver.Prepare(m.view()))
 }
 
-func (m *Machine) appendMessage(msg protocol.Message) {
-	m.s.Messages = append(m.s.Messages[:len(m.s.Messages):len(m.s.Messages)], msg)
-	m.emit(Effect{Kind: EffectProgress, Progress: &Progress{Ordinal: len(m.s.Messages) - 1, Message: msg}})
+// appendMessage adds a message to the turn; entered names the checkpoint at which it came in, if it did.
+func (m *Machine) appendMessage(msg protocol.Message, entered protocol.Boundary) {
+	msg, err := exact(msg)
+	if err != nil {
+		m.broken("malformed_message", err.Error())
+		return
+	}
+	m.s.Messages = append(m.s.Messages, msg)
+	m.emit(Effect{Kind: EffectProgress, Progress: &Progress{Ordinal: len(m.s.Messages) - 1, Message: msg, Entered: entered}})
 }
 
 func (m *Machine) issue(i protocol.Issue) {
+	i, _ = exact(i) // an issue is text: it cannot fail
 	m.s.Issues = append(m.s.Issues, i)
 	m.emit(Effect{Kind: EffectLog, Log: &i})
+}
+
+// broken ends the turn because its driver or interpreter did not keep to the contract.
+func (m *Machine) broken(code, message string) {
+	m.Fail(protocol.OutcomeRuntimeError, protocol.Issue{Kind: "runtime", Code: code, Message: message})
 }

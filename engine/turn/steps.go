@@ -1,66 +1,140 @@
 package turn
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
 )
 
 func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputSpec) {
-	m.wait(phaseModel, Effect{Kind: EffectModel, Model: &ModelCall{
-		System: m.s.Env.System, Tools: m.s.Env.Tools, Choice: choice, Output: output,
-		Generation: m.s.Config.Generation, Messages: m.s.Messages, Transient: m.s.Transient, Causes: m.s.Causes,
+	if m.s.Asked == m.s.Iteration {
+		// The turn budget counts iterations: a second call in one would not be counted.
+		m.broken("driver_conflict", fmt.Sprintf("the driver asked for a second model call in iteration %d", m.s.Iteration))
+		return
+	}
+	output, err := exact(output)
+	if err != nil {
+		m.broken("malformed_request", err.Error())
+		return
+	}
+	m.s.Asked = m.s.Iteration
+	m.wait(Effect{Kind: EffectModel, Model: &ModelCall{
+		System: m.s.Env.System, Tools: slices.Clip(m.s.Env.Tools), Choice: choice, Output: output, Generation: m.s.Generation,
+		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient), Causes: slices.Clip(m.s.Causes),
 	}})
+}
+
+func (m *Machine) startTools(calls []protocol.ToolCall) {
+	calls, err := exact(calls)
+	if err != nil {
+		m.broken("malformed_call", err.Error())
+		return
+	}
+	m.wait(Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
+}
+
+func (m *Machine) startCode(language, source string) {
+	m.s.HadCode = true
+	cell, _ := exact(Cell{Language: language, Source: source}) // it is text: it cannot fail
+	m.wait(Effect{Kind: EffectCode, Code: &cell})
+}
+
+func (m *Machine) checkpoint(kind protocol.Boundary, finish *protocol.TurnOutcome) {
+	after, err := exact(Remembered{Finish: finish})
+	if err != nil {
+		m.broken("malformed_outcome", err.Error())
+		return
+	}
+	m.s.After = &after
+	m.wait(Effect{Kind: EffectCheckpoint, Checkpoint: &Checkpoint{Kind: kind}})
+}
+
+func (m *Machine) setState(s json.RawMessage) {
+	s, err := exact(s)
+	if err != nil {
+		m.broken("malformed_state", err.Error())
+		return
+	}
+	m.s.Driver = s
+}
+
+func (m *Machine) tell(news protocol.PluginNode) {
+	news, err := exact(news)
+	if err != nil {
+		m.broken("malformed_news", err.Error())
+		return
+	}
+	m.emit(Effect{Kind: EffectEmit, Emit: &news})
 }
 
 func (m *Machine) modelReplied(r *ModelReply) {
 	m.s.Transient = nil
 	m.s.Calls = append(m.s.Calls, r.Record)
-	if err := m.addUsage(r.Reply.Usage); err != nil {
-		m.issue(protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
-		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: err.Error()})
-		return
-	}
-	switch {
+	reply := &r.Reply
+	switch err := m.addUsage(reply.Usage); {
+	case r.Cancel != nil:
+		m.stop(*r.Cancel, reply)
+	case err != nil:
+		m.modelFailed(reply, protocol.OutcomeRuntimeError, overflow(err))
 	case r.Error != nil:
-		m.modelFailed(r)
-	case r.Reply.Stop == protocol.StopOutputLimit && !m.driver.HandlesOutputLimit():
-		m.keepPartial(r.Reply)
-		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeIncomplete, Text: m.prose(r.Reply)})
-	case r.Reply.Stop == protocol.StopContextLimit, r.Reply.Stop == protocol.StopContentFilter, r.Reply.Stop == protocol.StopError:
-		r.Error = stopIssue(r.Reply.Stop)
-		m.modelFailed(r)
+		m.modelFailed(reply, protocol.OutcomeProviderError, *r.Error)
+	case reply.Stop == protocol.StopOutputLimit && !m.driver.HandlesOutputLimit():
+		m.keepPartial(reply)
+		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeIncomplete, Text: m.prose(reply)})
+	case cutOff(reply.Stop):
+		m.modelFailed(reply, protocol.OutcomeProviderError, protocol.Issue{
+			Kind: "provider", Code: string(reply.Stop), Message: "the model stopped: " + string(reply.Stop), Stop: reply.Stop,
+		})
 	default:
-		m.apply(m.driver.Reply(m.view(), r.Reply))
+		m.apply(m.driver.Reply(m.view(), *reply))
 	}
 }
 
-func stopIssue(stop protocol.StopReason) *protocol.Issue {
-	return &protocol.Issue{Kind: "provider", Code: string(stop), Message: "the model stopped: " + string(stop), Stop: stop}
+// cutOff tells whether a reply that came without an error is none to go on from.
+func cutOff(stop protocol.StopReason) bool {
+	switch stop {
+	case protocol.StopContextLimit, protocol.StopContentFilter, protocol.StopError, protocol.StopCancelled:
+		return true
+	}
+	return false
 }
 
-func (m *Machine) modelFailed(r *ModelReply) {
-	m.issue(*r.Error)
-	m.keepPartial(r.Reply)
-	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeProviderError, Text: r.Error.Message})
+func overflow(err error) protocol.Issue {
+	return protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()}
 }
 
-// keepPartial stores the prose of a reply that was cut off. Its tool calls are dropped: none was dispatched, and a
-// call without a result would make the conversation unusable.
-func (m *Machine) keepPartial(reply provider.Reply) {
+func (m *Machine) modelFailed(reply *provider.Reply, kind protocol.OutcomeKind, issue protocol.Issue) {
+	m.issue(issue)
+	m.keepPartial(reply)
+	m.finish(protocol.TurnOutcome{Kind: kind, Text: issue.Message})
+}
+
+// keepPartial stores what was said in a reply that was cut off. Its tool calls are dropped: none was dispatched, and a
+// call without a result would make the conversation unusable. Reasoning stays in front of the prose it led to, so that
+// the parts keep the ids under which they were shown.
+func (m *Machine) keepPartial(reply *provider.Reply) {
 	var parts []protocol.Part
+	said := false
 	for _, p := range reply.Parts {
-		if p.Kind == protocol.PartProse {
+		switch p.Kind {
+		case protocol.PartProse:
+			said = said || strings.TrimSpace(p.Text) != ""
+			parts = append(parts, p)
+		case protocol.PartReasoning:
 			parts = append(parts, p)
 		}
 	}
-	if len(parts) > 0 {
-		m.appendMessage(protocol.Message{Role: protocol.RoleAssistant, Parts: parts})
+	if said {
+		m.appendMessage(protocol.Message{Role: protocol.RoleAssistant, Parts: parts}, "")
 	}
 }
 
-func (m *Machine) prose(reply provider.Reply) string {
+func (m *Machine) prose(reply *provider.Reply) string {
 	msg := reply.Message()
 	return m.driver.Visible(msg.Text(protocol.PartProse))
 }
@@ -76,49 +150,31 @@ func (m *Machine) addUsage(u *protocol.Usage) error {
 	return err
 }
 
-// toolsReturned puts the results into the order of the calls. A call without a result gets a failure, so that each
-// call has exactly one.
 func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) {
-	ordered := make([]ToolReply, len(calls))
 	good := false
-	for i, call := range calls {
-		ordered[i] = replyTo(call, replies)
-		good = good || ordered[i].Output.Status == protocol.OutputSuccess
+	for i, r := range replies {
+		good = good || r.Output.Status == protocol.OutputSuccess
+		args := r.Args
+		if args == nil {
+			args = calls[i].Args
+		}
 		m.s.ToolCalls = append(m.s.ToolCalls, protocol.ToolCallRecord{
-			CallID: call.CallID, Name: call.Name, Args: firstArgs(ordered[i].Args, call.Args),
-			Output: ordered[i].Output, DurationMs: ordered[i].DurationMs, Order: ordered[i].Order,
+			CallID: r.CallID, Name: r.Name, Args: args, Output: r.Output, DurationMs: r.DurationMs, Order: r.Order,
 		})
 	}
-	m.apply(m.driver.Results(m.view(), ordered))
+	m.apply(m.driver.Results(m.view(), replies))
 	m.progress(good)
 }
 
-func replyTo(call protocol.ToolCall, replies []ToolReply) ToolReply {
-	for _, r := range replies {
-		if r.CallID == call.CallID {
-			r.Name = call.Name
-			return r
-		}
-	}
-	return ToolReply{CallID: call.CallID, Name: call.Name, Output: protocol.Fail(protocol.FailInternal, "batch_missing_result",
-		"the batch came back without a result for this call", protocol.FromRuntime)}
-}
-
-func firstArgs(replaced, original []byte) []byte {
-	if replaced != nil {
-		return replaced
-	}
-	return original
-}
-
 func (m *Machine) codeReturned(r *CellReply) {
+	m.s.ToolCalls = append(m.s.ToolCalls, r.Calls...)
 	m.apply(m.driver.Cell(m.view(), *r))
 	m.progress(r.Error == "")
 }
 
 // progress keeps the no-progress count and ends the turn when it has used up its budget.
 func (m *Machine) progress(good bool) {
-	if m.s.Phase == phaseFinished {
+	if m.Finished() {
 		return
 	}
 	if good {
@@ -126,11 +182,7 @@ func (m *Machine) progress(good bool) {
 		return
 	}
 	m.s.NoProgress++
-	limit := m.s.Config.Budget.NoProgress
-	if limit == 0 {
-		limit = DefaultNoProgress
-	}
-	if m.s.NoProgress < limit {
+	if m.s.NoProgress < cmp.Or(m.s.Budget.NoProgress, DefaultNoProgress) {
 		return
 	}
 	text := fmt.Sprintf("stopped after %d attempts in a row without one that succeeded", m.s.NoProgress)
@@ -138,69 +190,84 @@ func (m *Machine) progress(good bool) {
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: text})
 }
 
-func (m *Machine) checkpointPassed(d *Delivery) {
+// checkpointPassed takes in what was delivered. Only what the model will see keeps the turn from ending. Inputs that a
+// plugin's abort comes with are taken in first: their sender was told that this turn has them.
+func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 	after := m.s.After
 	m.s.After = nil
-	if d != nil && d.Abort != nil {
-		m.issue(*d.Abort)
-		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomePluginAbort, Text: d.Abort.Message})
-		return
-	}
-	if !d.empty() {
-		m.takeIn(d)
-		m.advance()
-		return
-	}
-	if after != nil && after.Finish != nil {
+	entered := m.takeIn(at, d)
+	switch {
+	case d.Abort != nil:
+		m.Fail(protocol.OutcomePluginAbort, *d.Abort)
+	case !entered && after.Finish != nil:
 		m.finish(*after.Finish)
-		return
+	default:
+		m.advance()
 	}
-	m.advance()
 }
 
-func (m *Machine) takeIn(d *Delivery) {
-	for _, msg := range d.Messages {
-		if msg.Role != protocol.RoleUser && msg.Role != protocol.RoleSystem {
-			m.issue(protocol.Issue{Kind: "plugin", Code: "message_role_dropped",
-				Message: "a plugin message of role " + string(msg.Role) + " was dropped: only user and system may enter a turn"})
-			continue
-		}
-		m.appendMessage(msg)
-	}
+func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	for _, msg := range d.Inputs {
-		m.appendMessage(msg)
+		m.appendMessage(msg, at)
+		entered = true
 	}
-	m.s.Transient = append(m.s.Transient, d.Transient...)
-	for _, c := range d.Causes {
-		m.addCause(c)
-	}
-}
-
-func (m *Machine) addCause(c Cause) {
-	for _, known := range m.s.Causes {
-		if known.ID == c.ID {
-			return
+	for _, msg := range d.Messages {
+		if m.mayEnter(msg) {
+			m.appendMessage(msg, at)
+			entered = true
 		}
 	}
-	m.s.Causes = append(m.s.Causes[:len(m.s.Causes):len(m.s.Causes)], c)
+	for _, msg := range d.Transient {
+		if m.mayEnter(msg) {
+			m.s.Transient = append(m.s.Transient, msg)
+			entered = true
+		}
+	}
+	for _, c := range d.Causes {
+		if !slices.ContainsFunc(m.s.Causes, func(known Cause) bool { return known.ID == c.ID }) {
+			m.s.Causes = append(m.s.Causes, c)
+			entered = true
+		}
+	}
+	return entered
+}
+
+// mayEnter tells whether a plugin's message is of a role that plugins may speak in.
+func (m *Machine) mayEnter(msg protocol.Message) bool {
+	if msg.Role == protocol.RoleUser || msg.Role == protocol.RoleSystem {
+		return true
+	}
+	m.issue(protocol.Issue{Kind: "plugin", Code: "message_role_dropped",
+		Message: "a plugin message of role " + string(msg.Role) + " was dropped: only user and system may enter a turn"})
+	return false
 }
 
 func (m *Machine) advance() {
-	if m.s.Grace {
-		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: "the turn budget is used up"})
-		return
+	limit := m.s.Budget.Iterations
+	switch {
+	case m.s.Grace, m.limiting:
+		m.outOfTurns()
+	case limit >= 0 && m.s.Iteration >= limit:
+		m.limit()
+	default:
+		m.s.Iteration++
+		m.prepare()
 	}
-	if limit := m.s.Config.Budget.Iterations; limit >= 0 && m.s.Iteration >= limit {
-		m.apply(m.driver.Limit(m.view()))
-		return
+}
+
+// limit lets the driver end a turn that has used up its budget. If it does not, the machine does.
+func (m *Machine) limit() {
+	m.limiting = true
+	m.apply(m.driver.Limit(m.view()))
+	m.limiting = false
+	if m.s.Active == nil && !m.Finished() {
+		m.outOfTurns()
 	}
-	m.s.Iteration++
-	m.prepare()
 }
 
 func (m *Machine) graceFinal() {
 	if m.s.Grace {
-		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: "the turn budget is used up"})
+		m.outOfTurns()
 		return
 	}
 	m.s.Grace = true
@@ -208,27 +275,95 @@ func (m *Machine) graceFinal() {
 	m.prepare()
 }
 
-func (m *Machine) finish(outcome protocol.TurnOutcome) {
-	m.s.Phase, m.s.Active, m.s.After = phaseFinished, nil, nil
-	m.s.Outcome = &outcome
-	m.emit(Effect{Kind: EffectDone, Done: &outcome})
+func (m *Machine) outOfTurns() {
+	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: "the turn budget is used up"})
 }
 
-// Cancel ends the turn. What was received of a model reply is kept; calls of a batch must have been delivered, with
-// cancelled results where they did not end, so that each call has its result.
+func (m *Machine) finish(outcome protocol.TurnOutcome) {
+	exactly, err := exact(outcome)
+	if err != nil {
+		m.broken("malformed_outcome", err.Error())
+		return
+	}
+	m.closeCalls(exactly.Kind)
+	m.s.Active, m.s.After, m.s.Outcome = nil, nil, &exactly
+	m.emit(Effect{Kind: EffectDone, Done: &exactly})
+}
+
+// closeCalls gives every call of the turn that lacks one a result, whatever ended the turn, so that the conversation
+// can go on from there.
+func (m *Machine) closeCalls(end protocol.OutcomeKind) {
+	msg := protocol.Message{Role: protocol.RoleUser}
+	for _, call := range openCalls(m.s.Messages) {
+		msg.Parts = append(msg.Parts, protocol.Part{Kind: protocol.PartToolResult, Result: m.lastResult(call, end)})
+	}
+	if len(msg.Parts) > 0 {
+		m.appendMessage(msg, "")
+	}
+}
+
+// lastResult is what is known of a call when the turn ends. A batch that was handed out when the turn failed may have
+// run: nobody knows. Who cancels a turn delivers the results of its calls first, so what is left then did not run.
+func (m *Machine) lastResult(call protocol.ToolCall, end protocol.OutcomeKind) *protocol.ToolResult {
+	known := slices.IndexFunc(m.s.ToolCalls, func(r protocol.ToolCallRecord) bool { return r.CallID == call.CallID })
+	if known < 0 {
+		out := protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn ended before the call was made"}
+		if m.s.Active != nil && m.s.Active.Kind == EffectTools && end != protocol.OutcomeCancelled {
+			out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "the turn failed before the result of the call was known"}
+		}
+		known = len(m.s.ToolCalls)
+		m.s.ToolCalls = append(m.s.ToolCalls, protocol.ToolCallRecord{CallID: call.CallID, Name: call.Name, Args: call.Args, Output: out})
+	}
+	r := m.s.ToolCalls[known]
+	return &protocol.ToolResult{CallID: r.CallID, Name: r.Name, Output: r.Output, DurationMs: r.DurationMs, Order: r.Order}
+}
+
+// openCalls are the calls without a result, in order.
+func openCalls(msgs []protocol.Message) []protocol.ToolCall {
+	var open []protocol.ToolCall
+	for _, msg := range msgs {
+		for _, p := range msg.Parts {
+			switch {
+			case p.Kind == protocol.PartToolCall && p.Call != nil:
+				open = append(open, *p.Call)
+			case p.Kind == protocol.PartToolResult && p.Result != nil:
+				i := slices.IndexFunc(open, func(c protocol.ToolCall) bool { return c.CallID == p.Result.CallID })
+				if i >= 0 {
+					open = slices.Delete(open, i, i+1)
+				}
+			}
+		}
+	}
+	return open
+}
+
+// Cancel ends the turn, except where a model call is under way: its answer says so itself, see ModelReply. The results
+// of a batch that was begun must have been delivered, with cancelled ones where calls did not end. What was received
+// of a reply that is not delivered can be given as partial.
 func (m *Machine) Cancel(evidence protocol.CancelEvidence, partial *provider.Reply) {
-	if m.s.Phase == phaseFinished {
+	if m.Finished() {
 		return
 	}
 	if partial != nil {
-		m.keepPartial(*partial)
+		reply := wellFormed(*partial)
+		partial = &reply
+		if err := m.addUsage(partial.Usage); err != nil {
+			m.issue(overflow(err))
+		}
+	}
+	m.stop(evidence, partial)
+}
+
+func (m *Machine) stop(evidence protocol.CancelEvidence, partial *provider.Reply) {
+	if partial != nil {
+		m.keepPartial(partial)
 	}
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence})
 }
 
 // Fail ends the turn for a reason outside of it.
 func (m *Machine) Fail(kind protocol.OutcomeKind, issue protocol.Issue) {
-	if m.s.Phase == phaseFinished {
+	if m.Finished() {
 		return
 	}
 	m.issue(issue)

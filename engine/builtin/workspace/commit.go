@@ -182,12 +182,15 @@ func (c *change) take() error {
 	return nil
 }
 
+// errHalfway means that a commit failed and could not be undone.
+var errHalfway = errors.New("its new content could not be undone")
+
 // undo gives files their old content back.
 func undo(done []*change) error {
 	var errs []error
 	for _, c := range done {
 		if err := c.revert(); err != nil {
-			errs = append(errs, fmt.Errorf("the change of %s could not be undone: %w", c.at.path(), err))
+			errs = append(errs, fmt.Errorf("%s: %w: %w", c.at.path(), errHalfway, err))
 		}
 	}
 	return errors.Join(errs...)

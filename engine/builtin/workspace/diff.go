@@ -59,12 +59,12 @@ func hunk(out *strings.Builder, a, b []string, spans []span) {
 	fmt.Fprintf(out, "@@ -%s +%s @@\n", extent(a0, a1), extent(b0, b1))
 	at := a0
 	for _, s := range spans {
-		put(out, ' ', a[at:s.a0])
-		put(out, '-', a[s.a0:s.a1])
-		put(out, '+', b[s.b0:s.b1])
+		mark(out, ' ', a[at:s.a0])
+		mark(out, '-', a[s.a0:s.a1])
+		mark(out, '+', b[s.b0:s.b1])
 		at = s.a1
 	}
-	put(out, ' ', a[at:a1])
+	mark(out, ' ', a[at:a1])
 }
 
 // extent writes lines from (zero-based) to to the way diff does.
@@ -78,7 +78,7 @@ func extent(from, to int) string {
 	return fmt.Sprintf("%d,%d", from+1, to-from)
 }
 
-func put(out *strings.Builder, mark byte, text []string) {
+func mark(out *strings.Builder, mark byte, text []string) {
 	for _, line := range text {
 		if out.Len() > 2*maxDiff {
 			return // cutDiff takes it from here

@@ -16,8 +16,9 @@ import (
 
 const (
 	maxLinks = 40 // symbolic links in one path, as in Linux
-	// maxOwn bounds how many of lashd's own files are told apart by identity; beyond it, file tools refuse to work.
-	maxOwn = 20_000
+	// maxOwn bounds how many of lashd's own files are known by identity before the subdirectories of the state directory
+	// are left out. Each is compared with every file that a tool looks at.
+	maxOwn = 2000
 )
 
 // shelf keeps files open that must not be closed: SQLite's locks belong to the process, and closing any descriptor of
@@ -89,7 +90,8 @@ func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	}
 }
 
-// learn reads the identities of the state directory and of what lies in it, two levels down. It opens directories only.
+// learn reads the identities of the state directory, of what lies in it and, as far as maxOwn allows, of what lies one
+// level further down. It opens directories only.
 func (v *view) learn() error {
 	v.own = nil
 	if v.state == "" {
@@ -103,13 +105,20 @@ func (v *view) learn() error {
 		return err
 	}
 	v.own = append(v.own, fi)
-	return v.learnDir(v.state, 2)
+	dirs, err := v.learnDir(v.state)
+	for _, d := range dirs {
+		if err == nil && len(v.own) < maxOwn {
+			_, err = v.learnDir(d)
+		}
+	}
+	return err
 }
 
-func (v *view) learnDir(name string, depth int) error {
+// learnDir adds what lies in a directory, and returns those that are directories. One that is gone has nothing in it.
+func (v *view) learnDir(name string) (dirs []string, err error) {
 	entries, err := os.ReadDir(name)
-	if err != nil {
-		return err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	for _, e := range entries {
 		fi, err := e.Info()
@@ -117,19 +126,14 @@ func (v *view) learnDir(name string, depth int) error {
 			continue
 		}
 		if err != nil {
-			return err
-		}
-		if len(v.own) == maxOwn {
-			return fmt.Errorf("more than %d files in the state directory", maxOwn)
+			return nil, err
 		}
 		v.own = append(v.own, fi)
-		if fi.IsDir() && depth > 1 {
-			if err := v.learnDir(filepath.Join(name, e.Name()), depth-1); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		if fi.IsDir() {
+			dirs = append(dirs, filepath.Join(name, e.Name()))
 		}
 	}
-	return nil
+	return dirs, nil
 }
 
 // protected tells by identity, so that a link, a mount or another spelling of the name makes no difference.

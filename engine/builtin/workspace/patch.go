@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -39,6 +40,9 @@ func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol
 		out, err = req.view.patch(ctx, req, sections)
 		return err
 	})
+	if errors.Is(err, errHalfway) {
+		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
+	}
 	if err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("patch, nothing was changed: %w", err)
 	}

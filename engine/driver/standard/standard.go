@@ -3,6 +3,8 @@
 package standard
 
 import (
+	"strings"
+
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/turn"
@@ -56,7 +58,7 @@ func (d Driver) Reply(v turn.View, reply provider.Reply) []turn.Action {
 		return []turn.Action{turn.Append(msg), turn.StartTools(calls)}
 	}
 	text := msg.Text(protocol.PartProse)
-	if text == "" && !afterToolResults(v.Messages) {
+	if strings.TrimSpace(text) == "" && !afterToolResults(v.Messages) {
 		issue := protocol.Issue{Kind: "provider", Code: "empty_response", Message: "the model answered with nothing"}
 		return []turn.Action{turn.Report(issue),
 			turn.Finish(protocol.TurnOutcome{Kind: protocol.OutcomeProviderError, Text: issue.Message})}

@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+func TestApproval(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	script := &scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{
+		{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"command":"go test ./..."}`)}}}, {Text: "done"},
+	}}}
+	s := setup{model: scripted.New(script), tools: []tool.Provider{run}, config: asking}
+	// once runs a turn whose one call is asked about, and answers; it returns what the call came to.
+	once := func(t *testing.T, d *daemon, id protocol.SessionID, choice protocol.DecisionChoice) protocol.ToolOutput {
+		t.Helper()
+		o := d.observe(t, id)
+		turn := d.begin(t, id, "go").TurnID
+		asked := o.typed(protocol.EventDecisionOpened).Decision
+		wrong := &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: "other"}
+		if _, err := d.Respond(t.Context(), "cli_a", wrong); err == nil {
+			t.Error("an approval of other arguments was taken")
+		}
+		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+			DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash,
+		}))
+		return d.wait(t, turn).ToolCalls[0].Output
+	}
+	// unasked runs a turn whose call nobody is asked about.
+	unasked := func(t *testing.T, d *daemon, id protocol.SessionID) protocol.ToolOutput {
+		t.Helper()
+		report := d.turn(t, id, "go")
+		return report.ToolCalls[0].Output
+	}
+	t.Run("reliability/P28 a rejected call does not run, and the model is told", func(t *testing.T) {
+		d := start(t, s)
+		if out := once(t, d, d.session(t), protocol.ChooseReject); out.Failure == nil || out.Failure.Class != protocol.FailPermission {
+			t.Errorf("output %+v", out)
+		}
+	})
+	t.Run("reliability/P28 allowSession holds for the session, also after a restart, and for no other", func(t *testing.T) {
+		d := start(t, s)
+		id, other := d.session(t), d.session(t)
+		if out := once(t, d, id, protocol.ChooseAllowSession); out.Text != "ran" {
+			t.Errorf("output %+v", out)
+		}
+		d = d.restart(t, nil)
+		if out := unasked(t, d, id); out.Text != "ran" {
+			t.Errorf("output %+v", out)
+		}
+		once(t, d, other, protocol.ChooseReject)
+	})
+	t.Run("reliability/P28 allowAlways holds for the workspace", func(t *testing.T) {
+		d := start(t, s)
+		cwd := t.TempDir()
+		here := func() protocol.SessionID {
+			return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd})).SessionID
+		}
+		once(t, d, here(), protocol.ChooseAllowAlways)
+		if out := unasked(t, d, here()); out.Text != "ran" {
+			t.Errorf("output %+v", out)
+		}
+		once(t, d, d.session(t), protocol.ChooseReject)
+	})
+	t.Run("reliability/P28 the strictest rule that matches counts", func(t *testing.T) {
+		strict := s
+		strict.config = func(c *engine.Config) {
+			c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{
+				{Tool: "run", Prefix: "go", Action: protocol.ApproveAllow}, {Tool: "r*", Prefix: "go test", Action: protocol.ApproveDeny},
+			}}
+		}
+		d := start(t, strict)
+		if out := unasked(t, d, d.session(t)); out.Failure == nil || out.Failure.Source != protocol.FromPolicy {
+			t.Errorf("output %+v", out)
+		}
+	})
+}

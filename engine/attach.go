@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"lashd/engine/graph"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
+// not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
+func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
+	var hand handover
+	a, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
+		a := st.attach(p)
+		return a, hand.give(a.sub)
+	})
+	if err != nil {
+		hand.refuse()
+		return nil, nil, err
+	}
+	if p.AfterSeq == nil || a.result.Gap != nil {
+		row := persistence.Session{Session: a.result.Session, Branch: a.branch}
+		if err := e.snapshot(ctx, row, a.drafts, a.result); err != nil {
+			a.sub.Close()
+			return nil, nil, err
+		}
+	}
+	return a.result, a.sub, nil
+}
+
+// attached is a session as it was when a subscription began.
+type attached struct {
+	result *protocol.SessionAttachResult
+	sub    *Subscription
+	branch int64
+	drafts []protocol.Node
+}
+
+func (st *state) attach(p *protocol.SessionAttachParams) attached {
+	a := attached{branch: st.branch, result: &protocol.SessionAttachResult{
+		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: []protocol.Task{},
+	}}
+	if st.current != nil {
+		a.result.TurnID, a.drafts = st.current.id, st.current.drafts()
+	}
+	after := st.row.Seq
+	if p.AfterSeq != nil {
+		if a.result.Gap = st.eng.gap(p, st.row.Seq); a.result.Gap == nil {
+			after = *p.AfterSeq
+		}
+	}
+	a.sub, a.result.OpenItems = st.feed.subscribe(after, st.session.replay)
+	return a
+}
+
+// handover sees to it that a subscription ends which nobody takes, because the caller left while it was made.
+type handover struct {
+	mu      sync.Mutex
+	sub     *Subscription
+	refused bool
+}
+
+func (h *handover) give(s *Subscription) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused {
+		s.Close()
+		return context.Canceled
+	}
+	h.sub = s
+	return nil
+}
+
+func (h *handover) refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = true
+	if h.sub != nil {
+		h.sub.Close()
+	}
+}
+
+// attachItems is how many nodes a snapshot shows at most; older ones are read by page.
+const attachItems = 200
+
+// snapshot reads what a person sees of the session as it was when the subscription began: the newest of its history,
+// then what the log tells of the turn that was running.
+func (e *Engine) snapshot(ctx context.Context, row persistence.Session, drafts []protocol.Node, r *protocol.SessionAttachResult) error {
+	nodes, next, err := e.page(ctx, row, "", attachItems)
+	if err != nil {
+		return err
+	}
+	r.NextCursor = next
+	r.Items = graph.Items(append(nodes, drafts...))
+	return nil
+}
+
+// gap says why a cursor cannot be replayed, or is nil.
+func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
+	reason := ""
+	switch {
+	case p.Epoch != 0 && p.Epoch != e.store.Facts().Epoch:
+		reason = "otherStore"
+	case *p.AfterSeq > newest:
+		reason = "rolledBack"
+	default:
+		return nil
+	}
+	return &protocol.Gap{SessionID: p.SessionID, FromSeq: *p.AfterSeq + 1, ToSeq: newest, Reason: reason}
+}
+
+func (st *state) decisionList() []protocol.Decision {
+	open := []protocol.Decision{}
+	for _, d := range st.openDecisions() {
+		open = append(open, d.Decision)
+	}
+	return open
+}

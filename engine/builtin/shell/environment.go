@@ -1,0 +1,36 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// secretWords mark a variable whose value a command has no business to print.
+var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"}
+
+// login is a URL with a password in it, as in many database settings.
+var login = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
+
+// environment is what of the daemon's environment a command gets: no secrets, nothing of lashd's own, and no terminal.
+func environment(environ []string, dir string) []string {
+	env := []string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || withheld(strings.ToUpper(name), value) {
+			continue
+		}
+		env = append(env, entry)
+	}
+	return append(env, "TERM=dumb", "PWD="+dir)
+}
+
+func withheld(name, value string) bool {
+	switch {
+	case name == "TERM", name == "PWD", name == "OLDPWD", strings.HasPrefix(name, "LASHD_"):
+		return true
+	case login.MatchString(value):
+		return true
+	}
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}

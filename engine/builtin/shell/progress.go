@@ -1,0 +1,78 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"lashd/engine/tool"
+)
+
+const (
+	progressEvery = 100 * time.Millisecond
+	progressBytes = 4 << 10 // at a time; of more, the last
+)
+
+// progress shows output while it comes, a bounded piece at a bounded rate.
+type progress struct {
+	host tool.Host
+
+	mu      sync.Mutex
+	pending []byte
+	dropped bool
+}
+
+func (p *progress) add(data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if over := len(p.pending) + len(data) - progressBytes; over > 0 {
+		p.dropped = true
+		p.pending = p.pending[min(over, len(p.pending)):]
+		data = data[max(0, len(data)-progressBytes):]
+	}
+	p.pending = append(p.pending, data...)
+}
+
+// run shows what there is until ctx ends, and then the rest.
+func (p *progress) run(ctx context.Context) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.show(false)
+		case <-ctx.Done():
+			p.show(true)
+			return
+		}
+	}
+}
+
+func (p *progress) show(all bool) {
+	if text := p.take(all); text != "" {
+		p.host.Progress(text)
+	}
+}
+
+// take is the complete lines that wait, or all if there is no complete one.
+func (p *progress) take(all bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	piece := p.pending
+	if end := bytes.LastIndexByte(piece, '\n'); end >= 0 && !all {
+		piece = piece[:end+1]
+	}
+	if !all {
+		piece = wholeEnd(piece)
+	}
+	if len(piece) == 0 {
+		return ""
+	}
+	text := valid(piece)
+	if p.dropped {
+		text, p.dropped = "[...]\n"+valid(wholeStart(piece)), false
+	}
+	p.pending = append([]byte{}, p.pending[len(piece):]...)
+	return text
+}

@@ -1,0 +1,226 @@
+// Package shell is the plugin with the shell tool: one command at a time, which dies with everything it started when it
+// ends, takes too long or is cancelled.
+//
+// The tool may be used by several goroutines at once.
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/engine/proc"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+const (
+	defaultTimeout = 10 * time.Minute
+	maxTimeout     = time.Hour
+
+	// grace is short, since the engine waits only a moment for a cancelled call; a build or a git command that is asked
+	// to stop needs no more to clean up.
+	grace = 500 * time.Millisecond
+	// drain is for what a dead group left in the pipe, which is 64 KiB at most.
+	drain = 300 * time.Millisecond
+)
+
+// errTimeout is the cause with which a command is stopped that took too long.
+var errTimeout = errors.New("timeout")
+
+const describe = "Run a command with sh in the workspace, and return its output, standard error included, and its exit code. " +
+	"The command gets no input and no terminal, and every process it started ends with it."
+
+type args struct {
+	Command   string `json:"command" jsonschema:"what sh shall run"`
+	Workdir   string `json:"workdir,omitempty" jsonschema:"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"`
+	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"milliseconds after which it is stopped; 600000 if not given, at most 3600000"`
+}
+
+// value is the structured result.
+type value struct {
+	ExitCode   int    `json:"exitCode"` // -1 if a signal ended it
+	Signal     string `json:"signal,omitempty"`
+	Truncated  bool   `json:"truncated"`
+	Escaped    bool   `json:"escaped,omitempty"` // a process left the group and was seen to live on
+	DurationMs int64  `json:"durationMs"`
+}
+
+// shell is the provider of one session.
+type shell struct {
+	cwd     string
+	environ []string
+	nonce   string
+	reading chan struct{} // shared by all sessions
+}
+
+var manifest = sync.OnceValue(func() tool.Tool {
+	schema, err := jsonschema.For[args](nil)
+	if err != nil {
+		panic("schema of the shell tool: " + err.Error()) // of a type of this package, seen by every test
+	}
+	input, err := json.Marshal(schema)
+	if err != nil {
+		panic("schema of the shell tool: " + err.Error())
+	}
+	return tool.Tool{
+		Manifest: protocol.ToolManifest{Name: "shell", Description: describe, Input: input, Kind: protocol.ToolKindExecute},
+		Contract: protocol.ToolContract{Replay: protocol.ReplayNever},
+	}
+})
+
+// Tools implements tool.Provider.
+func (s *shell) Tools() []tool.Tool { return []tool.Tool{manifest()} }
+
+// Execute implements tool.Provider.
+func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	if call.Name != manifest().Manifest.Name {
+		return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)
+	}
+	a, err := decode(call.Args)
+	if err != nil {
+		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err)), nil
+	}
+	dir, err := s.directory(a.Workdir)
+	if err != nil {
+		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err)), nil
+	}
+	return tool.Result{Output: s.run(ctx, call.Host, a, dir)}, nil
+}
+
+func refused(code, message string) tool.Result {
+	return tool.Result{Output: protocol.Fail(protocol.FailInvalidRequest, code, message, protocol.FromTool)}
+}
+
+func decode(data json.RawMessage) (args, error) {
+	var a args
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return a, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return a, errors.New("more than one value")
+	}
+	switch {
+	case strings.TrimSpace(a.Command) == "":
+		return a, errors.New("the command is empty")
+	case strings.ContainsRune(a.Command, 0):
+		return a, errors.New("the command contains a NUL byte")
+	case a.TimeoutMs < 0 || a.TimeoutMs > maxTimeout.Milliseconds():
+		return a, fmt.Errorf("timeoutMs must be between 0 and %d", maxTimeout.Milliseconds())
+	}
+	return a, nil
+}
+
+// directory finds where to run. It keeps an honest model in the workspace; a command can go elsewhere by itself, which
+// is for the permission to run it to consider.
+func (s *shell) directory(workdir string) (string, error) {
+	cwd, err := filepath.EvalSymlinks(s.cwd)
+	if err != nil {
+		return "", err
+	}
+	rel := cmp.Or(workdir, ".")
+	if filepath.IsAbs(rel) {
+		real, err := filepath.EvalSymlinks(rel)
+		if err != nil {
+			return "", err
+		}
+		if rel, err = filepath.Rel(cwd, real); err != nil {
+			return "", err
+		}
+	}
+	root, err := os.OpenRoot(cwd)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	fi, err := root.Stat(rel)
+	if err != nil {
+		return "", err
+	}
+	if !fi.IsDir() {
+		return "", errors.New("not a directory")
+	}
+	return filepath.Join(cwd, rel), nil
+}
+
+func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) protocol.ToolOutput {
+	out := &capture{progress: &progress{host: host}}
+	defer out.close()
+	limit := cmp.Or(time.Duration(a.TimeoutMs)*time.Millisecond, defaultTimeout)
+	start := time.Now()
+	exit, err := s.await(ctx, a.Command, dir, limit, out)
+	if err != nil && ctx.Err() != nil {
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "cancelled before the command ran"}
+	}
+	if err != nil {
+		return protocol.Fail(protocol.FailUnavailable, "not_started", fmt.Sprintf("the command could not be run: %v", err), protocol.FromTool)
+	}
+	took := time.Since(start)
+	// The output of a cancelled command is worth as much as that of another.
+	text, ref := out.result(context.WithoutCancel(ctx), host, s.reading)
+	if exit.Escaped {
+		text += "[A process left the command's group and still holds its output; it was not stopped.]\n"
+	}
+	result := verdict(exit, limit)
+	result.Text = text + result.Text
+	result.Artifact = ref
+	data, err := json.Marshal(value{exit.Code, exit.Signal, out.truncated(), exit.Escaped, took.Milliseconds()})
+	if err != nil {
+		return protocol.Fail(protocol.FailInternal, "encode", err.Error(), protocol.FromTool)
+	}
+	result.Value = data
+	return result
+}
+
+// await runs the command to its end, whatever ends it.
+func (s *shell) await(ctx context.Context, command, dir string, limit time.Duration, out *capture) (proc.Exit, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	p, err := proc.Start(limited, proc.Command{
+		Argv:   []string{"sh", "-c", command},
+		Dir:    dir,
+		Env:    environment(s.environ, dir),
+		Nonce:  s.nonce,
+		Stdout: out,
+		Stderr: out,
+		Grace:  grace,
+		Drain:  drain,
+	})
+	if err != nil {
+		return proc.Exit{}, err
+	}
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	running, done := context.WithCancel(context.WithoutCancel(ctx))
+	defer done()
+	watch.Go(func() { out.progress.run(running) })
+	return p.Wait()
+}
+
+// verdict says how the command ended, without its output.
+func verdict(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
+	switch {
+	case errors.Is(exit.Cause, errTimeout):
+		out := protocol.Fail(protocol.FailTimeout, "timeout", fmt.Sprintf("the command was stopped after %s", limit), protocol.FromTool)
+		out.Text = fmt.Sprintf("[Stopped after %s. This is the output until then.]\n", limit)
+		return out
+	case exit.Cause != nil:
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "[Cancelled. This is the output until then.]\n"}
+	case exit.Signal != "":
+		return protocol.Succeed(fmt.Sprintf("[Ended by %s.]\n", exit.Signal))
+	}
+	return protocol.Succeed(fmt.Sprintf("[Exit code %d.]\n", exit.Code))
+}

@@ -1,0 +1,23 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// tellLock is the test binary as another process, which asks whether somebody holds a lock on the file.
+func tellLock(name string) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(lock.Type != syscall.F_UNLCK)
+	os.Exit(0)
+}

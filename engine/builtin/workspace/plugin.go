@@ -1,0 +1,26 @@
+package workspace
+
+import "lashd/engine/plugin"
+
+// Factory builds the file tools of sessions. The zero value is ready; it must live as long as the process, since it
+// keeps what must not be closed.
+type Factory struct{ kept shelf }
+
+// ID implements plugin.Factory.
+func (*Factory) ID() string { return "workspace" }
+
+// Build implements plugin.Factory.
+func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+	return &instance{newFiles(ctx.Cwd, ctx.StateDir, &f.kept)}, nil
+}
+
+type instance struct{ files *files }
+
+// Register implements plugin.Plugin.
+func (i *instance) Register(r *plugin.Registrar) error {
+	r.Tools(i.files)
+	return nil
+}
+
+// Close implements plugin.Closer.
+func (i *instance) Close() error { return i.files.close() }

@@ -1,0 +1,117 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/provider/scripted"
+	"lashd/rpc/protocol"
+)
+
+func TestClientTool(t *testing.T) {
+	const client = "cli_editor"
+	// call runs a turn that calls the client's tool once, with the client connected; at is called once it is requested.
+	call := func(t *testing.T, deadlineMs int64, at func(t *testing.T, d *daemon, requested protocol.Event, disconnect func())) {
+		synctest.Test(t, func(t *testing.T) {
+			d := start(t, setup{model: replies(calls("open_file"), scripted.Reply{Text: "done"})})
+			id := d.session(t)
+			disconnect := d.Connected(client)
+			defer disconnect()
+			tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}, DeadlineMs: deadlineMs}}
+			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
+			o := d.observe(t, id)
+			d.begin(t, id, "go")
+			requested := o.typed(protocol.EventToolRequested)
+			if requested.ClientID != client || requested.ToolCall.Name != "open_file" || requested.Seq == 0 {
+				t.Errorf("requested %+v", requested)
+			}
+			at(t, d, requested, disconnect)
+		})
+	}
+	respond := func(t *testing.T, d *daemon, e protocol.Event, p protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
+		p.SessionID, p.CallID = e.SessionID, e.ToolCall.CallID
+		return d.RespondTool(t.Context(), client, &p)
+	}
+	said := func(s string) *protocol.ToolOutput { return new(protocol.Succeed(s)) }
+	result := func(t *testing.T, d *daemon, e protocol.Event, status protocol.OutputStatus, class protocol.FailureClass) {
+		t.Helper()
+		got := d.wait(t, e.TurnID).ToolCalls[0].Output
+		if got.Status != status || class != "" && (got.Failure == nil || got.Failure.Class != class) {
+			t.Errorf("result %+v %+v, want %s %s", got, got.Failure, status, class)
+		}
+	}
+	t.Run("runtime/T10 the first answer of the client that provides the tool counts", func(t *testing.T) {
+		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
+			wrong := &protocol.ToolRespondParams{SessionID: e.SessionID, CallID: e.ToolCall.CallID, Output: said("mine")}
+			if _, err := d.RespondTool(t.Context(), "cli_other", wrong); !errors.Is(err, engine.ErrNoCall) {
+				t.Errorf("another client's answer: %v", err)
+			}
+			if first, err := respond(t, d, e, protocol.ToolRespondParams{Output: said("first")}); err != nil || !first.Accepted {
+				t.Errorf("first answer %+v, %v", first, err)
+			}
+			if second, err := respond(t, d, e, protocol.ToolRespondParams{Output: said("second")}); err == nil && second.Accepted {
+				t.Error("a second answer was accepted")
+			}
+			if got := d.wait(t, e.TurnID).ToolCalls[0].Output.Text; got != "first" {
+				t.Errorf("result %q", got)
+			}
+		})
+	})
+	t.Run("runtime/T10 no answer by the deadline is a failure if it never began, else unknown", func(t *testing.T) {
+		for _, ack := range []bool{false, true} {
+			call(t, 5000, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
+				began := time.Now()
+				status, class := protocol.OutputFailure, protocol.FailTimeout
+				if ack {
+					status, class = protocol.OutputUnknown, ""
+					must[*protocol.ToolRespondResult](t)(respond(t, d, e, protocol.ToolRespondParams{Ack: true}))
+				}
+				result(t, d, e, status, class)
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("settled after %v", took)
+				}
+			})
+		}
+	})
+	t.Run("runtime/T10 a client that is lost before it acknowledged leaves a failure, after it an unknown outcome", func(t *testing.T) {
+		for _, ack := range []bool{false, true} {
+			call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, disconnect func()) {
+				status, class := protocol.OutputFailure, protocol.FailUnavailable
+				if ack {
+					status, class = protocol.OutputUnknown, ""
+					must[*protocol.ToolRespondResult](t)(respond(t, d, e, protocol.ToolRespondParams{Ack: true}))
+				}
+				began := time.Now()
+				disconnect()
+				result(t, d, e, status, class)
+				if took := time.Since(began); took != 30*time.Second {
+					t.Errorf("settled after %v", took)
+				}
+				if _, err := respond(t, d, e, protocol.ToolRespondParams{Output: said("late")}); !errors.Is(err, engine.ErrNoCall) {
+					t.Errorf("a late answer: %v", err)
+				}
+			})
+		}
+	})
+	t.Run("runtime/T10 a client that is back within 30 s goes on", func(t *testing.T) {
+		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, disconnect func()) {
+			disconnect()
+			time.Sleep(29 * time.Second)
+			defer d.Connected(client)()
+			time.Sleep(29 * time.Second)
+			must[*protocol.ToolRespondResult](t)(respond(t, d, e, protocol.ToolRespondParams{Output: said("back")}))
+			if got := d.wait(t, e.TurnID).ToolCalls[0].Output.Text; got != "back" {
+				t.Errorf("result %q", got)
+			}
+		})
+	})
+	t.Run("runtime/T10 a cancelled turn does not wait for its client", func(t *testing.T) {
+		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
+			d.interrupt(t, e.TurnID)
+			result(t, d, e, protocol.OutputCancelled, "")
+		})
+	})
+}

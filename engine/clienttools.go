@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// clientDeadline is how long a client may take for a call, unless the tool says otherwise.
+const clientDeadline = 2 * time.Minute
+
+// clientTools is the source of the tools that a client runs: a call is a durable event and the client's later answer.
+type clientTools struct {
+	session *session
+	tools   atomic.Pointer[[]protocol.ClientTool]
+}
+
+// Tools implements tool.Provider.
+func (c *clientTools) Tools() []tool.Tool {
+	var tools []tool.Tool
+	for _, t := range *c.tools.Load() {
+		contract := protocol.ToolContract{Replay: protocol.ReplayNever}
+		if t.Replay != "" {
+			contract.Replay = t.Replay
+		}
+		tools = append(tools, tool.Tool{Manifest: t.ToolManifest, Contract: contract})
+	}
+	return tools
+}
+
+// clientCall is a call that waits for its client. It belongs to the session's actor; once it is settled, no answer
+// counts any more.
+type clientCall struct {
+	client protocol.ClientID
+	acked  bool
+	output *protocol.ToolOutput
+	done   chan struct{} // closed once output is set
+}
+
+// Execute implements tool.Provider.
+func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	wait := clientDeadline
+	for _, t := range *c.tools.Load() {
+		if t.Name == call.Name && t.DeadlineMs > 0 {
+			wait = time.Duration(t.DeadlineMs) * time.Millisecond
+		}
+	}
+	pending, err := c.request(ctx, call, wait)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	class, text := c.await(ctx, pending, wait)
+	acked, err := do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(_ context.Context, st *state) (bool, error) {
+		delete(st.calls, call.CallID)
+		return pending.acked, nil
+	})
+	// The call is settled: what was answered by now counts, though something else may have ended the wait.
+	select {
+	case <-pending.done:
+		return tool.Result{Output: *pending.output}, nil
+	default:
+	}
+	switch {
+	case err != nil:
+		return tool.Result{}, err
+	case class == "":
+		return tool.Result{}, context.Cause(ctx)
+	case acked:
+		return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputUnknown, Text: text + " after it had begun; nobody knows what became of the call"}}, nil
+	}
+	return tool.Result{Output: protocol.Fail(class, "client_"+string(class), text, protocol.FromTool)}, nil
+}
+
+func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait time.Duration) (*clientCall, error) {
+	return do(ctx, c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
+		provides := slices.ContainsFunc(st.overlay.Tools, func(t protocol.ClientTool) bool { return t.Name == call.Name })
+		if !provides {
+			return nil, errWithdrawn
+		}
+		pending := &clientCall{client: st.overlay.ClientID, done: make(chan struct{})}
+		event := logEvent{Event: protocol.Event{
+			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
+			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
+		}}
+		commit := &persistence.Commit{}
+		if call.TurnID != "" {
+			commit.Fence = persistence.Fence{Turn: call.TurnID, Incarnation: st.eng.incarnation}
+		}
+		if _, err := st.commit(ctx, commit, event); err != nil {
+			return nil, err
+		}
+		st.calls[call.CallID] = pending
+		return pending, nil
+	})
+}
+
+var errWithdrawn = errors.New("the client has withdrawn the tool")
+
+// await returns when the call is answered or will not be; then it says why. Without a reason the context is done.
+func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.Duration) (class protocol.FailureClass, text string) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	lost := c.session.eng.presence.watch(pending.client)
+	defer lost.stop()
+	select {
+	case <-pending.done:
+		return "", ""
+	case <-deadline.C:
+		return protocol.FailTimeout, "the client did not answer in time"
+	case <-lost.gone:
+		return protocol.FailUnavailable, "the client that provides the tool is gone"
+	case <-ctx.Done():
+		return "", ""
+	}
+}
+
+// RespondTool takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
+func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
+	if p.Output == nil && !p.Ack {
+		return nil, bad("/output", "is required, unless ack is true")
+	}
+	if p.Output != nil && !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, p.Output.Status) {
+		return nil, bad("/output/status", "must be success, failure or cancelled")
+	}
+	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(_ context.Context, st *state, _ receipt) (*protocol.ToolRespondResult, error) {
+		call, ok := st.calls[p.CallID]
+		if !ok || call.client != client {
+			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
+		}
+		call.acked = true
+		if p.Output == nil {
+			return &protocol.ToolRespondResult{Accepted: true}, nil
+		}
+		if call.output != nil {
+			return &protocol.ToolRespondResult{}, nil
+		}
+		call.output = p.Output
+		close(call.done)
+		return &protocol.ToolRespondResult{Accepted: true}, nil
+	})
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// drive starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error
+// means that not even this could be stored.
+func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
+	r := &run{
+		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
+		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}),
+	}
+	if err := st.prepare(r); err != nil {
+		return st.abandon(turn, err)
+	}
+	life, halt := context.WithCancelCause(st.ctx)
+	ctx, cancel := context.WithCancelCause(life)
+	r.life, r.halt, r.cancel = life, halt, cancel
+	if turn.Cancel != nil {
+		r.cancel(&cancelled{*turn.Cancel})
+	}
+	st.current = r
+	st.show(st) // before the turn runs, so that whoever stops all turns finds it
+	started := st.eng.goTurn(func() {
+		defer close(r.ended)
+		defer halt(nil)
+		defer cancel(nil)
+		r.do(ctx)
+	})
+	if !started {
+		halt(nil)
+		st.current = nil
+	}
+	return nil
+}
+
+// abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
+func (st *state) abandon(turn persistence.StoredTurn, cause error) error {
+	st.eng.Log.Error("turn cannot be run", "session", st.id, "turn", turn.ID, "error", cause)
+	issue := protocol.Issue{Kind: "runtime", Code: codeOf(cause, "turn_not_prepared"), Message: cause.Error()}
+	end := unstarted{
+		turn: turn, state: protocol.TurnFailed, issues: []protocol.Issue{issue},
+		outcome: protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: cause.Error()},
+	}
+	return st.endUnstarted(st.ctx, end, receipt{}, nil)
+}
+
+// unstarted is how a turn ends that does not run.
+type unstarted struct {
+	turn    persistence.StoredTurn
+	state   protocol.TurnState
+	outcome protocol.TurnOutcome
+	issues  []protocol.Issue
+}
+
+func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt, result any) error {
+	turn := u.turn
+	turn.State = u.state
+	turn.Report = &protocol.TurnReport{
+		TurnID: turn.ID, SessionID: st.id, State: u.state, Outcome: &u.outcome, Issues: u.issues,
+		AcceptedAtMs: turn.AcceptedMs, StartedAtMs: turn.StartedMs,
+	}
+	c := &persistence.Commit{Turns: []persistence.Turn{turn.Turn}, Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)}
+	turns := st.turnsWithout(turn.ID)
+	left := st.inputs[:0:0]
+	for _, in := range st.inputs {
+		if in.TurnID == turn.ID {
+			in.State = protocol.InputCancelled
+			c.Inputs = append(c.Inputs, in)
+			continue
+		}
+		left = append(left, in)
+	}
+	events, err := st.retractions(ctx, u.turn)
+	if err != nil {
+		return err
+	}
+	closed, resolved := st.closeDecisions(c, turn.ID)
+	events = append(events, resolved...)
+	events = append(events, logEvent{Event: protocol.Event{
+		Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &u.outcome, Issues: u.issues, Usage: &protocol.Usage{},
+	}})
+	if u.turn.State == protocol.TurnQueued {
+		events = append(events, queueChanged(waitingOf(left, turns)))
+	}
+	if _, err := st.commit(ctx, c, events...); err != nil {
+		return err
+	}
+	st.inputs, st.turns = left, turns
+	st.forget(closed)
+	st.turnOver(turn.ID, turn.Report)
+	return nil
+}
+
+// retractions withdraw what an earlier run of the daemon told of a turn that will not become history.
+func (st *state) retractions(ctx context.Context, turn persistence.StoredTurn) ([]logEvent, error) {
+	if turn.State == protocol.TurnQueued {
+		return nil, nil
+	}
+	rows, err := st.eng.store.Effects(ctx, turn.ID)
+	if err != nil {
+		return nil, err
+	}
+	logged, err := progressOf(rows)
+	if err != nil {
+		return nil, nil // the journal may be what is wrong with the turn
+	}
+	return logged.retractions(st.id, turn.ID), nil
+}
+
+func (st *state) turnsWithout(id protocol.TurnID) []persistence.StoredTurn {
+	return slices.DeleteFunc(slices.Clone(st.turns), func(t persistence.StoredTurn) bool { return t.ID == id })
+}
+
+// turnOver tells those who wait that a turn has ended.
+func (st *state) turnOver(id protocol.TurnID, report *protocol.TurnReport) {
+	st.show(st)
+	st.eng.waits.end(id, report)
+	st.eng.settled.Notify()
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Interrupt stops a turn. Exactly one of the interrupt and the turn's own end wins, and the answer says which: once
+// the answer is requested, the turn ends as cancelled.
+func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
+	t, err := e.store.Turn(ctx, p.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnInterruptResult, error) {
+		open, ok := st.openTurn(p.TurnID)
+		switch {
+		case !ok:
+			return &protocol.TurnInterruptResult{Status: protocol.InterruptTooLate, Seq: st.row.Seq}, nil
+		case open.Cancel != nil:
+			return &protocol.TurnInterruptResult{Status: protocol.InterruptAlready, Seq: st.row.Seq}, nil
+		}
+		evidence := protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
+		result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
+		if open.State == protocol.TurnQueued {
+			return result, st.cancelQueued(ctx, open, evidence, rc, result)
+		}
+		return result, st.requestCancel(ctx, open, evidence, rc, result)
+	})
+}
+
+func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
+	err := st.endUnstarted(ctx, unstarted{
+		turn: t, state: protocol.TurnCancelled, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence},
+	}, rc, result)
+	if err == nil {
+		st.kick()
+	}
+	return err
+}
+
+// requestCancel makes the wish durable, then stops the turn: a crash in between stops it after the restart.
+func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
+	t.Cancel = &evidence
+	if _, err := st.commit(ctx, &persistence.Commit{Turns: []persistence.Turn{t.Turn}, Receipt: rc.with(result)}); err != nil {
+		return err
+	}
+	for i := range st.turns {
+		if st.turns[i].ID == t.ID {
+			st.turns[i].Cancel = &evidence
+		}
+	}
+	if st.current != nil && st.current.id == t.ID {
+		st.current.cancel(&cancelled{evidence})
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"lashd/engine"
+	"lashd/rpc/protocol"
+)
+
+// observer follows a session and keeps what it was told.
+type observer struct {
+	t     testing.TB
+	first *protocol.SessionAttachResult
+	sub   *engine.Subscription
+	raw   [][]byte
+	all   []protocol.Event
+	read  int // of all, by until
+}
+
+// observe attaches to a session: from now on, or from after a seq.
+func (d *daemon) observe(t testing.TB, id protocol.SessionID, after ...protocol.Seq) *observer {
+	t.Helper()
+	p := &protocol.SessionAttachParams{SessionID: id}
+	if len(after) > 0 {
+		p.AfterSeq = &after[0]
+	}
+	first, sub, err := d.Attach(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sub.Close)
+	return &observer{t: t, first: first, sub: sub}
+}
+
+// until reads up to the first event that fits, which it returns.
+func (o *observer) until(fits func(protocol.Event) bool) protocol.Event {
+	o.t.Helper()
+	ctx, cancel := context.WithTimeout(o.t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		for ; o.read < len(o.all); o.read++ {
+			if fits(o.all[o.read]) {
+				o.read++
+				return o.all[o.read-1]
+			}
+		}
+		batch, err := o.sub.Next(ctx)
+		if err != nil {
+			o.t.Fatalf("after %v: %v", types(o.all), err)
+		}
+		for _, raw := range batch {
+			var e protocol.Event
+			if err := json.Unmarshal(raw, &e); err != nil {
+				o.t.Fatalf("%s: %v", raw, err)
+			}
+			o.raw, o.all = append(o.raw, raw), append(o.all, e)
+		}
+	}
+}
+
+func (o *observer) typed(want protocol.EventType) protocol.Event {
+	o.t.Helper()
+	return o.until(func(e protocol.Event) bool { return e.Type == want })
+}
+
+// over reads up to the end of a turn.
+func (o *observer) over(id protocol.TurnID) protocol.Event {
+	o.t.Helper()
+	return o.until(func(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted && e.TurnID == id })
+}
+
+// durable are the events with a seq, as they came.
+func (o *observer) durable() []string {
+	var kept []string
+	for i, e := range o.all {
+		if e.Seq != 0 {
+			kept = append(kept, string(o.raw[i]))
+		}
+	}
+	return kept
+}
+
+// gapless checks that seqs follow each other.
+func (o *observer) gapless(from protocol.Seq) {
+	o.t.Helper()
+	for _, e := range o.all {
+		if e.Seq == 0 {
+			continue
+		}
+		if from++; e.Seq != from {
+			o.t.Errorf("%s has seq %d, want %d", e.Type, e.Seq, from)
+		}
+	}
+}
+
+func (o *observer) of(want protocol.EventType) []protocol.Event {
+	return slices.DeleteFunc(slices.Clone(o.all), func(e protocol.Event) bool { return e.Type != want })
+}
+
+func types(events []protocol.Event) []protocol.EventType {
+	var all []protocol.EventType
+	for _, e := range events {
+		if len(all) == 0 || e.Type != protocol.EventItemDelta || all[len(all)-1] != e.Type {
+			all = append(all, e.Type)
+		}
+	}
+	return all
+}
+
+// history is what a person sees of a session, as role and text.
+func (d *daemon) history(t testing.TB, id protocol.SessionID) []string {
+	t.Helper()
+	res := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+	var lines []string
+	for _, item := range res.Data {
+		line := string(item.Kind) + ": " + item.Text
+		if item.Output != nil {
+			line = string(item.Kind) + " " + item.Tool + ": " + string(item.Output.Status)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,134 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/engine/provider"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/engine/turn"
+	"lashd/rpc/protocol"
+)
+
+// clumsy is a plugin that panics where it is told to.
+type clumsy struct {
+	standard.Driver
+	at string
+}
+
+func (c clumsy) ID() string { return "clumsy-" + c.at }
+
+func (c clumsy) Build(plugin.BuildContext) (plugin.Plugin, error) {
+	c.here("build")
+	return c, nil
+}
+
+func (c clumsy) Register(r *plugin.Registrar) error {
+	switch c.at {
+	case "preamble", "reply", "results", "visible":
+		r.Driver(c)
+	case "projector":
+		r.ResultProjector(func(string, protocol.ToolOutput) protocol.ToolOutput { panic("clumsy") })
+	}
+	return nil
+}
+
+func (c clumsy) Preamble(tools []protocol.ToolManifest) string {
+	c.here("preamble")
+	return c.Driver.Preamble(tools)
+}
+
+func (c clumsy) Reply(v turn.View, reply provider.Reply) []turn.Action {
+	c.here("reply")
+	return c.Driver.Reply(v, reply)
+}
+
+func (c clumsy) Results(v turn.View, results []turn.ToolReply) []turn.Action {
+	c.here("results")
+	return c.Driver.Results(v, results)
+}
+
+func (c clumsy) Visible(prose string) string {
+	c.here("visible")
+	return prose
+}
+
+func (c clumsy) here(at string) {
+	if c.at == at {
+		panic("clumsy")
+	}
+}
+
+func TestPanics(t *testing.T) {
+	crash := toolFunc{name: "crash", run: func(context.Context, tool.Invocation) (tool.Result, error) { panic("clumsy") }}
+	script := replies(calls("crash", "look"), scripted.Reply{Text: "done"})
+	tools := []tool.Provider{crash, says("look", "fine")}
+	t.Run("runtime/T22 a tool that panics fails its own call", func(t *testing.T) {
+		d := start(t, setup{model: script, tools: tools})
+		report := d.turn(t, d.session(t), "go")
+		first, second := report.ToolCalls[0].Output, report.ToolCalls[1].Output
+		if first.Failure == nil || first.Failure.Code != "tool_panicked" || second.Status != protocol.OutputSuccess || report.State != protocol.TurnCompleted {
+			t.Errorf("state %s, outputs %+v and %+v", report.State, first, second)
+		}
+	})
+	t.Run("runtime/T22 a provider that panics fails the call, and what it said is kept", func(t *testing.T) {
+		d := start(t, setup{model: modelFunc(func(_ context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+			yield(provider.Chunk{Text: "so far"}, nil)
+			panic("clumsy")
+		})})
+		report := d.turn(t, d.session(t), "go")
+		if report.Outcome.Kind != protocol.OutcomeProviderError || report.Issues[0].Code != "provider_panic" || report.Output.Safe != "so far" {
+			t.Errorf("outcome %+v, issues %+v, output %+v", report.Outcome, report.Issues, report.Output)
+		}
+	})
+	t.Run("runtime/T22 a result projector that panics fails the result", func(t *testing.T) {
+		d := start(t, setup{model: script, tools: tools, plugins: []plugin.Factory{clumsy{at: "projector"}}})
+		report := d.turn(t, d.session(t), "go")
+		if f := report.ToolCalls[1].Output.Failure; f == nil || f.Code != "projector_panicked" || f.Source != protocol.FromPlugin {
+			t.Errorf("failure %+v", f)
+		}
+	})
+	for _, at := range []string{"preamble", "reply", "results", "visible"} {
+		t.Run("runtime/T22 a driver that panics in "+at+" fails the turn, and the session goes on", func(t *testing.T) {
+			d := start(t, setup{model: script, tools: tools, driver: clumsy{at: at}})
+			id := d.session(t)
+			report := d.turn(t, id, "go")
+			if want := protocol.OutcomeRuntimeError; at != "visible" && report.Outcome.Kind != want {
+				t.Errorf("outcome %+v, want %s", report.Outcome, want)
+			}
+			d = d.restart(t, func(s *setup) { s.config = driven(s.driver.ID()); s.driver = renamed{s.driver.ID()} })
+			if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+				t.Errorf("the next turn, with a driver that works, ended as %s %+v", next.State, next.Issues)
+			}
+		})
+	}
+	t.Run("runtime/T22 a plugin that panics while it is built fails the turn", func(t *testing.T) {
+		d := start(t, setup{model: script, plugins: []plugin.Factory{clumsy{at: "build"}}})
+		id := d.session(t)
+		if report := d.turn(t, id, "go"); report.State != protocol.TurnFailed || report.Issues[0].Code != "panic" {
+			t.Errorf("report %+v", report)
+		}
+		if _, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}); err == nil {
+			t.Error("tool/list answers although no plugin can be built")
+		}
+		if _, err := d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}); err != nil {
+			t.Errorf("the session cannot be read: %v", err)
+		}
+	})
+}
+
+// renamed is the standard driver under another name.
+type renamed struct{ id string }
+
+func (r renamed) ID() string { return r.id }
+func (renamed) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+	return standard.Factory{}.Build(ctx)
+}
+
+func driven(driver string) func(*engine.Config) {
+	return func(c *engine.Config) { c.Defaults.Driver = driver }
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// prepare pins what a turn works with and makes its machine, which then takes in what an earlier run of the daemon
+// left in the journal. A panic of a plugin is an error of the turn.
+func (st *state) prepare(r *run) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = st.eng.panicked("turn", r.id, p)
+		}
+	}()
+	r.begin = beginning{
+		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: st.branch, Generation: st.row.Head.Generation,
+		Frame: st.row.Head.Frame, Inputs: st.inputsOf(r.id),
+	}
+	if r.resumed {
+		if err := st.resume(r); err != nil {
+			return err
+		}
+	}
+	tools, err := st.openTools(r.begin.Config)
+	if err != nil {
+		return err
+	}
+	r.plugins, r.catalog, r.model = tools.plugins, tools.catalog, st.eng.provider(r.begin.Config.Model)
+	if r.begin.Leaf == st.row.Head.Leaf {
+		r.past, err = st.past()
+	} else {
+		r.past, err = st.pastAt(persistence.Cursor{Branch: r.begin.Branch, Generation: r.begin.Generation})
+	}
+	if err != nil {
+		return err
+	}
+	r.machine = turn.New(tools.plugins.Driver(), turn.Config{
+		Input: st.inputMessages(r), Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation,
+	})
+	r.noteNodes()
+	return r.replayJournal()
+}
+
+// inputsOf are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
+func (st *state) inputsOf(id protocol.TurnID) []protocol.InputID {
+	var ids []protocol.InputID
+	for _, in := range st.inputs {
+		if in.TurnID == id && (in.State == protocol.InputQueued || in.State == protocol.InputDeferred) {
+			ids = append(ids, in.ID)
+		}
+	}
+	return ids
+}
+
+func (st *state) inputMessages(r *run) []protocol.Message {
+	var msgs []protocol.Message
+	for _, in := range st.inputs {
+		if slices.Contains(r.begin.Inputs, in.ID) {
+			msgs = append(msgs, inputMessage(r.id, in))
+		}
+	}
+	return msgs
+}
+
+func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message {
+	return protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginTurnInput, TurnID: id, InputID: in.ID})
+}
+
+// resume reads what an earlier run of the daemon left of the turn.
+func (st *state) resume(r *run) error {
+	r.lost = true
+	if err := r.loadJournal(st.ctx); err != nil {
+		return err
+	}
+	before, err := st.eng.store.TurnDecisions(st.ctx, r.id)
+	if err != nil {
+		return err
+	}
+	r.asked = map[asking]protocol.Decision{}
+	for _, d := range before {
+		if d.Call != nil {
+			r.asked[asking{d.Kind, d.Call.CallID}] = d
+		}
+	}
+	return nil
+}
+
+// replayJournal has the machine take in what is known, up to the first effect that must be performed. It does no IO,
+// so whoever attaches from then on finds the items that the log already tells of.
+func (r *run) replayJournal() error {
+	for len(r.journal.replay) > 0 {
+		effect, ok := r.machine.Next()
+		if !ok {
+			return nil
+		}
+		if !effect.Waits() {
+			r.noteEmit(effect)
+			continue
+		}
+		answer, known, err := r.known(effect)
+		if changed, ok := errors.AsType[*JournalError](err); ok {
+			r.traceDiff(changed)
+			r.fail(effect, changed) // what was true until here is kept; nothing is run again
+			return nil
+		}
+		if !known || err != nil {
+			return err
+		}
+		r.machine.Deliver(effect.ID, answer)
+		r.noteNodes()
+	}
+	return nil
+}

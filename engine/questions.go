@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// asking names a question about a call: it is asked once in a turn, however often the daemon is started.
+type asking struct {
+	kind protocol.DecisionKind
+	call protocol.CallID
+}
+
+// question is what a call of a batch waits for before it runs.
+type question struct {
+	stage    *stage
+	decision protocol.Decision
+	again    bool // an earlier run of the daemon asked it
+	open     *openDecision
+}
+
+// settle asks about the calls of a batch that need an answer before they run: whether they may, or what became of
+// them. It returns once all have one.
+func (r *run) settle(ctx context.Context, stages []*stage) error {
+	asked, err := r.questions(stages)
+	if err != nil || len(asked) == 0 {
+		return err
+	}
+	err = r.persist(ctx, func(ctx context.Context, st *state) error { return st.open(ctx, r, asked) })
+	if err != nil {
+		return err
+	}
+	for _, q := range asked {
+		r.trace(TraceWaitParked, tracedWait{Decision: q.open.ID, Kind: q.open.Kind, CallID: q.stage.call.CallID})
+		select {
+		case <-q.open.done:
+			r.trace(TraceWaitResolved, tracedWait{Decision: q.open.ID, Kind: q.open.Kind, CallID: q.stage.call.CallID, Choice: q.open.Answer.Choice})
+			q.stage.settled(q.open.Answer)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// questions are those that nobody has answered yet. What an earlier run of the daemon was answered holds.
+func (r *run) questions(stages []*stage) ([]*question, error) {
+	var asked []*question
+	for _, s := range stages {
+		switch {
+		case s.reply != nil:
+		case s.began && s.repeatable(): // with the same call id, and without asking again
+		case s.began:
+			asked = r.unlessAnswered(asked, s, r.outcomeQuestion(s.call))
+		default:
+			verdict, err := r.verdict(s)
+			if err != nil {
+				return nil, err
+			}
+			_, before := r.asked[asking{protocol.DecisionApproval, s.call.CallID}]
+			switch {
+			case verdict == protocol.ApproveDeny:
+				s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
+			case verdict == protocol.ApproveAsk, before:
+				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s.call))
+			}
+		}
+	}
+	return asked, nil
+}
+
+// verdict judges a call. A person's standing answers are read only where they could make a difference.
+func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
+	verdict := judge(r.begin.Config.Approval, nil, s.entry.Tool.Manifest, s.call.Args)
+	if verdict != protocol.ApproveAsk {
+		return verdict, nil
+	}
+	rules, err := ask(r, func(_ context.Context, st *state) ([]protocol.ApprovalRule, error) { return st.standing() })
+	return judge(r.begin.Config.Approval, rules, s.entry.Tool.Manifest, s.call.Args), err
+}
+
+func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
+	old, ok := r.asked[asking{d.Kind, s.call.CallID}]
+	switch {
+	case !ok || old.ArgsHash != d.ArgsHash:
+		return append(asked, &question{stage: s, decision: d})
+	case old.Answer == nil:
+		return append(asked, &question{stage: s, decision: old, again: true})
+	case d.Kind == protocol.DecisionOutcome && old.Answer.Choice == protocol.ChooseRunAgain:
+		return append(asked, &question{stage: s, decision: d}) // it was run again, and interrupted again
+	}
+	s.settled(old.Answer)
+	return asked
+}
+
+func (r *run) approvalQuestion(call protocol.ToolCall) protocol.Decision {
+	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
+	if deadline == 0 {
+		deadline = defaultDeadline
+	}
+	d := protocol.Decision{
+		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
+		Prompt:  fmt.Sprintf("May the tool %s run with %s?", call.Name, short(call.Args)),
+		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
+	}
+	if r.begin.Config.Approval.Default == protocol.ApproveAllow {
+		d.Default = protocol.ChooseAllowOnce
+	}
+	return r.decision(d, call, deadline)
+}
+
+func (r *run) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
+	deadline := defaultDeadline
+	if ms := r.begin.Config.Unknown.DeadlineMs; ms != nil {
+		deadline = time.Duration(*ms) * time.Millisecond
+	}
+	return r.decision(protocol.Decision{
+		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
+		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, short(call.Args)),
+		Choices: []protocol.DecisionChoice{
+			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
+		},
+	}, call, deadline)
+}
+
+func (r *run) decision(d protocol.Decision, call protocol.ToolCall, deadline time.Duration) protocol.Decision {
+	d.ID, d.SessionID, d.TurnID, d.Call, d.OpenedAtMs = protocol.NewDecisionID(), r.session.id, r.id, &call, now()
+	d.DeadlineMs = time.Now().Add(deadline).UnixMilli()
+	return d
+}
+
+func short(args []byte) string {
+	const limit = 300
+	if len(args) > limit {
+		return string(args[:limit]) + "..."
+	}
+	return string(args)
+}
+
+// open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same
+// question: its answer counts.
+func (st *state) open(ctx context.Context, r *run, asked []*question) error {
+	c := &persistence.Commit{}
+	var events []logEvent
+	for _, q := range asked {
+		if q.open = st.decisions[q.decision.ID]; q.open != nil {
+			continue
+		}
+		if q.again { // it was answered since the turn was taken over
+			d, err := st.eng.store.Decision(ctx, q.decision.ID)
+			if err != nil {
+				return err
+			}
+			q.open = &openDecision{Decision: d, done: make(chan struct{})}
+			close(q.open.done)
+			continue
+		}
+		c.Decisions = append(c.Decisions, q.decision)
+		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventDecisionOpened, TurnID: r.id, Decision: &q.decision}})
+	}
+	t, ok := st.openTurn(r.id)
+	if !ok {
+		return ErrTurnNotActive
+	}
+	if waits := len(c.Decisions) > 0 || st.waitingFor(r.id) > 0; waits && t.State != protocol.TurnWaiting {
+		t.State = protocol.TurnWaiting
+		c.Turns = []persistence.Turn{t.Turn}
+	}
+	if len(c.Decisions)+len(c.Turns) > 0 {
+		if err := st.commitTurn(ctx, r, c, events...); err != nil {
+			return err
+		}
+	}
+	st.setTurnState(r.id, t.State)
+	for _, q := range asked {
+		if q.open == nil {
+			q.open = st.watch(q.decision)
+		}
+	}
+	return nil
+}
+
+// settled takes a person's answer about a call.
+func (s *stage) settled(a *protocol.DecisionAnswer) {
+	switch a.Choice {
+	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
+	case protocol.ChooseHappened:
+		s.answer(protocol.Succeed("The call was interrupted after it was started. " + by(a) + " says that it took effect; its output is lost."))
+	case protocol.ChooseNotHappened:
+		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. "+by(a)+" says that it took no effect.", protocol.FromRuntime)
+	case protocol.ChooseReject:
+		s.fail(protocol.FailPermission, "denied", "The call was not allowed ("+by(a)+").", protocol.FromPolicy)
+	case protocol.ChooseCancelled:
+		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
+	default:
+		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call was started, then lashd was interrupted. " +
+			"Nobody knows whether it took effect, and it was not run again. Look at the state of things before you repeat it."})
+	}
+}
+
+func by(a *protocol.DecisionAnswer) string {
+	if a.By == "deadline" {
+		return "the deadline passed without an answer"
+	}
+	return "a person"
+}

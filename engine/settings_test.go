@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// optional is a plugin that puts its options into the prompt, and counts who is open.
+type optional struct{ open *int }
+
+func (optional) ID() string { return "optional" }
+
+func (o optional) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+	*o.open++
+	return optionalInstance{o, string(ctx.Options)}, nil
+}
+
+type optionalInstance struct {
+	optional
+	options string
+}
+
+func (i optionalInstance) Register(r *plugin.Registrar) error {
+	r.Prompt(plugin.Prompt{Slot: plugin.SlotGuidance, Content: "options " + i.options})
+	return nil
+}
+
+func (i optionalInstance) Close() error {
+	*i.open--
+	return nil
+}
+
+func TestSettings(t *testing.T) {
+	options := func(id protocol.SessionID, text string) *protocol.SessionConfigureParams {
+		return &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{"optional": json.RawMessage(text)}}
+	}
+	t.Run("runtime/S05 settings that change beside a turn are the next turn's", func(t *testing.T) {
+		open := 0
+		g := newGate("work")
+		model := &remembering{Provider: replies(calls("work"), scripted.Reply{Text: "done"})}
+		d := start(t, setup{model: model, tools: []tool.Provider{g}, plugins: []plugin.Factory{optional{&open}}})
+		id := d.session(t)
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), options(id, `"old"`)))
+		turn := d.begin(t, id, "go").TurnID
+		<-g.called
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), options(id, `"new"`)))
+		close(g.open)
+		d.wait(t, turn)
+		d.turn(t, id, "and?")
+		var systems []string
+		for _, req := range model.asked {
+			systems = append(systems, req.System[strings.Index(req.System, "options "):])
+		}
+		if want := []string{`options "old"`, `options "old"`, `options "new"`}; !slices.Equal(systems, want) {
+			t.Errorf("prompts %q, want %q", systems, want)
+		}
+		d.stop()
+		if open != 0 {
+			t.Errorf("%d instances of a plugin were not closed", open)
+		}
+	})
+	t.Run("runtime/S05 wrong settings are refused, with a pointer to what is wrong", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		id := d.session(t)
+		for _, p := range []*protocol.SessionConfigureParams{
+			{Budget: &protocol.Budget{}}, {Budget: &protocol.Budget{Iterations: 1, NoProgress: -1}}, {Approval: &protocol.ApprovalConfig{Mode: "maybe"}},
+			{Approval: &protocol.ApprovalConfig{Rules: []protocol.ApprovalRule{{Tool: "[", Action: protocol.ApproveAllow}}}}, {Model: "none"},
+			{Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64(-1))}},
+		} {
+			p.SessionID = id
+			if _, err := d.Configure(t.Context(), p); err == nil {
+				t.Errorf("%+v was taken", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+func TestStop(t *testing.T) {
+	// stopped runs a turn whose batch calls the tools, stops the daemon once they all run, and starts it again.
+	stopped := func(t *testing.T, tools []tool.Provider, check func(*testing.T, *daemon, protocol.TurnID, time.Duration)) {
+		synctest.Test(t, func(t *testing.T) {
+			var names []string
+			for _, p := range tools {
+				names = append(names, p.Tools()[0].Manifest.Name)
+			}
+			d := start(t, setup{model: replies(calls(names...), scripted.Reply{Text: "done"}), tools: tools})
+			id := d.session(t)
+			turn := d.begin(t, id, "go").TurnID
+			synctest.Wait()
+			began := time.Now()
+			d = d.restart(t, nil)
+			check(t, d, turn, time.Since(began))
+		})
+	}
+	t.Run("reliability/P25 when the daemon stops, a call's true result is waited for and kept", func(t *testing.T) {
+		stopped(t, []tool.Provider{obedient("work", 5*time.Second)}, func(t *testing.T, d *daemon, turn protocol.TurnID, took time.Duration) {
+			report := d.wait(t, turn)
+			if out := report.ToolCalls[0].Output; out.Text != "stopped" || report.State != protocol.TurnCompleted {
+				t.Errorf("output %+v, state %s", out, report.State)
+			}
+			if took != 5*time.Second {
+				t.Errorf("stopping took %v", took)
+			}
+		})
+	})
+	t.Run("reliability/P7 a call that did not return is never recorded as cancelled: its outcome is unknown", func(t *testing.T) {
+		runs := 0
+		deaf := toolFunc{name: "deaf", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+			runs++
+			time.Sleep(10 * time.Second)
+			return tool.Result{Output: protocol.Succeed("too late")}, nil
+		}}
+		stopped(t, []tool.Provider{deaf, obedient("quick", 0)}, func(t *testing.T, d *daemon, turn protocol.TurnID, took time.Duration) {
+			o := d.observe(t, must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).SessionID, 0)
+			asked := o.typed(protocol.EventDecisionOpened).Decision
+			if asked.Kind != protocol.DecisionOutcome || asked.Call.Name != "deaf" || asked.Default != protocol.ChooseTellModel {
+				t.Errorf("decision %+v", asked)
+			}
+			report := d.wait(t, turn) // virtual time passes to the deadline
+			resolved := o.typed(protocol.EventDecisionResolved).Decision
+			if resolved.ID != asked.ID || resolved.Answer.By != "deadline" || resolved.Answer.Choice != protocol.ChooseTellModel {
+				t.Errorf("resolved %+v", resolved.Answer)
+			}
+			first, second := report.ToolCalls[0].Output, report.ToolCalls[1].Output
+			if first.Status != protocol.OutputUnknown || second.Text != "stopped" || runs != 1 {
+				t.Errorf("outputs %+v and %+v, the tool ran %d times", first, second, runs)
+			}
+			if took < 6*time.Second || took > 13*time.Second {
+				t.Errorf("stopping took %v", took)
+			}
+		})
+	})
+	t.Run("runtime/P11 a tool that may be repeated is run again with the same call id", func(t *testing.T) {
+		var seen []tool.Invocation
+		safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
+			run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+				seen = append(seen, call)
+				if len(seen) == 1 {
+					<-ctx.Done()
+					return tool.Result{}, ctx.Err()
+				}
+				return tool.Result{Output: protocol.Succeed("second")}, nil
+			}}
+		stopped(t, []tool.Provider{safe}, func(t *testing.T, d *daemon, turn protocol.TurnID, _ time.Duration) {
+			report := d.wait(t, turn)
+			if len(seen) != 2 || seen[0].CallID != seen[1].CallID || seen[0].Attempt != 1 || seen[1].Attempt != 2 {
+				t.Errorf("calls %+v", seen)
+			}
+			if report.ToolCalls[0].Output.Text != "second" {
+				t.Errorf("output %+v", report.ToolCalls[0].Output)
+			}
+		})
+	})
+	t.Run("runtime/P11 a queued turn, and one that waits for a person, go on after a restart", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, config: asking})
+			id := d.session(t)
+			first, second := d.begin(t, id, "go").TurnID, d.begin(t, id, "more").TurnID
+			before := d.observe(t, id, 0).typed(protocol.EventDecisionOpened).Decision
+			d = d.restart(t, nil)
+			open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id})).Data
+			if len(open) != 1 || open[0].ID != before.ID || open[0].DeadlineMs != before.DeadlineMs {
+				t.Errorf("open after the restart: %+v, before: %+v", open, before)
+			}
+			answer := &protocol.DecisionRespondParams{DecisionID: before.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: before.ArgsHash}
+			if got := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", answer)); !got.Won {
+				t.Errorf("answer %+v", got)
+			}
+			if again := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_b", answer)); again.Won || again.Answer.By != "cli_a" {
+				t.Errorf("second answer %+v", again)
+			}
+			if a, b := d.wait(t, first), d.wait(t, second); a.ToolCalls[0].Output.Text != "fine" || b.State != protocol.TurnCompleted {
+				t.Errorf("turns %+v and %s", a.ToolCalls, b.State)
+			}
+			if open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
+				t.Errorf("still open: %+v", open)
+			}
+		})
+	})
+}
+
+func TestAbandoned(t *testing.T) {
+	t.Run("runtime/P11 a turn that cannot go on ends, what it asked is closed and what it showed is withdrawn", func(t *testing.T) {
+		d := start(t, setup{model: replies(calls("look")), tools: []tool.Provider{says("look", "fine")}, config: asking})
+		id := d.session(t)
+		live := d.observe(t, id)
+		turn := d.begin(t, id, "go").TurnID
+		asked := live.typed(protocol.EventDecisionOpened).Decision
+		d = d.restart(t, func(s *setup) { s.plugins = []plugin.Factory{clumsy{at: "build"}} })
+		report := d.wait(t, turn)
+		if report.State != protocol.TurnFailed || report.Issues[0].Code != "panic" {
+			t.Errorf("report %+v", report)
+		}
+		o := d.observe(t, id, 0)
+		o.over(turn)
+		o.gapless(0)
+		if left := shownItems(o.all); len(left) != 0 {
+			t.Errorf("an observer is left with items %v", left)
+		}
+		resolved := o.of(protocol.EventDecisionResolved)
+		if len(resolved) != 1 || resolved[0].Decision.ID != asked.ID {
+			t.Errorf("resolved %+v", resolved)
+		}
+		if open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
+			t.Errorf("still open: %+v", open)
+		}
+		inputs := must[*protocol.QueueListResult](t)(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
+		if len(inputs) != 1 || inputs[0].State != protocol.InputCancelled {
+			t.Errorf("inputs %+v: what was sent stays as evidence", inputs)
+		}
+	})
+	t.Run("reliability/P25 while the daemon stops no further turn begins", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPause()
+			script := &scripted.Script{
+				Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "more"}, Replies: []scripted.Reply{{Stall: true}}}},
+				Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}},
+			}
+			g := newGate("work")
+			d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{g}, driver: &pausingDriver{visible: p}})
+			id := d.session(t)
+			first := d.begin(t, id, "go").TurnID
+			<-g.called
+			second := d.begin(t, id, "more").TurnID
+			close(g.open)
+			<-p.reached // the last commit of the first turn is next
+			stopped := make(chan struct{})
+			go func() {
+				d.stop()
+				close(stopped)
+			}()
+			synctest.Wait()
+			close(p.goOn)
+			<-stopped
+			d = d.restart(t, func(s *setup) {
+				s.driver = renamed{"pausing"}
+				s.model = scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "done"}}}})
+			})
+			if a, b := d.wait(t, first), d.wait(t, second); a.State != protocol.TurnCompleted || b.State != protocol.TurnCompleted {
+				t.Errorf("turns ended as %s and %s", a.State, b.State)
+			}
+		})
+	})
+}

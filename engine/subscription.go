@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/rpc/protocol"
+)
+
+// Subscription reads a session's events from a position on. One goroutine uses it; Close ends it.
+type Subscription struct {
+	feed   *feed
+	replay replayer
+	pos    uint64
+	seq    protocol.Seq      // of the last durable event handed out
+	upTo   protocol.Seq      // read the log up to here before going on at pos
+	sent   map[*openItem]int // how much of an item was handed out
+	behind []catchUp         // open items to bring up to date after the log
+}
+
+// replayer reads the log after a seq: some events, and the seq of the last of them.
+type replayer func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)
+
+// catchUp is how an open item stood when a subscriber's next event was gone.
+type catchUp struct {
+	item *openItem
+	text string
+}
+
+// subscribe follows the feed from after a seq on. The items that are open now are answered with their text so far.
+func (f *feed) subscribe(after protocol.Seq, replay replayer) (*Subscription, []protocol.Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &Subscription{feed: f, replay: replay, seq: after, upTo: f.seq, sent: map[*openItem]int{}}
+	s.pos = f.base + uint64(len(f.entries))
+	var open []protocol.Item
+	for _, o := range f.open {
+		s.sent[o] = len(o.text)
+		item := o.item
+		item.Text = string(o.text)
+		open = append(open, item)
+	}
+	f.subs[s] = struct{}{}
+	return s, open
+}
+
+// Close ends the subscription.
+func (s *Subscription) Close() {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	delete(s.feed.subs, s)
+	s.feed.trimLocked()
+}
+
+// batch bounds how many events Next hands out at once.
+const batch = 256
+
+// Next waits for events and hands out the next ones, each the params of a session/event. It ends when ctx does, or
+// when the session is deleted or the engine stops, once everything before was handed out.
+func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
+	for {
+		again := s.feed.tip.Next()
+		events, more, err := s.next(ctx)
+		if len(events) > 0 || err != nil {
+			return events, err
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+var errLogShort = errors.New("the log ends before the events that were to be read from it")
+
+// next hands out what there is. More tells that there may be something though it has nothing.
+func (s *Subscription) next(ctx context.Context) (events [][]byte, more bool, err error) {
+	if s.seq < s.upTo {
+		events, last, err := s.replay(ctx, s.seq, batch)
+		if err == nil && len(events) == 0 {
+			err = errLogShort
+		}
+		if err != nil {
+			return nil, false, s.reason(err)
+		}
+		s.seq = last
+		return events, false, nil
+	}
+	if len(s.behind) > 0 {
+		return s.catchUp(), true, nil
+	}
+	return s.fromFeed()
+}
+
+// reason is why the feed ended, if that explains an error.
+func (s *Subscription) reason(err error) error {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	if s.feed.ended != nil {
+		return s.feed.ended
+	}
+	return err
+}
+
+func (s *Subscription) fromFeed() (events [][]byte, more bool, err error) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.pos < f.base {
+		return s.resyncLocked(), true, nil
+	}
+	rest := f.entries[s.pos-f.base:]
+	if len(rest) == 0 {
+		return nil, false, f.ended
+	}
+	rest = rest[:min(len(rest), batch)]
+	events = make([][]byte, 0, len(rest))
+	for _, e := range rest {
+		if e.seq != 0 {
+			if e.seq <= s.seq {
+				continue // the log had it already
+			}
+			s.seq = e.seq
+		}
+		if e.item != nil {
+			s.sent[e.item] = e.end
+		}
+		events = append(events, e.data)
+	}
+	s.pos += uint64(len(rest))
+	s.forgetLocked()
+	f.trimLocked()
+	return events, true, nil
+}
+
+// forgetLocked drops items that are over: their last event lies before pos.
+func (s *Subscription) forgetLocked() {
+	if len(s.sent) <= len(s.feed.open) {
+		return
+	}
+	if s.pos < s.feed.base+uint64(len(s.feed.entries)) {
+		return // what is over may still have events to come
+	}
+	for o := range s.sent {
+		if o.closed {
+			delete(s.sent, o)
+		}
+	}
+}
+
+// resyncLocked is for a subscriber whose next event was dropped: it reads the durable ones from the log, is told how
+// open items stand, then goes on at the end of the feed. What it was shown and was withdrawn since is withdrawn first,
+// as the log may tell of items that came in its place under the same id.
+func (s *Subscription) resyncLocked() (withdrawn [][]byte) {
+	f := s.feed
+	s.upTo = f.seq
+	s.pos = f.base + uint64(len(f.entries))
+	for o := range s.sent {
+		if o.retracted {
+			withdrawn = append(withdrawn, o.withdrawal(f.id))
+		}
+		if o.closed {
+			delete(s.sent, o)
+		}
+	}
+	s.behind = nil
+	for _, o := range f.open {
+		s.behind = append(s.behind, catchUp{item: o, text: string(o.text)})
+	}
+	return withdrawn
+}
+
+func (s *Subscription) catchUp() [][]byte {
+	var events [][]byte
+	for _, c := range s.behind {
+		sent, shown := s.sent[c.item]
+		if !shown {
+			events = append(events, c.item.start(s.feed.id))
+		}
+		if sent < len(c.text) {
+			events = append(events, c.item.delta(sent, c.text[sent:]))
+		}
+		s.sent[c.item] = len(c.text)
+	}
+	s.behind = nil
+	return events
+}

@@ -1,0 +1,205 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/engine"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+func TestToolBatch(t *testing.T) {
+	t.Run("runtime/T07 calls run at once, results come in order of emission, completion order is recorded", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			slow := func(name string, d time.Duration) toolFunc {
+				return toolFunc{name: name, run: func(context.Context, tool.Invocation) (tool.Result, error) {
+					time.Sleep(d)
+					return tool.Result{Output: protocol.Succeed(name)}, nil
+				}}
+			}
+			d := start(t, setup{
+				model: replies(calls("late", "early", "middle"), scripted.Reply{Text: "done"}),
+				tools: []tool.Provider{slow("late", 3*time.Second), slow("early", time.Second), slow("middle", 2*time.Second)},
+			})
+			id := d.session(t)
+			began := time.Now()
+			report := d.turn(t, id, "go")
+			if took := time.Since(began); took != 3*time.Second {
+				t.Errorf("the batch took %v, want as long as its longest call", took)
+			}
+			var names []string
+			var order []int
+			for _, c := range report.ToolCalls {
+				names, order = append(names, c.Name), append(order, c.Order)
+			}
+			if !slices.Equal(names, []string{"late", "early", "middle"}) || !slices.Equal(order, []int{2, 0, 1}) {
+				t.Errorf("calls %v completed in order %v", names, order)
+			}
+			nodes := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Data
+			results := nodes[len(nodes)-2].Message.Parts
+			for i, want := range []protocol.CallID{"c1", "c2", "c3"} {
+				if results[i].Result.CallID != want {
+					t.Errorf("result %d is of %s, want %s", i, results[i].Result.CallID, want)
+				}
+			}
+		})
+	})
+	t.Run("runtime/T08 arguments are validated before anything runs", func(t *testing.T) {
+		ran := false
+		strict := toolFunc{name: "strict", schema: `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`,
+			run: func(context.Context, tool.Invocation) (tool.Result, error) {
+				ran = true
+				return tool.Result{Output: protocol.Succeed("ran")}, nil
+			}}
+		wrong := scripted.Reply{ToolCalls: []scripted.Call{
+			{ID: "a", Name: "strict", Args: json.RawMessage(`{"n":"one"}`)}, {ID: "b", Name: "strict"}, {ID: "c", Name: "Strict"},
+		}}
+		d := start(t, setup{model: replies(wrong, scripted.Reply{Text: "sorry"}), tools: []tool.Provider{strict}})
+		report := d.turn(t, d.session(t), "go")
+		if ran {
+			t.Error("the tool ran with arguments that do not fit its schema")
+		}
+		var codes []string
+		for _, c := range report.ToolCalls {
+			codes = append(codes, c.Output.Failure.Code)
+			if c.Output.Failure.Class != protocol.FailInvalidRequest {
+				t.Errorf("%s has class %s, want %s", c.CallID, c.Output.Failure.Class, protocol.FailInvalidRequest)
+			}
+		}
+		if want := []string{"invalid_arguments", "invalid_arguments", "unknown_tool"}; !slices.Equal(codes, want) {
+			t.Errorf("codes %v, want %v", codes, want)
+		}
+	})
+	t.Run("runtime/T07 calls that are named alike or not at all get ids of their own", func(t *testing.T) {
+		same := scripted.Reply{ToolCalls: []scripted.Call{{ID: "x", Name: "look"}, {ID: "x", Name: "look"}, {Name: "look"}}}
+		d := start(t, setup{model: replies(same, scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}})
+		report := d.turn(t, d.session(t), "go")
+		seen := map[protocol.CallID]bool{}
+		for _, c := range report.ToolCalls {
+			if c.CallID == "" || seen[c.CallID] || c.Output.Status != protocol.OutputSuccess {
+				t.Errorf("call %q ended with %s", c.CallID, c.Output.Status)
+			}
+			seen[c.CallID] = true
+		}
+	})
+}
+
+func TestToolControl(t *testing.T) {
+	control := func(name string, c *protocol.ToolControl, status protocol.OutputStatus) toolFunc {
+		return toolFunc{name: name, run: func(context.Context, tool.Invocation) (tool.Result, error) {
+			return tool.Result{Output: protocol.ToolOutput{Status: status}, Control: c}, nil
+		}}
+	}
+	finish := &protocol.ToolControl{Kind: protocol.ControlFinish, Value: json.RawMessage(`42`)}
+	for _, c := range []struct {
+		name  string
+		tools []toolFunc
+		want  protocol.TurnOutcome
+		state protocol.TurnState
+	}{
+		{"finish", []toolFunc{control("a", finish, protocol.OutputSuccess)},
+			protocol.TurnOutcome{Kind: protocol.OutcomeToolValue, Tool: "a", Value: json.RawMessage(`42`)}, protocol.TurnCompleted},
+		{"fail", []toolFunc{control("a", &protocol.ToolControl{Kind: protocol.ControlFail, Value: json.RawMessage(`"no"`)}, protocol.OutputSuccess)},
+			protocol.TurnOutcome{Kind: protocol.OutcomeToolError, Tool: "a", Value: json.RawMessage(`"no"`)}, protocol.TurnFailed},
+		{"frame switch", []toolFunc{control("a", &protocol.ToolControl{Kind: protocol.ControlSwitchFrame, Frame: &protocol.FrameSwitch{Key: "k", Task: "more"}}, protocol.OutputSuccess)},
+			protocol.TurnOutcome{Kind: protocol.OutcomeFrameSwitch, Frame: &protocol.FrameSwitch{Key: "k", Task: "more"}}, protocol.TurnCompleted},
+		{"the first successful control counts", []toolFunc{
+			control("a", &protocol.ToolControl{Kind: protocol.ControlFail}, protocol.OutputFailure), control("b", finish, protocol.OutputSuccess),
+			control("c", &protocol.ToolControl{Kind: protocol.ControlFail}, protocol.OutputSuccess),
+		}, protocol.TurnOutcome{Kind: protocol.OutcomeToolValue, Tool: "b", Value: json.RawMessage(`42`)}, protocol.TurnCompleted},
+	} {
+		t.Run("runtime/T11 "+c.name, func(t *testing.T) {
+			var names []string
+			var tools []tool.Provider
+			for _, f := range c.tools {
+				names, tools = append(names, f.name), append(tools, f)
+			}
+			d := start(t, setup{model: replies(calls(names...)), tools: tools})
+			id := d.session(t)
+			report := d.turn(t, id, "go")
+			if diff := cmp.Diff(&c.want, report.Outcome); diff != "" || report.State != c.state {
+				t.Errorf("state %s, outcome (-want +got):\n%s", report.State, diff)
+			}
+			if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+				t.Errorf("the next turn ended as %s %+v", next.State, next.Issues)
+			}
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Run("runtime/T14 a report holds everything that the turn came to", func(t *testing.T) {
+		first := calls("look")
+		first.Text = "Let me see."
+		d := start(t, setup{
+			model: replies(first, scripted.Reply{Text: "It is fine.", Usage: &protocol.Usage{Input: 20, Output: 7, CacheRead: 3}}),
+			tools: []tool.Provider{says("look", "sunny")},
+		})
+		id := d.session(t)
+		report := d.turn(t, id, "how is it?")
+		if report.State != protocol.TurnCompleted || report.Outcome.Kind != protocol.OutcomeAssistantMessage || report.Outcome.Text != "It is fine." {
+			t.Errorf("state %s, outcome %+v", report.State, report.Outcome)
+		}
+		if *report.Output != (protocol.AssistantOutput{Safe: "It is fine.", State: protocol.OutputUsable}) {
+			t.Errorf("output %+v", report.Output)
+		}
+		if want := (protocol.Usage{Input: 30, Output: 12, CacheRead: 3}); report.Usage != want {
+			t.Errorf("usage %+v, want %+v", report.Usage, want)
+		}
+		if len(report.Calls) != 2 || len(report.ToolCalls) != 1 || !report.HadTools || report.HadCode {
+			t.Errorf("%d model calls, %d tool calls", len(report.Calls), len(report.ToolCalls))
+		}
+		head := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		if report.HeadRevision != head.Revision || report.SessionID != id || report.StartedAtMs < report.AcceptedAtMs {
+			t.Errorf("head revision %d, the head has %d; session %s", report.HeadRevision, head.Revision, report.SessionID)
+		}
+	})
+	for _, c := range []struct {
+		name  string
+		reply scripted.Reply
+		kind  protocol.OutcomeKind
+		out   protocol.OutputState
+	}{
+		{"output limit", scripted.Reply{Text: "half", Stop: protocol.StopOutputLimit}, protocol.OutcomeIncomplete, protocol.OutputRecovered},
+		{"content filter", scripted.Reply{Text: "half", Stop: protocol.StopContentFilter}, protocol.OutcomeProviderError, protocol.OutputRecovered},
+		{"provider error", scripted.Reply{Error: &scripted.Failure{Kind: "http", Code: "teapot"}}, protocol.OutcomeProviderError, protocol.OutputEmpty},
+		{"empty reply", scripted.Reply{}, protocol.OutcomeProviderError, protocol.OutputEmpty},
+	} {
+		t.Run("runtime/T14 "+c.name, func(t *testing.T) {
+			d := start(t, setup{model: replies(c.reply)})
+			id := d.session(t)
+			report := d.turn(t, id, "go")
+			if report.Outcome.Kind != c.kind || report.Output.State != c.out || report.State != protocol.TurnFailed {
+				t.Errorf("outcome %s, output %s, state %s", report.Outcome.Kind, report.Output.State, report.State)
+			}
+			if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+				t.Errorf("the next turn ended as %s", next.State)
+			}
+		})
+	}
+	t.Run("runtime/T14 a model that is not configured any more fails the turn, not the session", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		id := d.session(t)
+		d = d.restart(t, func(s *setup) { s.config = otherModel })
+		report := d.turn(t, id, "go")
+		if len(report.Issues) != 1 || report.Issues[0].Code != "model_not_configured" {
+			t.Errorf("issues %+v", report.Issues)
+		}
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Model: "other"}))
+		if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+			t.Errorf("the next turn ended as %s %+v", next.State, next.Issues)
+		}
+	})
+}
+
+func otherModel(c *engine.Config) {
+	c.Models[0].Name, c.Models[0].Spec.ID = "other", "other"
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// waits hands the reports of turns to those who wait for them. It knows only turns that somebody waits for.
+type waits struct {
+	mu    sync.Mutex
+	turns map[protocol.TurnID]*waiting
+}
+
+type waiting struct {
+	over   chan struct{}
+	report *protocol.TurnReport // set before over is closed; nil: look for yourself
+}
+
+func (w *waits) of(id protocol.TurnID) *waiting {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.turns[id] == nil {
+		w.turns[id] = &waiting{over: make(chan struct{})}
+	}
+	return w.turns[id]
+}
+
+func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.turns[id]; t != nil {
+		t.report = report
+		close(t.over)
+		delete(w.turns, id)
+	}
+}
+
+// WaitTurn waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is. It may
+// be asked by anybody, any number of times, also long after the end.
+func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
+	timeout, stop := after(p.TimeoutMs)
+	defer stop()
+	for {
+		turn := e.waits.of(p.TurnID)
+		report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: p.TurnID})
+		if err != nil || report.State.Terminal() {
+			e.waits.end(p.TurnID, nil) // it may have ended before we waited: then nobody else takes the entry away
+			return report, err
+		}
+		select {
+		case <-turn.over:
+			if turn.report != nil {
+				return turn.report, nil
+			}
+		case <-timeout:
+			return report, nil
+		case <-e.done():
+			return nil, ErrShuttingDown
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// after is a channel that fires after some milliseconds, or never for 0.
+func after(ms int64) (<-chan time.Time, func()) {
+	if ms <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	return t.C, func() { t.Stop() }
+}
+
+// ReadTurn reports a turn as it is.
+func (e *Engine) ReadTurn(ctx context.Context, p *protocol.TurnParams) (*protocol.TurnReport, error) {
+	t, err := e.store.Turn(ctx, p.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	return reportOf(t), nil
+}
+
+func reportOf(t persistence.StoredTurn) *protocol.TurnReport {
+	if t.Report != nil {
+		return t.Report
+	}
+	return &protocol.TurnReport{
+		TurnID: t.ID, SessionID: t.Session, State: t.State, AcceptedAtMs: t.AcceptedMs, StartedAtMs: t.StartedMs,
+	}
+}
+
+// Turns lists a session's turns, newest first.
+func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protocol.TurnListResult, error) {
+	row, err := e.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	before, err := parseCursor(p.Cursor, 1)
+	if err != nil {
+		return nil, err
+	}
+	limit := bounded(p.Limit, 50, 200)
+	turns, err := e.store.Turns(ctx, row.Key, before[0], limit)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.TurnListResult{Data: []protocol.TurnReport{}}
+	for _, t := range turns {
+		result.Data = append(result.Data, *reportOf(t))
+	}
+	if len(turns) == limit {
+		result.NextCursor = cursor(turns[limit-1].Order)
+	}
+	return result, nil
+}

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/engine/provider"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+
+	"lashd/engine"
+)
+
+// The test binary runs itself again as a victim: an engine that says on its output when it has reached a point, stays
+// there, and is killed.
+const (
+	victimDir   = "LASHD_TEST_VICTIM_DIR"
+	victimPoint = "LASHD_TEST_VICTIM_POINT"
+
+	beforeModel    = "before the model call"
+	whileStreaming = "while the reply streams"
+	neverStarted   = "after a call was started that must not be repeated"
+	safeStarted    = "after a call was started that may be repeated"
+	batchPartly    = "after one call of a batch has returned, and another was started"
+	batchFinished  = "after the results are stored"
+	forApproval    = "while a person is asked"
+	beforeCommit   = "before the last commit"
+)
+
+const victimSession = protocol.SessionID("ses_victim")
+
+// crashSetup is what the victim runs, and what goes on after it. reached is called at each point; nil: go on.
+func crashSetup(dir, point string, reached func(point string)) setup {
+	at := func(p string) {
+		if reached != nil && p == point {
+			reached(p)
+		}
+	}
+	first := scripted.Reply{Text: "Let me see.", ChunkSize: 3, ToolCalls: []scripted.Call{{ID: "c1", Name: "never"}, {ID: "c2", Name: "safe"}}}
+	script := scripted.New(&scripted.Script{
+		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{first, {Text: "done"}}}},
+		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}},
+	})
+	var mu sync.Mutex
+	asked := 0
+	model := modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
+		mu.Lock()
+		asked++
+		n := asked
+		mu.Unlock()
+		if n == 1 {
+			at(beforeModel)
+		} else {
+			at(batchFinished)
+		}
+		for chunk, err := range script.Stream(ctx, req) {
+			if !yield(chunk, err) {
+				return
+			}
+			if n == 1 && chunk.Text != "" {
+				at(whileStreaming)
+			}
+		}
+	})
+	ran := make(chan struct{}) // the call that is never repeated has returned
+	never := toolFunc{name: "never", run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
+		count(dir, "never")
+		at(neverStarted)
+		defer close(ran)
+		return tool.Result{Output: protocol.Succeed("once")}, nil
+	}}
+	safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
+		count(dir, "safe-"+string(call.CallID))
+		at(safeStarted)
+		if point == batchPartly && reached != nil {
+			<-ran
+			at(batchPartly)
+		}
+		return tool.Result{Output: protocol.Succeed("again")}, nil
+	}}
+	return setup{
+		model: model, tools: []tool.Provider{never, safe}, driver: lastDriver{at: func() { at(beforeCommit) }},
+		config: func(c *engine.Config) {
+			c.Defaults.Unknown.DeadlineMs = new(int64(1))
+			if point == forApproval {
+				c.Defaults.Approval.Mode = protocol.ApproveAsk
+			}
+		},
+	}
+}
+
+// lastDriver is the standard driver, which tells when the last commit of a turn is next.
+type lastDriver struct {
+	standard.Driver
+	at func()
+}
+
+func (lastDriver) ID() string                                         { return "last" }
+func (d lastDriver) Build(plugin.BuildContext) (plugin.Plugin, error) { return d, nil }
+
+func (d lastDriver) Register(r *plugin.Registrar) error {
+	r.Driver(d)
+	return nil
+}
+
+func (d lastDriver) Visible(prose string) string {
+	d.at()
+	return prose
+}
+
+// count notes in a file, which outlives a kill, that something was done.
+func count(dir, what string) {
+	f, err := os.OpenFile(filepath.Join(dir, "count-"+what), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("x"); err != nil {
+		panic(err)
+	}
+}
+
+func counted(dir, what string) int {
+	data, _ := os.ReadFile(filepath.Join(dir, "count-"+what)) // it is not there before the first time
+	return len(data)
+}
+
+// victim runs a turn up to a point, says so, and waits to be killed.
+func victim(dir, point string) {
+	reached := func(string) {
+		fmt.Println("reached")
+		select {}
+	}
+	d, err := crashSetup(dir, point, reached).open(filepath.Join(dir, "store"))
+	if err != nil {
+		panic(err)
+	}
+	go d.store.Run(context.Background())
+	go d.Run(context.Background())
+	ctx := context.Background()
+	if _, err := d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir}); err != nil {
+		panic(err)
+	}
+	if _, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")}); err != nil {
+		panic(err)
+	}
+	if point == forApproval {
+		_, sub, err := d.Attach(ctx, &protocol.SessionAttachParams{SessionID: victimSession, AfterSeq: new(protocol.Seq)})
+		if err != nil {
+			panic(err)
+		}
+		for {
+			if _, err := sub.Next(ctx); err != nil {
+				panic(err)
+			}
+			if open, err := d.Decisions(ctx, &protocol.DecisionListParams{}); err == nil && len(open.Data) == 2 {
+				reached(point)
+			}
+		}
+	}
+	time.Sleep(time.Minute) // it should have been killed by now
+}

@@ -1,0 +1,56 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// needStrace skips a test where strace is missing. On a build server it must be there, or be left out on purpose.
+func needStrace(t *testing.T) {
+	t.Helper()
+	const skip = "LASHD_SKIP_STRACE"
+	if os.Getenv(skip) != "" {
+		t.Skip(skip + " is set")
+	}
+	if _, err := exec.LookPath("strace"); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("strace is not installed; install it, or set " + skip + "=1 to go without this test")
+	}
+	t.Skip("strace is not installed (set " + skip + "=1 to say that this is intended)")
+}
+
+// worker is the command that runs the workload on a directory, with arguments of a tracer before it.
+func worker(dir, durability string, rounds, commits int, tracer ...string) *exec.Cmd {
+	argv := append(tracer, os.Args[0])
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), dirEnv+"="+dir, durabilityEnv+"="+durability,
+		fmt.Sprint(roundsEnv, "=", rounds), fmt.Sprint(commitsEnv, "=", commits))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// trace runs the workload and returns what it asked the system to do to files in its directory.
+func trace(t *testing.T, durability string, rounds, commits int) (dir string, log *recording) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "store")
+	out := filepath.Join(t.TempDir(), "strace")
+	cmd := worker(dir, durability, rounds, commits, "strace", "-f", "-qq", "-y", "-xx", "-s", "2000000", "-o", out, "-e", "signal=none",
+		"-e", "trace=open,openat,pwrite64,write,ftruncate,fsync,fdatasync,renameat,rename,unlinkat,unlink")
+	if text, err := cmd.Output(); err != nil {
+		t.Fatalf("traced workload: %v\n%s", err, text)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if log, err = parse(f, dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir, log
+}

@@ -1,0 +1,187 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// tamper changes a database as nobody should, by a connection of its own.
+func tamper(t *testing.T, dir, query string, args ...any) {
+	t.Helper()
+	db := must(sql.Open("sqlite", fileURL(filepath.Join(dir, "lashd.db"), nil)))
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func findings(t *testing.T, dir string) string {
+	t.Helper()
+	s := must(Open(t.Context(), quiet(dir)))
+	defer s.closePools()
+	defer s.witness.close()
+	report, err := s.Verify(t.Context(), func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(report.Problems, "; ")
+}
+
+func TestVerify(t *testing.T) {
+	fill := func(t *testing.T) string {
+		s, stop := start(t, quiet(t.TempDir()))
+		commit(t, s, rootCommit("ses_a"))
+		for i := range 5 {
+			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i)}, Nodes: []protocol.Node{message(fmt.Sprint("nod_", i))},
+				Component: []Component{{"c", make([]byte, 1000+i)}}})
+		}
+		stop()
+		return s.Dir()
+	}
+	t.Run("reliability/F7 every flipped byte of an event is found", func(t *testing.T) {
+		dir := fill(t)
+		flips := 0
+		for _, column := range []string{"type", "body", "chain"} {
+			var size int
+			db := must(sql.Open("sqlite", fileURL(filepath.Join(dir, "lashd.db"), nil)))
+			err := db.QueryRowContext(t.Context(), "SELECT length(CAST("+column+" AS BLOB)) FROM events LIMIT 1 OFFSET 2").Scan(&size)
+			db.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cast := "BLOB"
+			if column == "type" {
+				cast = "TEXT"
+			}
+			for at := range size {
+				flip := fmt.Sprintf(`UPDATE events SET %s = CAST(unhex(substr(hex(%[1]s), 1, %d) ||
+					printf('%%02X', (unicode(substr('0123456789ABCDEF', 1 + (instr('0123456789ABCDEF', substr(hex(%[1]s), %[3]d, 1)) - 1 + 1) %% 16, 1)))) ||
+					substr(hex(%[1]s), %[4]d)) AS %[5]s) WHERE place = (SELECT place FROM events LIMIT 1 OFFSET 2)`,
+					column, 2*at, 2*at+1, 2*at+3, cast)
+				saved := save(t, dir)
+				tamper(t, dir, flip)
+				if got := findings(t, dir); !strings.Contains(got, "the log is broken at event 3") {
+					t.Fatalf("byte %d of %s: found %q", at, column, got)
+				}
+				restore(t, dir, saved)
+				flips++
+			}
+		}
+		t.Logf("%d flips found", flips)
+	})
+	t.Run("reliability/F7 what is missing or does not fit is found", func(t *testing.T) {
+		dir := fill(t)
+		saved := save(t, dir)
+		for query, want := range map[string]string{
+			"DELETE FROM events WHERE place = (SELECT max(place) FROM events)": "broken",
+			"DELETE FROM events WHERE place = (SELECT min(place) FROM events)": "broken",
+			"DELETE FROM events":                                          "broken",
+			"UPDATE sessions SET seq = seq - 1":                           "broken",
+			"UPDATE sessions SET chain = zeroblob(32)":                    "broken",
+			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":    "broken",
+			"DELETE FROM nodes WHERE node_id = 'nod_2'":                   "nodes are missing",
+			"DELETE FROM branches":                                        "branch 1 is missing",
+			"UPDATE blobs SET body = zeroblob(7)":                         "other bytes",
+			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99": "refers to one that is not there",
+		} {
+			tamper(t, dir, "PRAGMA foreign_keys = 0; "+query)
+			if got := findings(t, dir); !strings.Contains(got, want) {
+				t.Errorf("%s: found %q", query, got)
+			}
+			restore(t, dir, saved)
+		}
+		if got := findings(t, dir); got != "" {
+			t.Errorf("an intact store: found %q", got)
+		}
+	})
+	t.Run("reliability/F7 commits do not disturb it", func(t *testing.T) {
+		s := open(t, fill(t))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ctx.Err() == nil; i++ {
+				commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i)}, Nodes: []protocol.Node{message(fmt.Sprint("nod_x", i))}})
+			}
+		}()
+		for range 20 {
+			verified(t, s)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func save(t *testing.T, dir string) []byte {
+	t.Helper()
+	return must(os.ReadFile(filepath.Join(dir, "lashd.db")))
+}
+
+// restore puts a database back that nobody has open.
+func restore(t *testing.T, dir string, data []byte) {
+	t.Helper()
+	for _, suffix := range []string{"-wal", "-shm"} {
+		os.Remove(filepath.Join(dir, "lashd.db"+suffix)) // usually there is none
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lashd.db"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWitness(t *testing.T) {
+	t.Run("reliability/F7 a lost tail of the log gives a new epoch", func(t *testing.T) {
+		dir := oldDatabase(t)
+		s, stop := start(t, quiet(dir))
+		old := save(t, dir)
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(2)}})
+		stop()
+		restore(t, dir, old)
+		s, stop = start(t, quiet(dir))
+		if got := s.Facts().Epoch; got != 2 {
+			t.Errorf("epoch %d after a loss, want 2", got)
+		}
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(2)}})
+		stop()
+		if s := open(t, dir); s.Facts().Epoch != 2 {
+			t.Errorf("epoch %d without another loss, want 2", s.Facts().Epoch)
+		}
+	})
+	t.Run("a witness that is behind, torn or missing says nothing", func(t *testing.T) {
+		dir := oldDatabase(t)
+		path := filepath.Join(dir, "lashd.witness")
+		before := must(os.ReadFile(path))
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(2)}})
+		stop()
+		for _, data := range [][]byte{before, before[:20], nil} {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, stop := start(t, quiet(dir))
+			if got := s.Facts().Epoch; got != 1 {
+				t.Errorf("epoch %d with witness %.40q", got, data)
+			}
+			stop()
+		}
+		_ = s
+	})
+}
+
+func TestDamagedStoreServesReads(t *testing.T) {
+	dir := oldDatabase(t)
+	tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
+	s := must(Open(t.Context(), quiet(dir)))
+	stop := run(t, s)
+	defer stop()
+	refuse(t, s, rootCommit("ses_b"), ErrCorrupt)
+	if got := session(t, s, "ses_a"); got.Seq != 1 {
+		t.Errorf("session %+v", got)
+	}
+}
