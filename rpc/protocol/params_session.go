@@ -336,3 +336,8 @@ type Replayable struct {
 
 // MarkDuplicate says that a result is an earlier one.
 func (r *Replayable) MarkDuplicate() { r.Duplicate = true }
+
+// ShutdownParams says how much is to end.
+type ShutdownParams struct {
+	Daemon bool `json:"daemon,omitempty"` // the daemon too; turns are resumed when it starts again
+}

@@ -1,0 +1,48 @@
+// Package client calls a daemon of lashd. A Client may be used by several goroutines at once.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/rpc/protocol"
+)
+
+// Client is a connection to a daemon.
+type Client struct{ conn *jsonrpc2.Conn }
+
+// New takes over a connection. onEvent is given each session/event in order, on the goroutine that reads: it must not
+// call the daemon and wait. The caller closes the client.
+func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent func(json.RawMessage)) *Client {
+	handle := func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
+		if req.Method == "session/event" && req.Params != nil && onEvent != nil {
+			onEvent(*req.Params)
+		}
+	}
+	return &Client{conn: jsonrpc2.NewConn(ctx, jsonrpc2.NewPlainObjectStream(rwc), handler(handle))}
+}
+
+type handler func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request)
+
+// Handle implements jsonrpc2.Handler.
+func (h handler) Handle(ctx context.Context, c *jsonrpc2.Conn, r *jsonrpc2.Request) { h(ctx, c, r) }
+
+// Call calls a method. An error of the daemon is a *jsonrpc2.Error; Data of it is a protocol.ErrorData.
+func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+	return c.conn.Call(ctx, method, params, result)
+}
+
+// Initialize opens the connection under a name.
+func (c *Client) Initialize(ctx context.Context, name string) (*protocol.InitializeResult, error) {
+	r := new(protocol.InitializeResult)
+	return r, c.Call(ctx, "initialize", protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: name}}, r)
+}
+
+// Gone is closed when the connection has ended.
+func (c *Client) Gone() <-chan struct{} { return c.conn.DisconnectNotify() }
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }

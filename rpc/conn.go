@@ -1,0 +1,264 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/engine"
+	"lashd/rpc/internal/frame"
+	"lashd/rpc/internal/strictjson"
+	"lashd/rpc/protocol"
+)
+
+// conn is one client. Its requests take effect in the order of their arrival: one goroutine does them, and those that
+// wait go on beside it.
+type conn struct {
+	*Server
+	stream *frame.Stream
+	strict bool // initialize is required
+	ctx    context.Context
+	wg     sync.WaitGroup
+
+	client   protocol.ClientID // the fields below belong to the goroutine that does requests
+	ready    bool
+	noDeltas bool
+	left     func()
+	subs     map[protocol.SessionID]context.CancelFunc
+	after    []func() // done once the answer is written
+
+	mu       sync.Mutex
+	inflight map[jsonrpc2.ID]context.CancelCauseFunc
+}
+
+var errCancelled = newError(codeCancelled, "the request was cancelled", protocol.ErrorData{
+	Kind: protocol.KindCancelled, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
+})
+
+// errExit ends a connection that said exit.
+var errExit = errors.New("exit")
+
+type job struct {
+	ctx context.Context
+	req *jsonrpc2.Request
+}
+
+// read hands requests to the worker until the connection ends. Notifications are done at once, so that a cancellation
+// overtakes what waits.
+func (c *conn) read(jobs chan<- job) error {
+	defer close(jobs)
+	for {
+		req := new(jsonrpc2.Request)
+		if err := c.stream.ReadObject(req); err != nil {
+			return err
+		}
+		if req.Notif {
+			if err := c.notified(req); err != nil {
+				return err
+			}
+			continue
+		}
+		ctx, cancel := context.WithCancelCause(c.ctx)
+		c.mu.Lock()
+		c.inflight[req.ID] = cancel
+		c.mu.Unlock()
+		jobs <- job{ctx, req}
+	}
+}
+
+func (c *conn) notified(req *jsonrpc2.Request) error {
+	switch req.Method {
+	case "exit":
+		return errExit
+	case "$/cancelRequest", "$/cancel_request", "notifications/cancelled":
+		c.cancelRequest(req)
+	}
+	return nil // initialized, and whatever we do not know
+}
+
+func (c *conn) cancelRequest(req *jsonrpc2.Request) {
+	var p struct {
+		ID        json.RawMessage `json:"id"`
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if req.Params == nil || json.Unmarshal(*req.Params, &p) != nil {
+		return
+	}
+	raw := p.ID
+	if len(raw) == 0 {
+		raw = p.RequestID
+	}
+	id, ok := c.stream.Lookup(raw)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.inflight[id]; ok {
+		cancel(errCancelled)
+	}
+}
+
+func (c *conn) work(jobs <-chan job) {
+	for j := range jobs {
+		result, rest, err := c.do(j)
+		if rest != nil {
+			c.wg.Go(func() {
+				result, err := c.guard(func() (any, error) { return rest(j.ctx) })
+				c.answer(j, result, err)
+			})
+			continue
+		}
+		c.answer(j, result, err)
+		for _, f := range c.after {
+			f()
+		}
+		c.after = nil
+	}
+}
+
+// do runs a request up to where it waits.
+func (c *conn) do(j job) (result any, rest waiting, err error) {
+	m, ok := c.table[j.req.Method]
+	if !ok {
+		return nil, nil, c.unknownMethod(j.req.Method)
+	}
+	if c.strict && !c.ready && !m.before {
+		return nil, nil, newError(codeInvalidRequest, "initialize comes first", protocol.ErrorData{
+			Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+		})
+	}
+	if cause := context.Cause(j.ctx); cause != nil {
+		return nil, nil, cause
+	}
+	var raw json.RawMessage
+	if j.req.Params != nil {
+		raw = *j.req.Params
+	}
+	result, err = c.guard(func() (any, error) {
+		var r any
+		var err error
+		r, rest, err = m.call(j.ctx, c, raw)
+		return r, err
+	})
+	return result, rest, err
+}
+
+func (c *conn) unknownMethod(name string) error {
+	data := protocol.ErrorData{Kind: protocol.KindMethodNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
+	data.Nearest = strictjson.Nearest(name, names(c.table))
+	text := "there is no method " + strictjson.Quote(name)
+	if data.Nearest != "" {
+		text += "; did you mean " + data.Nearest + "?"
+	}
+	return newError(codeMethodNotFound, text, data)
+}
+
+// guard turns a panic of a handler into an internal error of its request.
+func (c *conn) guard(f func() (any, error)) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("panic in a request", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+func (c *conn) answer(j job, result any, err error) {
+	c.mu.Lock()
+	if cancel, ok := c.inflight[j.req.ID]; ok {
+		cancel(nil)
+		delete(c.inflight, j.req.ID)
+	}
+	c.mu.Unlock()
+	resp := &jsonrpc2.Response{ID: j.req.ID}
+	if err == nil {
+		err = resp.SetResult(result)
+	}
+	if err != nil {
+		wire, known := wireError(err)
+		if !known {
+			c.log.Error("request failed", "method", j.req.Method, "error", err)
+		}
+		resp.Result, resp.Error = nil, wire
+	}
+	if err := c.stream.WriteObject(resp); err != nil {
+		c.log.Debug("answer not written", "method", j.req.Method, "error", err)
+	}
+}
+
+// pump writes a subscription's events to the client until it ends.
+func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *engine.Subscription) {
+	defer sub.Close()
+	var buf []byte
+	for {
+		events, err := sub.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.notify(ctx, "session/gap", protocol.Gap{SessionID: id, Reason: err.Error()})
+			}
+			return
+		}
+		frames := make([][]byte, 0, len(events))
+		buf = buf[:0]
+		for _, e := range events {
+			if c.noDeltas && isDelta(e) {
+				continue
+			}
+			start := len(buf)
+			buf = append(buf, `{"jsonrpc":"2.0","method":"session/event","params":`...)
+			buf = append(append(buf, e...), '}')
+			frames = append(frames, buf[start:len(buf):len(buf)])
+		}
+		if c.stream.WriteRaw(ctx, frames...) != nil {
+			return
+		}
+	}
+}
+
+func isDelta(event []byte) bool {
+	var e struct {
+		Type protocol.EventType `json:"type"`
+	}
+	return json.Unmarshal(event, &e) == nil && e.Type == protocol.EventItemDelta
+}
+
+func (c *conn) notify(ctx context.Context, method string, params any) {
+	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	if err == nil {
+		err = c.stream.WriteRaw(ctx, raw)
+	}
+	if err != nil {
+		c.log.Debug("notification not written", "method", method, "error", err)
+	}
+}
+
+// follow starts the pump of a subscription once the answer is written. A second one for a session replaces the first.
+func (c *conn) follow(id protocol.SessionID, sub *engine.Subscription) {
+	c.unfollow(id)
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.subs[id] = cancel
+	c.after = append(c.after, func() {
+		c.wg.Go(func() { c.pump(ctx, id, sub) })
+	})
+}
+
+func (c *conn) unfollow(id protocol.SessionID) bool {
+	cancel, ok := c.subs[id]
+	if ok {
+		cancel()
+		delete(c.subs, id)
+	}
+	return ok
+}
+
+func ended(err error) bool {
+	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errExit) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
+}

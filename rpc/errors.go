@@ -1,0 +1,128 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/internal/strictjson"
+	"lashd/rpc/protocol"
+)
+
+// The codes of JSON-RPC, and those of lashd beside them.
+const (
+	codeInvalidRequest = -32600
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeOverloaded     = -32001
+	codeNotFound       = -32002
+	codeState          = -32010 // the request is refused in the present state
+	codeConflict       = -32011
+	codeDenied         = -32012
+	codeTooLarge       = -32013
+	codeProvider       = -32020
+	codeStorage        = -32030
+	codeCancelled      = -32800
+)
+
+// codes is how the errors of the layers below reach a client. What is not in it is an internal error.
+var codes = []struct {
+	err     error
+	code    int64
+	kind    protocol.ErrorKind
+	retry   protocol.RetryAdvice
+	outcome protocol.EffectOutcome
+}{
+	{engine.ErrShuttingDown, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
+	{engine.ErrTurnNotActive, codeState, protocol.KindTurnNotActive, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
+	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrNoCall, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
+	{tool.ErrUnknown, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
+	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrDeleted, codeNotFound, protocol.KindSessionDeleted, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrNotRetained, codeState, protocol.KindNotRetained, protocol.RetryReload, protocol.EffectNone},
+	{persistence.ErrNotFound, codeNotFound, protocol.KindSessionNotFound, protocol.RetryReload, protocol.EffectNone},
+	{persistence.ErrExists, codeConflict, protocol.KindConflict, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrReceiptConflict, codeConflict, protocol.KindConflict, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrFenced, codeConflict, protocol.KindConflict, protocol.RetryReload, protocol.EffectNone},
+	{persistence.ErrBudget, codeTooLarge, protocol.KindTooLarge, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrFull, codeStorage, protocol.KindStorageFull, protocol.RetryNow, protocol.EffectNone},
+	{persistence.ErrBusy, codeStorage, protocol.KindStorageBusy, protocol.RetryNow, protocol.EffectNone},
+	{persistence.ErrPoisoned, codeStorage, protocol.KindStoragePoisoned, protocol.RetryNow, protocol.EffectUnknown},
+	{persistence.ErrCorrupt, codeStorage, protocol.KindStorageReadOnly, protocol.RetryNever, protocol.EffectNone},
+	{persistence.ErrClosed, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
+	{context.DeadlineExceeded, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
+	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
+}
+
+// wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
+func wireError(err error) (e *jsonrpc2.Error, ok bool) {
+	if e, ok := detailed(err); ok {
+		return e, true
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return newError(c.code, err.Error(), protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome}), true
+		}
+	}
+	return newError(codeInternal, "internal error; the daemon's log has the details", protocol.ErrorData{
+		Kind: protocol.KindInternal, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
+	}), false
+}
+
+// detailed are the errors that carry more than their kind.
+func detailed(err error) (*jsonrpc2.Error, bool) {
+	none := protocol.ErrorData{Retry: protocol.RetryReload, Outcome: protocol.EffectNone}
+	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
+		return e, true
+	}
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		return invalidParams(e.Pointer, e.Reason), true
+	}
+	if e, ok := errors.AsType[*engine.ParamError](err); ok {
+		return invalidParams(e.Pointer, e.Reason), true
+	}
+	if e, ok := errors.AsType[*engine.TurnActiveError](err); ok {
+		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
+		return newError(codeState, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.GenerationError](err); ok {
+		none.Kind, none.Generation = protocol.KindGeneration, &e.Current
+		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.ProviderError](err); ok {
+		none.Kind, none.Retry = protocol.KindProvider, protocol.RetryNever
+		if e.Issue.Retryable {
+			none.Retry = protocol.RetryNow
+		}
+		return newError(codeProvider, e.Error(), none), true
+	}
+	return nil, false
+}
+
+func invalidParams(pointer, reason string) *jsonrpc2.Error {
+	message := reason
+	if pointer != "" {
+		message = pointer + " " + reason
+	}
+	return newError(codeInvalidParams, message, protocol.ErrorData{
+		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer,
+	})
+}
+
+func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic("encode our own type: " + err.Error())
+	}
+	return &jsonrpc2.Error{Code: code, Message: message, Data: (*json.RawMessage)(&raw)}
+}

@@ -1,0 +1,141 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"runtime"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
+	if p.ProtocolVersion > protocol.Version {
+		return nil, invalidParams("/protocolVersion", "is newer than this lashd knows")
+	}
+	if p.ClientID != "" && p.ClientID != c.client {
+		c.left()
+		c.client = p.ClientID
+		c.left = c.eng.Connected(c.client)
+	}
+	c.ready, c.noDeltas = true, p.Capabilities.NoDeltas
+	facts := c.Store.Facts()
+	return &protocol.InitializeResult{
+		ProtocolVersion: protocol.Version, ServerInfo: protocol.ClientInfo{Name: "lashd", Version: c.Version}, ClientID: c.client,
+		StoreID: facts.StoreID, Epoch: facts.Epoch, Features: Groups(), DataDir: c.Store.Dir(),
+	}, nil
+}
+
+func (c *conn) ping(context.Context, *protocol.Empty) (*protocol.Empty, error) {
+	return &protocol.Empty{}, nil
+}
+
+func (c *conn) shutdown(_ context.Context, p *protocol.ShutdownParams) (*protocol.Empty, error) {
+	for id := range c.subs {
+		c.unfollow(id)
+	}
+	if p.Daemon && c.Stop != nil {
+		c.after = append(c.after, c.Stop)
+	}
+	return &protocol.Empty{}, nil
+}
+
+func (c *conn) discover(context.Context, *protocol.Empty) (*json.RawMessage, error) {
+	doc := json.RawMessage(OpenRPC())
+	return &doc, nil
+}
+
+func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
+	stored, err := c.Store.CountSessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	open, err := c.Store.OpenDecisions(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	loaded, running := c.eng.Stats()
+	r := &protocol.StatusResult{
+		Version: c.Version, Pid: os.Getpid(), UptimeMs: time.Since(c.started).Milliseconds(), DataDir: c.Store.Dir(), Socket: c.Socket,
+		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: int(c.clients.Load()), Store: "ok",
+	}
+	if err := c.Store.Healthy(); err != nil {
+		r.Store = err.Error()
+	}
+	return r, nil
+}
+
+func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.DiagnosticsResult, error) {
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	db, wal := c.Store.Sizes()
+	facts := c.Store.Facts()
+	return &protocol.DiagnosticsResult{
+		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(),
+		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", StoreID: facts.StoreID, Epoch: facts.Epoch,
+		TraceLost: c.Trace.Lost(),
+	}, nil
+}
+
+// serverAttach answers how the daemon is. Daemon-wide events follow as server/event.
+func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
+	return c.status(ctx, nil)
+}
+
+func (c *conn) modelList(context.Context, *protocol.Empty) (*protocol.ModelListResult, error) {
+	return c.eng.ModelList(), nil
+}
+
+func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	r, err := c.eng.NewSession(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	_, sub, err := c.eng.Attach(ctx, &protocol.SessionAttachParams{SessionID: r.SessionID, AfterSeq: &r.Seq})
+	if err != nil {
+		return nil, err
+	}
+	c.follow(r.SessionID, sub)
+	return r, nil
+}
+
+func (c *conn) sessionAttach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, error) {
+	r, sub, err := c.eng.Attach(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c.follow(p.SessionID, sub)
+	return r, nil
+}
+
+func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*protocol.Empty, error) {
+	c.unfollow(p.SessionID)
+	return &protocol.Empty{}, nil
+}
+
+func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(context.Context) (*protocol.TurnReport, error), error) {
+	r, err := c.eng.StartTurn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*protocol.TurnReport, error) {
+		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID})
+	}, nil
+}
+
+func (c *conn) turnInterrupt(ctx context.Context, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
+	return c.eng.Interrupt(ctx, c.client, p)
+}
+
+func (c *conn) decisionRespond(ctx context.Context, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
+	return c.eng.Respond(ctx, c.client, p)
+}
+
+func (c *conn) sessionSetOverlay(ctx context.Context, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
+	return c.eng.SetOverlay(ctx, c.client, p)
+}
+
+func (c *conn) toolRespond(ctx context.Context, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
+	return c.eng.RespondTool(ctx, c.client, p)
+}

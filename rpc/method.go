@@ -1,0 +1,91 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"lashd/rpc/internal/strictjson"
+)
+
+// Method is an entry of the method table: what a request does, and what the schema and the documents say of it.
+type Method struct {
+	Group  string
+	Doc    string
+	Params reflect.Type
+	Result reflect.Type
+	Waits  bool // answers when something has happened, which may be long after; later requests do not wait for it
+
+	before bool // may come before initialize
+	call   func(context.Context, *conn, json.RawMessage) (any, waiting, error)
+}
+
+// waiting is the part of a method that takes time; nil if there is none.
+type waiting func(context.Context) (any, error)
+
+// bind makes a method of a handler that answers at once.
+func bind[P, R any](doc string, f func(*conn, context.Context, *P) (*R, error)) Method {
+	m := describe[P, R](doc)
+	m.call = func(ctx context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
+		p, err := decode[P](raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		r, err := f(c, ctx, p)
+		return r, nil, err
+	}
+	return m
+}
+
+// wait makes a method of a handler that takes time. Its params are checked in the order of arrival.
+func wait[P, R any](doc string, f func(*conn, context.Context, *P) (*R, error)) Method {
+	m := describe[P, R](doc)
+	m.Waits = true
+	m.call = func(_ context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
+		p, err := decode[P](raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, func(ctx context.Context) (any, error) { return f(c, ctx, p) }, nil
+	}
+	return m
+}
+
+// then makes a method that first does something, in the order of arrival, and then waits.
+func then[P, R any](doc string, f func(*conn, context.Context, *P) (func(context.Context) (*R, error), error)) Method {
+	m := describe[P, R](doc)
+	m.Waits = true
+	m.call = func(ctx context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
+		p, err := decode[P](raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		rest, err := f(c, ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, func(ctx context.Context) (any, error) { return rest(ctx) }, nil
+	}
+	return m
+}
+
+func describe[P, R any](doc string) Method {
+	return Method{Doc: doc, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R]()}
+}
+
+// early marks a method that may come before initialize.
+func early(m Method) Method {
+	m.before = true
+	return m
+}
+
+func decode[P any](raw json.RawMessage) (*P, error) {
+	p := new(P)
+	if len(raw) == 0 {
+		raw = json.RawMessage(`{}`)
+	}
+	if err := strictjson.Decode(raw, p); err != nil {
+		return nil, err
+	}
+	return p, require(raw, p)
+}

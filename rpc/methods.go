@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"maps"
+	"slices"
+)
+
+// Methods is the protocol: every method there is, by name. Dispatch, schema, types and documents are made from it.
+func Methods() map[string]Method {
+	all := map[string]Method{}
+	for _, g := range groups() {
+		for name, m := range g.Methods {
+			m.Group = g.Name
+			all[name] = m
+		}
+	}
+	return all
+}
+
+type group struct {
+	Name    string
+	Methods map[string]Method
+}
+
+// groups are the sections of the protocol document, in order.
+func groups() []group {
+	return []group{
+		{"Connection", map[string]Method{
+			"initialize":   early(bind("Opens the connection. Line-framed clients of the socket may leave it out.", (*conn).initialize)),
+			"ping":         early(bind("Answers.", (*conn).ping)),
+			"shutdown":     early(bind("Ends what this connection began; exit follows. With daemon true, the daemon stops too.", (*conn).shutdown)),
+			"rpc/discover": early(bind("Answers the OpenRPC document of this protocol.", (*conn).discover)),
+		}},
+		{"Server", map[string]Method{
+			"server/status":      bind("Tells who serves and what is going on.", (*conn).status),
+			"server/diagnostics": bind("Tells what the daemon uses, and in which modes it runs.", (*conn).diagnostics),
+			"server/attach":      bind("Subscribes to events of the whole daemon.", (*conn).serverAttach),
+		}},
+		{"Sessions", map[string]Method{
+			"session/new":        bind("Creates a session and attaches the connection to it.", (*conn).sessionNew),
+			"session/list":       bind("Lists sessions, newest first.", (*conn).sessionList),
+			"session/read":       bind("Reads a page of items, backwards from the newest.", (*conn).sessionRead),
+			"session/attach":     bind("Subscribes to a session: a snapshot or a replay, then everything that happens.", (*conn).sessionAttach),
+			"session/detach":     bind("Ends a subscription.", (*conn).sessionDetach),
+			"session/configure":  bind("Changes settings, from the next turn on.", (*conn).sessionConfigure),
+			"session/setOverlay": bind("Replaces what this client adds to a session: tools of its own and a prompt text.", (*conn).sessionSetOverlay),
+			"session/setTitle":   bind("Names a session for people.", (*conn).sessionSetTitle),
+			"session/fork":       bind("Makes a session that shares this one's history up to a node.", (*conn).sessionFork),
+			"session/rewind":     bind("Moves the leaf to an ancestor; what came after it stays, pinned.", (*conn).sessionRewind),
+			"session/close":      bind("Takes an idle session out of memory; it is loaded again when used.", (*conn).sessionClose),
+			"session/archive":    bind("Puts a session away, or takes it out again.", (*conn).sessionArchive),
+			"session/delete":     bind("Removes a session for ever; a running turn is stopped.", (*conn).sessionDelete),
+			"session/wait":       wait("Waits until no turn runs and none is queued.", (*conn).sessionWait),
+		}},
+		{"Graph", map[string]Method{
+			"graph/read":   bind("Reads a page of nodes of the active path, backwards from the leaf.", (*conn).graphRead),
+			"graph/append": bind("Adds nodes to the leaf, also beside a running turn.", (*conn).graphAppend),
+			"graph/pin":    bind("Keeps a node reachable, whatever becomes of the leaf.", (*conn).graphPin),
+			"graph/unpin":  bind("Lets a pinned node go.", (*conn).graphUnpin),
+		}},
+		{"Turns", map[string]Method{
+			"turn/start":     bind("Makes an input durable and starts its turn, or queues it.", (*conn).turnStart),
+			"turn/run":       then("Starts a turn and waits for its end.", (*conn).turnRun),
+			"turn/wait":      wait("Waits for the end of a turn; may be asked by anybody, at any time.", (*conn).turnWait),
+			"turn/steer":     bind("Sends an input into a running turn, at its next checkpoint.", (*conn).turnSteer),
+			"turn/interrupt": bind("Stops a turn.", (*conn).turnInterrupt),
+			"turn/read":      bind("Reports a turn as it is.", (*conn).turnRead),
+			"turn/list":      bind("Lists the turns of a session, newest first.", (*conn).turnList),
+		}},
+		{"Input queue", map[string]Method{
+			"queue/list":   bind("Lists the inputs that no finished turn has taken in.", (*conn).queueList),
+			"queue/cancel": bind("Withdraws an input that no turn has taken in.", (*conn).queueCancel),
+		}},
+		{"Decisions", map[string]Method{
+			"decision/list":    bind("Lists open questions to a person.", (*conn).decisionList),
+			"decision/respond": bind("Answers one. The first answer counts.", (*conn).decisionRespond),
+		}},
+		{"Tools", map[string]Method{
+			"tool/list":          bind("Lists the tools of a session.", (*conn).toolList),
+			"tool/state":         bind("Reads what a session decided about its tools.", (*conn).toolState),
+			"tool/applyState":    bind("Replaces those settings, if they are still of the generation that was read.", (*conn).toolApplyState),
+			"tool/setMembership": bind("Says which tools the model may call.", (*conn).toolSetMembership),
+			"tool/call":          wait("Runs a tool without a model.", (*conn).toolCall),
+			"tool/respond":       bind("Answers a call of a tool that this client provides.", (*conn).toolRespond),
+		}},
+		{"Models", map[string]Method{
+			"model/list":        bind("Lists the models that sessions can use.", (*conn).modelList),
+			"completion/create": wait("Makes one model call outside of any turn.", (*conn).completionCreate),
+		}},
+		{"Seeing inside", map[string]Method{
+			"usage/read":   bind("Sums the tokens that were used, by source and model.", (*conn).usageRead),
+			"debug/prompt": bind("Shows the request that the next turn would begin with.", (*conn).debugPrompt),
+		}},
+	}
+}
+
+// Groups are the names of the sections of the protocol document, in order.
+func Groups() []string {
+	var names []string
+	for _, g := range groups() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// names are the names of methods, sorted.
+func names(table map[string]Method) []string { return slices.Sorted(maps.Keys(table)) }

@@ -1,0 +1,103 @@
+// Package rpc puts JSON-RPC in front of an engine: connections, the method table, and a pump per subscription. It
+// holds no state of sessions; a client that goes away changes nothing.
+package rpc
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/engine"
+	"lashd/persistence"
+	"lashd/rpc/internal/frame"
+	"lashd/rpc/protocol"
+)
+
+// maxConnections bounds how many clients there are at once.
+const maxConnections = 128
+
+// Config is what a Server needs. Stop is called when a client asks the daemon to stop.
+type Config struct {
+	Engine  *engine.Engine
+	Store   *persistence.Store
+	Log     *slog.Logger
+	Version string
+	Socket  string
+	Trace   *engine.Trace
+	Stop    func()
+}
+
+// Server serves clients. It is safe for concurrent use.
+type Server struct {
+	Config
+	eng     *engine.Engine
+	log     *slog.Logger
+	started time.Time
+	clients atomic.Int64
+	table   map[string]Method
+}
+
+// New is a server that serves nobody until Serve or Listen is called.
+func New(cfg Config) *Server {
+	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods()}
+}
+
+// Listen serves every connection of a listener until ctx is done, and returns when all have ended.
+func (s *Server) Listen(ctx context.Context, l net.Listener) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if s.clients.Load() >= maxConnections {
+			nc.Close()
+			continue
+		}
+		wg.Go(func() {
+			if err := s.Serve(ctx, nc, false); err != nil {
+				s.log.Warn("connection ended", "error", err)
+			}
+		})
+	}
+}
+
+// Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
+func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
+	s.clients.Add(1)
+	defer s.clients.Add(-1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &conn{
+		Server: s, stream: frame.New(rwc, frame.Config{Linger: 2 * time.Second}), strict: strict, ctx: ctx,
+		client: protocol.NewClientID(), subs: map[protocol.SessionID]context.CancelFunc{},
+		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
+	}
+	c.left = s.eng.Connected(c.client)
+	defer func() { c.left() }()
+	var wg sync.WaitGroup
+	wg.Go(func() { c.stream.Run(ctx) })
+	jobs := make(chan job, 64)
+	wg.Go(func() { c.work(jobs) })
+	err := c.read(jobs)
+	c.stream.Close()
+	cancel()
+	wg.Wait()
+	c.wg.Wait()
+	if ended(err) {
+		return nil
+	}
+	return err
+}
