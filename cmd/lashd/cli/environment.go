@@ -33,7 +33,7 @@ func (c *commands) environment() (*environment, error) {
 	if err := e.level.UnmarshalText([]byte(c.Log)); err != nil {
 		return nil, err
 	}
-	e.log = slog.New(tint.NewHandler(os.Stderr, &tint.Options{Level: e.level, TimeFormat: time.TimeOnly, NoColor: !terminal(os.Stderr)}))
+	e.log = slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: e.level, TimeFormat: time.TimeOnly, NoColor: !terminal(os.Stderr)}))
 	return e, nil
 }
 

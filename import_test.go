@@ -1,0 +1,89 @@
+package lashd_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// levels is the order of the packages: a package imports only packages of lower levels.
+var levels = map[string]int{
+	"lashd":                              0,
+	"lashd/rpc/protocol":                 0,
+	"lashd/rpc/socket":                   0,
+	"lashd/rpc/internal/strictjson":      0,
+	"lashd/engine/tip":                   0,
+	"lashd/engine/proc":                  0,
+	"lashd/persistence":                  1,
+	"lashd/persistence/crash":            2,
+	"lashd/engine/graph":                 1,
+	"lashd/engine/tool":                  1,
+	"lashd/engine/provider":              1,
+	"lashd/rpc/client":                   1,
+	"lashd/rpc/internal/frame":           1,
+	"lashd/engine/provider/openai":       2,
+	"lashd/engine/provider/scripted":     2,
+	"lashd/engine/provider/providertest": 2,
+	"lashd/engine/turn":                  2,
+	"lashd/engine/plugin":                3,
+	"lashd/engine/driver/standard":       4,
+	"lashd/engine/builtin/workspace":     4,
+	"lashd/engine/builtin/shell":         4,
+	"lashd/engine/builtin/outputbudget":  4,
+	"lashd/pluginloader":                 4,
+	"lashd/engine":                       5,
+	"lashd/rpc":                          6,
+	"lashd/cmd/lashd/cli":                7,
+	"lashd/cmd/lashd":                    8,
+	"lashd/test/fakemodel":               8,
+	"lashd/test/bench":                   8,
+	"lashd/test/e2e":                     8,
+	"lashd/test/floor":                   8,
+	"lashd/test/fakemodel/cmd/fakemodel": 9,
+}
+
+// forbidden are edges that the levels would allow, but the design does not: factories are handed to the engine.
+var forbidden = map[string]string{"lashd/engine": "lashd/engine/builtin"}
+
+func TestPackagesImportOnlyLowerLevels(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		checkFile(t, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkFile(t *testing.T, path string) {
+	pkg := strings.TrimSuffix("lashd/"+filepath.ToSlash(filepath.Dir(path)), "/.")
+	level, known := levels[pkg]
+	if !known {
+		t.Errorf("%s: package %s has no level", path, pkg)
+		return
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, imp := range file.Imports {
+		to, _ := strconv.Unquote(imp.Path.Value)
+		if to != "lashd" && !strings.HasPrefix(to, "lashd/") {
+			continue
+		}
+		if target, known := levels[to]; !known || target >= level {
+			t.Errorf("%s: %s (level %d) imports %s (level %d)", path, pkg, level, to, target)
+		}
+		if no, ok := forbidden[pkg]; ok && strings.HasPrefix(to, no) {
+			t.Errorf("%s: %s imports %s", path, pkg, to)
+		}
+	}
+}
