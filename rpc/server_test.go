@@ -1,0 +1,299 @@
+package rpc_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lashd/engine"
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/persistence"
+	"lashd/rpc"
+	"lashd/rpc/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is a daemon without its command line.
+type server struct {
+	*rpc.Server
+	store *persistence.Store
+	ctx   context.Context
+	wg    *sync.WaitGroup
+}
+
+func start(t *testing.T) *server {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	dir := t.TempDir()
+	store, err := persistence.Open(t.Context(), persistence.Config{Dir: dir, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := scripted.Parse([]byte(`{"turns": [{"replies": [{"text": "Hello there.", "chunkSize": 3}]}], "otherwise": {"replies": [{"text": "Again."}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng := engine.New(engine.Config{
+		Store: store, Host: host, Log: log, StateDir: dir,
+		Models:   []engine.Model{{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)}},
+		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 10}},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	writing, stopWriting := context.WithCancel(context.Background())
+	var wg, writer sync.WaitGroup
+	writer.Go(func() { store.Run(writing) })
+	wg.Go(func() { eng.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		stopWriting()
+		writer.Wait()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Log: log, Version: "test"}), store, ctx, &wg}
+}
+
+// peer is a client that writes what it is told to.
+type peer struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (s *server) dial(t *testing.T, strict bool) *peer {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	s.wg.Go(func() { s.Serve(s.ctx, theirs, strict) })
+	t.Cleanup(func() { ours.Close() })
+	ours.SetDeadline(time.Now().Add(20 * time.Second))
+	return &peer{ours, bufio.NewReader(ours)}
+}
+
+type answer struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params protocol.Event  `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int                `json:"code"`
+		Message string             `json:"message"`
+		Data    protocol.ErrorData `json:"data"`
+	} `json:"error"`
+}
+
+func (p *peer) send(t *testing.T, line string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(p, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *peer) read(t *testing.T) answer {
+	t.Helper()
+	line, err := p.in.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return a
+}
+
+// ask sends a request and skips events until its answer.
+func (p *peer) ask(t *testing.T, id int, method, params string) answer {
+	t.Helper()
+	p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params))
+	for {
+		if a := p.read(t); a.Method == "" {
+			return a
+		}
+	}
+}
+
+func (p *peer) newSession(t *testing.T) string {
+	t.Helper()
+	a := p.ask(t, 1000, "session/new", fmt.Sprintf(`{"cwd":%q}`, t.TempDir()))
+	var r protocol.SessionNewResult
+	if err := json.Unmarshal(a.Result, &r); err != nil || a.Error != nil {
+		t.Fatalf("%+v %v", a.Error, err)
+	}
+	return string(r.SessionID)
+}
+
+func TestTurnOverTheWire(t *testing.T) {
+	t.Run("runtime/X01 a turn streams to the client that started it, and every durable event once", func(t *testing.T) {
+		p := start(t).dial(t, false)
+		id := p.newSession(t)
+		p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":"t","method":"turn/start","params":{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}}`, id))
+		text, next := "", protocol.Seq(1)
+		for {
+			a := p.read(t)
+			if a.Params.Seq != 0 {
+				if a.Params.Seq != next {
+					t.Errorf("seq %d, want %d", a.Params.Seq, next)
+				}
+				next++
+			}
+			if a.Params.Type == protocol.EventItemDelta {
+				text += a.Params.Text
+			}
+			if a.Params.Type == protocol.EventTurnCompleted {
+				break
+			}
+		}
+		if text != "Hello there." {
+			t.Errorf("streamed %q", text)
+		}
+	})
+	t.Run("runtime/X02 a cursor replays what came after it", func(t *testing.T) {
+		s := start(t)
+		p := s.dial(t, false)
+		id := p.newSession(t)
+		p.ask(t, 1, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}`, id))
+		q := s.dial(t, false)
+		q.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/attach","params":{"sessionId":%q,"afterSeq":1}}`, id))
+		if a := q.read(t); a.Error != nil {
+			t.Fatal(a.Error)
+		}
+		for next := protocol.Seq(2); ; next++ {
+			a := q.read(t)
+			if a.Params.Seq != next {
+				t.Fatalf("seq %d, want %d", a.Params.Seq, next)
+			}
+			if a.Params.Type == protocol.EventTurnCompleted {
+				return
+			}
+		}
+	})
+}
+
+func TestBadRequests(t *testing.T) {
+	s := start(t)
+	p := s.dial(t, false)
+	id := p.newSession(t)
+	session := fmt.Sprintf(`"sessionId":%q`, id)
+	cases := []struct {
+		method, params string
+		code           int
+		kind           protocol.ErrorKind
+		pointer        string
+	}{
+		{"turn/strat", `{}`, -32601, protocol.KindMethodNotFound, ""},
+		{"turn/start", `{}`, -32602, protocol.KindInvalidParams, "/sessionId"},
+		{"turn/start", `{` + session + `}`, -32602, protocol.KindInvalidParams, "/input"},
+		{"turn/start", `{` + session + `,"input":[]}`, -32602, protocol.KindInvalidParams, "/input"},
+		{"turn/start", `{` + session + `,"input":[{"type":"text","text":""}]}`, -32602, protocol.KindInvalidParams, "/input/0/text"},
+		{"turn/start", `{` + session + `,"input":[{"type":"smell"}]}`, -32602, protocol.KindInvalidParams, "/input/0/type"},
+		{"turn/start", `{` + session + `,"inptu":[]}`, -32602, protocol.KindInvalidParams, "/inptu"},
+		{"turn/start", `{"sessionId":7,"input":[]}`, -32602, protocol.KindInvalidParams, "/sessionId"},
+		{"turn/start", `{"sessionId":"ses_none","input":[{"type":"text","text":"x"}]}`, -32002, protocol.KindSessionNotFound, ""},
+		{"session/new", `{"cwd":"relative"}`, -32602, protocol.KindInvalidParams, "/cwd"},
+		{"session/new", `{"cwd":"/nowhere/at/all"}`, -32602, protocol.KindInvalidParams, "/cwd"},
+		{"session/new", `{"cwd":"/","model":"none"}`, -32002, protocol.KindModelNotFound, ""},
+		{"session/new", `{"cwd":"/","driver":"none"}`, -32602, protocol.KindInvalidParams, "/driver"},
+		{"session/new", `{"cwd":"/","budget":{"iterations":0}}`, -32602, protocol.KindInvalidParams, "/budget/iterations"},
+		{"session/list", `{"cursor":"!"}`, -32602, protocol.KindInvalidParams, "/cursor"},
+		{"session/attach", `{"sessionId":"ses_none"}`, -32002, protocol.KindSessionNotFound, ""},
+		{"graph/append", `{` + session + `,"nodes":[]}`, -32602, protocol.KindInvalidParams, "/nodes"},
+		{"graph/append", `{` + session + `,"nodes":[{}]}`, -32602, protocol.KindInvalidParams, "/nodes/0"},
+		{"tool/applyState", `{` + session + `,"state":{"generation":99,"tools":[]}}`, -32011, protocol.KindGeneration, ""},
+		{"tool/call", `{` + session + `,"name":"none"}`, -32002, protocol.KindToolNotFound, ""},
+		{"tool/respond", `{` + session + `,"callId":"c","ack":true}`, -32002, protocol.KindToolNotFound, ""},
+		{"completion/create", `{"messages":[]}`, -32602, protocol.KindInvalidParams, "/messages"},
+	}
+	before := status(t, p)
+	for i, c := range cases {
+		t.Run(fmt.Sprintf("%s %.60s", c.method, c.params), func(t *testing.T) {
+			a := p.ask(t, i, c.method, c.params)
+			if a.Error == nil {
+				t.Fatalf("answered %s", a.Result)
+			}
+			if a.Error.Code != c.code || a.Error.Data.Kind != c.kind || a.Error.Data.Pointer != c.pointer {
+				t.Errorf("%s: got %d %s %q (%s), want %d %s %q", c.params, a.Error.Code, a.Error.Data.Kind, a.Error.Data.Pointer, a.Error.Message, c.code, c.kind, c.pointer)
+			}
+		})
+	}
+	if after := status(t, p); before.Sessions != after.Sessions {
+		t.Errorf("%d sessions before, %d after", before.Sessions, after.Sessions)
+	}
+}
+
+func status(t *testing.T, p *peer) protocol.StatusResult {
+	t.Helper()
+	var r protocol.StatusResult
+	if err := json.Unmarshal(p.ask(t, 5000, "server/status", `{}`).Result, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestConduct(t *testing.T) {
+	t.Run("initialize comes first where it is required", func(t *testing.T) {
+		p := start(t).dial(t, true)
+		if a := p.ask(t, 1, "session/list", `{}`); a.Error == nil || a.Error.Data.Kind != protocol.KindNotInitialized {
+			t.Errorf("%+v", a)
+		}
+		if a := p.ask(t, 2, "initialize", `{"clientInfo":{"name":"t"}}`); a.Error != nil {
+			t.Errorf("%+v", a.Error)
+		}
+		if a := p.ask(t, 3, "session/list", `{}`); a.Error != nil {
+			t.Errorf("%+v", a.Error)
+		}
+	})
+	t.Run("a waiting method does not delay the next, and can be cancelled", func(t *testing.T) {
+		p := start(t).dial(t, false)
+		id := p.newSession(t)
+		p.ask(t, 1, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}`, id))
+		p.send(t, `{"jsonrpc":"2.0","id":"w","method":"ping"}`)
+		if a := p.read(t); string(a.ID) != `"w"` {
+			t.Errorf("answer to %s", a.ID)
+		}
+	})
+	t.Run("the same idempotency key gets the first answer, changed params a conflict", func(t *testing.T) {
+		p := start(t).dial(t, false)
+		id := p.newSession(t)
+		params := func(text string) string {
+			return fmt.Sprintf(`{"sessionId":%q,"idempotencyKey":"k","input":[{"type":"text","text":%q}]}`, id, text)
+		}
+		first, again := p.ask(t, 1, "turn/start", params("a")), p.ask(t, 2, "turn/start", params("a"))
+		var r1, r2 protocol.TurnStartResult
+		json.Unmarshal(first.Result, &r1)
+		json.Unmarshal(again.Result, &r2)
+		if r1.TurnID == "" || r1.TurnID != r2.TurnID || !r2.Duplicate {
+			t.Errorf("%+v, then %+v", r1, r2)
+		}
+		if a := p.ask(t, 3, "turn/start", params("b")); a.Error == nil || a.Error.Data.Kind != protocol.KindConflict {
+			t.Errorf("%+v", a)
+		}
+		p.ask(t, 4, "session/wait", fmt.Sprintf(`{"sessionId":%q}`, id))
+	})
+	t.Run("every method has a document and a schema", func(t *testing.T) {
+		for name, m := range rpc.Methods() {
+			if !strings.HasSuffix(m.Doc, ".") || m.Group == "" {
+				t.Errorf("%s: %q in %q", name, m.Doc, m.Group)
+			}
+		}
+		if !json.Valid(rpc.OpenRPC()) {
+			t.Error("the OpenRPC document is not JSON")
+		}
+	})
+}
