@@ -37,6 +37,7 @@ var levels = map[string]int{
 	"lashd/pluginloader":                 4,
 	"lashd/engine":                       5,
 	"lashd/rpc":                          6,
+	"lashd/rpc/internal/gen":             7,
 	"lashd/cmd/lashd/cli":                7,
 	"lashd/cmd/lashd":                    8,
 	"lashd/test/fakemodel":               8,

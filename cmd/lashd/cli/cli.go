@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Version is what lashd says it is.
@@ -85,6 +86,10 @@ func report(err error) int {
 			fmt.Fprintf(os.Stderr, "lashd: %v\n", e.err)
 		}
 		return e.code
+	}
+	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
+		fmt.Fprintf(os.Stderr, "lashd: %s (%d)\n", e.Message, e.Code)
+		return exitFailed
 	}
 	fmt.Fprintf(os.Stderr, "lashd: %v\n", err)
 	return exitFailed

@@ -50,6 +50,9 @@ func (e *environment) config() (config, error) {
 	if err := dec.Decode(&c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
+	if c.Script != "" && !filepath.IsAbs(c.Script) {
+		c.Script = filepath.Join(e.home, c.Script)
+	}
 	return c, nil
 }
 

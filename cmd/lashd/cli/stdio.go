@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"lashd/rpc"
@@ -71,7 +72,8 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 	if !start {
 		return nil, &exitError{exitNoDaemon, fmt.Errorf("no daemon listens on %s; start one with lashd serve", e.socket)}
 	}
-	if err := e.spawn(); err != nil {
+	ended, err := e.spawn()
+	if err != nil {
 		return nil, err
 	}
 	deadline := time.Now().Add(startWait)
@@ -83,31 +85,52 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 		if !errors.Is(err, socket.ErrNotListening) || time.Now().After(deadline) {
 			return nil, &exitError{exitNoDaemon, fmt.Errorf("the daemon did not come up; see %s: %w", e.logFile(), err)}
 		}
-		time.Sleep(wait)
+		select {
+		case err := <-ended:
+			if err := e.notStarted(err); err != nil {
+				return nil, err
+			}
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
+}
+
+// notStarted says why a daemon that was started has ended. That another one holds the lock is no failure: it answers.
+func (e *environment) notStarted(err error) error {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitHeld {
+		return nil
+	}
+	log, _ := os.ReadFile(e.logFile()) // without it, the path has to do
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start (%s): %s", e.logFile(), lines[len(lines)-1])}
 }
 
 func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
 
-// spawn starts a daemon of its own. If several are started at once, the lock leaves one.
-func (e *environment) spawn() error {
+// spawn starts a daemon that outlives this process, and tells when it ends meanwhile. If several are started at once, the
+// lock leaves one.
+func (e *environment) spawn() (<-chan error, error) {
 	if err := os.MkdirAll(e.home, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	log, err := os.OpenFile(e.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cmd := exec.Command(self, "--home", e.home, "--socket", e.socket, "serve")
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, e.home
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
-	return cmd.Process.Release()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended, nil
 }
