@@ -3,6 +3,8 @@ package bench
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +26,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir, "lashd/test/floor").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", dir, "lashd/test/floor", "lashd/cmd/lashd").CombinedOutput()
 	if err != nil {
 		os.Stderr.Write(out)
 	}
@@ -55,6 +57,19 @@ var targets = []target{
 			Protocol: Floor,
 			Args:     []string{filepath.Join(bin, "floor")},
 			Env:      []string{"FLOOR_BASE=" + model, "FLOOR_DB=" + filepath.Join(home, "floor.db")},
+			Dir:      home,
+		}
+	}},
+	{"lashd", func(bin, model, home string) Config {
+		data := filepath.Join(home, "data")
+		config := fmt.Sprintf("model = \"fake\"\nbase_url = %q\napproval = \"allow\"\n", model)
+		if err := errors.Join(os.MkdirAll(data, 0o700), os.WriteFile(filepath.Join(data, "config.toml"), []byte(config), 0o600)); err != nil {
+			panic(err) // a temporary directory that can't be written
+		}
+		return Config{
+			Protocol: Lashd,
+			Args:     []string{filepath.Join(bin, "lashd"), "stdio", "--isolated"},
+			Env:      []string{"LASHD_HOME=" + data, "LASHD_LOG=warn", "PATH=" + os.Getenv("PATH"), "HOME=" + home},
 			Dir:      home,
 		}
 	}},
