@@ -126,7 +126,7 @@ func missingSession(ctx context.Context, t *tx, id protocol.SessionID) error {
 	var n int
 	err := t.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
 	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("session %s: %w", id, ErrNotFound)
+		return &NotFoundError{What: "session", ID: string(id)}
 	}
 	if err != nil {
 		return err

@@ -30,6 +30,17 @@ var (
 // errDamaged is ErrCorrupt as SQLite itself found it: the file, not just a row of it.
 var errDamaged = fmt.Errorf("%w", ErrCorrupt)
 
+// NotFoundError names what is not there: a session, turn, node (on the active path), input or decision. It is ErrNotFound.
+type NotFoundError struct {
+	What string
+	ID   string
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no %s %s", e.What, e.ID) }
+
+// Is implements errors.Is.
+func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
+
 // StaleBranchError means that a required ancestor is not on the active path.
 type StaleBranchError struct{ Leaf protocol.NodeID }
 

@@ -91,7 +91,7 @@ func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.No
 	var at int64
 	err := t.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("node %s: %w", id, ErrNotFound)
+		return 0, &NotFoundError{What: "node", ID: string(id)}
 	}
 	if err != nil {
 		return 0, err
@@ -105,7 +105,7 @@ func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.No
 			return 0, err
 		}
 		if !parent.Valid {
-			return 0, fmt.Errorf("node %s is not on the path: %w", id, ErrNotFound)
+			return 0, &NotFoundError{What: "node", ID: string(id)}
 		}
 		branch, generation = parent.Int64, upTo.Int64
 	}

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -93,7 +94,7 @@ func (s *Store) Locate(ctx context.Context, session Session, id protocol.NodeID)
 	var at int64
 	err := s.read.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
 	if err != nil {
-		return Cursor{}, fmt.Errorf("node %s: %w", id, err)
+		return Cursor{}, missingNode(id, err)
 	}
 	c := Cursor{Branch: session.Branch, Generation: session.Head.Generation}
 	for !c.Done {
@@ -104,7 +105,7 @@ func (s *Store) Locate(ctx context.Context, session Session, id protocol.NodeID)
 			return Cursor{}, err
 		}
 	}
-	return Cursor{}, fmt.Errorf("node %s is not on the active path: %w", id, ErrNotFound)
+	return Cursor{}, &NotFoundError{What: "node", ID: string(id)}
 }
 
 // Pins lists what a session keeps reachable.
@@ -117,4 +118,12 @@ func (s *Store) Pins(ctx context.Context, session int64) ([]Pin, error) {
 func Reversed(nodes []protocol.Node) []protocol.Node {
 	slices.Reverse(nodes)
 	return nodes
+}
+
+// missingNode names the node that a read did not find.
+func missingNode(id protocol.NodeID, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return &NotFoundError{What: "node", ID: string(id)}
+	}
+	return fmt.Errorf("node %s: %w", id, err)
 }

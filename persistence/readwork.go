@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -40,7 +41,7 @@ func (s *Store) Turn(ctx context.Context, id protocol.TurnID) (StoredTurn, error
 		return StoredTurn{}, err
 	}
 	if len(found) == 0 {
-		return StoredTurn{}, fmt.Errorf("turn %s: %w", id, ErrNotFound)
+		return StoredTurn{}, &NotFoundError{What: "turn", ID: string(id)}
 	}
 	return found[0], nil
 }
@@ -112,7 +113,10 @@ func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.
 	var body []byte
 	var d protocol.Decision
 	if err := s.read.row(ctx, "SELECT body FROM decisions WHERE decision_id = ?", []any{id}, &body); err != nil {
-		return d, fmt.Errorf("decision %s: %w", id, err)
+		if errors.Is(err, ErrNotFound) {
+			err = &NotFoundError{What: "decision", ID: string(id)}
+		}
+		return d, err
 	}
 	return d, decode(body, &d, "decision "+string(id))
 }
@@ -200,7 +204,7 @@ func (s *Store) Input(ctx context.Context, session int64, id protocol.InputID) (
 		return protocol.QueuedInput{}, err
 	}
 	if len(found) == 0 {
-		return protocol.QueuedInput{}, fmt.Errorf("input %s: %w", id, ErrNotFound)
+		return protocol.QueuedInput{}, &NotFoundError{What: "input", ID: string(id)}
 	}
 	return found[0], nil
 }

@@ -106,7 +106,16 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 		}
 		return newError(codeProvider, e.Error(), none), true
 	}
+	if e, ok := errors.AsType[*persistence.NotFoundError](err); ok {
+		none.Kind = missingKinds[e.What]
+		return newError(codeNotFound, e.Error(), none), true
+	}
 	return nil, false
+}
+
+var missingKinds = map[string]protocol.ErrorKind{
+	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
+	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

@@ -218,6 +218,10 @@ func TestBadRequests(t *testing.T) {
 		{"tool/applyState", `{` + session + `,"state":{"generation":99,"tools":[]}}`, -32011, protocol.KindGeneration, ""},
 		{"tool/call", `{` + session + `,"name":"none"}`, -32002, protocol.KindToolNotFound, ""},
 		{"tool/respond", `{` + session + `,"callId":"c","ack":true}`, -32002, protocol.KindToolNotFound, ""},
+		{"turn/read", `{"turnId":"trn_none"}`, -32002, protocol.KindTurnNotFound, ""},
+		{"turn/interrupt", `{"turnId":"trn_none"}`, -32002, protocol.KindTurnNotFound, ""},
+		{"session/rewind", `{` + session + `,"toNode":"nod_none"}`, -32002, protocol.KindNodeNotFound, ""},
+		{"decision/respond", `{"decisionId":"dec_none","choice":"reject"}`, -32002, protocol.KindDecisionNotFound, ""},
 		{"completion/create", `{"messages":[]}`, -32602, protocol.KindInvalidParams, "/messages"},
 	}
 	before := status(t, p)
