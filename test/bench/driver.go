@@ -105,7 +105,8 @@ func Start(c Config) (*Peer, error) {
 		ClientInfo clientInfo `json:"clientInfo"`
 	}{clientInfo{"bench", "1"}}
 	if _, err := p.call("initialize", params); err != nil {
-		return nil, errors.Join(err, p.Kill())
+		killed := p.Kill() // waits, so that all of stderr has been read
+		return nil, errors.Join(fmt.Errorf("%w%s", err, p.stderr), killed)
 	}
 	p.Ready = time.Since(begin)
 	return p, nil
