@@ -14,6 +14,7 @@ import (
 	"lashd/rpc"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
+	"lashd/rpc/socket"
 )
 
 func (e *environment) client(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*client.Client, error) {
@@ -247,6 +248,11 @@ func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 		fmt.Printf("%s\n%s\n", status, used)
 		return err
 	}
+	lock, err := socket.Acquire(e.home) // a daemon may be starting just now
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	store, err := persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
 	if err != nil {
 		return err
