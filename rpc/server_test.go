@@ -41,6 +41,10 @@ func start(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stalled, err := scripted.Parse([]byte(`{"otherwise": {"replies": [{"text": "Hm", "stall": true}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	script, err := scripted.Parse([]byte(`{"turns": [{"replies": [{"text": "Hello there.", "chunkSize": 3}]}], "otherwise": {"replies": [{"text": "Again."}]}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +55,10 @@ func start(t *testing.T) *server {
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Host: host, Log: log, StateDir: dir,
-		Models:   []engine.Model{{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)}},
+		Models: []engine.Model{
+			{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)},
+			{Name: "stalled", Spec: protocol.ModelSpec{Provider: "p", ID: "stalled"}, Provider: scripted.New(stalled)},
+		},
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 10}},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,6 +129,12 @@ func (p *peer) read(t *testing.T) answer {
 func (p *peer) ask(t *testing.T, id int, method, params string) answer {
 	t.Helper()
 	p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params))
+	return p.answer(t)
+}
+
+// answer skips events until an answer.
+func (p *peer) answer(t *testing.T) answer {
+	t.Helper()
 	for {
 		if a := p.read(t); a.Method == "" {
 			return a
@@ -266,10 +279,14 @@ func TestConduct(t *testing.T) {
 	t.Run("a waiting method does not delay the next, and can be cancelled", func(t *testing.T) {
 		p := start(t).dial(t, false)
 		id := p.newSession(t)
-		p.ask(t, 1, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}`, id))
-		p.send(t, `{"jsonrpc":"2.0","id":"w","method":"ping"}`)
-		if a := p.read(t); string(a.ID) != `"w"` {
-			t.Errorf("answer to %s", a.ID)
+		p.ask(t, 1, "session/configure", fmt.Sprintf(`{"sessionId":%q,"model":"stalled"}`, id))
+		p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":"w","method":"turn/run","params":{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}}`, id))
+		if a := p.ask(t, 2, "ping", `{}`); string(a.ID) != "2" || a.Error != nil {
+			t.Errorf("ping beside a waiting method got the answer to %s: %+v", a.ID, a.Error)
+		}
+		p.send(t, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"w"}}`)
+		if a := p.answer(t); string(a.ID) != `"w"` || a.Error == nil || a.Error.Data.Kind != protocol.KindCancelled {
+			t.Errorf("the cancelled request was answered %s %+v", a.ID, a.Error)
 		}
 	})
 	t.Run("the same idempotency key gets the first answer, changed params a conflict", func(t *testing.T) {
