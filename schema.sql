@@ -28,8 +28,7 @@ CREATE TABLE sessions (
   usage      BLOB NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  archived   INTEGER NOT NULL,
-  closed     INTEGER NOT NULL
+  archived   INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
 
@@ -106,7 +105,6 @@ CREATE TABLE inputs (
   at       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted');
-CREATE INDEX inputs_by_turn ON inputs (turn_id);
 
 -- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
 -- replays. turn_id is a turn, or a call that a client makes outside of one. The commit that ends that removes it; what a
@@ -138,9 +136,8 @@ CREATE TABLE usage (
   reasoning   INTEGER NOT NULL,
   calls       INTEGER NOT NULL,
   unknown     INTEGER NOT NULL,
-  PRIMARY KEY (operation, ordinal)
+  PRIMARY KEY (session, operation, ordinal)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX usage_by_session ON usage (session);
 
 -- The answer that was given to an idempotency key. hash covers the method and its params. Rows of a session go with it.
 CREATE TABLE receipts (

@@ -196,6 +196,7 @@ func (s *session) show(st *state) {
 	s.turnMu.Lock()
 	s.turn, s.doing = st.current, st.doing()
 	s.turnMu.Unlock()
+	st.announce()
 }
 
 // haltTurn leaves the running turn as it is.

@@ -1,9 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -12,6 +13,12 @@ import (
 
 // Fork makes a session that shares another's history up to a node: the leaf, a node of the active path, or a pinned one.
 func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*protocol.SessionNewResult, error) {
+	if catalogs := []protocol.ForkCatalog{"", protocol.ForkInherit, protocol.ForkFresh}; !slices.Contains(catalogs, p.ToolCatalog) {
+		return nil, bad("/toolCatalog", "must be one of %v", catalogs[1:])
+	}
+	if err := checkTitle(p.Title); err != nil {
+		return nil, err
+	}
 	return mutate(ctx, e, p.SessionID, "session/fork", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
 		at := p.AtNode
 		if at == "" {
@@ -75,7 +82,7 @@ func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, 
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("node %s: %w", id, persistence.ErrNotFound)
+		return nil, &persistence.NotFoundError{What: "node", ID: string(id)}
 	}
 	return &nodes[0], nil
 }
@@ -117,7 +124,11 @@ func (e *Engine) ReadGraph(ctx context.Context, p *protocol.GraphReadParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	nodes, next, err := e.page(ctx, row, p.Cursor, bounded(p.Limit, 200, 500))
+	limit, err := pageSize(p.Limit, 200, 500)
+	if err != nil {
+		return nil, err
+	}
+	nodes, next, err := e.page(ctx, row, p.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +146,12 @@ func (e *Engine) ReadGraph(ctx context.Context, p *protocol.GraphReadParams) (*p
 // Append adds nodes to the leaf, also beside a running turn, which then commits after them. A required ancestor that
 // is no longer on the active path makes the answer staleBranch, and nothing is added.
 func (e *Engine) Append(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
-	if err := checkAppend(p.Nodes); err != nil {
+	if err := cmp.Or(checkAppend(p.Nodes), checkName("/operationId", p.OperationID)); err != nil {
 		return nil, err
 	}
 	key := p.Key()
 	if key == "" && p.OperationID != "" {
-		key = "append:" + string(p.SessionID) + ":" + p.OperationID
+		key = string(protocol.DigestOf([]byte("append:" + string(p.SessionID) + ":" + p.OperationID)))
 	}
 	return mutate(ctx, e, p.SessionID, "graph/append", key, p, func(ctx context.Context, st *state, rc receipt) (*protocol.GraphAppendResult, error) {
 		operation := p.OperationID
@@ -168,6 +179,9 @@ func checkAppend(nodes []protocol.NodeBody) error {
 				return err
 			}
 		}
+		if n.Plugin != nil && n.Plugin.Type == "" {
+			return bad(pointer+"/plugin/type", "must not be empty")
+		}
 	}
 	return nil
 }
@@ -177,17 +191,36 @@ func checkMessage(pointer string, m *protocol.Message) error {
 	switch m.Role {
 	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:
 	default:
-		return bad(pointer+"/role", "must be user, assistant, system or event, not %q", m.Role)
+		return bad(pointer+"/role", "must be user, assistant, system or event, not %.40q", m.Role)
 	}
-	if len(m.Parts) == 0 {
-		return bad(pointer+"/parts", "must have at least one part")
+	if len(m.Parts) == 0 || len(m.Parts) > maxParts {
+		return bad(pointer+"/parts", "must have 1 to %d parts, not %d", maxParts, len(m.Parts))
 	}
-	for i, p := range m.Parts {
-		switch p.Kind {
-		case protocol.PartText, protocol.PartProse, protocol.PartReasoning, protocol.PartError, protocol.PartAttachment:
-		default:
-			return bad(fmt.Sprintf("%s/parts/%d/kind", pointer, i), "must be text, prose, reasoning, error or attachment, not %q", p.Kind)
+	for i := range m.Parts {
+		if err := checkPart(pointer+"/parts/"+itoa(i), &m.Parts[i]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func checkPart(pointer string, p *protocol.Part) error {
+	switch p.Kind {
+	case protocol.PartText, protocol.PartProse, protocol.PartReasoning, protocol.PartError:
+	case protocol.PartAttachment:
+		if p.Attachment == nil || p.Attachment.Type == "" {
+			return bad(pointer+"/attachment", "must name a media type")
+		}
+	default:
+		return bad(pointer+"/kind", "must be text, prose, reasoning, error or attachment, not %.40q", p.Kind)
+	}
+	switch {
+	case p.Call != nil:
+		return bad(pointer+"/call", "must not be set from outside")
+	case p.Result != nil:
+		return bad(pointer+"/result", "must not be set from outside")
+	case p.Attachment != nil && p.Kind != protocol.PartAttachment:
+		return bad(pointer+"/attachment", "must not be set in a part of kind %s", p.Kind)
 	}
 	return nil
 }

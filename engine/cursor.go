@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// cursor packs where a list goes on into an opaque word.
-func cursor(at ...int64) string {
-	parts := make([]string, len(at))
-	for i, n := range at {
-		parts[i] = strconv.FormatInt(n, 36)
+// cursor packs where a list goes on into an opaque word, which is good for that list only.
+func cursor(list string, at ...int64) string {
+	parts := []string{list}
+	for _, n := range at {
+		parts = append(parts, strconv.FormatInt(n, 36))
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, ".")))
 }
 
 // parseCursor is the inverse, for a list whose cursors have n numbers. An empty cursor is all zeros.
-func parseCursor(s string, n int) ([]int64, error) {
+func parseCursor(s, list string, n int) ([]int64, error) {
 	at := make([]int64, n)
 	if s == "" {
 		return at, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	parts := strings.Split(string(raw), ".")
-	if err != nil || len(parts) != n {
+	if err != nil || len(parts) != n+1 || parts[0] != list {
 		return nil, badCursor()
 	}
-	for i, p := range parts {
+	for i, p := range parts[1:] {
 		if at[i], err = strconv.ParseInt(p, 36, 64); err != nil || at[i] < 0 {
 			return nil, badCursor()
 		}
@@ -38,10 +38,9 @@ func badCursor() error {
 	return &ParamError{Pointer: "/cursor", Reason: "is not a cursor of this list"}
 }
 
-// bounded is a page size: the default for 0, else at least 1 and at most the limit.
-func bounded(n, def, limit int) int {
-	if n == 0 {
-		return def
-	}
-	return max(1, min(n, limit))
-}
+// The lists that are read by page; those of one session are told apart by its key.
+const sessionPages = "s"
+
+func turnPages(session int64) string { return "t" + strconv.FormatInt(session, 36) }
+
+func nodePages(session int64) string { return "n" + strconv.FormatInt(session, 36) }

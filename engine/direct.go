@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine/provider"
+	"lashd/engine/tool"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -137,6 +138,9 @@ func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*p
 			return nil, err
 		}
 	}
+	if err := e.checkCompletion(ctx, p); err != nil {
+		return nil, err
+	}
 	m, err := e.model(p.Model)
 	if err != nil {
 		return nil, err
@@ -148,6 +152,21 @@ func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*p
 		}
 		return result, e.book(ctx, p, result, rc)
 	})
+}
+
+// checkCompletion refuses before the call what could not be answered or booked after it.
+func (e *Engine) checkCompletion(ctx context.Context, p *protocol.CompletionParams) error {
+	if err := cmp.Or(checkGeneration(p.Generation), checkName("/label", p.Label)); err != nil {
+		return err
+	}
+	if err := tool.CheckSchema(p.Schema); err != nil {
+		return bad("/schema", "%v", err)
+	}
+	if p.SessionID == "" {
+		return nil
+	}
+	_, err := e.store.Session(ctx, p.SessionID)
+	return err
 }
 
 func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
@@ -249,6 +268,11 @@ func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*proto
 
 // DebugPrompt is the request that a turn with this input would begin with.
 func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
+	if len(p.Input) > 0 {
+		if err := checkInput(p.Input); err != nil {
+			return nil, err
+		}
+	}
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.DebugPromptResult, error) {
 		t, err := st.openTools(st.row.Config)
 		if err != nil {

@@ -46,6 +46,7 @@ type Engine struct {
 	incarnation string // of this run: turns of another one are taken over before they are driven
 	keys        flights
 	presence    presence
+	bulletin    bulletin
 	waits       waits
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
@@ -83,6 +84,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.ctx = actors
 	e.mu.Unlock()
 	close(e.running)
+	e.actors.Go(func() { e.watchStore(actors) })
 	err := e.recover(ctx)
 	if err == nil {
 		<-ctx.Done()

@@ -16,7 +16,7 @@ import (
 // the text of open items in bigger pieces.
 const (
 	feedEntries = 1 << 14
-	feedBytes   = 8 << 20
+	feedBytes   = 2 << 20
 )
 
 // feed is what observers of one session see: the durable events in the order of their seq, and between them what is
@@ -35,12 +35,14 @@ type feed struct {
 	ended   error // why nothing comes any more
 }
 
-// entry is one event, encoded as the params of session/event.
+// entry is one event, encoded as the params of session/event. A delta is only text until a subscriber takes it: most of
+// what is kept for one that is behind would be the same words again and again.
 type entry struct {
-	data []byte
+	data []byte       // of a delta: its text, which is a part of the item's
 	seq  protocol.Seq // 0: not durable
 	item *openItem    // that begins, grows or is withdrawn with it
 	end  int          // of the item's text then
+	grew int64        // when, if it is a delta
 }
 
 // openItem is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
@@ -104,7 +106,7 @@ func (f *feed) show(e protocol.Event) {
 	f.tip.Notify()
 }
 
-// begin opens an item whose text will grow.
+// begin opens an item whose text will grow. Observers hear of it with its first text, which follows at once.
 func (f *feed) begin(item protocol.Item) *openItem {
 	item.Status, item.AtMs = protocol.ItemInProgress, now()
 	o := &openItem{item: item}
@@ -115,7 +117,6 @@ func (f *feed) begin(item protocol.Item) *openItem {
 	f.open = append(f.open, o)
 	f.addLocked(entry{data: data, item: o})
 	f.mu.Unlock()
-	f.tip.Notify()
 	return o
 }
 
@@ -124,19 +125,19 @@ func (f *feed) grow(o *openItem, text string) {
 	f.mu.Lock()
 	offset := len(o.text)
 	o.text = append(o.text, text...)
-	if len(f.subs) > 0 { // the encoding is for them
-		f.addLocked(entry{data: o.delta(offset, text), item: o, end: len(o.text)})
+	if len(f.subs) > 0 {
+		f.addLocked(entry{data: o.text[offset:len(o.text):len(o.text)], item: o, end: len(o.text), grew: now()})
 	}
 	f.mu.Unlock()
 	f.tip.Notify()
 }
 
-func (o *openItem) delta(offset int, text string) []byte {
-	b := make([]byte, 0, len(o.prefix)+len(text)+48)
+// appendDelta appends the event that tells of text which came at a time and now ends the item's.
+func (o *openItem) appendDelta(b []byte, text []byte, end int, atMs int64) []byte {
 	b = append(b, o.prefix...)
-	b = strconv.AppendInt(b, now(), 10)
+	b = strconv.AppendInt(b, atMs, 10)
 	b = append(b, `,"offset":`...)
-	b = strconv.AppendInt(b, int64(offset), 10)
+	b = strconv.AppendInt(b, int64(end-len(text)), 10)
 	b = append(b, `,"text":`...)
 	return append(appendQuoted(b, text), '}')
 }
@@ -231,10 +232,10 @@ func encode(v any) []byte {
 func quote(s string) string { return string(appendQuoted(nil, s)) }
 
 // appendQuoted appends s as a JSON string. Most text needs no escapes and is copied as it is.
-func appendQuoted(b []byte, s string) []byte {
+func appendQuoted[T string | []byte](b []byte, s T) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			q, _ := json.Marshal(s) // strings always encode
+			q, _ := json.Marshal(string(s)) // strings always encode
 			return append(b, q...)
 		}
 	}

@@ -21,14 +21,17 @@ type receipt struct {
 }
 
 // newReceipt covers the method and its params, all but the key itself.
-func newReceipt(method, key string, params any) receipt {
+func newReceipt(method, key string, params any) (receipt, error) {
 	if key == "" {
-		return receipt{}
+		return receipt{}, nil
+	}
+	if err := checkName("/idempotencyKey", key); err != nil {
+		return receipt{}, err
 	}
 	sum := sha256.New()
 	sum.Write([]byte(method + "\n"))
 	sum.Write(withoutKey(params))
-	return receipt{key: key, hash: sum.Sum(nil)}
+	return receipt{key: key, hash: sum.Sum(nil)}, nil
 }
 
 // withoutKey is the params as canonical JSON: fields in the order of the type, maps in the order of their keys.
@@ -80,7 +83,10 @@ func replayed[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt
 func mutate[T any, P replayable[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
 	f func(context.Context, *state, receipt) (*T, error),
 ) (*T, error) {
-	rc := newReceipt(method, key, params)
+	rc, err := newReceipt(method, key, params)
+	if err != nil {
+		return nil, err
+	}
 	result, err := do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
 		if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
 			return result, err
@@ -95,7 +101,10 @@ func mutate[T any, P replayable[T]](ctx context.Context, e *Engine, id protocol.
 func mutateOnce[T any, P replayable[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
 	f func(context.Context, *state, receipt) (*T, error),
 ) (*T, error) {
-	rc := newReceipt(method, key, params)
+	rc, err := newReceipt(method, key, params)
+	if err != nil {
+		return nil, err
+	}
 	return do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
 		result, err := f(ctx, st, rc)
 		if err == nil || errors.Is(err, persistence.ErrReceiptConflict) {
@@ -122,7 +131,10 @@ func first[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt, r
 // single runs a change that is no session's, or that takes long, once at a time per key. A repetition waits for the
 // first; another request with the same key is refused before it does anything.
 func single[T any, P replayable[T]](ctx context.Context, e *Engine, method, key string, params any, f func(receipt) (*T, error)) (*T, error) {
-	rc := newReceipt(method, key, params)
+	rc, err := newReceipt(method, key, params)
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
 		return f(rc)
 	}

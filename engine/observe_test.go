@@ -57,7 +57,7 @@ func (o *observer) until(fits func(protocol.Event) bool) protocol.Event {
 			if err := json.Unmarshal(raw, &e); err != nil {
 				o.t.Fatalf("%s: %v", raw, err)
 			}
-			o.raw, o.all = append(o.raw, raw), append(o.all, e)
+			o.raw, o.all = append(o.raw, slices.Clone(raw)), append(o.all, e)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -36,11 +37,14 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 }
 
 func checkOverlay(p *protocol.SessionOverlayParams) error {
+	if len(p.Tools) > maxClientTools {
+		return bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
+	}
 	seen := map[string]bool{}
 	for i, t := range p.Tools {
 		pointer := "/tools/" + itoa(i)
-		if t.Name == "" || len(t.Name) > 64 {
-			return bad(pointer+"/name", "must have 1 to 64 bytes")
+		if t.Name == "" || len(t.Name) > 64 || strings.ContainsFunc(t.Name, func(c rune) bool { return !isIDRune(c) }) {
+			return bad(pointer+"/name", "must have 1 to 64 letters, digits, - and _")
 		}
 		if seen[t.Name] {
 			return bad(pointer+"/name", "%q is there twice", t.Name)
@@ -52,8 +56,8 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 		if t.Replay != "" && t.Replay != protocol.ReplayNever && t.Replay != protocol.ReplaySafe && t.Replay != protocol.ReplayIdempotent {
 			return bad(pointer+"/replay", "must be never, safe or idempotent")
 		}
-		if t.DeadlineMs < 0 {
-			return bad(pointer+"/deadlineMs", "must not be negative")
+		if err := checkWait(pointer+"/deadlineMs", t.DeadlineMs); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -191,14 +191,13 @@ func (r *run) stop(cause error) error {
 // sync gives the iteration its prompt and tools. They are fixed for the iteration; between iterations the tools may
 // change, while the configuration stays the one that the turn began with.
 func (r *run) sync(ctx context.Context, effect turn.Effect) error {
-	env, err := ask(r, func(_ context.Context, st *state) (turn.Environment, error) {
+	env, err := ask(r, func(_ context.Context, st *state) (turn.Response, error) {
 		r.catalog = st.tools.catalog
-		system, err := st.render(r.begin.Config)
-		return turn.Environment{System: system, Tools: st.tools.catalog.Manifests()}, err
+		return st.environment(r.begin.Config)
 	})
 	if err != nil {
 		return err
 	}
-	r.deliver(effect, turn.Response{Sync: &env})
+	r.deliver(effect, env)
 	return nil
 }

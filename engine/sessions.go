@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -19,7 +20,7 @@ func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (
 		return nil, err
 	}
 	cwd, err := checkCwd(p.Cwd)
-	if err != nil {
+	if err := cmp.Or(err, checkSessionID(p.SessionID), checkTitle(p.Title)); err != nil {
 		return nil, err
 	}
 	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
@@ -55,6 +56,7 @@ func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) 
 		return nil, errReplayed
 	}
 	result.Session.Head = res.Head
+	e.postSession(result.Session)
 	return result, nil
 }
 
@@ -100,11 +102,11 @@ func checkConfig(cfg protocol.Config) error {
 	if cfg.Approval.Mode != "" && !slices.Contains(modes, cfg.Approval.Mode) {
 		return bad("/approval/mode", "must be one of %v", modes)
 	}
-	if cfg.Approval.Default != "" && !slices.Contains(modes[:], cfg.Approval.Default) {
+	if d := cfg.Approval.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
 		return bad("/approval/default", "must be allow or deny")
 	}
-	if cfg.Approval.DeadlineMs < 0 {
-		return bad("/approval/deadlineMs", "must not be negative")
+	if err := checkWait("/approval/deadlineMs", cfg.Approval.DeadlineMs); err != nil {
+		return err
 	}
 	for i, r := range cfg.Approval.Rules {
 		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
@@ -114,30 +116,35 @@ func checkConfig(cfg protocol.Config) error {
 			return bad("/approval/rules/"+itoa(i)+"/action", "must be one of %v", modes)
 		}
 	}
-	if d := cfg.Unknown.DeadlineMs; d != nil && *d < 0 {
-		return bad("/unknownOutcome/deadlineMs", "must not be negative")
+	if d := cfg.Unknown.DeadlineMs; d != nil {
+		if err := checkWait("/unknownOutcome/deadlineMs", *d); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkGeneration(cfg.Generation)
 }
 
 func checkCwd(cwd string) (string, error) {
 	if !filepath.IsAbs(cwd) {
-		return "", bad("/cwd", "must be an absolute path, not %q", cwd)
+		return "", bad("/cwd", "must be an absolute path, not %.200q", cwd)
 	}
 	info, err := os.Stat(cwd)
 	if err != nil || !info.IsDir() {
-		return "", bad("/cwd", "%q is not a directory", cwd)
+		return "", bad("/cwd", "%.200q is not a directory", cwd)
 	}
 	return filepath.Clean(cwd), nil
 }
 
 // Sessions lists sessions, newest first.
 func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
-	at, err := parseCursor(p.Cursor, 2)
+	at, err := parseCursor(p.Cursor, sessionPages, 2)
 	if err != nil {
 		return nil, err
 	}
-	limit := bounded(p.Limit, 50, 200)
+	limit, err := pageSize(p.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := e.store.Sessions(ctx, persistence.SessionQuery{
 		Archived: p.Archived, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
 	})
@@ -149,7 +156,7 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 		result.Data = append(result.Data, e.withState(r.Session))
 	}
 	if len(rows) == limit {
-		result.NextCursor = cursor(rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
+		result.NextCursor = cursor(sessionPages, rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
 	}
 	return result, nil
 }
@@ -174,7 +181,11 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 	if err != nil {
 		return nil, err
 	}
-	nodes, next, err := e.page(ctx, row, p.Cursor, bounded(p.Limit, 200, 500))
+	limit, err := pageSize(p.Limit, 200, 500)
+	if err != nil {
+		return nil, err
+	}
+	nodes, next, err := e.page(ctx, row, p.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +197,7 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 func (e *Engine) page(ctx context.Context, row persistence.Session, at string, limit int) ([]protocol.Node, string, error) {
 	from := persistence.Cursor{Branch: row.Branch, Generation: row.Head.Generation}
 	if at != "" {
-		c, err := parseCursor(at, 2)
+		c, err := parseCursor(at, nodePages(row.Key), 2)
 		if err != nil {
 			return nil, "", err
 		}
@@ -206,7 +217,7 @@ func (e *Engine) page(ctx context.Context, row persistence.Session, at string, l
 	if next.Done {
 		return persistence.Reversed(nodes), "", nil
 	}
-	return persistence.Reversed(nodes), cursor(next.Branch, next.Generation), nil
+	return persistence.Reversed(nodes), cursor(nodePages(row.Key), next.Branch, next.Generation), nil
 }
 
 func isResults(n protocol.Node) bool {
@@ -215,6 +226,9 @@ func isResults(n protocol.Node) bool {
 
 // WaitIdle waits until a session runs and queues nothing.
 func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
+	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+		return nil, err
+	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for {
@@ -259,6 +273,9 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 	})
 	if err != nil && !loaded && ctx.Err() == nil && !errors.Is(err, ErrShuttingDown) {
 		err = gone(ctx) // what cannot be loaded can be deleted
+	}
+	if err == nil {
+		e.postDeleted(p.SessionID)
 	}
 	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted) {
 		err = nil

@@ -59,8 +59,8 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 
 // SetTitle names a session for people.
 func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
-	if len(p.Title) > 1000 {
-		return nil, bad("/title", "has %d bytes, at most 1000", len(p.Title))
+	if err := checkTitle(p.Title); err != nil {
+		return nil, err
 	}
 	return mutate(ctx, e, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
 		result, err := st.describe(ctx, &persistence.Meta{Title: &p.Title}, protocol.Event{Type: protocol.EventSessionConfigured, Title: p.Title}, rc)

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,13 +13,13 @@ import (
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
 func TestNoSpace(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=40m"); err != nil {
-		t.Skip("needs the right to mount a small file system: ", err)
-	}
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=40m")
+	skip.Unless(t, "MOUNT", err == nil, fmt.Sprint("no small file system can be mounted: ", err))
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Error(err)

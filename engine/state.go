@@ -40,6 +40,7 @@ type state struct {
 	current   *run
 	alarm     *time.Timer // for what is due next: a decision, or a retry
 	retry     time.Time   // when to try again what found no space; zero: nothing to try
+	told      outline     // of this session, to those who watch the daemon
 }
 
 func (s *session) load(ctx context.Context, again bool) (*state, error) {

@@ -16,6 +16,8 @@ type Subscription struct {
 	upTo   protocol.Seq      // read the log up to here before going on at pos
 	sent   map[*openItem]int // how much of an item was handed out
 	behind []catchUp         // open items to bring up to date after the log
+	taken  []entry           // of the feed, to hand out
+	bytes  []byte            // of deltas that were handed out
 }
 
 // replayer reads the log after a seq: some events, and the seq of the last of them.
@@ -24,7 +26,7 @@ type replayer func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, 
 // catchUp is how an open item stood when a subscriber's next event was gone.
 type catchUp struct {
 	item *openItem
-	text string
+	text []byte
 }
 
 // subscribe follows the feed from after a seq on. The items that are open now are answered with their text so far.
@@ -56,7 +58,8 @@ func (s *Subscription) Close() {
 const batch = 256
 
 // Next waits for events and hands out the next ones, each the params of a session/event. It ends when ctx does, or
-// when the session is deleted or the engine stops, once everything before was handed out.
+// when the session is deleted or the engine stops, once everything before was handed out. What it hands out is valid until
+// it is called again.
 func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
 	for {
 		again := s.feed.tip.Next()
@@ -67,6 +70,7 @@ func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
 		if more {
 			continue
 		}
+		s.taken, s.bytes = nil, nil // whoever waits holds no memory
 		select {
 		case <-again:
 		case <-ctx.Done():
@@ -93,7 +97,8 @@ func (s *Subscription) next(ctx context.Context) (events [][]byte, more bool, er
 	if len(s.behind) > 0 {
 		return s.catchUp(), true, nil
 	}
-	return s.fromFeed()
+	more, err = s.takeFromFeed()
+	return s.encoded(), more, err
 }
 
 // reason is why the feed ended, if that explains an error.
@@ -106,19 +111,21 @@ func (s *Subscription) reason(err error) error {
 	return err
 }
 
-func (s *Subscription) fromFeed() (events [][]byte, more bool, err error) {
+// takeFromFeed takes what the feed has next. What a subscriber that is behind must withdraw is among it.
+func (s *Subscription) takeFromFeed() (more bool, err error) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.taken = s.taken[:0]
 	if s.pos < f.base {
-		return s.resyncLocked(), true, nil
+		s.resyncLocked()
+		return true, nil
 	}
 	rest := f.entries[s.pos-f.base:]
 	if len(rest) == 0 {
-		return nil, false, f.ended
+		return false, f.ended
 	}
 	rest = rest[:min(len(rest), batch)]
-	events = make([][]byte, 0, len(rest))
 	for _, e := range rest {
 		if e.seq != 0 {
 			if e.seq <= s.seq {
@@ -129,12 +136,29 @@ func (s *Subscription) fromFeed() (events [][]byte, more bool, err error) {
 		if e.item != nil {
 			s.sent[e.item] = e.end
 		}
-		events = append(events, e.data)
+		s.taken = append(s.taken, e)
 	}
 	s.pos += uint64(len(rest))
 	s.forgetLocked()
 	f.trimLocked()
-	return events, true, nil
+	return true, nil
+}
+
+// encoded are the events that were taken. Nobody waits for the feed meanwhile.
+func (s *Subscription) encoded() [][]byte {
+	events := make([][]byte, 0, len(s.taken))
+	b := s.bytes[:0]
+	for _, e := range s.taken {
+		if e.grew == 0 {
+			events = append(events, e.data)
+			continue
+		}
+		start := len(b)
+		b = e.item.appendDelta(b, e.data, e.end, e.grew)
+		events = append(events, b[start:len(b):len(b)])
+	}
+	s.bytes = b
+	return events
 }
 
 // forgetLocked drops items that are over: their last event lies before pos.
@@ -155,13 +179,13 @@ func (s *Subscription) forgetLocked() {
 // resyncLocked is for a subscriber whose next event was dropped: it reads the durable ones from the log, is told how
 // open items stand, then goes on at the end of the feed. What it was shown and was withdrawn since is withdrawn first,
 // as the log may tell of items that came in its place under the same id.
-func (s *Subscription) resyncLocked() (withdrawn [][]byte) {
+func (s *Subscription) resyncLocked() {
 	f := s.feed
 	s.upTo = f.seq
 	s.pos = f.base + uint64(len(f.entries))
 	for o := range s.sent {
 		if o.retracted {
-			withdrawn = append(withdrawn, o.withdrawal(f.id))
+			s.taken = append(s.taken, entry{data: o.withdrawal(f.id)})
 		}
 		if o.closed {
 			delete(s.sent, o)
@@ -169,9 +193,8 @@ func (s *Subscription) resyncLocked() (withdrawn [][]byte) {
 	}
 	s.behind = nil
 	for _, o := range f.open {
-		s.behind = append(s.behind, catchUp{item: o, text: string(o.text)})
+		s.behind = append(s.behind, catchUp{item: o, text: o.text[:len(o.text):len(o.text)]})
 	}
-	return withdrawn
 }
 
 func (s *Subscription) catchUp() [][]byte {
@@ -182,7 +205,7 @@ func (s *Subscription) catchUp() [][]byte {
 			events = append(events, c.item.start(s.feed.id))
 		}
 		if sent < len(c.text) {
-			events = append(events, c.item.delta(sent, c.text[sent:]))
+			events = append(events, c.item.appendDelta(nil, c.text[sent:], len(c.text), now()))
 		}
 		s.sent[c.item] = len(c.text)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
@@ -17,7 +18,8 @@ type toolbox struct {
 	client   *clientTools
 	settings []byte // the driver and the plugins' options that it was built with
 	prompts  [2]string
-	system   string // for catalog and prompts; empty: not rendered yet
+	system   string            // for catalog and prompts; empty: not rendered yet
+	env      *turn.Environment // of system and catalog; nil: not made yet
 }
 
 // openTools builds what plugins contribute, on first use and whenever their options have changed, unless somebody
@@ -72,7 +74,7 @@ func (st *state) sources(t *toolbox) []tool.Source {
 }
 
 func (t *toolbox) rebuild() {
-	t.catalog, t.system = t.registry.Catalog(), ""
+	t.catalog, t.system, t.env = t.registry.Catalog(), "", nil
 }
 
 // render is the system prompt for the catalog as it is. It is kept until something of it changes. A panic of a plugin
@@ -89,7 +91,24 @@ func (st *state) render(cfg protocol.Config) (system string, err error) {
 		system := t.plugins.System(t.catalog,
 			plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},
 			plugin.Prompt{Slot: plugin.SlotRuntimeContext, Content: st.overlay.Prompt})
-		t.prompts, t.system = prompts, strings.ToValidUTF8(system, "\uFFFD")
+		t.prompts, t.system, t.env = prompts, strings.ToValidUTF8(system, "\uFFFD"), nil
 	}
 	return t.system, nil
+}
+
+// environment is what a turn is given at the beginning of an iteration. It is kept until something of it changes.
+func (st *state) environment(cfg protocol.Config) (turn.Response, error) {
+	system, err := st.render(cfg)
+	if err != nil {
+		return turn.Response{}, err
+	}
+	t := st.tools
+	if t.env == nil {
+		env, err := turn.Environment{System: system, Tools: t.catalog.Manifests()}.Exact()
+		if err != nil {
+			return turn.Response{}, err
+		}
+		t.env = &env
+	}
+	return turn.Response{Sync: t.env, Exact: true}, nil
 }

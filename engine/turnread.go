@@ -42,6 +42,9 @@ func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 // WaitTurn waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is. It may
 // be asked by anybody, any number of times, also long after the end.
 func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
+	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+		return nil, err
+	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for {
@@ -99,11 +102,14 @@ func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protoc
 	if err != nil {
 		return nil, err
 	}
-	before, err := parseCursor(p.Cursor, 1)
+	before, err := parseCursor(p.Cursor, turnPages(row.Key), 1)
 	if err != nil {
 		return nil, err
 	}
-	limit := bounded(p.Limit, 50, 200)
+	limit, err := pageSize(p.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
 	turns, err := e.store.Turns(ctx, row.Key, before[0], limit)
 	if err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protoc
 		result.Data = append(result.Data, *reportOf(t))
 	}
 	if len(turns) == limit {
-		result.NextCursor = cursor(turns[limit-1].Order)
+		result.NextCursor = cursor(turnPages(row.Key), turns[limit-1].Order)
 	}
 	return result, nil
 }

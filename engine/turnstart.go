@@ -34,6 +34,9 @@ func checkInput(parts []protocol.InputPart) error {
 	if len(parts) == 0 {
 		return bad("/input", "must have at least one part")
 	}
+	if len(parts) > maxParts {
+		return bad("/input", "has %d parts, at most %d", len(parts), maxParts)
+	}
 	size := 0
 	for i, p := range parts {
 		pointer := "/input/" + itoa(i)
@@ -49,7 +52,7 @@ func checkInput(parts []protocol.InputPart) error {
 			}
 			size += len(p.Attachment.Data)
 		default:
-			return bad(pointer+"/type", "must be text or attachment, not %q", p.Type)
+			return bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
 		}
 	}
 	if size > maxInput {

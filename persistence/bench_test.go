@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,4 +139,33 @@ func BenchmarkSession(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkSync compares what the log does: it syncs a commit of 14 pages where it writes over old ones, and where the file
+// grows.
+func BenchmarkSync(b *testing.B) {
+	const commits = 200
+	data := make([]byte, 14*4120)
+	write := func(f *os.File) time.Duration {
+		begin := time.Now()
+		for i := range commits {
+			_, err := f.WriteAt(data, int64(i*len(data)))
+			if err := errors.Join(err, f.Sync()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return time.Since(begin)
+	}
+	var grown, over time.Duration
+	for b.Loop() {
+		f, err := os.Create(filepath.Join(b.TempDir(), "log"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		grown += write(f)
+		over += write(f)
+		f.Close()
+	}
+	b.ReportMetric(float64(over.Microseconds())/float64(b.N*commits), "over-us")
+	b.ReportMetric(float64(grown)/float64(over), "x-grow")
 }

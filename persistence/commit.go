@@ -73,7 +73,6 @@ type NewSession struct {
 type Meta struct {
 	Title    *string
 	Archived *bool
-	Closed   *bool
 }
 
 // Event is one line for the session's log. Body is its JSON without sessionId and seq.
@@ -104,7 +103,7 @@ type Effect struct {
 	Body     []byte
 }
 
-// Usage is a ledger row, counted once per operation and ordinal.
+// Usage is a ledger row, counted once per session, operation and ordinal.
 type Usage struct {
 	Operation string
 	Ordinal   int

@@ -4,20 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
-// TestFullDisk needs a small file system of its own, whose root LASHD_SMALL_DISK names: a tmpfs of 24 MiB, say.
-func TestFullDisk(t *testing.T) {
-	disk := os.Getenv("LASHD_SMALL_DISK")
-	if disk == "" {
-		t.Skip("LASHD_SMALL_DISK does not name a small file system")
+// smallDisk is a file system that is soon full: the one that LASHD_SMALL_DISK names, or a tmpfs.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	if disk := os.Getenv("LASHD_SMALL_DISK"); disk != "" {
+		return disk
 	}
-	dir := must(os.MkdirTemp(disk, "store"))
+	disk := t.TempDir()
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk).CombinedOutput()
+	skip.Unless(t, "MOUNT", err == nil, "LASHD_SMALL_DISK names no small file system, and none can be mounted: "+string(out))
+	t.Cleanup(func() { exec.Command("umount", disk).Run() })
+	return disk
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := must(os.MkdirTemp(smallDisk(t), "store"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := open(t, dir)
 	commit(t, s, rootCommit("ses_a"))

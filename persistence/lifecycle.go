@@ -11,8 +11,8 @@ import (
 
 const insertSession = `
 INSERT INTO sessions (session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, chain,
-  turn_index, usage, created_at, updated_at, archived, closed)
-VALUES (?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0, 0)`
+  turn_index, usage, created_at, updated_at, archived)
+VALUES (?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
 
 var emptyUsage = []byte(`{}`)
 

@@ -20,13 +20,13 @@ type Session struct {
 
 const sessionColumns = `
 session, session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, turn_index, usage,
-created_at, updated_at, archived, closed`
+created_at, updated_at, archived`
 
 func scanSession(rows *sql.Rows, s *Session) error {
 	var relation, config, usage []byte
 	h := &s.Head
 	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
-		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived, &s.Closed)
+		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived)
 	if err != nil {
 		return err
 	}

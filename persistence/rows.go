@@ -28,9 +28,6 @@ func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Meta.Archived != nil {
 		errs = append(errs, t.exec(ctx, "UPDATE sessions SET archived = ? WHERE session = ?", *c.Meta.Archived, h.session))
 	}
-	if c.Meta.Closed != nil {
-		errs = append(errs, t.exec(ctx, "UPDATE sessions SET closed = ? WHERE session = ?", *c.Meta.Closed, h.session))
-	}
 	return errors.Join(errs...)
 }
 
@@ -101,7 +98,7 @@ func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 const insertUsage = `
 INSERT INTO usage (operation, ordinal, session, source, model, input, output, cache_read, cache_write, reasoning, calls, unknown)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (operation, ordinal) DO NOTHING`
+ON CONFLICT (session, operation, ordinal) DO NOTHING`
 
 func applyUsage(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, u := range c.Usage {

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"lashd/engine/tip"
 )
 
 // Config says where a store lies. The caller holds the lock of the directory for as long as the store is open.
@@ -40,6 +42,7 @@ type Store struct {
 	ended    chan struct{} // closed when Run has answered its last request
 	commits  atomic.Int64
 	state    atomic.Pointer[error] // why nothing is written any more; nil while all is well
+	turned   tip.Tip               // at each change of the condition
 }
 
 // Facts are what a store says of itself.
@@ -83,7 +86,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability), 1); err != nil {
+	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability, found), 1); err != nil {
 		return err
 	}
 	if s.stmts, err = prepare(ctx, s.write); err != nil {

@@ -16,12 +16,12 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 		return err
 	}
 	tx := &tx{stmts: s.stmts, blobs: s.blobs}
-	if err := s.begin(ctx, tx); err != nil {
+	// A client that goes away must not interrupt what others wait for, and a deadline could only turn a slow commit into one
+	// of unknown outcome. Another process that holds the lock is waited for until busyTimeout, here and nowhere later.
+	ctx = context.WithoutCancel(ctx)
+	if err := tx.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return s.failed(err)
 	}
-	// From here on nothing waits for a lock. A client that goes away must not interrupt what others wait for, and a
-	// deadline could only turn a slow commit into one of unknown outcome.
-	ctx = context.WithoutCancel(ctx)
 	written := 0
 	for _, r := range group {
 		if err := s.applyOne(ctx, tx, r, len(group) > 1); err != nil {
@@ -49,13 +49,6 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 	s.commits.Add(int64(written))
 	s.dropFiles(ctx, tx.dropped)
 	return nil
-}
-
-// begin takes the write lock; another process may hold it for a while.
-func (s *Store) begin(ctx context.Context, tx *tx) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	return tx.exec(ctx, "BEGIN IMMEDIATE")
 }
 
 // applyOne applies one request. Its own failure is its answer; a failure of the database is the group's.

@@ -14,7 +14,7 @@ const (
 	idleAfter     = 2 * time.Second // quiet time after which the log is folded into the database
 	sweepEvery    = 24 * time.Hour
 	keepReceipts  = 30 * 24 * time.Hour // of deleted sessions and of the store itself; the others go with their session
-	walSoftLimit  = 16 << 20            // bytes of log that are folded in even while busy
+	walSoftLimit  = 4 << 20             // bytes of log that are folded in even while busy; writing begins anew after that
 	walHardLimit  = 64 << 20            // ... and cut off, though a reader may make that wait
 	walAlarm      = 256 << 20
 	freePageShare = 4 // a quarter of the pages may be free before some are given back
@@ -27,6 +27,7 @@ type upkeep struct {
 	timer   *time.Timer
 	unseen  bool // by the witness
 	unfold  bool // the log holds commits that are not folded in
+	erase   bool // ... and what was deleted
 	last    time.Time
 	swept   time.Time
 	alarmed bool
@@ -37,13 +38,16 @@ func newUpkeep(s *Store) *upkeep {
 }
 
 // wrote is called after each group.
-func (k *upkeep) wrote(ctx context.Context) {
+func (k *upkeep) wrote(ctx context.Context, group []*request) {
 	k.last = time.Now()
+	for _, r := range group {
+		k.erase = k.erase || r.change.Delete
+	}
 	if !k.unseen {
 		k.unseen, k.unfold = true, true
 		k.timer.Reset(witnessDelay)
 	}
-	switch _, wal := k.s.Sizes(); {
+	switch wal := fileSize(k.s.path + "-wal"); {
 	case wal > walHardLimit:
 		k.s.fold(ctx, "TRUNCATE")
 		if wal > walAlarm && !k.alarmed {
@@ -67,12 +71,13 @@ func (k *upkeep) tick(ctx context.Context) {
 	}
 	if k.s.ballast.away.Load() && k.s.ballast.restore() == nil {
 		k.s.cfg.Log.Info("there is space again")
+		k.s.turned.Notify()
 	}
 	idle := time.Since(k.last) >= idleAfter
 	if idle && k.unfold {
-		k.s.fold(ctx, "TRUNCATE")
+		k.s.fold(ctx, k.idleMode())
 		k.s.shrink(ctx)
-		k.unfold = false
+		k.unfold, k.erase = false, false
 	}
 	if idle && time.Since(k.swept) > sweepEvery {
 		k.sweep(ctx)
@@ -81,6 +86,15 @@ func (k *upkeep) tick(ctx context.Context) {
 	if k.unfold || k.s.ballast.away.Load() || k.swept.IsZero() {
 		k.timer.Reset(witnessDelay)
 	}
+}
+
+// idleMode keeps the file of the log, since to write over it costs half of what it costs to make it grow (BenchmarkSync);
+// but what was deleted is to leave the disk.
+func (k *upkeep) idleMode() string {
+	if k.erase {
+		return "TRUNCATE"
+	}
+	return "PASSIVE"
 }
 
 // sweep makes room and keeps some back. What fails is tried again another day.

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -21,8 +22,9 @@ func (s *Store) Run(ctx context.Context) error {
 	for {
 		select {
 		case r := <-s.requests:
-			s.writeGroup(ctx, s.gather(r))
-			k.wrote(ctx)
+			group := s.gather(r)
+			s.writeGroup(ctx, group)
+			k.wrote(ctx, group)
 		case <-k.timer.C:
 			k.tick(ctx)
 		case <-ctx.Done():
@@ -98,6 +100,7 @@ func (s *Store) tryGroup(ctx context.Context, group []*request) {
 		return
 	case errors.Is(err, ErrFull) && !group[0].change.begins() && s.ballast.giveUp():
 		s.cfg.Log.Error("the disk is full: nothing new is begun until there is space", "error", err)
+		s.turned.Notify()
 		s.tryGroup(ctx, group)
 		return
 	}
@@ -120,6 +123,7 @@ func (s *Store) failed(err error) error {
 func (s *Store) stop(err error) {
 	if s.state.CompareAndSwap(nil, &err) && !errors.Is(err, ErrClosed) {
 		s.cfg.Log.Error("store stopped", "error", err)
+		s.turned.Notify()
 	}
 }
 
@@ -132,3 +136,9 @@ func (s *Store) stopped() error {
 
 // Healthy is nil, or why nothing is written any more.
 func (s *Store) Healthy() error { return s.stopped() }
+
+// Condition is nil, or what the store does not do at present: see Healthy and Space.
+func (s *Store) Condition() error { return cmp.Or(s.stopped(), s.Space()) }
+
+// Turned returns a channel that is closed when the condition may have changed.
+func (s *Store) Turned() <-chan struct{} { return s.turned.Next() }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -29,6 +30,7 @@ type conn struct {
 	client   protocol.ClientID // the fields below belong to the goroutine that does requests
 	ready    bool
 	noDeltas bool
+	watching bool // the daemon, with server/attach
 	left     func()
 	subs     map[protocol.SessionID]context.CancelFunc
 	after    []func() // done once the answer is written
@@ -53,11 +55,14 @@ type job struct {
 // overtakes what waits.
 func (c *conn) read(jobs chan<- job) error {
 	defer close(jobs)
+	silent := time.AfterFunc(c.Silence, func() { c.stream.Close() })
+	defer silent.Stop()
 	for {
 		req := new(jsonrpc2.Request)
 		if err := c.stream.ReadObject(req); err != nil {
 			return err
 		}
+		silent.Stop()
 		if req.Notif {
 			if err := c.notified(req); err != nil {
 				return err
@@ -194,10 +199,9 @@ func (c *conn) answer(j job, result any, err error) {
 	}
 }
 
-// pump writes a subscription's events to the client until it ends.
-func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *engine.Subscription) {
+// pump writes a subscription's events to the client until it ends; deltas only if the client wants the whole of it.
+func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *engine.Subscription, whole bool) {
 	defer sub.Close()
-	var buf []byte
 	for {
 		events, err := sub.Next(ctx)
 		if err != nil {
@@ -206,19 +210,22 @@ func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *engine.Subs
 			}
 			return
 		}
-		frames := make([][]byte, 0, len(events))
-		buf = buf[:0]
-		for _, e := range events {
-			if c.noDeltas && isDelta(e) {
-				continue
-			}
-			start := len(buf)
-			buf = append(buf, `{"jsonrpc":"2.0","method":"session/event","params":`...)
-			buf = append(append(buf, e...), '}')
-			frames = append(frames, buf[start:len(buf):len(buf)])
-		}
-		if c.stream.WriteRaw(ctx, frames...) != nil {
+		if c.writeEvents(ctx, events, whole) != nil {
 			return
+		}
+	}
+}
+
+// tell writes news of the daemon to the client until the connection ends.
+func (c *conn) tell(w *engine.Watcher) {
+	defer w.Close()
+	for {
+		news, err := w.Next(c.ctx)
+		if err != nil {
+			return
+		}
+		for _, e := range news {
+			c.notify(c.ctx, "server/event", e)
 		}
 	}
 }
@@ -245,8 +252,9 @@ func (c *conn) follow(id protocol.SessionID, sub *engine.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.subs[id] = cancel
+	whole := !c.noDeltas
 	c.after = append(c.after, func() {
-		c.wg.Go(func() { c.pump(ctx, id, sub) })
+		c.wg.Go(func() { c.pump(ctx, id, sub, whole) })
 	})
 }
 

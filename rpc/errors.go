@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -17,6 +18,7 @@ import (
 
 // The codes of JSON-RPC, and those of lashd beside them.
 const (
+	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
@@ -62,6 +64,22 @@ var codes = []struct {
 	{persistence.ErrClosed, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
 	{context.DeadlineExceeded, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
 	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
+}
+
+type kindCode struct {
+	kind protocol.ErrorKind
+	code int64
+}
+
+// otherCodes are those of the errors that arise on the wire, or that carry more than their kind.
+var otherCodes = []kindCode{
+	{protocol.KindParse, codeParse}, {protocol.KindBadFrame, codeParse}, {protocol.KindFrameTooLarge, codeInvalidRequest},
+	{protocol.KindForeignProtocol, codeInvalidRequest}, {protocol.KindInvalidRequest, codeInvalidRequest},
+	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
+	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
+	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
+	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindProvider, codeProvider},
 }
 
 // wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
@@ -128,10 +146,20 @@ func invalidParams(pointer, reason string) *jsonrpc2.Error {
 	})
 }
 
+// maxMessage keeps an error that quotes a peer's words from being as long as these.
+const maxMessage = 1000
+
+func short(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
+}
+
 func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		panic("encode our own type: " + err.Error())
 	}
-	return &jsonrpc2.Error{Code: code, Message: message, Data: (*json.RawMessage)(&raw)}
+	return &jsonrpc2.Error{Code: code, Message: short(message), Data: (*json.RawMessage)(&raw)}
 }

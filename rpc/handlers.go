@@ -7,12 +7,22 @@ import (
 	"runtime"
 	"time"
 
+	"lashd/engine"
+	"lashd/engine/proc"
 	"lashd/rpc/protocol"
 )
 
 func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
-	if p.ProtocolVersion > protocol.Version {
-		return nil, invalidParams("/protocolVersion", "is newer than this lashd knows")
+	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
+		return nil, invalidParams("/protocolVersion", "is not a version that this lashd knows")
+	}
+	if err := engine.CheckClientID(p.ClientID); err != nil {
+		return nil, err
+	}
+	if c.ready {
+		return nil, newError(codeInvalidRequest, "this connection is initialized already", protocol.ErrorData{
+			Kind: protocol.KindInvalidRequest, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+		})
 	}
 	if p.ClientID != "" && p.ClientID != c.client {
 		c.left()
@@ -58,10 +68,7 @@ func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusR
 	loaded, running := c.eng.Stats()
 	r := &protocol.StatusResult{
 		Version: c.Version, Pid: os.Getpid(), UptimeMs: time.Since(c.started).Milliseconds(), DataDir: c.Store.Dir(), Socket: c.Socket,
-		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: int(c.clients.Load()), Store: "ok",
-	}
-	if err := c.Store.Healthy(); err != nil {
-		r.Store = err.Error()
+		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: c.clients(), Store: c.eng.Condition(),
 	}
 	return r, nil
 }
@@ -74,13 +81,23 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	return &protocol.DiagnosticsResult{
 		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(),
 		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", StoreID: facts.StoreID, Epoch: facts.Epoch,
-		TraceLost: c.Trace.Lost(),
+		TraceLost: c.Trace.Lost(), QueuedBytes: c.queued(), Children: proc.Alive(),
 	}, nil
 }
 
-// serverAttach answers how the daemon is. Daemon-wide events follow as server/event.
+// serverAttach answers how the daemon is, and follows it from then on.
 func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
-	return c.status(ctx, nil)
+	w := c.eng.Watch() // before the status is read, so that nothing falls between
+	r, err := c.status(ctx, nil)
+	if err != nil || c.watching {
+		w.Close()
+		return r, err
+	}
+	c.watching = true
+	c.after = append(c.after, func() {
+		c.wg.Go(func() { c.tell(w) })
+	})
+	return r, nil
 }
 
 func (c *conn) modelList(context.Context, *protocol.Empty) (*protocol.ModelListResult, error) {

@@ -2,46 +2,143 @@ package rpc
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/rpc/protocol"
 )
 
-// OpenRPC is the OpenRPC document of the protocol, made from the method table.
-func OpenRPC() []byte {
-	type content struct {
-		Name   string             `json:"name"`
-		Schema *jsonschema.Schema `json:"schema"`
-	}
-	type method struct {
-		Name    string    `json:"name"`
-		Summary string    `json:"summary"`
-		Params  []content `json:"params"`
-		Result  content   `json:"result"`
-	}
-	table := Methods()
-	var methods []method
-	for _, name := range names(table) {
-		m := table[name]
-		methods = append(methods, method{
-			Name: name, Summary: m.Doc, Params: []content{{"params", schemaOf(m.Params)}}, Result: content{"result", schemaOf(m.Result)},
-		})
-	}
-	doc, err := json.MarshalIndent(struct {
-		OpenRPC string            `json:"openrpc"`
-		Info    map[string]string `json:"info"`
-		Methods []method          `json:"methods"`
-	}{"1.3.2", map[string]string{"title": "lashd", "version": "1"}, methods}, "", "  ")
-	if err != nil {
-		panic("encode the OpenRPC document: " + err.Error())
-	}
-	return doc
+// notifications are the messages that a client gets without asking.
+var notifications = []struct {
+	Method, Doc string
+	Params      reflect.Type
+}{
+	{"session/event", "Something happened in a session that the connection is attached to.", reflect.TypeFor[protocol.Event]()},
+	{"session/gap", "Events of a session cannot be had any more: read it again.", reflect.TypeFor[protocol.Gap]()},
+	{"server/event", "Something changed in the daemon as a whole.", reflect.TypeFor[protocol.ServerEvent]()},
 }
 
-func schemaOf(t reflect.Type) *jsonschema.Schema {
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
-	if err != nil {
-		panic("schema of " + t.String() + ": " + err.Error())
+// wireTypes are all named types of the wire that are declared in the protocol package.
+func wireTypes() map[string]reflect.Type {
+	found := map[string]reflect.Type{}
+	for _, m := range Methods() {
+		collect(found, m.Params)
+		collect(found, m.Result)
 	}
-	return s
+	for _, n := range notifications {
+		collect(found, n.Params)
+	}
+	collect(found, reflect.TypeFor[protocol.ErrorData]())
+	return found
+}
+
+func collect(found map[string]reflect.Type, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		if t.PkgPath() == "" {
+			collect(found, t.Elem())
+			return
+		}
+	}
+	if t.PkgPath() != reflect.TypeFor[protocol.Event]().PkgPath() || found[t.Name()] != nil {
+		return
+	}
+	found[t.Name()] = t
+	switch t.Kind() {
+	case reflect.Struct:
+		members(t, func(_ string, _ bool, ft reflect.Type) { collect(found, ft) })
+	case reflect.Slice, reflect.Map:
+		collect(found, t.Elem())
+	}
+}
+
+// schemas makes a JSON Schema of each type; each refers to the others under a prefix such as #/$defs/.
+func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, prefix string) map[string]*jsonschema.Schema {
+	refs := map[reflect.Type]*jsonschema.Schema{}
+	for name, t := range types {
+		refs[t] = &jsonschema.Schema{Ref: prefix + name}
+	}
+	defs := map[string]*jsonschema.Schema{}
+	for name, t := range types {
+		s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: withoutOwn(refs, t)})
+		if err != nil {
+			panic("schema of " + t.String() + ": " + err.Error())
+		}
+		explain(s, docs[name], strings.HasSuffix(name, "Params"))
+		defs[name] = s
+	}
+	return defs
+}
+
+// withoutOwn leaves out a type and what it embeds, whose members are to be written out.
+func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[reflect.Type]*jsonschema.Schema {
+	others := maps.Clone(refs)
+	delete(others, t)
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Anonymous {
+				delete(others, f.Type)
+			}
+		}
+	}
+	return others
+}
+
+// explain adds what the source says. Params are closed but for names that begin with _; all else may grow.
+func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
+	s.Description = doc.Doc
+	for _, v := range doc.Values {
+		s.Enum = append(s.Enum, v.Value)
+	}
+	for name, text := range doc.Fields {
+		if p := s.Properties[name]; p != nil {
+			p.Description = text
+		}
+	}
+	switch {
+	case s.Properties == nil:
+	case params:
+		s.PatternProperties = map[string]*jsonschema.Schema{"^_": {}}
+	default:
+		s.AdditionalProperties = nil
+	}
+}
+
+// jsonSchema is a schema of every type of the wire, under $defs.
+func jsonSchema(docs map[string]protocol.TypeDoc) []byte {
+	return indent(&jsonschema.Schema{
+		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "The client protocol of lashd",
+		Defs: schemas(wireTypes(), docs, "#/$defs/"),
+	})
+}
+
+func methodSchema(name string, m Method, docs map[string]protocol.TypeDoc) []byte {
+	types := map[string]reflect.Type{}
+	collect(types, m.Params)
+	collect(types, m.Result)
+	return indent(struct {
+		Name    string                        `json:"name"`
+		Summary string                        `json:"summary"`
+		Params  *jsonschema.Schema            `json:"params"`
+		Result  *jsonschema.Schema            `json:"result"`
+		Defs    map[string]*jsonschema.Schema `json:"$defs"`
+	}{name, m.Doc, reference("#/$defs/", m.Params), reference("#/$defs/", m.Result), schemas(types, docs, "#/$defs/")})
+}
+
+func reference(prefix string, t reflect.Type) *jsonschema.Schema {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &jsonschema.Schema{}
+	}
+	return &jsonschema.Schema{Ref: prefix + t.Name()}
+}
+
+func indent(v any) []byte {
+	doc, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic("encode our own type: " + err.Error())
+	}
+	return append(doc, '\n')
 }

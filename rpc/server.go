@@ -3,12 +3,12 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -31,6 +31,7 @@ type Config struct {
 	Socket  string
 	Trace   *engine.Trace
 	Stop    func()
+	Silence time.Duration // after which a client that has said nothing is let go; default ten seconds
 }
 
 // Server serves clients. It is safe for concurrent use.
@@ -39,13 +40,16 @@ type Server struct {
 	eng     *engine.Engine
 	log     *slog.Logger
 	started time.Time
-	clients atomic.Int64
 	table   map[string]Method
+
+	mu      sync.Mutex
+	streams map[*frame.Stream]struct{} // one a client
 }
 
 // New is a server that serves nobody until Serve or Listen is called.
 func New(cfg Config) *Server {
-	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods()}
+	cfg.Silence = cmp.Or(cfg.Silence, 10*time.Second)
+	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods(), streams: map[*frame.Stream]struct{}{}}
 }
 
 // Listen serves every connection of a listener until ctx is done, and returns when all have ended.
@@ -62,7 +66,7 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 			}
 			return err
 		}
-		if s.clients.Load() >= maxConnections {
+		if s.clients() >= maxConnections {
 			nc.Close()
 			continue
 		}
@@ -76,12 +80,13 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 
 // Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
-	s.clients.Add(1)
-	defer s.clients.Add(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	stream := frame.New(rwc, frame.Config{Linger: 2 * time.Second})
+	s.opened(stream)
+	defer s.closed(stream)
 	c := &conn{
-		Server: s, stream: frame.New(rwc, frame.Config{Linger: 2 * time.Second}), strict: strict, ctx: ctx,
+		Server: s, stream: stream, strict: strict, ctx: ctx,
 		client: protocol.NewClientID(), subs: map[protocol.SessionID]context.CancelFunc{},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}
@@ -100,4 +105,33 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool)
 		return nil
 	}
 	return err
+}
+
+func (s *Server) opened(stream *frame.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[stream] = struct{}{}
+}
+
+func (s *Server) closed(stream *frame.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, stream)
+}
+
+func (s *Server) clients() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
+// queued is how many bytes clients have yet to read.
+func (s *Server) queued() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for stream := range s.streams {
+		total += stream.Queued()
+	}
+	return int64(total)
 }

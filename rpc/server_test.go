@@ -33,7 +33,7 @@ type server struct {
 	wg    *sync.WaitGroup
 }
 
-func start(t *testing.T) *server {
+func start(t testing.TB, more ...engine.Model) *server {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	dir := t.TempDir()
@@ -55,10 +55,10 @@ func start(t *testing.T) *server {
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Host: host, Log: log, StateDir: dir,
-		Models: []engine.Model{
+		Models: append([]engine.Model{
 			{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)},
 			{Name: "stalled", Spec: protocol.ModelSpec{Provider: "p", ID: "stalled"}, Provider: scripted.New(stalled)},
-		},
+		}, more...),
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 10}},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -197,70 +197,6 @@ func TestTurnOverTheWire(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestBadRequests(t *testing.T) {
-	s := start(t)
-	p := s.dial(t, false)
-	id := p.newSession(t)
-	session := fmt.Sprintf(`"sessionId":%q`, id)
-	cases := []struct {
-		method, params string
-		code           int
-		kind           protocol.ErrorKind
-		pointer        string
-	}{
-		{"turn/strat", `{}`, -32601, protocol.KindMethodNotFound, ""},
-		{"turn/start", `{}`, -32602, protocol.KindInvalidParams, "/sessionId"},
-		{"turn/start", `{` + session + `}`, -32602, protocol.KindInvalidParams, "/input"},
-		{"turn/start", `{` + session + `,"input":[]}`, -32602, protocol.KindInvalidParams, "/input"},
-		{"turn/start", `{` + session + `,"input":[{"type":"text","text":""}]}`, -32602, protocol.KindInvalidParams, "/input/0/text"},
-		{"turn/start", `{` + session + `,"input":[{"type":"smell"}]}`, -32602, protocol.KindInvalidParams, "/input/0/type"},
-		{"turn/start", `{` + session + `,"inptu":[]}`, -32602, protocol.KindInvalidParams, "/inptu"},
-		{"turn/start", `{"sessionId":7,"input":[]}`, -32602, protocol.KindInvalidParams, "/sessionId"},
-		{"turn/start", `{"sessionId":"ses_none","input":[{"type":"text","text":"x"}]}`, -32002, protocol.KindSessionNotFound, ""},
-		{"session/new", `{"cwd":"relative"}`, -32602, protocol.KindInvalidParams, "/cwd"},
-		{"session/new", `{"cwd":"/nowhere/at/all"}`, -32602, protocol.KindInvalidParams, "/cwd"},
-		{"session/new", `{"cwd":"/","model":"none"}`, -32002, protocol.KindModelNotFound, ""},
-		{"session/new", `{"cwd":"/","driver":"none"}`, -32602, protocol.KindInvalidParams, "/driver"},
-		{"session/new", `{"cwd":"/","budget":{"iterations":0}}`, -32602, protocol.KindInvalidParams, "/budget/iterations"},
-		{"session/list", `{"cursor":"!"}`, -32602, protocol.KindInvalidParams, "/cursor"},
-		{"session/attach", `{"sessionId":"ses_none"}`, -32002, protocol.KindSessionNotFound, ""},
-		{"graph/append", `{` + session + `,"nodes":[]}`, -32602, protocol.KindInvalidParams, "/nodes"},
-		{"graph/append", `{` + session + `,"nodes":[{}]}`, -32602, protocol.KindInvalidParams, "/nodes/0"},
-		{"tool/applyState", `{` + session + `,"state":{"generation":99,"tools":[]}}`, -32011, protocol.KindGeneration, ""},
-		{"tool/call", `{` + session + `,"name":"none"}`, -32002, protocol.KindToolNotFound, ""},
-		{"tool/respond", `{` + session + `,"callId":"c","ack":true}`, -32002, protocol.KindToolNotFound, ""},
-		{"turn/read", `{"turnId":"trn_none"}`, -32002, protocol.KindTurnNotFound, ""},
-		{"turn/interrupt", `{"turnId":"trn_none"}`, -32002, protocol.KindTurnNotFound, ""},
-		{"session/rewind", `{` + session + `,"toNode":"nod_none"}`, -32002, protocol.KindNodeNotFound, ""},
-		{"decision/respond", `{"decisionId":"dec_none","choice":"reject"}`, -32002, protocol.KindDecisionNotFound, ""},
-		{"completion/create", `{"messages":[]}`, -32602, protocol.KindInvalidParams, "/messages"},
-	}
-	before := status(t, p)
-	for i, c := range cases {
-		t.Run(fmt.Sprintf("%s %.60s", c.method, c.params), func(t *testing.T) {
-			a := p.ask(t, i, c.method, c.params)
-			if a.Error == nil {
-				t.Fatalf("answered %s", a.Result)
-			}
-			if a.Error.Code != c.code || a.Error.Data.Kind != c.kind || a.Error.Data.Pointer != c.pointer {
-				t.Errorf("%s: got %d %s %q (%s), want %d %s %q", c.params, a.Error.Code, a.Error.Data.Kind, a.Error.Data.Pointer, a.Error.Message, c.code, c.kind, c.pointer)
-			}
-		})
-	}
-	if after := status(t, p); before.Sessions != after.Sessions {
-		t.Errorf("%d sessions before, %d after", before.Sessions, after.Sessions)
-	}
-}
-
-func status(t *testing.T, p *peer) protocol.StatusResult {
-	t.Helper()
-	var r protocol.StatusResult
-	if err := json.Unmarshal(p.ask(t, 5000, "server/status", `{}`).Result, &r); err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 func TestConduct(t *testing.T) {

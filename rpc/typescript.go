@@ -11,68 +11,87 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// typescript is the protocol for clients in TypeScript: an interface for each type, and the types of each method.
-func typescript() string {
-	w := &tsWriter{seen: map[reflect.Type]bool{}, types: map[string]string{}}
-	table := Methods()
-	var methods strings.Builder
-	for _, name := range names(table) {
-		m := table[name]
-		fmt.Fprintf(&methods, "  /** %s */\n  %q: { params: %s; result: %s };\n", m.Doc, name, w.name(m.Params), w.name(m.Result))
-	}
-	w.name(reflect.TypeFor[protocol.Event]())
-	w.name(reflect.TypeFor[protocol.Gap]())
-	w.name(reflect.TypeFor[protocol.ErrorData]())
+// typescript is the protocol for clients in TypeScript: a type for each type, and the types of each method and
+// notification.
+func typescript(docs map[string]protocol.TypeDoc) string {
 	var b strings.Builder
 	b.WriteString("// Generated from the method table of lashd; do not edit.\n\n")
-	for _, name := range slices.Sorted(maps.Keys(w.types)) {
-		b.WriteString(w.types[name] + "\n")
+	types := wireTypes()
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		writeType(&b, name, types[name], docs[name])
 	}
-	return b.String() + "export interface Methods {\n" + methods.String() + "}\n"
+	b.WriteString("/** Every method: what it takes, and what it answers. */\nexport interface Methods {\n")
+	table := Methods()
+	for _, name := range names(table) {
+		fmt.Fprintf(&b, "  /** %s */\n  %q: { params: %s; result: %s };\n", table[name].Doc, name, tsName(table[name].Params), tsName(table[name].Result))
+	}
+	b.WriteString("}\n\n/** Every notification to a client. */\nexport interface Notifications {\n")
+	for _, n := range notifications {
+		fmt.Fprintf(&b, "  /** %s */\n  %q: %s;\n", n.Doc, n.Method, tsName(n.Params))
+	}
+	return b.String() + "}\n"
 }
 
-type tsWriter struct {
-	seen  map[reflect.Type]bool
-	types map[string]string
-}
-
-// name is what a Go type is called in TypeScript; structs are declared on the way.
-func (w *tsWriter) name(t reflect.Type) string {
+func writeType(b *strings.Builder, name string, t reflect.Type, doc protocol.TypeDoc) {
+	if doc.Doc != "" {
+		fmt.Fprintf(b, "/** %s */\n", doc.Doc)
+	}
 	switch {
-	case t == reflect.TypeFor[json.RawMessage]():
-		return "unknown"
-	case t.Kind() == reflect.Pointer:
-		return w.name(t.Elem())
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return "string"
-	case t.Kind() == reflect.Slice:
-		return w.name(t.Elem()) + "[]"
-	case t.Kind() == reflect.Map:
-		return "Record<string, " + w.name(t.Elem()) + ">"
-	case t.Kind() == reflect.Struct:
-		w.declare(t)
-		return t.Name()
-	case t.Kind() == reflect.String:
-		return "string"
-	case t.Kind() == reflect.Bool:
-		return "boolean"
-	}
-	return "number"
-}
-
-func (w *tsWriter) declare(t reflect.Type) {
-	if w.seen[t] {
+	case t.Kind() != reflect.Struct:
+		fmt.Fprintf(b, "export type %s = %s;\n\n", name, tsAlias(t, doc))
+		return
+	case t.NumField() == 0:
+		fmt.Fprintf(b, "export type %s = Record<string, never>;\n\n", name)
 		return
 	}
-	w.seen[t] = true
-	var b strings.Builder
-	fmt.Fprintf(&b, "export interface %s {\n", t.Name())
-	members(t, func(name string, optional bool, ft reflect.Type) {
+	fmt.Fprintf(b, "export interface %s {\n", name)
+	members(t, func(field string, optional bool, ft reflect.Type) {
+		if text := doc.Fields[field]; text != "" {
+			fmt.Fprintf(b, "  /** %s */\n", text)
+		}
 		mark := ""
 		if optional {
 			mark = "?"
 		}
-		fmt.Fprintf(&b, "  %s%s: %s;\n", name, mark, w.name(ft))
+		fmt.Fprintf(b, "  %s%s: %s;\n", field, mark, tsName(ft))
 	})
-	w.types[t.Name()] = b.String() + "}\n"
+	b.WriteString("}\n\n")
+}
+
+// tsAlias is what a named type without members stands for: the words it may be, or a plain type.
+func tsAlias(t reflect.Type, doc protocol.TypeDoc) string {
+	if len(doc.Values) == 0 {
+		return tsPlain(t)
+	}
+	var words []string
+	for _, v := range doc.Values {
+		words = append(words, fmt.Sprintf("%q", v.Value))
+	}
+	return strings.Join(words, " | ")
+}
+
+// tsName is what a Go type is called in TypeScript.
+func tsName(t reflect.Type) string {
+	if t.PkgPath() == reflect.TypeFor[protocol.Event]().PkgPath() {
+		return t.Name()
+	}
+	return tsPlain(t)
+}
+
+func tsPlain(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return "unknown"
+	case t.Kind() == reflect.Pointer:
+		return tsName(t.Elem())
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8, t.Kind() == reflect.String:
+		return "string"
+	case t.Kind() == reflect.Slice:
+		return tsName(t.Elem()) + "[]"
+	case t.Kind() == reflect.Map:
+		return "Record<string, " + tsName(t.Elem()) + ">"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	}
+	return "number"
 }

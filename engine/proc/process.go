@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,6 +52,12 @@ func (p *Process) Wait() (Exit, error) {
 	return p.exit, p.err
 }
 
+// alive counts the children that are not reaped yet.
+var alive atomic.Int64
+
+// Alive tells how many children run.
+func Alive() int { return int(alive.Load()) }
+
 // run is the life of the child. The kernel sends the parent-death signal when the *thread* that forked ends, so start and
 // wait are one goroutine bound to one thread. That costs no thread: waiting for a child blocks one anyway.
 func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
@@ -65,6 +72,8 @@ func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
 		return
 	}
 	p.pid = ch.cmd.Process.Pid
+	alive.Add(1)
+	defer alive.Add(-1)
 	started <- nil
 	p.exit, p.err = ch.await(ctx, c)
 }

@@ -12,7 +12,12 @@ import (
 var (
 	errCycle     = errors.New("schema: a reference leads back to itself without going into the value")
 	errReference = errors.New("schema: a reference must be of the form # or #/path")
+	errSteps     = errors.New("schema: too many schemas apply to one value")
 )
+
+// maxSteps is how many schemas may apply to one value. A chain of definitions which each refer twice to the next one
+// doubles with every link, and the validator cannot be stopped.
+const maxSteps = 10_000
 
 // checkReferences refuses schemas with which validating would never end: the validator follows a reference before it
 // goes into the value, so {"$ref":"#"} overflows the stack, which no recover can stop. Only references whose target
@@ -22,7 +27,7 @@ func checkReferences(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &root); err != nil {
 		return err
 	}
-	c := references{root: root, state: map[string]progress{}}
+	c := references{root: root, state: map[string]progress{}, steps: map[string]int{}}
 	return c.walk("", root)
 }
 
@@ -37,6 +42,8 @@ const (
 type references struct {
 	root  any
 	state map[string]progress // of places whose references are being followed, or were
+	steps map[string]int      // how many schemas apply at a place that was left
+	total int                 // steps so far
 }
 
 // walk looks at every object at and below a place.
@@ -65,12 +72,15 @@ func (c *references) walk(at string, v any) error {
 func (c *references) follow(at string, v any) error {
 	schema, ok := v.(map[string]any)
 	if !ok || c.state[at] == left {
+		c.total += c.steps[at]
 		return nil
 	}
 	if c.state[at] == entered {
 		return fmt.Errorf("at %q: %w", "#"+at, errCycle)
 	}
 	c.state[at] = entered
+	before := c.total
+	c.total++
 	for _, key := range []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"} {
 		if err := c.followAll(at, schema, key); err != nil {
 			return err
@@ -80,6 +90,9 @@ func (c *references) follow(at string, v any) error {
 		return err
 	}
 	c.state[at] = left
+	if c.steps[at] = c.total - before; c.steps[at] > maxSteps {
+		return fmt.Errorf("at %q: %w", "#"+at, errSteps)
+	}
 	return nil
 }
 

@@ -96,6 +96,7 @@ type Progress struct {
 // Response answers a waiting effect. The field of the effect's kind is set.
 type Response struct {
 	Sync       *Environment `json:"sync,omitempty"`
+	Exact      bool         `json:"-"` // Sync is what Environment.Exact gave
 	Model      *ModelReply  `json:"model,omitempty"`
 	Tools      []ToolReply  `json:"tools,omitempty"`
 	Code       *CellReply   `json:"code,omitempty"`

@@ -6,22 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"lashd/test/skip"
 )
 
-// needStrace skips a test where strace is missing. On a build server it must be there, or be left out on purpose.
 func needStrace(t *testing.T) {
 	t.Helper()
-	const skip = "LASHD_SKIP_STRACE"
-	if os.Getenv(skip) != "" {
-		t.Skip(skip + " is set")
-	}
-	if _, err := exec.LookPath("strace"); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("strace is not installed; install it, or set " + skip + "=1 to go without this test")
-	}
-	t.Skip("strace is not installed (set " + skip + "=1 to say that this is intended)")
+	_, err := exec.LookPath("strace")
+	skip.Unless(t, "STRACE", err == nil, "strace is not installed")
 }
 
 // worker is the command that runs the workload on a directory, with arguments of a tracer before it.

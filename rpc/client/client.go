@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -22,7 +23,8 @@ func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent func(json.RawMessa
 			onEvent(*req.Params)
 		}
 	}
-	return &Client{conn: jsonrpc2.NewConn(ctx, jsonrpc2.NewPlainObjectStream(rwc), handler(handle))}
+	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // a lost connection is told by Gone and by the calls that fail
+	return &Client{conn: jsonrpc2.NewConn(ctx, jsonrpc2.NewPlainObjectStream(rwc), handler(handle), quiet)}
 }
 
 type handler func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request)

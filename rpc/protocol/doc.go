@@ -6,3 +6,14 @@ package protocol
 
 // Version is the protocol version that initialize answers; it grows when a client could tell the difference.
 const Version = 1
+
+// TypeDoc is what the source says of a type: its comment, those of its fields by JSON name, and for a word of a fixed
+// vocabulary what it may be.
+type TypeDoc struct {
+	Doc    string
+	Fields map[string]string
+	Values []ValueDoc
+}
+
+// ValueDoc is a value of a type, and what it means.
+type ValueDoc struct{ Value, Doc string }

@@ -4,42 +4,39 @@ package protocol
 type ErrorKind string
 
 const (
-	KindParse             ErrorKind = "parseError"
-	KindInvalidRequest    ErrorKind = "invalidRequest"
-	KindNotInitialized    ErrorKind = "notInitialized"
-	KindMethodNotFound    ErrorKind = "methodNotFound"
-	KindInvalidParams     ErrorKind = "invalidParams"
-	KindInternal          ErrorKind = "internal"
-	KindOverloaded        ErrorKind = "overloaded"
-	KindCancelled         ErrorKind = "cancelled"
-	KindSessionNotFound   ErrorKind = "sessionNotFound"
-	KindTurnNotFound      ErrorKind = "turnNotFound"
-	KindNodeNotFound      ErrorKind = "nodeNotFound"
-	KindInputNotFound     ErrorKind = "inputNotFound"
-	KindDecisionNotFound  ErrorKind = "decisionNotFound"
-	KindToolNotFound      ErrorKind = "toolNotFound"
-	KindModelNotFound     ErrorKind = "modelNotFound"
-	KindDriverNotFound    ErrorKind = "driverNotFound"
-	KindSessionDeleted    ErrorKind = "sessionDeleted"
-	KindSessionClosed     ErrorKind = "sessionClosed"
-	KindSessionInUse      ErrorKind = "sessionStillInUse"
-	KindTurnActive        ErrorKind = "turnActive"
-	KindTurnNotActive     ErrorKind = "turnNotActive"
-	KindConflict          ErrorKind = "conflict"
-	KindStaleBranch       ErrorKind = "staleBranch"
-	KindNotRetained       ErrorKind = "forkPointNotRetained"
-	KindGeneration        ErrorKind = "generationMismatch"
-	KindAlreadyResolved   ErrorKind = "alreadyResolved"
-	KindDenied            ErrorKind = "denied"
-	KindTooLarge          ErrorKind = "tooLarge"
-	KindProvider          ErrorKind = "providerError"
-	KindStorageFull       ErrorKind = "storageFull"
-	KindStorageBusy       ErrorKind = "storageBusy"
-	KindStoragePoisoned   ErrorKind = "storagePoisoned"
-	KindStorageReadOnly   ErrorKind = "storageReadOnly"
-	KindNewerSchema       ErrorKind = "newerSchema"
-	KindShuttingDown      ErrorKind = "shuttingDown"
-	KindResourceExhausted ErrorKind = "resourceExhausted"
+	KindParse            ErrorKind = "parseError"           // the message is no JSON, or not the strict kind that is asked for
+	KindBadFrame         ErrorKind = "badFrame"             // the header of a message is broken; the connection ends
+	KindFrameTooLarge    ErrorKind = "frameTooLarge"        // over 8 MiB; the connection ends. Send big content in pieces
+	KindForeignProtocol  ErrorKind = "foreignProtocol"      // this is HTTP, TLS or the like; the connection ends
+	KindInvalidRequest   ErrorKind = "invalidRequest"       // the message is no request of JSON-RPC 2.0, or not one that this connection may make now
+	KindNotInitialized   ErrorKind = "notInitialized"       // initialize comes first on this connection
+	KindMethodNotFound   ErrorKind = "methodNotFound"       // there is no such method; nearest is the one that was probably meant
+	KindInvalidParams    ErrorKind = "invalidParams"        // pointer leads to what is wrong in the params
+	KindInternal         ErrorKind = "internal"             // a fault of lashd; its log has the details
+	KindOverloaded       ErrorKind = "overloaded"           // too much is under way; again after retryAfterMs
+	KindCancelled        ErrorKind = "cancelled"            // the request was cancelled, or ran out of its time
+	KindSessionNotFound  ErrorKind = "sessionNotFound"      // there is no such session
+	KindTurnNotFound     ErrorKind = "turnNotFound"         // there is no such turn
+	KindNodeNotFound     ErrorKind = "nodeNotFound"         // there is no such node in this session's history
+	KindInputNotFound    ErrorKind = "inputNotFound"        // there is no such input
+	KindDecisionNotFound ErrorKind = "decisionNotFound"     // there is no such decision
+	KindToolNotFound     ErrorKind = "toolNotFound"         // there is no such tool, or no such call of it
+	KindModelNotFound    ErrorKind = "modelNotFound"        // no model of that name is configured; model/list lists them
+	KindDriverNotFound   ErrorKind = "driverNotFound"       // no plugin provides that driver
+	KindSessionDeleted   ErrorKind = "sessionDeleted"       // the session was deleted; its id is never used again
+	KindSessionInUse     ErrorKind = "sessionStillInUse"    // a turn or a call uses the session
+	KindTurnActive       ErrorKind = "turnActive"           // the session runs turnId
+	KindTurnNotActive    ErrorKind = "turnNotActive"        // the turn does not run
+	KindConflict         ErrorKind = "conflict"             // the idempotency key or the id was used for something else, or the session changed meanwhile
+	KindNotRetained      ErrorKind = "forkPointNotRetained" // the node is no longer reachable from a leaf or a pin
+	KindGeneration       ErrorKind = "generationMismatch"   // the state was changed since it was read; generation is the current one
+	KindTooLarge         ErrorKind = "tooLarge"             // more than one commit may hold
+	KindProvider         ErrorKind = "providerError"        // the model's server failed or refused
+	KindStorageFull      ErrorKind = "storageFull"          // the disk is full; what runs is brought to its end, nothing new begins
+	KindStorageBusy      ErrorKind = "storageBusy"          // another process holds the database locked
+	KindStoragePoisoned  ErrorKind = "storagePoisoned"      // a write failed so that nobody knows what the disk holds; the daemon stops
+	KindStorageReadOnly  ErrorKind = "storageReadOnly"      // the database is damaged: it is read as far as possible and not written
+	KindShuttingDown     ErrorKind = "shuttingDown"         // the daemon stops; the same again after its restart
 )
 
 // RetryAdvice says what a client should do about an error.
@@ -68,7 +65,6 @@ type ErrorData struct {
 	Pointer      string        `json:"pointer,omitempty"`      // JSON pointer to the wrong parameter
 	Nearest      string        `json:"nearest,omitempty"`      // the method or name that was probably meant
 	RetryAfterMs int64         `json:"retryAfterMs,omitempty"` // not before
-	Leaf         NodeID        `json:"leaf,omitempty"`         // of a staleBranch
 	Generation   *int64        `json:"generation,omitempty"`   // the current one, of a generationMismatch
 	TurnID       TurnID        `json:"turnId,omitempty"`       // the running one, of a turnActive
 }

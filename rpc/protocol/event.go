@@ -6,36 +6,66 @@ import "encoding/json"
 type EventType string
 
 const (
-	EventTurnAccepted      EventType = "turn/accepted"
-	EventTurnStarted       EventType = "turn/started"
-	EventTurnCompleted     EventType = "turn/completed"
-	EventItemStarted       EventType = "item/started"
-	EventItemDelta         EventType = "item/delta"
-	EventItemCompleted     EventType = "item/completed"
-	EventItemRetracted     EventType = "item/retracted"
-	EventModelRequested    EventType = "model/requested"
-	EventModelRecorded     EventType = "model/recorded"
-	EventInputAccepted     EventType = "input/accepted"
-	EventDecisionOpened    EventType = "decision/opened"
-	EventDecisionResolved  EventType = "decision/resolved"
-	EventToolRequested     EventType = "tool/requested"
-	EventToolProgress      EventType = "tool/progress"
-	EventRetryStatus       EventType = "retry/status"
-	EventPluginStatus      EventType = "plugin/status"
-	EventPluginCustom      EventType = "plugin/custom"
-	EventFrameOpened       EventType = "frame/opened"
+	// An input is durable and has its turn: input, inputIds.
+	EventTurnAccepted EventType = "turn/accepted"
+	// The turn is driven, for the first time or again after a restart.
+	EventTurnStarted EventType = "turn/started"
+	// The turn is over: outcome, usage, issues. Nothing of it follows.
+	EventTurnCompleted EventType = "turn/completed"
+	// An item is under way: item. That of a tool call is durable and comes in the commit before the call.
+	EventItemStarted EventType = "item/started"
+	// The text of an item grew: itemId, offset in bytes, text.
+	EventItemDelta EventType = "item/delta"
+	// An item is whole and stored: itemId, item.
+	EventItemCompleted EventType = "item/completed"
+	// What was shown of an item is withdrawn: itemId.
+	EventItemRetracted EventType = "item/retracted"
+	// A model call begins: iteration.
+	EventModelRequested EventType = "model/requested"
+	// A model call is over and booked: call.
+	EventModelRecorded EventType = "model/recorded"
+	// A steered input entered the turn: inputIds, boundary.
+	EventInputAccepted EventType = "input/accepted"
+	// A person is asked: decision.
+	EventDecisionOpened EventType = "decision/opened"
+	// The question is settled, by an answer or by its deadline: decision.
+	EventDecisionResolved EventType = "decision/resolved"
+	// A client is to run its tool: toolCall, clientId, deadlineMs in ms since 1970. It answers with tool/respond.
+	EventToolRequested EventType = "tool/requested"
+	// A tool tells how far it is: toolCall with its callId, text.
+	EventToolProgress EventType = "tool/progress"
+	// A model call is tried again after a wait: retry.
+	EventRetryStatus EventType = "retry/status"
+	// A plugin shows what it does: plugin, name, text.
+	EventPluginStatus EventType = "plugin/status"
+	// An event of a plugin's own: plugin, name, body.
+	EventPluginCustom EventType = "plugin/custom"
+	// The model's context begins anew: frame, frameId.
+	EventFrameOpened EventType = "frame/opened"
+	// Settings, title or place changed: config, title, or name (archived, unarchived).
 	EventSessionConfigured EventType = "session/configured"
-	EventSessionForked     EventType = "session/forked"
-	EventSessionRewound    EventType = "session/rewound"
-	EventSessionCompacted  EventType = "session/compacted"
-	EventToolsChanged      EventType = "tools/changed"
-	EventQueueChanged      EventType = "queue/changed"
-	EventTaskStarted       EventType = "task/started"
-	EventTaskChanged       EventType = "task/changed"
-	EventTaskCompleted     EventType = "task/completed"
-	EventMonitorUpdate     EventType = "monitor/update"
-	EventSnapshotCreated   EventType = "snapshot/created"
-	EventUsageUpdated      EventType = "usage/updated"
+	// This session began as a fork: source.
+	EventSessionForked EventType = "session/forked"
+	// The leaf moved to an ancestor: head.
+	EventSessionRewound EventType = "session/rewound"
+	// History was summarised: frame, frameId.
+	EventSessionCompacted EventType = "session/compacted"
+	// The tools of the session changed: tools.
+	EventToolsChanged EventType = "tools/changed"
+	// Inputs wait, or wait no more: queue, all that wait now.
+	EventQueueChanged EventType = "queue/changed"
+	// A task runs: name, body.
+	EventTaskStarted EventType = "task/started"
+	// A task changed its state: name, body.
+	EventTaskChanged EventType = "task/changed"
+	// A task is over: name, body.
+	EventTaskCompleted EventType = "task/completed"
+	// A monitor saw something: name, body.
+	EventMonitorUpdate EventType = "monitor/update"
+	// A named snapshot was made: name.
+	EventSnapshotCreated EventType = "snapshot/created"
+	// Tokens were booked: usage of this turn or call, total of the session.
+	EventUsageUpdated EventType = "usage/updated"
 )
 
 // Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Role says who speaks in a message.
 type Role string
@@ -119,13 +122,13 @@ func UserMessage(parts []InputPart, origin *Origin) Message {
 
 // Text joins the parts of one kind.
 func (m *Message) Text(kind PartKind) string {
-	text := ""
+	var text strings.Builder
 	for i := range m.Parts {
 		if m.Parts[i].Kind == kind {
-			text += m.Parts[i].Text
+			text.WriteString(m.Parts[i].Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Calls lists the tool calls of a message in the order the model gave them.

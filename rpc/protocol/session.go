@@ -56,7 +56,6 @@ type Session struct {
 	CreatedAtMs int64        `json:"createdAtMs"`
 	UpdatedAtMs int64        `json:"updatedAtMs"`
 	Archived    bool         `json:"archived,omitempty"`
-	Closed      bool         `json:"closed,omitempty"`
 }
 
 // Boundary is the checkpoint at which a steered input may enter a running turn.

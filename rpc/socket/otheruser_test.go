@@ -10,19 +10,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"lashd/test/skip"
 )
 
 const stranger = 65534
 
-// needRoot skips, aloud, a test that only root can run.
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Getenv("LASHD_SKIP_PEERCRED") != "" {
-		t.Skip("another user's access is not tested: LASHD_SKIP_PEERCRED is set")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("another user's access is not tested: only root can become that user; set LASHD_SKIP_PEERCRED=1 to accept this")
-	}
+	skip.Unless(t, "PEERCRED", os.Geteuid() == 0, "only root can try the access of another user")
 }
 
 // asStranger prepares a role for another user.

@@ -1,182 +1,268 @@
 // Generated from the method table of lashd; do not edit.
 
+/** AppendStatus is the outcome of an append. */
+export type AppendStatus = "appended" | "staleBranch";
+
+/** ApprovalConfig decides which tool calls a person is asked about. */
 export interface ApprovalConfig {
-  mode?: string;
+  /** default ask for tools that change things, allow for the rest */
+  mode?: ApprovalMode;
   rules?: ApprovalRule[];
+  /** how long a question stays open; 0: ten minutes */
   deadlineMs?: number;
-  default?: string;
+  /** what a passed deadline means; deny unless set to allow */
+  default?: ApprovalMode;
 }
 
+/** ApprovalMode is what happens to a tool call that no rule matches. */
+export type ApprovalMode = "allow" | "ask" | "deny";
+
+/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. */
 export interface ApprovalRule {
+  /** a name, or a pattern with * */
   tool: string;
+  /** the command or path must begin with this */
   prefix?: string;
-  action: string;
+  action: ApprovalMode;
 }
 
+/** ArtifactRef points at bytes kept beside the conversation. */
 export interface ArtifactRef {
-  digest: string;
+  digest: Digest;
   size: number;
   type?: string;
 }
 
+/** AssistantOutput is the text of a turn: Raw as the model gave it, Safe without protocol syntax. */
 export interface AssistantOutput {
   safe: string;
+  /** only where it differs from Safe */
   raw?: string;
-  state: string;
+  state: OutputState;
 }
 
+/** Attachment is a file that came with an input. */
 export interface Attachment {
   name?: string;
+  /** media type */
   type: string;
+  /** inline, base64 on the wire */
   data?: string;
-  digest?: string;
+  /** stored */
+  digest?: Digest;
+  /** external */
   url?: string;
 }
 
+/** AttemptOutcome is how an attempt ended. */
+export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
+
+/** Boundary is the checkpoint at which a steered input may enter a running turn. */
+export type Boundary = "afterWork" | "beforeCompletion";
+
+/** Budget bounds a turn. */
 export interface Budget {
+  /** model calls a turn may make; -1: no bound */
   iterations: number;
+  /** attempts without an error-free execution; 0: 12 */
   noProgress?: number;
 }
 
+/** CallAttempt is one try of a model call. */
 export interface CallAttempt {
-  outcome: string;
+  outcome: AttemptOutcome;
   error?: Issue;
+  /** HTTP status, when there was one */
   status?: number;
+  /** connecting, waiting, streaming */
   position?: string;
+  /** why it was or was not tried again */
   retry?: string;
+  /** before the next attempt */
   waitMs?: number;
 }
 
+/** as the model gave it, or derived from turn, iteration and position */
+export type CallID = string;
+
+/** CallRecord tells all about one model call, whether it succeeded or not. */
 export interface CallRecord {
   iteration: number;
   provider: string;
   model: string;
-  stop?: string;
+  stop?: StopReason;
+  /** absent when it was lost or never reported */
   usage?: Usage;
   attempts: CallAttempt[];
   options?: OptionReceipt[];
   durationMs: number;
 }
 
+/** CancelEvidence says who cancelled. Requests that lashd makes itself have ids of the form internal:<subject>. */
 export interface CancelEvidence {
   requestId: string;
   origin?: string;
   reason?: string;
 }
 
+/** CancelStatus tells what became of the wish to withdraw an input. */
+export type CancelStatus = "cancelled" | "alreadyClaimed" | "alreadyCompleted" | "alreadyCancelled" | "notFound";
+
+/** CancelledInput is what became of one input. */
 export interface CancelledInput {
-  inputId: string;
-  status: string;
+  inputId: InputID;
+  status: CancelStatus;
 }
 
+/** ClientCapabilities says what a client can do. */
 export interface ClientCapabilities {
+  /** leave item/delta out */
   noDeltas?: boolean;
 }
 
+/** chosen by a client, or cli_... */
+export type ClientID = string;
+
+/** ClientInfo names a client. */
 export interface ClientInfo {
   name: string;
   title?: string;
   version?: string;
 }
 
+/** ClientTool is a tool that the client itself runs. */
 export interface ClientTool {
   name: string;
   description: string;
   input?: unknown;
-  kind?: string;
-  replay?: string;
+  kind?: ToolKind;
+  /** absent: never */
+  replay?: Replay;
+  /** absent: two minutes */
   deadlineMs?: number;
 }
 
+/** CompletionParams is one model call outside of any turn. */
 export interface CompletionParams {
   idempotencyKey?: string;
-  sessionId?: string;
+  /** whose ledger it is booked to */
+  sessionId?: SessionID;
   model?: string;
   system?: string;
   messages: Message[];
   generation?: GenerationOptions;
+  /** the answer is JSON of this schema */
   schema?: unknown;
+  /** the ledger's source; absent: completion */
   label?: string;
 }
 
+/** CompletionResult is the reply. */
 export interface CompletionResult {
   message: Message;
   text: string;
-  stop: string;
+  stop: StopReason;
   call: CallRecord;
   duplicate?: boolean;
 }
 
+/** Config is the settings of a session, as its head and its frames carry them. */
 export interface Config {
   driver: string;
   model: ModelSpec;
   budget: Budget;
+  /** the session's own layer of the system prompt */
   prompt?: string;
   generation?: GenerationOptions;
   approval?: ApprovalConfig;
-  options?: Record<string, unknown>;
+  /** by plugin id */
+  options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
 }
 
+/** DebugPromptParams asks what would be sent to the model now. */
 export interface DebugPromptParams {
-  sessionId: string;
+  sessionId: SessionID;
   input?: InputPart[];
 }
 
+/** DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it. */
 export interface DebugPromptResult {
   model: ModelSpec;
   system: string;
   tools: ToolManifest[];
   messages: Message[];
   options: GenerationOptions;
+  /** as the adapter would send it, where it can tell */
   body?: unknown;
 }
 
+/** Decision is a durable question to a person. It outlives clients and restarts; the first answer counts. */
 export interface Decision {
-  decisionId: string;
-  sessionId: string;
-  turnId?: string;
-  kind: string;
+  decisionId: DecisionID;
+  sessionId: SessionID;
+  turnId?: TurnID;
+  kind: DecisionKind;
   call?: ToolCall;
-  argsHash?: string;
+  /** an approval is good for exactly these arguments */
+  argsHash?: Digest;
+  /** the question, for a person */
   prompt: string;
-  choices: string[];
-  default: string;
+  choices: DecisionChoice[];
+  /** what a passed deadline means */
+  default: DecisionChoice;
   openedAtMs: number;
+  /** wall-clock time; 0: none */
   deadlineAtMs: number;
   answer?: DecisionAnswer;
 }
 
+/** DecisionAnswer is who answered a decision, and how. */
 export interface DecisionAnswer {
-  choice: string;
+  choice: DecisionChoice;
   value?: unknown;
+  /** a client id, deadline, or internal:<subject> */
   by: string;
   atMs: number;
 }
 
+/** DecisionChoice is an answer that a decision offers. */
+export type DecisionChoice = "allowOnce" | "allowSession" | "allowAlways" | "reject" | "happened" | "didNotRun" | "runAgain" | "tellModel" | "answer" | "cancelled" | "unavailable";
+
+/** dec_... */
+export type DecisionID = string;
+
+/** DecisionKind is what a person is asked. */
+export type DecisionKind = "approval" | "outcome" | "question";
+
+/** DecisionListParams lists open decisions; without a session, those of all. */
 export interface DecisionListParams {
-  sessionId?: string;
+  sessionId?: SessionID;
 }
 
+/** DecisionListResult are the open decisions. */
 export interface DecisionListResult {
   data: Decision[];
 }
 
+/** DecisionRespondParams answers a decision. ArgsHash must be that of the decision if an approval is given. */
 export interface DecisionRespondParams {
   idempotencyKey?: string;
-  decisionId: string;
-  choice: string;
+  decisionId: DecisionID;
+  choice: DecisionChoice;
   value?: unknown;
-  argsHash?: string;
+  argsHash?: Digest;
 }
 
+/** DecisionRespondResult is the answer that counts: ours, or the one that came first. */
 export interface DecisionRespondResult {
   answer: DecisionAnswer;
   won: boolean;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** DiagnosticsResult is what server/diagnostics answers. */
 export interface DiagnosticsResult {
   rssBytes: number;
   heapBytes: number;
@@ -189,52 +275,71 @@ export interface DiagnosticsResult {
   sandbox: string;
   storeId: string;
   epoch: number;
+  /** to slow clients */
   queuedBytes: number;
   traceRecordsLost: number;
 }
 
-export interface Empty {
-}
+/** sha256 of bytes, in hex */
+export type Digest = string;
 
+/** EffectOutcome says what a failed mutation left behind. */
+export type EffectOutcome = "none" | "durable" | "unknown";
+
+/** Empty are the params or the result of a method that has none. */
+export type Empty = Record<string, never>;
+
+/** ErrorData is the data member of every error. */
 export interface ErrorData {
-  kind: string;
-  retry: string;
-  outcome?: string;
+  kind: ErrorKind;
+  retry: RetryAdvice;
+  outcome?: EffectOutcome;
+  /** JSON pointer to the wrong parameter */
   pointer?: string;
+  /** the method or name that was probably meant */
   nearest?: string;
+  /** not before */
   retryAfterMs?: number;
-  leaf?: string;
+  /** the current one, of a generationMismatch */
   generation?: number;
-  turnId?: string;
+  /** the running one, of a turnActive */
+  turnId?: TurnID;
 }
 
+/** ErrorKind is the stable word that every error carries in data.kind. */
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+
+/** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
-  sessionId?: string;
-  seq?: number;
+  /** always set on the wire */
+  sessionId?: SessionID;
+  seq?: Seq;
   atMs: number;
-  turnId?: string;
-  type: string;
+  turnId?: TurnID;
+  type: EventType;
   item?: Item;
-  itemId?: string;
+  itemId?: ItemID;
+  /** of Text in the item's text, in bytes */
   offset?: number;
   text?: string;
   input?: InputPart[];
-  inputIds?: string[];
-  boundary?: string;
+  inputIds?: InputID[];
+  boundary?: Boundary;
   outcome?: TurnOutcome;
   usage?: Usage;
+  /** of the session, this turn included */
   total?: Usage;
   issues?: Issue[];
   call?: CallRecord;
   iteration?: number;
   decision?: Decision;
   toolCall?: ToolCall;
-  clientId?: string;
+  clientId?: ClientID;
   deadlineMs?: number;
   retry?: RetryStatus;
   config?: Config;
   frame?: FrameOpen;
-  frameId?: string;
+  frameId?: FrameID;
   head?: Head;
   source?: ForkSource;
   tools?: ToolState;
@@ -245,37 +350,62 @@ export interface Event {
   body?: unknown;
 }
 
+/** EventType names what happened. See Durable for which types have a Seq. */
+export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "usage/updated";
+
+/** FailureClass groups tool failures. */
+export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
+
+/** FailureSource says which part of the system a failure comes from. */
+export type FailureSource = "runtime" | "tool" | "plugin" | "policy" | "cancellation";
+
+/** FileChange is an edit of a workspace file, for clients to show. */
 export interface FileChange {
   path: string;
+  /** unified */
   diff: string;
   added: number;
   removed: number;
 }
 
+/** ForkCatalog says which tools a fork begins with. */
+export type ForkCatalog = "inherit" | "fresh";
+
+/** ForkSource is the point at which a fork begins. */
 export interface ForkSource {
-  sessionId: string;
-  node: string;
+  sessionId: SessionID;
+  node: NodeID;
 }
 
+/** the node id of a frame-open node */
+export type FrameID = string;
+
+/** FrameOpen starts a frame: a labelled interval of history with its own settings. */
 export interface FrameOpen {
+  /** deterministic from the call site, so that a retry opens the same frame */
   key: string;
+  /** initial, continueAs, compaction, subagent, or a plugin's own word */
   reason: string;
   config: Config;
 }
 
+/** FrameSwitch asks for a fresh frame in which the work goes on. */
 export interface FrameSwitch {
   key: string;
   task: string;
   nodes?: NodeBody[];
 }
 
+/** Gap tells a client that events cannot be replayed: it must read the session again. */
 export interface Gap {
-  sessionId: string;
-  fromSeq: number;
-  toSeq: number;
+  sessionId: SessionID;
+  fromSeq: Seq;
+  toSeq: Seq;
+  /** trimmed, otherStore, rolledBack */
   reason: string;
 }
 
+/** GenerationOptions are asked of the model; each call record says what became of them. */
 export interface GenerationOptions {
   maxOutput?: number;
   temperature?: number;
@@ -283,35 +413,43 @@ export interface GenerationOptions {
   stop?: string[];
 }
 
+/** GraphAppendParams adds nodes to history, also beside a running turn. */
 export interface GraphAppendParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   nodes: NodeBody[];
-  requiresAncestorNodeId?: string;
+  /** must still be on the active path */
+  requiresAncestorNodeId?: NodeID;
+  /** the same operation adds the same nodes once */
   operationId?: string;
 }
 
+/** GraphAppendResult tells whether nodes were added. A stale branch is an answer, not an error. */
 export interface GraphAppendResult {
-  status: string;
-  nodeIds?: string[];
-  leaf: string;
-  seq: number;
+  status: AppendStatus;
+  nodeIds?: NodeID[];
+  leaf: NodeID;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** GraphPinParams keeps a node of the active path reachable, or lets it go. */
 export interface GraphPinParams {
   idempotencyKey?: string;
-  sessionId: string;
-  nodeId: string;
+  sessionId: SessionID;
+  nodeId: NodeID;
   reason?: string;
 }
 
+/** GraphReadParams reads nodes of the active path, backwards from a cursor. */
 export interface GraphReadParams {
-  sessionId: string;
+  sessionId: SessionID;
   cursor?: string;
+  /** 1 to 500; absent: 200 */
   limit?: number;
 }
 
+/** GraphReadResult is a page of nodes in order, and the frames and pins of the session. */
 export interface GraphReadResult {
   head: Head;
   data: Node[];
@@ -319,59 +457,84 @@ export interface GraphReadResult {
   nextCursor?: string;
 }
 
+/** Head is where a session stands in its history. Revision grows by one with each commit that moves the leaf or the configuration. */
 export interface Head {
   revision: number;
-  leaf: string;
+  leaf: NodeID;
   generation: number;
-  frame: string;
+  frame: FrameID;
 }
 
+/** HeadResult is where a session stands after a change. */
 export interface HeadResult {
   head: Head;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** InitializeParams opens a connection. */
 export interface InitializeParams {
+  /** absent: any */
   protocolVersion?: number;
   clientInfo: ClientInfo;
-  clientId?: string;
+  /** keeps tools and answers with a client that reconnects */
+  clientId?: ClientID;
   capabilities?: ClientCapabilities;
 }
 
+/** InitializeResult says who answers. */
 export interface InitializeResult {
   protocolVersion: number;
   serverInfo: ClientInfo;
-  clientId: string;
+  clientId: ClientID;
   storeId: string;
+  /** a cursor of another store or epoch is answered with a gap */
   epoch: number;
   features: string[];
   dataDir: string;
 }
 
+/** inp_... */
+export type InputID = string;
+
+/** InputPart is one piece of what a person sends: text or an attachment. */
 export interface InputPart {
-  type: string;
+  type: InputType;
   text?: string;
   attachment?: Attachment;
 }
 
+/** InputState is where an input is. */
+export type InputState = "pendingActive" | "deferredNextTurn" | "queued" | "accepted" | "completed" | "cancelled";
+
+/** InputType is the kind of an input part. */
+export type InputType = "text" | "attachment";
+
+/** InterruptStatus tells who won. */
+export type InterruptStatus = "requested" | "alreadyRequested" | "completionWon";
+
+/** Issue is something that went wrong in a turn, whether or not it ended the turn. */
 export interface Issue {
+  /** provider, tool, plugin, protocol, store, runtime */
   kind: string;
+  /** a stable word */
   code: string;
   message: string;
-  stop?: string;
+  stop?: StopReason;
+  /** at most 4,000 characters, head and tail */
   raw?: string;
   retryable?: boolean;
 }
 
+/** Item is a thing shown in a turn. */
 export interface Item {
-  itemId: string;
-  kind: string;
-  status: string;
-  turnId?: string;
+  itemId: ItemID;
+  kind: ItemKind;
+  status: ItemStatus;
+  turnId?: TurnID;
   atMs: number;
   text?: string;
-  callId?: string;
+  callId?: CallID;
   tool?: string;
   args?: unknown;
   output?: ToolOutput;
@@ -381,136 +544,218 @@ export interface Item {
   plugin?: PluginNode;
 }
 
+/** node id and part index: nod_...:0 */
+export type ItemID = string;
+
+/** ItemKind is what an item shows. */
+export type ItemKind = "userMessage" | "agentMessage" | "reasoning" | "toolCall" | "codeCell" | "fileChange" | "plan" | "compaction" | "notice";
+
+/** ItemStatus is where an item is. */
+export type ItemStatus = "inProgress" | "completed" | "failed" | "unknown";
+
+/** Message is one entry of a conversation. */
 export interface Message {
-  role: string;
+  role: Role;
   parts: Part[];
   origin?: Origin;
 }
 
+/** ModelInfo is a model that sessions can use. */
 export interface ModelInfo {
+  /** as session/new takes it */
   name: string;
   model: ModelSpec;
   default?: boolean;
 }
 
+/** ModelListResult are the configured models. */
 export interface ModelListResult {
   data: ModelInfo[];
 }
 
+/** ModelSpec names a model and says what it can do. It is configuration: nothing is guessed from a name. */
 export interface ModelSpec {
   provider: string;
   id: string;
+  /** tokens; 0: not known */
   contextWindow?: number;
+  /** tokens; 0: not known */
   outputLimit?: number;
+  /** absent: not configurable */
   reasoning?: ReasoningSpec;
+  /** one of Reasoning.Efforts */
   effort?: string;
+  /** a call may be repeated after output began */
   idempotent?: boolean;
   pinnedSampling?: boolean;
 }
 
+/** Node is an immutable entry of a session's history. Exactly one of Message, Plugin and Frame is set. */
 export interface Node {
-  nodeId: string;
-  parent?: string;
+  nodeId: NodeID;
+  /** empty only for the root, which opens a frame */
+  parent?: NodeID;
+  /** 0 for the root, parent + 1 otherwise */
   generation: number;
-  frame: string;
-  turnId?: string;
+  frame: FrameID;
+  turnId?: TurnID;
   atMs: number;
   message?: Message;
   plugin?: PluginNode;
   frameOpen?: FrameOpen;
 }
 
+/** NodeBody is the content of a node that is not placed in history yet: what a client appends and a turn produces. */
 export interface NodeBody {
   message?: Message;
   plugin?: PluginNode;
   frameOpen?: FrameOpen;
 }
 
+/** nod_..., a hash of session, operation and ordinal */
+export type NodeID = string;
+
+/** OptionReceipt says what became of a generation option. */
 export interface OptionReceipt {
   option: string;
+  /** applied, suppressed, omittedUnsupported, omittedPinned, clamped */
   fate: string;
 }
 
+/** Origin records where a message came from. */
 export interface Origin {
-  kind: string;
-  turnId?: string;
-  inputId?: string;
+  kind: OriginKind;
+  turnId?: TurnID;
+  inputId?: InputID;
   plugin?: string;
+  /** shown to the model once, never stored */
   transient?: boolean;
 }
 
+/** OriginKind says where a message that no person typed came from. */
+export type OriginKind = "turnInput" | "plugin" | "process";
+
+/** OutcomeKind is how a turn ended. */
+export type OutcomeKind = "assistantMessage" | "finalValue" | "toolValue" | "frameSwitch" | "cancelled" | "incomplete" | "invalidInput" | "maxTurns" | "toolFailure" | "providerError" | "pluginAbort" | "runtimeError" | "submittedError" | "toolError";
+
+/** OutputState says what the text of a turn is good for. */
+export type OutputState = "usable" | "empty" | "tracebackOnly" | "recoveredFromError";
+
+/** OutputStatus is how a tool call ended. */
+export type OutputStatus = "success" | "failure" | "cancelled" | "unknown";
+
+/** Part is one piece of a message. Kind tells which of the fields is set. */
 export interface Part {
-  kind: string;
+  kind: PartKind;
   text?: string;
   call?: ToolCall;
   result?: ToolResult;
   attachment?: Attachment;
+  /** the provider's own block, opaque to all but its adapter */
   replay?: unknown;
+  /** provider, endpoint and model that Replay belongs to */
   route?: string;
+  /** only in prompt views; stored nodes are intact */
   prune?: Prune;
 }
 
+/** PartKind says what a part of a message holds. */
+export type PartKind = "text" | "prose" | "reasoning" | "toolCall" | "toolResult" | "code" | "output" | "error" | "attachment";
+
+/** PinInfo is a node that is kept reachable. */
 export interface PinInfo {
-  nodeId: string;
+  nodeId: NodeID;
   reason?: string;
   atMs: number;
 }
 
+/** PluginNode is an entry that only its plugin understands. */
 export interface PluginNode {
   type: string;
   body: unknown;
 }
 
+/** PluginOptions are settings that only their plugin understands. */
+export type PluginOptions = Record<string, unknown>;
+
+/** Prune marks a part that a prompt view shortened; its absence means intact. */
 export interface Prune {
-  state: string;
+  state: PruneState;
+  /** what is shown instead */
   breadcrumb?: string;
-  archive?: string;
+  /** of the part's whole content */
+  archive?: Digest;
 }
 
+/** PruneState says how much of a part a prompt view still shows. */
+export type PruneState = "cleared" | "deleted" | "summarised";
+
+/** QueueCancelParams withdraws an input that has not entered a turn. */
 export interface QueueCancelParams {
   idempotencyKey?: string;
-  sessionId: string;
-  inputId: string;
+  sessionId: SessionID;
+  inputId: InputID;
+  /** and all that came after it */
   suffix?: boolean;
 }
 
+/** QueueCancelResult tells it for each input concerned. */
 export interface QueueCancelResult {
   data: CancelledInput[];
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** QueueListParams lists inputs. */
 export interface QueueListParams {
-  sessionId: string;
+  sessionId: SessionID;
   all?: boolean;
 }
 
+/** QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended. */
 export interface QueueListResult {
   data: QueuedInput[];
 }
 
+/** QueuedInput is an input and where it is. */
 export interface QueuedInput {
-  inputId: string;
-  turnId: string;
-  state: string;
+  inputId: InputID;
+  /** the turn that will consume it, or did */
+  turnId: TurnID;
+  state: InputState;
   input: InputPart[];
-  boundary?: string;
+  boundary?: Boundary;
   atMs: number;
 }
 
+/** ReasoningSpec says how a model's reasoning is controlled. */
 export interface ReasoningSpec {
   efforts: string[];
   default?: string;
   mandatory?: boolean;
 }
 
+/** Relation is where a session comes from. */
 export interface Relation {
-  kind: string;
-  parent?: string;
+  kind: RelationKind;
+  /** of a child */
+  parent?: SessionID;
+  /** of a child */
   cause?: string;
+  /** of a fork */
   source?: ForkSource;
 }
 
+/** RelationKind says how a session came to be. */
+export type RelationKind = "root" | "child" | "fork";
+
+/** Replay says whether a call that was started, and whose result was lost, may be made again. */
+export type Replay = "never" | "safe" | "idempotent";
+
+/** RetryAdvice says what a client should do about an error. */
+export type RetryAdvice = "now" | "reload" | "never";
+
+/** RetryStatus tells that a model call will be tried again. */
 export interface RetryStatus {
   waitMs: number;
   attempt: number;
@@ -518,323 +763,441 @@ export interface RetryStatus {
   reason: string;
 }
 
+/** Role says who speaks in a message. */
+export type Role = "user" | "assistant" | "system" | "event";
+
+/** of an event in its session: 1, 2, 3, ... without gaps */
+export type Seq = number;
+
+/** SeqResult answers a change that has nothing more to say. */
 export interface SeqResult {
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed. */
+export interface ServerEvent {
+  atMs: number;
+  type: ServerEventType;
+  /** of both session types */
+  sessionId?: SessionID;
+  /** of session/changed */
+  session?: Session;
+  /** of store/changed: ok, or what it does not do, and why */
+  store?: string;
+}
+
+/** ServerEventType names news of the daemon as a whole. */
+export type ServerEventType = "session/changed" | "session/deleted" | "store/changed";
+
+/** Session is what is known of a session without reading its history. */
 export interface Session {
-  sessionId: string;
+  sessionId: SessionID;
   title?: string;
   cwd: string;
-  state: string;
+  state: SessionState;
   head: Head;
   config: Config;
   relation: Relation;
-  seq: number;
+  /** of its newest event */
+  seq: Seq;
+  /** turns completed */
   turnIndex: number;
   usage: Usage;
   createdAtMs: number;
   updatedAtMs: number;
   archived?: boolean;
-  closed?: boolean;
 }
 
+/** SessionArchiveParams puts a session away, or takes it out again. */
 export interface SessionArchiveParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   undo?: boolean;
 }
 
+/** SessionAttachParams subscribes the connection to a session. */
 export interface SessionAttachParams {
-  sessionId: string;
-  afterSeq?: number;
+  sessionId: SessionID;
+  /** replay what came after; absent: a snapshot, then what comes */
+  afterSeq?: Seq;
+  /** the epoch in which AfterSeq was seen */
   epoch?: number;
 }
 
+/** SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once. */
 export interface SessionAttachResult {
   session: Session;
+  /** the newest 200; absent in a replay */
   items?: Item[];
   nextCursor?: string;
+  /** with the text so far */
   openItems?: Item[];
   decisions: Decision[];
   queue: QueuedInput[];
   tasks: Task[];
-  turnId?: string;
-  seq: number;
+  /** the running turn */
+  turnId?: TurnID;
+  seq: Seq;
+  /** AfterSeq cannot be replayed; this answer is a snapshot instead */
   gap?: Gap;
 }
 
+/** SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are. */
 export interface SessionConfigureParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   model?: string;
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
   generation?: GenerationOptions;
-  options?: Record<string, unknown>;
+  options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
 }
 
+/** SessionForkParams makes a new session that shares this one's history. */
 export interface SessionForkParams {
   idempotencyKey?: string;
-  sessionId: string;
-  atNode?: string;
+  sessionId: SessionID;
+  /** on the active path, or pinned; absent: the leaf */
+  atNode?: NodeID;
   title?: string;
-  toolCatalog?: string;
+  toolCatalog?: ForkCatalog;
 }
 
+/** ses_... */
+export type SessionID = string;
+
+/** SessionListParams chooses sessions, newest first. */
 export interface SessionListParams {
   cwd?: string;
   archived?: boolean;
   cursor?: string;
+  /** 1 to 200; absent: 50 */
   limit?: number;
 }
 
+/** SessionListResult is a page of sessions. */
 export interface SessionListResult {
   data: Session[];
   nextCursor?: string;
 }
 
+/** SessionMutationParams names a session to change. */
 export interface SessionMutationParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
 }
 
+/** SessionNewParams creates a session. Fields that are absent take the daemon's configuration. */
 export interface SessionNewParams {
   idempotencyKey?: string;
-  sessionId?: string;
+  /** chosen by the client; never used before */
+  sessionId?: SessionID;
+  /** the workspace: an absolute path to a directory */
   cwd: string;
   title?: string;
   driver?: string;
+  /** a name from model/list */
   model?: string;
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
-  options?: Record<string, unknown>;
+  options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
 }
 
+/** SessionNewResult is the session as created. The connection is attached to it. */
 export interface SessionNewResult {
-  sessionId: string;
+  sessionId: SessionID;
   session: Session;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** SessionOverlayParams replaces what this client adds to a session. */
 export interface SessionOverlayParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
+  /** absent: true */
   includeBaseTools?: boolean;
   tools?: ClientTool[];
   prompt?: string;
 }
 
+/** SessionOverlayResult is the catalog's state after an overlay was set. */
 export interface SessionOverlayResult {
   tools: ToolState;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** SessionParams names a session. */
 export interface SessionParams {
-  sessionId: string;
+  sessionId: SessionID;
 }
 
+/** SessionReadParams reads a page of a session's items, backwards from a cursor. */
 export interface SessionReadParams {
-  sessionId: string;
+  sessionId: SessionID;
+  /** absent: from the newest */
   cursor?: string;
+  /** nodes, 1 to 500; absent: 200 */
   limit?: number;
 }
 
+/** SessionReadResult is a page of items in order, and where the older ones are. */
 export interface SessionReadResult {
   session: Session;
   data: Item[];
   nextCursor?: string;
 }
 
+/** SessionRewindParams moves the leaf to an ancestor. What came after it stays, pinned. */
 export interface SessionRewindParams {
   idempotencyKey?: string;
-  sessionId: string;
-  toNode: string;
+  sessionId: SessionID;
+  toNode: NodeID;
   dryRun?: boolean;
 }
 
+/** SessionRewindResult tells what a rewind takes out of sight. */
 export interface SessionRewindResult {
   head: Head;
-  pinned?: string;
+  /** the leaf as it was */
+  pinned?: NodeID;
+  /** how many were left behind */
   nodes: number;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** SessionSetTitleParams names a session for people. */
 export interface SessionSetTitleParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   title: string;
 }
 
+/** SessionState is what a session is doing. */
+export type SessionState = "idle" | "running" | "requiresAction";
+
+/** SessionWaitParams waits until a session is idle: no turn runs and none is queued. */
 export interface SessionWaitParams {
-  sessionId: string;
+  sessionId: SessionID;
+  /** absent: no limit */
   timeoutMs?: number;
 }
 
+/** SessionWaitResult is the state at the end of the wait. */
 export interface SessionWaitResult {
-  state: string;
-  seq: number;
+  state: SessionState;
+  seq: Seq;
 }
 
+/** ShutdownParams says how much is to end. */
 export interface ShutdownParams {
+  /** the daemon too; turns are resumed when it starts again */
   daemon?: boolean;
 }
 
+/** StatusResult is what server/status answers. */
 export interface StatusResult {
   version: string;
   pid: number;
   uptimeMs: number;
   dataDir: string;
   socket?: string;
+  /** stored */
   sessions: number;
+  /** in memory */
   loadedSessions: number;
   runningTurns: number;
   openDecisions: number;
   connections: number;
+  /** ok, or what is wrong */
   store: string;
 }
 
+/** StopReason is why a model stopped. */
+export type StopReason = "stop" | "toolUse" | "outputLimit" | "contextOverflow" | "contentFilter" | "providerError" | "cancelled" | "unknown";
+
+/** Task is background work that outlives a turn. */
 export interface Task {
   taskId: string;
   state: string;
 }
 
+/** ToolApplyStateParams replaces the settings of the tools it names, if the generation is still current. */
 export interface ToolApplyStateParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   state: ToolState;
 }
 
+/** ToolCall is a call as the model made it. */
 export interface ToolCall {
-  callId: string;
+  callId: CallID;
   name: string;
   args: unknown;
 }
 
+/** ToolCallParams runs a tool without a model. The session's approval rules hold. */
 export interface ToolCallParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   name: string;
   args?: unknown;
 }
 
+/** ToolCallRecord is one tool call of a turn, from start to result. */
 export interface ToolCallRecord {
-  callId: string;
+  callId: CallID;
   name: string;
   args: unknown;
   output: ToolOutput;
   durationMs: number;
-  parent?: string;
+  parent?: CallID;
+  /** position in which it completed within its batch */
   order: number;
 }
 
+/** ToolCallResult is what a tool call came to. */
 export interface ToolCallResult {
-  callId: string;
+  callId: CallID;
   output: ToolOutput;
   durationMs: number;
   duplicate?: boolean;
 }
 
+/** ToolContract is what lashd must know to run a tool. */
 export interface ToolContract {
-  replay: string;
+  replay: Replay;
+  /** not beside other calls of its batch */
   serial?: boolean;
+  /** 0: no limit of its own */
   timeoutMs?: number;
+  /** may answer pending */
   mayDefer?: boolean;
 }
 
+/** ToolFailure is why a tool call failed. */
 export interface ToolFailure {
-  class: string;
+  class: FailureClass;
   code: string;
   message: string;
-  source: string;
+  source: FailureSource;
+  /** trying again is safe and may help */
   retry?: boolean;
+  /** not before */
   retryAfterMs?: number;
   raw?: unknown;
 }
 
+/** ToolKind groups tools for display, in ACP's words. */
+export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
+
+/** ToolListResult is the catalog: every tool of the session, members or not. */
 export interface ToolListResult {
   data: ToolRecord[];
   generation: number;
 }
 
+/** ToolManifest is what the model is told of a tool. */
 export interface ToolManifest {
   name: string;
   description: string;
+  /** JSON Schema of the arguments; absent: no arguments */
   input?: unknown;
-  kind?: string;
+  /** how clients should show it */
+  kind?: ToolKind;
 }
 
+/** ToolOutput is what a tool call came to. */
 export interface ToolOutput {
-  status: string;
+  status: OutputStatus;
+  /** what the model reads */
   text?: string;
+  /** structured result for clients and code */
   value?: unknown;
   failure?: ToolFailure;
+  /** the whole output, where Text is a part of it */
   artifact?: ArtifactRef;
+  /** what the call changed in the workspace */
   change?: FileChange;
   exhausted?: boolean;
 }
 
+/** ToolRecord is a tool in a catalog. */
 export interface ToolRecord {
   name: string;
   description: string;
   input?: unknown;
-  kind?: string;
+  kind?: ToolKind;
+  /** the plugin or client that provides it */
   source: string;
   contract: ToolContract;
-  revision: string;
+  /** changes when manifest or contract do */
+  revision: Digest;
   estimatedTokens: number;
+  /** in the catalog the model sees */
   member: boolean;
+  /** its source is gone; its settings are kept */
   orphan: boolean;
+  /** described in the prompt */
   document: boolean;
 }
 
+/** ToolRespondParams is a client's answer to tool/requested. Ack says that the client has begun: from then on, a client that disappears leaves an unknown outcome behind instead of a failure. */
 export interface ToolRespondParams {
   idempotencyKey?: string;
-  sessionId: string;
-  callId: string;
+  sessionId: SessionID;
+  callId: CallID;
   ack?: boolean;
   output?: ToolOutput;
 }
 
+/** ToolRespondResult tells whether this answer counts. */
 export interface ToolRespondResult {
   accepted: boolean;
   duplicate?: boolean;
 }
 
+/** ToolResult is the answer to a call, as it stands in the conversation. */
 export interface ToolResult {
-  callId: string;
+  callId: CallID;
   name: string;
   output: ToolOutput;
   durationMs?: number;
+  /** position in which it completed within its batch */
   order: number;
 }
 
+/** ToolSetMembershipParams says which tools the model may call. */
 export interface ToolSetMembershipParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
+  /** absent: whatever is current */
   generation?: number;
   members: Record<string, boolean>;
 }
 
+/** ToolState is the saved state of a session's tools. Generation grows with each change, and a change that names an older generation is refused. */
 export interface ToolState {
   generation: number;
+  /** in order of name */
   tools: ToolStateSetting[];
 }
 
+/** ToolStateResult is the state of a session's tools. */
 export interface ToolStateResult {
   state: ToolState;
-  seq: number;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** ToolStateSetting is what a session decided about one tool. */
 export interface ToolStateSetting {
   name: string;
   source: string;
@@ -842,31 +1205,40 @@ export interface ToolStateSetting {
   orphan?: boolean;
 }
 
+/** trn_... */
+export type TurnID = string;
+
+/** TurnInterruptParams stops a turn. */
 export interface TurnInterruptParams {
   idempotencyKey?: string;
-  turnId: string;
+  turnId: TurnID;
   reason?: string;
 }
 
+/** TurnInterruptResult says that the wish is durable, or that the turn had ended. */
 export interface TurnInterruptResult {
-  status: string;
-  seq: number;
+  status: InterruptStatus;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** TurnListParams lists the turns of a session, newest first. */
 export interface TurnListParams {
-  sessionId: string;
+  sessionId: SessionID;
   cursor?: string;
+  /** 1 to 200; absent: 50 */
   limit?: number;
 }
 
+/** TurnListResult is a page of turns. */
 export interface TurnListResult {
   data: TurnReport[];
   nextCursor?: string;
 }
 
+/** TurnOutcome is how a turn ended, with what that kind of end carries. */
 export interface TurnOutcome {
-  kind: string;
+  kind: OutcomeKind;
   text?: string;
   value?: unknown;
   tool?: string;
@@ -874,14 +1246,17 @@ export interface TurnOutcome {
   cancel?: CancelEvidence;
 }
 
+/** TurnParams names a turn. */
 export interface TurnParams {
-  turnId: string;
+  turnId: TurnID;
 }
 
+/** TurnReport is everything a turn came to. The same report is answered however often and by whomever it is asked for. */
 export interface TurnReport {
-  turnId: string;
-  sessionId: string;
-  state: string;
+  turnId: TurnID;
+  sessionId: SessionID;
+  state: TurnState;
+  /** set once the turn has ended */
   outcome?: TurnOutcome;
   output?: AssistantOutput;
   usage: Usage;
@@ -893,48 +1268,63 @@ export interface TurnReport {
   hadCodeExecution?: boolean;
   acceptedAtMs: number;
   startedAtMs?: number;
+  /** from start to the final commit */
   durationMs?: number;
   headRevision?: number;
 }
 
+/** TurnStartParams gives a session an input. */
 export interface TurnStartParams {
   idempotencyKey?: string;
-  sessionId: string;
+  sessionId: SessionID;
   input: InputPart[];
-  whenBusy?: string;
+  whenBusy?: WhenBusy;
 }
 
+/** TurnStartResult says that the input is durable. Seq is that of its turn/accepted event. */
 export interface TurnStartResult {
-  turnId: string;
-  inputId: string;
-  state: string;
-  seq: number;
+  turnId: TurnID;
+  inputId: InputID;
+  state: TurnState;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** TurnState is where a turn is. */
+export type TurnState = "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
+
+/** TurnSteerParams sends an input into a running turn. */
 export interface TurnSteerParams {
   idempotencyKey?: string;
-  turnId: string;
+  turnId: TurnID;
   input: InputPart[];
-  boundary?: string;
+  /** the earliest checkpoint; absent: afterWork */
+  boundary?: Boundary;
 }
 
+/** TurnSteerResult says that the input is durable. If the turn ends first, the input gets the next one. */
 export interface TurnSteerResult {
-  inputId: string;
-  seq: number;
+  inputId: InputID;
+  seq: Seq;
   duplicate?: boolean;
 }
 
+/** TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes. */
 export interface TurnWaitParams {
-  turnId: string;
+  turnId: TurnID;
+  /** absent: no limit; then the report of a turn that has not ended */
   timeoutMs?: number;
 }
 
+/** UnknownOutcomeRule says how long the question about a call of unknown outcome stays open before the model is told that nobody knows. */
 export interface UnknownOutcomeRule {
+  /** absent: ten minutes; 0: the model is told at once */
   deadlineMs?: number;
 }
 
+/** Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. */
 export interface Usage {
+  /** not cached */
   input: number;
   output: number;
   cacheRead: number;
@@ -942,23 +1332,32 @@ export interface Usage {
   reasoning: number;
 }
 
+/** UsageReadParams sums a ledger; without a session, that of all. */
 export interface UsageReadParams {
-  sessionId?: string;
+  sessionId?: SessionID;
 }
 
+/** UsageReadResult is a ledger by source and model. */
 export interface UsageReadResult {
   data: UsageRow[];
   total: Usage;
 }
 
+/** UsageRow is one line of a session's ledger. */
 export interface UsageRow {
+  /** turn, compaction, subagent, or the label of a direct completion */
   source: string;
   model: string;
   usage: Usage;
   calls: number;
+  /** calls whose usage was lost */
   unknown?: number;
 }
 
+/** WhenBusy says what to do with an input while a turn runs. */
+export type WhenBusy = "queue" | "refuse" | "steer";
+
+/** Every method: what it takes, and what it answers. */
 export interface Methods {
   /** Makes one model call outside of any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
@@ -1052,4 +1451,14 @@ export interface Methods {
   "turn/wait": { params: TurnWaitParams; result: TurnReport };
   /** Sums the tokens that were used, by source and model. */
   "usage/read": { params: UsageReadParams; result: UsageReadResult };
+}
+
+/** Every notification to a client. */
+export interface Notifications {
+  /** Something happened in a session that the connection is attached to. */
+  "session/event": Event;
+  /** Events of a session cannot be had any more: read it again. */
+  "session/gap": Gap;
+  /** Something changed in the daemon as a whole. */
+  "server/event": ServerEvent;
 }

@@ -25,6 +25,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -215,9 +216,7 @@ func TestEndOfCommand(t *testing.T) {
 		dead(t, wait(t, filepath.Join(s.cwd, "pid")))
 	})
 	t.Run("runtime/K01 a process that left is reported", func(t *testing.T) {
-		if runtime.GOOS != "linux" {
-			t.Skip("needs setsid")
-		}
+		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "setsid is not everywhere")
 		s := newShell(t)
 		o := s.call(t, t.Context(), args{Command: "setsid sh -c 'echo $$ > pid; sleep 100' & while ! test -s pid; do sleep 0.01; done"})
 		pid, err := strconv.Atoi(wait(t, filepath.Join(s.cwd, "pid")))

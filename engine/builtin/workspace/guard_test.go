@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
 const (
@@ -250,9 +251,8 @@ func TestPathGuard(t *testing.T) {
 	})
 	t.Run("devices are refused", func(t *testing.T) {
 		b := newTrap(t)
-		if err := syscall.Mknod(filepath.Join(b.dir, "dev"), syscall.S_IFCHR|0o600, 1<<8|5); err != nil {
-			t.Skip("cannot make a device:", err)
-		}
+		err := syscall.Mknod(filepath.Join(b.dir, "dev"), syscall.S_IFCHR|0o600, 1<<8|5)
+		skip.Unless(t, "MKNOD", err == nil, fmt.Sprint("no device can be made: ", err))
 		b.fails(t, "not_regular", "read", args{"path": "dev"})
 		b.fails(t, "not_regular", "write", args{"path": "dev", "content": "x"})
 	})
@@ -275,9 +275,8 @@ func TestPathGuard(t *testing.T) {
 			} else {
 				mkdir(t, target)
 			}
-			if out, err := exec.Command("mount", "--bind", from, target).CombinedOutput(); err != nil {
-				t.Skipf("cannot mount: %s", out)
-			}
+			out, err := exec.Command("mount", "--bind", from, target).CombinedOutput()
+			skip.Unless(t, "MOUNT", err == nil, "nothing can be mounted: "+string(out))
 			t.Cleanup(func() { exec.Command("umount", target).Run() })
 		}
 		before := b.inventory(t)
@@ -363,9 +362,7 @@ func swapDuringCalls(t *testing.T, forms []func(*trap, string) error) {
 
 func TestNoToolDropsTheLocksOfTheDatabase(t *testing.T) {
 	t.Run("reliability/F6", func(t *testing.T) {
-		if runtime.GOOS != "linux" {
-			t.Skip("asks another process about the lock in the way of Linux")
-		}
+		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "another process is asked about the lock in the way of Linux")
 		b := newTrap(t)
 		name := filepath.Join(b.state, "lashd.db")
 		f, err := os.OpenFile(name, os.O_RDWR, 0)

@@ -25,7 +25,8 @@ type calls struct {
 	byNum map[uint64]call
 	byKey map[string]uint64
 	bytes int
-	idle  chan struct{} // closed when the table is empty; nil if nobody waits for that
+	open  int           // requests whose answer was not sent: those in the table, and those just taken from it
+	idle  chan struct{} // closed when open is 0; nil if nobody waits for that
 }
 
 // add admits a request and returns its id inside, or says why not.
@@ -46,10 +47,12 @@ func (c *calls) add(in call) (uint64, *problem) {
 	c.byNum[c.last] = in
 	c.byKey[in.key] = c.last
 	c.bytes += in.size
+	c.open++
 	return c.last, nil
 }
 
-// take removes a request, which is to be answered now.
+// take removes a request, which is to be answered now; then sent must be called. Its id is free at once, because a
+// peer may use it again as soon as it has the answer.
 func (c *calls) take(num uint64) (call, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,11 +63,17 @@ func (c *calls) take(num uint64) (call, bool) {
 	delete(c.byNum, num)
 	delete(c.byKey, in.key)
 	c.bytes -= in.size
-	if len(c.byNum) == 0 && c.idle != nil {
+	return in, true
+}
+
+// sent counts an answer that was queued.
+func (c *calls) sent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open--; c.open == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
 	}
-	return in, true
 }
 
 func (c *calls) find(id []byte) (uint64, bool) {
@@ -75,7 +84,7 @@ func (c *calls) find(id []byte) (uint64, bool) {
 	return num, ok
 }
 
-// empty returns a channel that is closed once no request is in flight.
+// empty returns a channel that is closed once the answers to all requests have been queued.
 func (c *calls) empty() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +92,7 @@ func (c *calls) empty() <-chan struct{} {
 		c.idle = make(chan struct{})
 	}
 	idle := c.idle
-	if len(c.byNum) == 0 {
+	if c.open == 0 {
 		close(c.idle)
 		c.idle = nil
 	}

@@ -114,6 +114,12 @@ func (o *outbox) appendLocked(frame []byte) {
 	o.queued += len(frame) + len(lineEnd)
 }
 
+func (o *outbox) size() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queued
+}
+
 // seal queues a last frame, room or not. Later ones are refused.
 func (o *outbox) seal(last []byte) {
 	o.mu.Lock()

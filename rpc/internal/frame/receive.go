@@ -96,7 +96,7 @@ func (s *Stream) finish(err error) error {
 	default:
 	}
 	if err == io.EOF {
-		s.awaitAnswers()
+		s.awaitAnswers(s.linger)
 		return err
 	}
 	if err == io.ErrUnexpectedEOF {
@@ -115,8 +115,10 @@ func closeReason(err error) error {
 	return err
 }
 
-// refuse answers with p, and with nothing after it, and ends the stream.
+// refuse answers with p, and with nothing after it, and ends the stream. What came before p is answered before it, if
+// that is a matter of a moment.
 func (s *Stream) refuse(p *problem) error {
+	s.awaitAnswers(refuseAfter)
 	s.out.seal(p.reply(nil))
 	timer := time.AfterFunc(discardFor, func() { s.end(p) })
 	// A peer that is still writing would fail there, and not read the answer. How this ends does not matter.
@@ -127,11 +129,11 @@ func (s *Stream) refuse(p *problem) error {
 }
 
 // awaitAnswers gives requests in flight some time: a peer that has finished writing may still read.
-func (s *Stream) awaitAnswers() {
-	if s.linger <= 0 {
+func (s *Stream) awaitAnswers(atMost time.Duration) {
+	if atMost <= 0 {
 		return
 	}
-	timer := time.NewTimer(s.linger)
+	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
 	case <-s.calls.empty():

@@ -25,9 +25,10 @@ import (
 var ErrStalled = errors.New("frame: the peer does not read")
 
 const (
-	readBuffer = 16 << 10
-	closeGrace = time.Second            // for what is queued when the stream is closed
-	discardFor = 200 * time.Millisecond // for a refused peer to finish writing, and so come to read why
+	readBuffer  = 16 << 10
+	closeGrace  = time.Second            // for what is queued when the stream is closed
+	refuseAfter = 100 * time.Millisecond // for requests in flight to be answered before the connection is refused
+	discardFor  = 200 * time.Millisecond // for a refused peer to finish writing, and so come to read why
 )
 
 // Config bounds a Stream. Zero fields mean the default.
@@ -162,6 +163,7 @@ func (s *Stream) WriteObject(obj any) error {
 	if !ok {
 		return fmt.Errorf("frame: answer to request %d, which is not in flight", num)
 	}
+	defer s.calls.sent()
 	return s.settle(c.batch, c.place, fmt.Appendf(nil, `{"id":%s%s`, c.id, rest))
 }
 
@@ -190,6 +192,9 @@ func (s *Stream) send(frame []byte) error {
 func (s *Stream) WriteRaw(ctx context.Context, frames ...[]byte) error {
 	return s.out.events(ctx, frames)
 }
+
+// Queued tells how many bytes wait for the peer to read them.
+func (s *Stream) Queued() int { return s.out.size() }
 
 // Lookup returns the id inside of the request in flight that came with the id raw.
 func (s *Stream) Lookup(raw json.RawMessage) (jsonrpc2.ID, bool) {

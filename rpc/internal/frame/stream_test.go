@@ -462,3 +462,26 @@ func TestPacedEventsDoNotWait(t *testing.T) {
 type half struct{ *os.File }
 
 func (half) Read([]byte) (int, error) { return 0, io.EOF }
+
+// An answer that is on its way when the peer ends the connection, or breaks it, is still written.
+func TestAnswersBeforeTheEnd(t *testing.T) {
+	for _, c := range []scene{
+		{ping + "\n", "ok(1)"},
+		{cl(ping) + "GET / HTTP/1.1\r\n\r\n", "ok(1) -32700/badFrame(null)"},
+	} {
+		for range 300 {
+			conn := &tape{Reader: strings.NewReader(c.in)}
+			s := New(conn, Config{Linger: time.Second})
+			var run sync.WaitGroup
+			run.Go(func() { s.Run(t.Context()) })
+			for req := new(jsonrpc2.Request); s.ReadObject(req) == nil; req = new(jsonrpc2.Request) {
+				run.Go(func() { reply(t, s, req.ID) })
+			}
+			s.Close()
+			run.Wait()
+			if got := strings.Join(transcript(t, conn.out.Bytes()), " "); got != c.want {
+				t.Fatalf("%q: got %s, want %s", c.in, got, c.want)
+			}
+		}
+	}
+}

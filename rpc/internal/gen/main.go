@@ -1,18 +1,35 @@
-// Command gen writes what is made from the method table: the OpenRPC document and the protocol document.
+// Command gen writes what is made from the method table and from the comments of the protocol package: schemas, types for
+// TypeScript and the protocol document. It runs in the root of the project.
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"lashd/rpc"
 )
 
 func main() {
-	for path, text := range rpc.Generated() {
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	files, err := generated(".")
+	for path, text := range files {
+		if err == nil {
+			err = os.WriteFile(path, text, 0o644)
 		}
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// generated are all files that are made, by path from the root of the project.
+func generated(root string) (map[string][]byte, error) {
+	docs, err := describe(filepath.Join(root, "rpc", "protocol"))
+	if err != nil {
+		return nil, err
+	}
+	files := rpc.Generated(docs)
+	files["rpc/protocol/described.go"], err = described(docs)
+	return files, err
 }

@@ -72,13 +72,26 @@ func (c *cursor) more() bool {
 }
 
 // key moves over a key and its colon.
-func (c *cursor) key() string {
+func (c *cursor) key() string { return c.word().text() }
+
+// word moves over a key and its colon, and leaves the key as it stands.
+func (c *cursor) word() word {
 	c.peek()
-	key := c.quoted()
+	start := c.pos
+	w := word{escaped: c.text()}
+	w.quoted = c.data[start:c.pos]
 	c.peek()
 	c.pos++
-	return key
+	return w
 }
+
+// word is a string as it stands in the data, in its quotes.
+type word struct {
+	quoted  []byte
+	escaped bool
+}
+
+func (w word) text() string { return unquote(w.quoted, w.escaped) }
 
 // quoted moves over the string at pos and returns it.
 func (c *cursor) quoted() string {

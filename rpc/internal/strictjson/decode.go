@@ -13,9 +13,10 @@ import (
 //   - keys are the declared json names, case and all; other keys are refused, unless they begin with "_";
 //   - keys of maps are free, and nothing is asked of what a json.RawMessage, an any or a json.Unmarshaler takes;
 //   - null stands for a pointer, slice, map or optional (omitempty, omitzero) field, and for nothing else;
-//   - numbers fit their type, and arrays their length.
+//   - numbers fit their type, and arrays their length;
+//   - every field that is not optional is there, in each object, however deep: its absence would silently be a zero.
 //
-// What is missing stays as it was. The error is an *Error whose Pointer names the value; into may be half written then.
+// An optional field that is missing stays as it was. A type has at most 64 fields. The error is an *Error whose Pointer names the value; into may be half written then.
 func Decode(data []byte, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -40,6 +41,7 @@ func Decode(data []byte, into any) error {
 
 func fits(data []byte, t reflect.Type, probe bool) error {
 	w := walker{cursor: cursor{data: data}, probe: probe}
+	w.path = w.few[:0]
 	if err := w.value(t, false); err != nil {
 		return err
 	}

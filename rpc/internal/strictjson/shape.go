@@ -34,15 +34,40 @@ type shape struct {
 	elem   reflect.Type // of list and table
 	fields map[string]field
 	names  []string // of fields, in their order
+	needed uint64   // the bits of the fields that must be there
 	null   bool     // null is a value of its own
 	probe  bool     // only encoding/json can tell whether a value is right
 }
 
 type field struct {
 	typ      reflect.Type
-	optional bool // null means absent
+	optional bool // may be absent, and null means that
 	quoted   bool // `json:",string"`
 	depth    int  // of embedding
+	bit      uint64
+}
+
+// maxFields is how many fields of one type can be told apart.
+const maxFields = 64
+
+// find is the field that a key names, without making a string of a key that has no escapes.
+func (s *shape) find(key word) (field, bool) {
+	if key.escaped {
+		f, ok := s.fields[key.text()]
+		return f, ok
+	}
+	f, ok := s.fields[string(key.quoted[1:len(key.quoted)-1])]
+	return f, ok
+}
+
+// missing is the first of the needed fields that is not among those seen, or "".
+func (s *shape) missing(seen uint64) string {
+	for _, name := range s.names {
+		if bit := s.fields[name].bit; bit&s.needed&^seen != 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 var shapes sync.Map // reflect.Type to *shape
@@ -85,6 +110,7 @@ func (s *shape) setKind() {
 		s.class = record
 		s.fields = make(map[string]field)
 		s.addFields(s.typ, 0)
+		s.number()
 	case reflect.Map:
 		s.class, s.null, s.elem = table, true, s.typ.Elem()
 	case reflect.Slice:
@@ -148,6 +174,21 @@ func (s *shape) addField(name, options string, f reflect.StructField, depth int)
 		optional: strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero"),
 		quoted:   strings.Contains(options, "string"),
 		depth:    depth,
+	}
+}
+
+// number gives each field its bit, once it is known which fields there are.
+func (s *shape) number() {
+	if len(s.names) > maxFields {
+		panic("strictjson: " + s.typ.String() + " has more than 64 fields")
+	}
+	for i, name := range s.names {
+		f := s.fields[name]
+		f.bit = 1 << i
+		s.fields[name] = f
+		if !f.optional {
+			s.needed |= f.bit
+		}
 	}
 }
 

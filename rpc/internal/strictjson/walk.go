@@ -13,11 +13,12 @@ type walker struct {
 	cursor
 	probe bool // also try encoding/json on each value that only it can judge
 	path  []step
+	few   [8]step // room for path
 }
 
-// step is one reference token of a pointer: a key, or an index if key is nil.
+// step is one reference token of a pointer: a key, or an index if key is empty.
 type step struct {
-	key   *string
+	key   word
 	index int
 }
 
@@ -68,9 +69,10 @@ func kindOf(first byte) string {
 }
 
 func (w *walker) record(s *shape) *Error {
+	seen := uint64(0)
 	for w.enter(); w.more(); {
-		key := w.key()
-		f, ok := s.fields[key]
+		key := w.word()
+		f, ok := s.find(key)
 		if !ok {
 			if err := w.unknown(s, key); err != nil {
 				return err
@@ -78,13 +80,19 @@ func (w *walker) record(s *shape) *Error {
 			w.skip()
 			continue
 		}
-		w.path = append(w.path, step{key: &key})
+		seen |= f.bit
+		w.path = append(w.path, step{key: key})
 		if err := w.field(f); err != nil {
 			return err
 		}
 		w.path = w.path[:len(w.path)-1]
 	}
-	return nil
+	if seen&s.needed == s.needed {
+		return nil
+	}
+	err := w.errorf("is required")
+	err.Pointer += "/" + s.missing(seen)
+	return err
 }
 
 func (w *walker) field(f field) *Error {
@@ -96,12 +104,13 @@ func (w *walker) field(f field) *Error {
 }
 
 // unknown lets names with an underscore pass, but not one that encoding/json would take for a declared name.
-func (w *walker) unknown(s *shape, key string) *Error {
+func (w *walker) unknown(s *shape, as word) *Error {
+	key := as.text()
 	near := Nearest(key, s.names)
 	if strings.HasPrefix(key, "_") && !strings.EqualFold(near, key) {
 		return nil
 	}
-	w.path = append(w.path, step{key: &key})
+	w.path = append(w.path, step{key: as})
 	if near == "" {
 		return w.errorf("unknown field %s", Quote(key))
 	}
@@ -111,8 +120,7 @@ func (w *walker) unknown(s *shape, key string) *Error {
 func (w *walker) table(s *shape) *Error {
 	start := w.pos
 	for w.enter(); w.more(); {
-		key := w.key()
-		w.path = append(w.path, step{key: &key})
+		w.path = append(w.path, step{key: w.word()})
 		if err := w.value(s.elem, false); err != nil {
 			return err
 		}
@@ -180,8 +188,8 @@ func (w *walker) pointer() string {
 	var b strings.Builder
 	for _, st := range w.path {
 		b.WriteByte('/')
-		if st.key != nil {
-			b.WriteString(cut(pointerEscape.Replace(*st.key)))
+		if st.key.quoted != nil {
+			b.WriteString(cut(pointerEscape.Replace(st.key.text())))
 		} else {
 			b.WriteString(strconv.Itoa(st.index))
 		}

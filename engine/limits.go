@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode"
+
+	"lashd/rpc/protocol"
+)
+
+// What a client may ask for at most. Larger values are mistakes, or would overflow on the way.
+const (
+	maxWait        = 365 * 24 * time.Hour
+	maxName        = 256 // bytes of a key or label that a client chooses; the store takes no longer keys
+	maxSessionID   = 128 // likewise
+	maxTitle       = 1000
+	maxClientTools = 512
+	maxParts       = 1000 // of an input or a message
+)
+
+// checkWait refuses a time that is negative or does not fit.
+func checkWait(pointer string, ms int64) error {
+	if ms < 0 || ms > maxWait.Milliseconds() {
+		return bad(pointer, "must be 0 to %d milliseconds", maxWait.Milliseconds())
+	}
+	return nil
+}
+
+// checkName refuses a name that a client chose, if nobody could write it into a log or a file name. None is fine.
+func checkName(pointer, name string) error {
+	if len(name) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
+		return bad(pointer, "must have at most %d bytes and no control characters", maxName)
+	}
+	return nil
+}
+
+// CheckClientID refuses an id that no client should go by. None is fine.
+func CheckClientID(id protocol.ClientID) error { return checkName("/clientId", string(id)) }
+
+func checkTitle(title string) error {
+	if len(title) > maxTitle {
+		return bad("/title", "has %d bytes, at most %d", len(title), maxTitle)
+	}
+	return nil
+}
+
+// checkSessionID refuses an id for a new session that could not stand in a path or a command. None is fine.
+func checkSessionID(id protocol.SessionID) error {
+	if len(id) > maxSessionID || strings.ContainsFunc(string(id), func(c rune) bool { return !isIDRune(c) }) {
+		return bad("/sessionId", "must have at most %d letters, digits, - and _", maxSessionID)
+	}
+	return nil
+}
+
+func isIDRune(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+}
+
+// pageSize is the size that a client asks for; 0 is the default.
+func pageSize(n, def, limit int) (int, error) {
+	if n < 0 || n > limit {
+		return 0, bad("/limit", "must be 1 to %d", limit)
+	}
+	return cmp.Or(n, def), nil
+}
+
+func checkGeneration(g protocol.GenerationOptions) error {
+	if g.MaxOutput < 0 {
+		return bad("/generation/maxOutput", "must not be negative")
+	}
+	if g.Temperature != nil && *g.Temperature < 0 {
+		return bad("/generation/temperature", "must not be negative")
+	}
+	for i, s := range g.Stop {
+		if s == "" {
+			return bad("/generation/stop/"+itoa(i), "must not be empty")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestMark runs daemons one after the other in one directory; between them a process stays behind.
+func TestMark(t *testing.T) {
+	dir, mine := t.TempDir(), nonce(t)
+	left := func() witness {
+		w := newWitness(t)
+		c := shell("setsid sh -c 'echo $$ >&2; exec sleep 60' & wait")
+		c.Stderr, c.Nonce = w.end, mine
+		p := start(t, t.Context(), c)
+		w.release()
+		w.line(t)
+		p.Stop(nil)
+		wait(t, p)
+		return w
+	}
+	begin := func() *Mark {
+		m, err := Begin(dir, mine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+
+	begin() // of a run that is killed
+	crashed := left()
+	m := begin()
+	if !crashed.allDead(time.Second) {
+		t.Error("a process of a run without an end is alive after the next one began")
+	}
+	ended := left()
+	if err := m.End(); err != nil {
+		t.Fatal(err)
+	}
+	if !ended.allDead(time.Second) {
+		t.Error("a process is alive after the end of its run")
+	}
+	if _, err := os.Stat(filepath.Join(dir, markName)); !os.IsNotExist(err) {
+		t.Errorf("the mark after the end: %v, want it gone", err)
+	}
+	other := left()
+	defer Sweep(mine)
+	begin()
+	if other.allDead(50 * time.Millisecond) {
+		t.Error("a run that follows a proper end looked at every process")
+	}
+}

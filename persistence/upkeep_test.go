@@ -1,0 +1,64 @@
+package persistence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// afterIdling lets a store idle until it has folded its log, and tells how large its files are then.
+func afterIdling(s *Store) (db, wal int64) {
+	time.Sleep(idleAfter + 2*witnessDelay)
+	synctest.Wait()
+	return s.Sizes()
+}
+
+func TestUpkeep(t *testing.T) {
+	t.Run("an idle store folds its log and writes over it from then on", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, stop := start(t, quiet(t.TempDir()))
+			defer stop()
+			commit(t, s, rootCommit("ses_a"))
+			for i := range 20 {
+				commit(t, s, turnLike("ses_a", i))
+			}
+			made, before := s.Sizes()
+			db, wal := afterIdling(s)
+			if db <= made || wal != before {
+				t.Errorf("database and log have %d and %d bytes, then %d and %d; want the first to grow and the other to stay", made, before, db, wal)
+			}
+			commit(t, s, turnLike("ses_a", 20))
+			if _, now := s.Sizes(); now != wal {
+				t.Errorf("the log has %d bytes after the next commit, want %d as before", now, wal)
+			}
+		})
+	})
+	t.Run("what was deleted leaves the log", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, stop := start(t, quiet(t.TempDir()))
+			defer stop()
+			commit(t, s, rootCommit("ses_a"))
+			commit(t, s, &Commit{Session: "ses_a", Delete: true})
+			if _, wal := afterIdling(s); wal != 0 {
+				t.Errorf("the log has %d bytes, want none", wal)
+			}
+		})
+	})
+	t.Run("a busy store begins its log anew", func(t *testing.T) {
+		s, stop := start(t, quiet(t.TempDir()))
+		defer stop()
+		commit(t, s, rootCommit("ses_a"))
+		big := strings.Repeat("x", 1<<20)
+		for i := range 20 {
+			note := protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: big}}}
+			commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{{ID: protocol.NodeID(fmt.Sprint("nod_", i)), Message: &note}}})
+		}
+		if _, wal := s.Sizes(); wal > 2*walSoftLimit {
+			t.Errorf("the log has %d bytes after 20 MiB were committed, want about %d", wal, walSoftLimit)
+		}
+	})
+}

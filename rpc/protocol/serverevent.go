@@ -1,0 +1,20 @@
+package protocol
+
+// ServerEventType names news of the daemon as a whole.
+type ServerEventType string
+
+const (
+	ServerSessionChanged ServerEventType = "session/changed" // created, or its state, title, turns or place changed
+	ServerSessionDeleted ServerEventType = "session/deleted"
+	ServerStoreChanged   ServerEventType = "store/changed"
+)
+
+// ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the
+// newest of each subject, in the order in which they changed.
+type ServerEvent struct {
+	AtMs      int64           `json:"atMs"`
+	Type      ServerEventType `json:"type"`
+	SessionID SessionID       `json:"sessionId,omitempty"` // of both session types
+	Session   *Session        `json:"session,omitempty"`   // of session/changed
+	Store     string          `json:"store,omitempty"`     // of store/changed: ok, or what it does not do, and why
+}
