@@ -47,8 +47,8 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 	return protocol.ApproveAsk
 }
 
-// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
-// would take apart: what comes after a separator has nothing to do with the prefix.
+// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a longer command that a
+// shell would take apart: what comes after a separator has nothing to do with the prefix.
 func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) bool {
 	if ok, err := path.Match(r.Tool, name); err != nil || !ok {
 		return false
@@ -57,11 +57,14 @@ func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) boo
 		return true
 	}
 	subject := subjectOf(args)
+	if subject == r.Prefix {
+		return true
+	}
 	if r.Action == protocol.ApproveAllow && strings.ContainsAny(subject, ";&|<>`$()\n\\") {
 		return false
 	}
 	rest, ok := strings.CutPrefix(subject, r.Prefix)
-	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+	return ok && (rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
 }
 
 // subjectOf is what a person would name a call by: its command, or else its path. A path is taken as it is cleaned.

@@ -14,7 +14,7 @@ func TestApproval(t *testing.T) {
 	run := says("run", "ran")
 	run.schema = `{"type":"object"}`
 	script := &scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{
-		{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"command":"go test ./..."}`)}}}, {Text: "done"},
+		{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"command":"go test ./... > out; echo $?"}`)}}}, {Text: "done"},
 	}}}
 	s := setup{model: scripted.New(script), tools: []tool.Provider{run}, config: asking}
 	// once runs a turn whose one call is asked about, and answers; it returns what the call came to.
@@ -44,7 +44,7 @@ func TestApproval(t *testing.T) {
 			t.Errorf("output %+v", out)
 		}
 	})
-	t.Run("reliability/P28 allowSession holds for the session, also after a restart, and for no other", func(t *testing.T) {
+	t.Run("reliability/P28 allowSession holds for the same command in the session, also after a restart, and for no other", func(t *testing.T) {
 		d := start(t, s)
 		id, other := d.session(t), d.session(t)
 		if out := once(t, d, id, protocol.ChooseAllowSession); out.Text != "ran" {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"lashd/persistence"
@@ -133,12 +134,17 @@ func (r *run) decision(d protocol.Decision, call protocol.ToolCall, deadline tim
 	return d
 }
 
+// plain undoes the escapes that JSON needs in HTML only, and skips those of a backslash.
+var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+// short is what a person is shown of arguments.
 func short(args []byte) string {
 	const limit = 300
-	if len(args) > limit {
-		return string(args[:limit]) + "..."
+	text := plain.Replace(string(args))
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "..."
 	}
-	return string(args)
+	return text
 }
 
 // open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same

@@ -153,6 +153,7 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 		}
 	}()
 	if effect.Kind == turn.EffectTools {
+		r.lost = false                 // so no model call was under way when the daemon ended
 		return r.runTools(ctx, effect) // it sees to the results of its calls when it is interrupted
 	}
 	if cause := context.Cause(ctx); cause != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestHistory(t *testing.T) {
-	t.Run("session/S01 node ids are derived, and pages make the whole path", func(t *testing.T) {
+	t.Run("runtime/S01 node ids are derived, and pages make the whole path", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		want := []protocol.NodeID{protocol.DeriveNodeID("ses_a", "open", 0)}
@@ -44,7 +44,7 @@ func TestHistory(t *testing.T) {
 		}
 		verified(t, s)
 	})
-	t.Run("session/S02 append after a required ancestor", func(t *testing.T) {
+	t.Run("runtime/S02 append after a required ancestor", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message("nod_1"), message("nod_2")}})
@@ -59,7 +59,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("path %v", got)
 		}
 	})
-	t.Run("session/S03 forks and pins", func(t *testing.T) {
+	t.Run("runtime/S03 forks and pins", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message("nod_1"), message("nod_2")}})
@@ -81,7 +81,7 @@ func TestHistory(t *testing.T) {
 		refuse(t, s, &Commit{Session: "ses_b", Pins: []Pin{{Node: "nod_1"}}}, ErrNotRetained)
 		commit(t, s, &Commit{Session: "ses_f", Rewind: "nod_1", Pins: []Pin{{Node: "nod_2"}}})
 	})
-	t.Run("session/S17 pages of sessions", func(t *testing.T) {
+	t.Run("runtime/S17 pages of sessions", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		for i := range 25 {
 			c := rootCommit(protocol.SessionID(fmt.Sprintf("ses_%02d", i)))

@@ -10,11 +10,11 @@ import (
 
 // param is the answer to a request whose params are wrong at a pointer; near is the name that was probably meant.
 func param(pointer string, near ...string) string {
-	words := "1 -32602 invalidParams never none " + pointer
+	words := []string{"1 -32602 invalidParams never none", pointer}
 	for _, name := range near {
-		words += " ~" + name
+		words = append(words, "~"+name)
 	}
-	return strings.TrimRight(words, " ")
+	return strings.TrimRight(strings.Join(words, " "), " ")
 }
 
 func notFound(kind, retry string) string { return "1 -32002 " + kind + " " + retry + " none" }

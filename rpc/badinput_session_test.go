@@ -135,9 +135,9 @@ var wrongSession = []paramCase{
 
 // doubling is a schema with which validating anything takes 2 to the power of n steps.
 func doubling(n int) string {
-	defs := `"d0":{}`
+	defs := []string{`"d0":{}`}
 	for i := range n {
-		defs += fmt.Sprintf(`,"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i+1, i, i)
+		defs = append(defs, fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i+1, i, i))
 	}
-	return fmt.Sprintf(`{"$defs":{%s},"$ref":"#/$defs/d%d"}`, defs, n)
+	return fmt.Sprintf(`{"$defs":{%s},"$ref":"#/$defs/d%d"}`, strings.Join(defs, ","), n)
 }

@@ -134,7 +134,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 	if !ok {
 		return nil, nil, c.unknownMethod(j.req.Method)
 	}
-	if c.strict && !c.ready && !m.before {
+	if !c.ready && !m.before && (c.strict || c.stream.Headers()) {
 		return nil, nil, newError(codeInvalidRequest, "initialize comes first", protocol.ErrorData{
 			Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 		})

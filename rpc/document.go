@@ -116,8 +116,7 @@ func fields(t reflect.Type) string {
 
 // members visits the JSON members of a struct, those of embedded structs in their place.
 func members(t reflect.Type, visit func(name string, optional bool, t reflect.Type)) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous {
 			members(f.Type, visit)
 			continue

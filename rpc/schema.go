@@ -78,8 +78,8 @@ func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[re
 	others := maps.Clone(refs)
 	delete(others, t)
 	if t.Kind() == reflect.Struct {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Anonymous {
+		for f := range t.Fields() {
+			if f.Anonymous {
 				delete(others, f.Type)
 			}
 		}

@@ -82,7 +82,7 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := frame.New(rwc, frame.Config{Linger: 2 * time.Second})
+	stream := frame.New(rwc, frame.Config{Linger: linger(strict)})
 	s.opened(stream)
 	defer s.closed(stream)
 	c := &conn{
@@ -105,6 +105,15 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool)
 		return nil
 	}
 	return err
+}
+
+// linger is how long a peer that has finished writing may wait for answers. A script on the socket may send its request
+// and wait for the end of a long turn; whoever owns the only connection is gone when its input ends.
+func linger(strict bool) time.Duration {
+	if strict {
+		return 2 * time.Second
+	}
+	return time.Hour
 }
 
 func (s *Server) opened(stream *frame.Stream) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,18 @@ func TestSilentClientIsLetGo(t *testing.T) {
 	talks := (&server{rpc.New(rpc.Config{Engine: s.Engine, Store: s.store, Log: s.Log, Silence: time.Hour}), s.store, s.ctx, s.wg}).dial(t, false)
 	if a := talks.ask(t, 1, "ping", `{}`); a.Error != nil {
 		t.Error(a.Error)
+	}
+}
+
+func TestEditorsOfTheSocketInitialize(t *testing.T) {
+	p := start(t).dial(t, false)
+	body := `{"jsonrpc":"2.0","id":1,"method":"session/list"}`
+	fmt.Fprintf(p, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	var length int
+	fmt.Fscanf(p.in, "Content-Length: %d\r\n\r\n", &length)
+	got := make([]byte, length)
+	if _, err := io.ReadFull(p.in, got); err != nil || !strings.Contains(string(got), string(protocol.KindNotInitialized)) {
+		t.Errorf("answered %q, %v", got, err)
 	}
 }
 

@@ -16,11 +16,14 @@ import (
 type Client struct{ conn *jsonrpc2.Conn }
 
 // New takes over a connection. onEvent is given each session/event in order, on the goroutine that reads: it must not
-// call the daemon and wait. The caller closes the client.
+// call the daemon and wait. When a session's events end, the connection does. The caller closes the client.
 func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent func(json.RawMessage)) *Client {
-	handle := func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
-		if req.Method == "session/event" && req.Params != nil && onEvent != nil {
+	handle := func(_ context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
+		switch {
+		case req.Method == "session/event" && req.Params != nil && onEvent != nil:
 			onEvent(*req.Params)
+		case req.Method == "session/gap":
+			c.Close() // whoever follows the session connects again and asks by cursor
 		}
 	}
 	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // a lost connection is told by Gone and by the calls that fail

@@ -1,198 +1,184 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
+	"database/sql"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
 
-// home is a data directory with a scripted model whose turn runs a command that adds one byte to a file.
-type home struct {
-	dir, socket, work string
-}
-
-func newHome(t *testing.T) *home {
-	t.Helper()
-	dir := t.TempDir()
-	h := &home{dir: filepath.Join(dir, "data"), socket: filepath.Join(dir, "run", "s"), work: filepath.Join(dir, "work")}
-	for _, d := range []string{h.dir, h.work, filepath.Dir(h.socket)} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	script := `{"otherwise": {"replies": [
-		{"text": "Let me see what there is to do here.", "chunkSize": 4, "delayMs": 1, "toolCalls": [{"name": "shell", "args": {"command": "printf x >> $(pwd)/ran"}}]},
-		{"text": "That is done, and here is what I have to say about it.", "chunkSize": 4, "delayMs": 1}]}}`
-	for name, text := range map[string]string{"config.toml": "script = \"script.json\"\napproval = \"allow\"\n", "script.json": script} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return h
-}
-
-func (h *home) command(args ...string) *exec.Cmd {
-	return exec.Command(filepath.Join(bin, "lashd"), append([]string{"--home", h.dir, "--socket", h.socket, "--log", "error"}, args...)...)
-}
-
-func (h *home) serve(t *testing.T) *exec.Cmd {
-	t.Helper()
-	cmd := h.command("serve")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return cmd
-}
-
-func (h *home) dial(t *testing.T) *client.Client {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		conn, err := net.Dial("unix", h.socket)
-		if err == nil {
-			return client.New(t.Context(), conn, nil)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no daemon after ten seconds: %v", err)
-		}
-		time.Sleep(2 * time.Millisecond) // the socket of a process that starts: there is nothing else to wait for
-	}
-}
-
+// TestSIGKILLUnderLoad kills daemons of one data directory while four clients use them, and looks at what every next one
+// makes of it. LASHD_LONG=1 does so 500 times.
 func TestSIGKILLUnderLoad(t *testing.T) {
-	cycles := 8
+	cycles := 6
 	if os.Getenv("LASHD_LONG") != "" {
 		cycles = 500
 	}
-	h := newHome(t)
-	var accepted []protocol.TurnID
-	sessions := map[protocol.TurnID]protocol.SessionID{}
-	for cycle := range cycles {
-		daemon := h.serve(t)
-		ids, of := h.load(t, time.Duration(5+cycle*13%170)*time.Millisecond, daemon)
-		accepted = append(accepted, ids...)
-		for id, s := range of {
-			sessions[id] = s
+	c := newCampaign(t)
+	for i := range cycles {
+		c.cycle(i)
+		if t.Failed() {
+			t.Fatalf("in cycle %d", i)
 		}
 	}
-	daemon := h.serve(t)
-	defer func() { daemon.Process.Signal(syscall.SIGTERM); daemon.Wait() }()
-	c := h.dial(t)
-	defer c.Close()
-	for _, id := range accepted {
-		var r protocol.TurnReport
-		if err := c.Call(t.Context(), "turn/wait", protocol.TurnWaitParams{TurnID: id, TimeoutMs: 30_000}, &r); err != nil {
-			t.Errorf("reliability/I1 accepted turn %s of %s: %v", id, sessions[id], err)
-		} else if r.State != protocol.TurnCompleted {
-			t.Errorf("reliability/I3 turn %s ended as %s: %+v", id, r.State, r.Outcome)
-		}
-	}
-	t.Logf("%d cycles, %d accepted turns", cycles, len(accepted))
-	if len(accepted) == 0 {
-		t.Error("no turn was accepted in any cycle")
-	}
-	ran := 0
-	filepath.WalkDir(h.work, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Name() == "ran" {
-			info, _ := d.Info()
-			ran += int(info.Size())
-		}
-		return nil
-	})
-	started := len(accepted) + cycles*4 // at most one turn a client was accepted without its answer being seen
-	if ran > started {
-		t.Errorf("reliability/I4 the command ran %d times for at most %d turns", ran, started)
-	}
-	h.verify(t)
+	last := c.serve()
+	c.check()
+	last.stop()
+	c.inspect("the whole store", (&inspection{db: c.db, dir: c.dir}).all())
+	c.inspect("the commands", twice(c.ran()))
+	c.report()
 }
 
-// load lets four clients start turns until the daemon is killed, and returns the turns that were acknowledged.
-func (h *home) load(t *testing.T, after time.Duration, daemon *exec.Cmd) ([]protocol.TurnID, map[protocol.TurnID]protocol.SessionID) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var mu sync.Mutex
-	var ids []protocol.TurnID
-	of := map[protocol.TurnID]protocol.SessionID{}
+func (c *campaign) report() {
+	asked := number(c.t, c.db, "SELECT count(*) FROM decisions WHERE json_extract(CAST(body AS TEXT), '$.kind') = 'outcome'")
+	c.t.Logf("acknowledged: %d sessions, %d turns, %d answers; seen: %d durable events; turns whose answer was lost: %d; "+
+		"commands that ran: %d, of unknown outcome: %d; artifact files: %d; slowest restart %v",
+		c.sessions, c.turns, c.answers, c.events, c.unsure, len(c.ran()), asked, len(c.known), c.slowest)
+	if c.turns == 0 || c.events == 0 || len(c.ran()) == 0 {
+		c.t.Error("nothing was acknowledged in any cycle")
+	}
+}
+
+// ran are the lines that commands left, each of which is the key of its turn.
+func (c *campaign) ran() []string {
+	c.t.Helper()
+	names, err := filepath.Glob(filepath.Join(c.work, "*", "ran"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var keys []string
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		keys = append(keys, strings.Fields(string(text))...)
+	}
+	return keys
+}
+
+// twice reports the first key that is there more than once.
+func twice(keys []string) error {
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return fmt.Errorf("I4: the command of %s ran more than once", keys[i])
+		}
+	}
+	return nil
+}
+
+// campaign is a data directory whose daemons are killed, and what clients were told by the newest of them.
+type campaign struct {
+	*world
+	db        *sql.DB
+	known     map[string]bool
+	witnesses []*witness
+
+	sessions, turns, answers, events, unsure int
+	slowest                                  time.Duration
+}
+
+func newCampaign(t *testing.T) *campaign {
+	w := newWorld(t, "allow")
+	return &campaign{world: w, known: map[string]bool{}}
+}
+
+// cycle starts a daemon, checks what it made of the kill before, loads it and kills it.
+func (c *campaign) cycle(i int) {
+	began := time.Now()
+	d := c.serve()
+	c.dial("").conn.Close()
+	took := time.Since(began)
+	c.slowest = max(c.slowest, took)
+	if took > 2*time.Second {
+		c.t.Errorf("reliability/I14 the daemon was ready after %v", took)
+	}
+	if c.db == nil {
+		c.db = c.database("ro")
+	}
+	c.check()
+	c.load(i, d)
+}
+
+// load lets four clients work until the daemon is killed.
+func (c *campaign) load(cycle int, d *daemon) {
 	var wg sync.WaitGroup
 	for i := range 4 {
-		c := h.dial(t)
-		defer c.Close()
-		cwd := filepath.Join(h.work, fmt.Sprint(i))
-		os.MkdirAll(cwd, 0o700)
-		wg.Go(func() {
-			var s protocol.SessionNewResult
-			if c.Call(ctx, "session/new", protocol.SessionNewParams{Cwd: cwd, Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)}}, &s) != nil {
-				return
-			}
-			for {
-				var r protocol.TurnStartResult
-				err := c.Call(ctx, "turn/start", protocol.TurnStartParams{SessionID: s.SessionID, Input: []protocol.InputPart{{Type: "text", Text: "go"}}}, &r)
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				ids, of[r.TurnID] = append(ids, r.TurnID), s.SessionID
-				mu.Unlock()
-				if c.Call(ctx, "turn/wait", protocol.TurnWaitParams{TurnID: r.TurnID}, nil) != nil {
-					return
-				}
-			}
-		})
+		cwd := filepath.Join(c.work, fmt.Sprint(i))
+		if err := os.MkdirAll(cwd, 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		w := newWitness(c.dial(""), fmt.Sprintf("%d-%d", cycle, i), cwd)
+		w.person, w.big = i == 3, i == 0
+		c.witnesses = append(c.witnesses, w)
+		wg.Go(w.work)
 	}
-	time.Sleep(after) // when the kill comes is the point of the test
-	daemon.Process.Signal(syscall.SIGKILL)
-	daemon.Wait()
-	cancel()
+	time.Sleep(time.Duration(5+cycle*13%170) * time.Millisecond) // when the kill comes is the point of the test
+	d.kill()
 	wg.Wait()
-	return ids, of
-}
-
-// verify has the doctor look at the chains, the heads and the structure, beside the daemon that runs.
-func (h *home) verify(t *testing.T) {
-	t.Helper()
-	out, err := h.command("doctor").Output()
-	if err != nil || !strings.Contains(string(out), `"store":"ok"`) {
-		t.Errorf("doctor: %s, %v", out, err)
+	for _, w := range c.witnesses {
+		w.told = w.peer.log(w.id())
 	}
 }
 
-func TestFiftyClientsStartOneDaemon(t *testing.T) {
-	h := newHome(t)
-	var wg sync.WaitGroup
-	pids := make([]int, 50)
-	for i := range pids {
-		wg.Go(func() {
-			out, err := h.command("call", "server/status").Output()
-			var r protocol.StatusResult
-			if err == nil {
-				err = json.Unmarshal(out, &r)
-			}
-			if err != nil {
-				t.Errorf("reliability/P20 client %d: %v", i, err)
-			}
-			pids[i] = r.Pid
-		})
+// check looks at what a daemon made of the kill of the one before.
+func (c *campaign) check() {
+	p := c.dial("")
+	var ids []protocol.SessionID
+	for _, w := range c.witnesses {
+		c.count(w)
+		c.inspect(w.name, w.kept(p))
+		all := c.replay(w.id())
+		c.inspect(w.name, w.repeated(all, c.turnsOf(w.id())))
+		ids = append(ids, w.id())
 	}
-	wg.Wait()
-	for i, pid := range pids {
-		if pid != pids[0] {
-			t.Errorf("reliability/P20 client %d was served by %d, client 0 by %d", i, pid, pids[0])
+	if len(c.witnesses) > 0 {
+		if r := c.witnesses[0].oneMore(p); r != nil {
+			c.t.Errorf("reliability/I14 %v", r)
+		}
+		c.inspect("the store", (&inspection{db: c.db, dir: c.dir, known: c.known}).of(ids))
+	}
+	c.witnesses = nil
+	c.model.Reset()
+	p.conn.Close()
+}
+
+func (c *campaign) inspect(what string, err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Errorf("%s: reliability/%v", what, err)
+	}
+}
+
+func (c *campaign) count(w *witness) {
+	if w.created != nil {
+		c.sessions++
+	}
+	for _, claim := range w.claims {
+		if claim.acked == nil {
+			c.unsure++
+		} else {
+			c.turns++
 		}
 	}
-	if err := h.command("call", "shutdown", `{"daemon":true}`).Run(); err != nil {
-		t.Error(err)
+	c.answers += len(w.answers)
+	c.events += len(w.told)
+}
+
+// turnsOf are the turns that the database has of a session.
+func (c *campaign) turnsOf(id protocol.SessionID) []protocol.TurnID {
+	c.t.Helper()
+	ids, err := column[protocol.TurnID](c.db, "SELECT turn_id FROM turns JOIN sessions USING (session) WHERE session_id = ?", id)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	return ids
 }

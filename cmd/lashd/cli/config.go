@@ -2,10 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -16,15 +21,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// config is config.toml of the data directory. All of it is optional.
+// config is config.toml of the data directory. All of it is optional; the README explains each key.
 type config struct {
-	Model    string        `toml:"model" comment:"name of the default model"`
-	BaseURL  string        `toml:"base_url" comment:"of an OpenAI-compatible server"`
-	KeyEnv   string        `toml:"key_env" comment:"environment variable that holds the key"`
-	Script   string        `toml:"script" comment:"transcript to play instead of a model"`
-	Approval string        `toml:"approval" comment:"allow, ask or deny for calls that no rule matches"`
-	Trace    bool          `toml:"trace" comment:"write trace.jsonl"`
-	Models   []modelConfig `toml:"models"`
+	Model    string                `toml:"model"`
+	BaseURL  string                `toml:"base_url"`
+	KeyEnv   string                `toml:"key_env"`
+	Script   string                `toml:"script"`
+	Approval protocol.ApprovalMode `toml:"approval"`
+	Trace    bool                  `toml:"trace"`
+	Models   []modelConfig         `toml:"models"`
 }
 
 type modelConfig struct {
@@ -36,24 +41,60 @@ type modelConfig struct {
 	OutputLimit   int64  `toml:"output_limit"`
 }
 
+func (e *environment) configFile() string { return filepath.Join(e.home, "config.toml") }
+
 func (e *environment) config() (config, error) {
-	var c config
-	path := filepath.Join(e.home, "config.toml")
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(e.configFile())
 	if errors.Is(err, os.ErrNotExist) {
-		return c, nil
+		return config{}, nil
 	}
 	if err != nil {
-		return c, err
+		return config{}, err
 	}
-	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := dec.Decode(&c); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
+	c, err := parseConfig(data)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", e.configFile(), err)
 	}
 	if c.Script != "" && !filepath.IsAbs(c.Script) {
 		c.Script = filepath.Join(e.home, c.Script)
 	}
 	return c, nil
+}
+
+// parseConfig refuses keys that it does not know: a setting that is spelled wrong would silently not hold.
+func parseConfig(data []byte) (config, error) {
+	var c config
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&c)
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		first := unknown.Errors[0]
+		line, _ := first.Position()
+		return c, unknownKey(line, first.Key())
+	}
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := wrong.Position()
+		return c, fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	if err != nil {
+		return c, err
+	}
+	switch c.Approval {
+	case "", protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny:
+		return c, nil
+	}
+	return c, fmt.Errorf("approval is %q; it must be allow, ask or deny", c.Approval)
+}
+
+func unknownKey(line int, key toml.Key) error {
+	table := reflect.TypeFor[config]()
+	if len(key) > 1 {
+		table = reflect.TypeFor[modelConfig]()
+	}
+	known := map[string]bool{}
+	for field := range table.Fields() {
+		known[field.Tag.Get("toml")] = true
+	}
+	keys := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	return fmt.Errorf("line %d: unknown key %q%s (known are %s)", line, strings.Join(key, "."), didYouMean(key[len(key)-1], known), keys)
 }
 
 // models are what sessions can use, the default first.
@@ -77,21 +118,13 @@ func (c config) models() ([]engine.Model, error) {
 }
 
 func (c config) model(m modelConfig) engine.Model {
-	or := func(values ...string) string {
-		for _, v := range values {
-			if v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	base := or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
-	id := or(m.ID, c.Model, "gpt-5")
+	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
+	id := cmp.Or(m.ID, c.Model, "gpt-5")
 	adapter := openai.New(openai.Config{
-		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY"))),
+		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY"))),
 	})
 	return engine.Model{
-		Name:     or(m.Name, id),
+		Name:     cmp.Or(m.Name, id),
 		Spec:     protocol.ModelSpec{Provider: base, ID: id, ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 		Provider: &provider.Retry{Provider: adapter},
 	}

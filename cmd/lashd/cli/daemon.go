@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,35 +38,51 @@ func (e *environment) daemon(ctx context.Context, serve func(context.Context, *r
 		return err
 	}
 	defer lock.Release()
-	store, err := persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
-	if errors.Is(err, persistence.ErrNewerSchema) {
-		return &exitError{exitNewer, err}
+	if err := e.checkLocal(); err != nil {
+		return err
 	}
+	store, err := e.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	return e.runStore(ctx, store, cfg, lock, serve)
 }
 
+func (e *environment) openStore(ctx context.Context) (*persistence.Store, error) {
+	store, err := persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
+	if errors.Is(err, persistence.ErrNewerSchema) {
+		return nil, &exitError{exitNewer, fmt.Errorf("%w: install a lashd that is at least as new; nothing was changed", err)}
+	}
+	return store, err
+}
+
+// runStore serves until ctx is done, or until nothing more can be promised about the store: then it is left unclosed, as it is.
 func (e *environment) runStore(ctx context.Context, store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	file, err := watchDatabase(e.home)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
-	written := make(chan error, 1)
-	go func() {
-		err := store.Run(writing)
-		if err != nil {
-			stop()
-		}
-		written <- err
-	}()
-	err := e.runEngine(ctx, stop, store, cfg, lock, serve)
+	var broken [2]error
+	var wg sync.WaitGroup
+	for i, run := range []func() error{func() error { return store.Run(writing) }, func() error { return file.wait(ctx) }} {
+		wg.Go(func() {
+			if broken[i] = run(); broken[i] != nil {
+				stop(broken[i])
+			}
+		})
+	}
+	err = e.runEngine(ctx, func() { stop(nil) }, store, cfg, lock, serve)
+	stop(nil)
 	stopWriting()
-	if writeErr := <-written; writeErr != nil {
-		return &exitError{exitIO, writeErr}
+	wg.Wait()
+	if ioErr := errors.Join(broken[:]...); ioErr != nil {
+		return &exitError{exitIO, ioErr}
 	}
 	return errors.Join(err, store.Close())
 }
@@ -74,9 +91,15 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
 	nonce := store.Facts().StoreID
-	if _, err := proc.Sweep(nonce); err != nil {
+	mark, err := proc.Begin(e.home, nonce)
+	if err != nil {
 		e.log.Warn("processes of an earlier run could not be looked for", "error", err)
 	}
+	defer func() {
+		if err := mark.End(); err != nil {
+			e.log.Warn("processes of this run could not be looked for", "error", err)
+		}
+	}()
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: os.Environ(), Nonce: nonce}), outputbudget.Factory{},
 	})
@@ -98,7 +121,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		Store: store, Host: host, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
-			Approval: protocol.ApprovalConfig{Mode: protocol.ApprovalMode(cfg.Approval)},
+			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},
 		},
 	})
 	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop})
@@ -124,6 +147,17 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 }
 
 type serveCommand struct{}
+
+// Help is shown by --help.
+func (serveCommand) Help() string {
+	return `Logs to stderr until SIGINT or SIGTERM, then stops within seconds; turns go on at the next start. Other commands start a daemon by
+themselves, which logs to lashd.log in the data directory; lashd call shutdown '{"daemon":true}' stops it.
+
+Exit codes: 0 stopped, 1 failed, 2 config.toml is wrong, 65 the database is of a newer lashd, 74 the database cannot be
+written or was moved, 75 another lashd holds the data directory.
+
+Example: lashd --log debug serve`
+}
 
 func (serveCommand) Run(ctx context.Context, e *environment) error {
 	return e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, lock *socket.Lock) error {

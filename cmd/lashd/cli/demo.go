@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
 
@@ -21,8 +20,16 @@ import (
 var demoScript []byte
 
 type demoCommand struct {
-	Model   string `help:"Use this model instead of the scripted one."`
-	BaseURL string `help:"OpenAI-compatible server of that model." name:"base-url"`
+	Model   string `help:"Use this model instead of the scripted one." placeholder:"ID"`
+	BaseURL string `help:"OpenAI-compatible server of that model; OPENAI_API_KEY is its key. Default: $$OPENAI_BASE_URL, or OpenAI itself." name:"base-url" placeholder:"URL"`
+}
+
+// Help is shown by --help.
+func (demoCommand) Help() string {
+	return `Starts a daemon in a new temporary directory, lets an agent work in it, kills the daemon with SIGKILL while text streams and while a
+command runs, and forks the session. All tool calls are allowed, in that directory. It takes a few seconds.
+
+Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 }
 
 // demo is a show with a real daemon in a directory of its own.
@@ -30,8 +37,10 @@ type demo struct {
 	env       *environment
 	dir       string
 	workspace string
+	kind      protocol.ItemKind // of the item that streams
+	midLine   bool
 	daemon    *exec.Cmd
-	client    *client.Client
+	client    *link
 	session   protocol.SessionID
 
 	mu   sync.Mutex
@@ -55,7 +64,7 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 			return err
 		}
 	}
-	fmt.Printf("\nEverything is stored under %s; remove it when you have looked around.\n", dir)
+	fmt.Printf("\nAll of it is kept: lashd --home %s session\nRemove it with: rm -r %s\n", d.env.home, dir)
 	return nil
 }
 
@@ -65,7 +74,7 @@ func (d *demo) prepare(c demoCommand) error {
 	}
 	script := filepath.Join(d.env.home, "demo.json")
 	cfg := fmt.Sprintf("script = %q\napproval = \"allow\"\n", script)
-	if c.Model != "" || os.Getenv("OPENAI_API_KEY") != "" {
+	if c.Model != "" || c.BaseURL != "" {
 		cfg = fmt.Sprintf("model = %q\nbase_url = %q\napproval = \"allow\"\n", c.Model, c.BaseURL)
 	}
 	return errors.Join(
@@ -73,8 +82,6 @@ func (d *demo) prepare(c demoCommand) error {
 		os.WriteFile(filepath.Join(d.env.home, "config.toml"), []byte(cfg), 0o600),
 		os.WriteFile(filepath.Join(d.workspace, "greeting.txt"), []byte("Hello, wrold!\n"), 0o600))
 }
-
-func (d *demo) say(format string, args ...any) { fmt.Printf("\n== "+format+"\n", args...) }
 
 // start starts the daemon and attaches to the session after the last event that was seen.
 func (d *demo) start(ctx context.Context) error {
@@ -88,7 +95,7 @@ func (d *demo) start(ctx context.Context) error {
 		return err
 	}
 	for range 1000 {
-		if d.client, err = d.env.client(ctx, false, d.event); err == nil {
+		if d.client, err = d.env.dial(ctx, false, d.event); err == nil {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -124,134 +131,9 @@ func (d *demo) event(raw json.RawMessage) {
 	d.mu.Lock()
 	d.seq = max(d.seq, e.Seq)
 	d.mu.Unlock()
-	switch {
-	case e.Type == protocol.EventItemDelta:
-		fmt.Print(e.Text)
-	case e.Type == protocol.EventItemStarted && e.Item != nil && e.Item.Kind == protocol.ItemToolCall:
-		fmt.Printf("\n   [%s %s]\n", e.Item.Tool, e.Item.Args)
-	case e.Type == protocol.EventDecisionOpened || e.Type == protocol.EventDecisionResolved:
-		verb := "asked"
-		if e.Decision.Answer != nil {
-			verb = "answered " + string(e.Decision.Answer.Choice)
-		}
-		fmt.Printf("\n   [decision %s: %s]\n", verb, e.Decision.Prompt)
-	case e.Type == protocol.EventTurnCompleted:
-		fmt.Printf("\n   [turn ended: %s, event %d]\n", e.Outcome.Kind, e.Seq)
-	}
+	d.show(e)
 	select {
 	case d.news <- e:
 	default: // nobody waits for so many
 	}
-}
-
-// until waits for an event that fits.
-func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) error {
-	limit := time.NewTimer(2 * time.Minute)
-	defer limit.Stop()
-	for {
-		select {
-		case e := <-d.news:
-			if fits(e) {
-				return nil
-			}
-		case <-limit.C:
-			return errors.New("the demo waited two minutes for an event")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func completed(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted }
-
-func (d *demo) input(ctx context.Context, text string) error {
-	fmt.Printf("> %s\n", text)
-	var r protocol.TurnStartResult
-	return d.client.Call(ctx, "turn/start", protocol.TurnStartParams{
-		Mutation: protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}, SessionID: d.session,
-		Input: []protocol.InputPart{{Type: protocol.InputText, Text: text}},
-	}, &r)
-}
-
-func (d *demo) work(ctx context.Context) error {
-	d.say("A daemon is started, with a session in %s", d.workspace)
-	if err := d.start(ctx); err != nil {
-		return err
-	}
-	var r protocol.SessionNewResult
-	err := d.client.Call(ctx, "session/new", protocol.SessionNewParams{
-		Cwd: d.workspace, Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
-	}, &r)
-	if err != nil {
-		return err
-	}
-	d.session = r.SessionID
-	if err := d.input(ctx, "Fix the typo in greeting.txt and show me the file."); err != nil {
-		return err
-	}
-	return d.until(ctx, completed)
-}
-
-func (d *demo) killWhileStreaming(ctx context.Context) error {
-	d.say("The daemon is killed with SIGKILL while the next turn streams")
-	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
-		return err
-	}
-	seen := 0
-	err := d.until(ctx, func(e protocol.Event) bool {
-		if e.Type == protocol.EventItemDelta {
-			seen++
-		}
-		return seen >= 12
-	})
-	if err != nil {
-		return err
-	}
-	d.kill()
-	d.say("Killed. It is started again: the accepted turn goes on, and finishes once")
-	if err := d.start(ctx); err != nil {
-		return err
-	}
-	return d.until(ctx, completed)
-}
-
-func (d *demo) killWhileCommandRuns(ctx context.Context) error {
-	d.say("The daemon is killed while a command runs")
-	if err := d.input(ctx, "Run the slow command."); err != nil {
-		return err
-	}
-	err := d.until(ctx, func(e protocol.Event) bool {
-		return e.Type == protocol.EventItemStarted && e.Item != nil && e.Item.Kind == protocol.ItemToolCall
-	})
-	if err != nil {
-		return err
-	}
-	time.Sleep(300 * time.Millisecond) // for the command to begin
-	d.kill()
-	d.say("Killed. Nobody knows what became of the command, so it is not run again: the model is told")
-	if err := d.start(ctx); err != nil {
-		return err
-	}
-	if err := d.until(ctx, completed); err != nil {
-		return err
-	}
-	count, err := os.ReadFile(filepath.Join(d.workspace, "count.txt"))
-	if err != nil {
-		return err
-	}
-	fmt.Printf("   the command ran %d time(s)\n", len(count))
-	return nil
-}
-
-func (d *demo) fork(ctx context.Context) error {
-	d.say("The session is forked: constant cost, shared history")
-	var r protocol.SessionNewResult
-	if err := d.client.Call(ctx, "session/fork", protocol.SessionForkParams{SessionID: d.session}, &r); err != nil {
-		return err
-	}
-	fmt.Printf("   %s shares %d nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
-	d.daemon.Process.Signal(syscall.SIGTERM)
-	err := d.daemon.Wait()
-	d.daemon = nil
-	return err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +18,12 @@ type environment struct {
 	socket string
 	level  slog.Level
 	log    *slog.Logger
+	warned bool // that the daemon is of another version
+}
+
+// note tells a person something on stderr that is no result.
+func (e *environment) note(format string, args ...any) {
+	fmt.Fprintln(os.Stderr, "lashd:", printable(fmt.Sprintf(format, args...)))
 }
 
 func (c *commands) environment() (*environment, error) {
@@ -55,9 +62,4 @@ func hash(s string) uint32 {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
 	return h
-}
-
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -7,17 +7,24 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"lashd/rpc"
 	"lashd/rpc/socket"
 )
 
 type stdioCommand struct {
-	Isolated bool `help:"Run a daemon inside this process, for as long as stdin is open."`
+	Isolated bool `help:"Serve from this process, without a socket, for as long as stdin is open."`
+}
+
+// Help is shown by --help.
+func (stdioCommand) Help() string {
+	return `Messages are JSON-RPC 2.0, with Content-Length headers or one JSON value a line, as the first bytes show; stdout carries nothing
+else. They are forwarded to the daemon of the data directory, which is started if there is none and outlives this process:
+at the end of stdin, turns go on. If the daemon goes away, requests without an answer get an error, and the exit code is 5.
+
+--isolated needs the data directory for itself: no daemon may run on it.
+
+Example: echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"me"}}}' | lashd stdio`
 }
 
 // stdio is stdin and stdout as one stream.
@@ -31,106 +38,51 @@ func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Clos
 func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	both := stdio{os.Stdin, os.Stdout}
 	if c.Isolated {
-		return e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
+		err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
 			return srv.Serve(ctx, both, true)
 		})
+		if held, ok := errors.AsType[*socket.HeldError](err); ok {
+			return &exitError{exitHeld, fmt.Errorf("%w; leave out --isolated to use that one, or choose another --home", held)}
+		}
+		return err
 	}
 	conn, err := e.connect(ctx, true)
 	if err != nil {
 		return err
 	}
-	return forward(ctx, conn, both)
+	return e.forward(ctx, conn, both)
 }
 
-// forward copies both ways. The end of stdin is told to the daemon, whose last answers still come through.
-func forward(ctx context.Context, conn net.Conn, both stdio) error {
+// forward copies both ways: what the client writes as it comes, what the daemon answers in whole messages. The end of stdin is
+// told to the daemon, whose last answers still come through.
+func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
+	open := newRequests(both)
 	go func() {
-		io.Copy(conn, both)
+		io.Copy(io.MultiWriter(&splitter{each: open.sent, out: io.Discard}, conn), both)
+		open.leave()
 		if u, ok := conn.(*net.UnixConn); ok {
 			u.CloseWrite()
 		}
 	}()
-	_, err := io.Copy(both, conn)
-	if ctx.Err() != nil {
+	_, err := io.Copy(&splitter{each: open.answered, out: both}, conn)
+	if ctx.Err() != nil || open.leaving() {
 		return nil
 	}
-	return err
+	return e.lost(ctx, open, err)
 }
 
-// startWait is how long a daemon may take to answer after it was started.
-const startWait = 10 * time.Second
-
-// connect reaches the daemon of the data directory, and starts it if there is none.
-func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error) {
-	conn, err := socket.Dial(ctx, e.socket)
-	if err == nil || !errors.Is(err, socket.ErrNotListening) {
-		return conn, err
+// lost says that the connection ended before the client wanted it to.
+func (e *environment) lost(ctx context.Context, open *requests, err error) error {
+	if again, dialled := e.dial(ctx, false, nil); dialled == nil {
+		again.Close()
+		err = errors.Join(errors.New("the daemon closed the connection"), err)
+		return errors.Join(err, open.fail("the daemon closed the connection"))
 	}
-	if !start {
-		return nil, &exitError{exitNoDaemon, fmt.Errorf("no daemon listens on %s; start one with lashd serve", e.socket)}
+	if err := open.fail("the daemon went away; start lashd stdio again and repeat the request with the same idempotencyKey"); err != nil {
+		return err
 	}
-	ended, err := e.spawn()
-	if err != nil {
-		return nil, err
-	}
-	deadline := time.Now().Add(startWait)
-	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		conn, err := socket.Dial(ctx, e.socket)
-		if err == nil {
-			return conn, nil
-		}
-		if !errors.Is(err, socket.ErrNotListening) || time.Now().After(deadline) {
-			return nil, &exitError{exitNoDaemon, fmt.Errorf("the daemon did not come up; see %s: %w", e.logFile(), err)}
-		}
-		select {
-		case err := <-ended:
-			if err := e.notStarted(err); err != nil {
-				return nil, err
-			}
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// notStarted says why a daemon that was started has ended. That another one holds the lock is no failure: it answers.
-func (e *environment) notStarted(err error) error {
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitHeld {
-		return nil
-	}
-	log, _ := os.ReadFile(e.logFile()) // without it, the path has to do
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start (%s): %s", e.logFile(), lines[len(lines)-1])}
-}
-
-func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
-
-// spawn starts a daemon that outlives this process, and tells when it ends meanwhile. If several are started at once, the
-// lock leaves one.
-func (e *environment) spawn() (<-chan error, error) {
-	if err := os.MkdirAll(e.home, 0o700); err != nil {
-		return nil, err
-	}
-	log, err := os.OpenFile(e.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self, "--home", e.home, "--socket", e.socket, "serve")
-	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, e.home
-	detach(cmd)
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return ended, nil
+	return &exitError{exitNoDaemon, errors.New("the daemon went away; what it acknowledged is kept, and turns go on when it is started again")}
 }

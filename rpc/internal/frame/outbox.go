@@ -114,6 +114,12 @@ func (o *outbox) appendLocked(frame []byte) {
 	o.queued += len(frame) + len(lineEnd)
 }
 
+func (o *outbox) framed() framing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.framing
+}
+
 func (o *outbox) size() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

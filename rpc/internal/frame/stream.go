@@ -193,6 +193,9 @@ func (s *Stream) WriteRaw(ctx context.Context, frames ...[]byte) error {
 	return s.out.events(ctx, frames)
 }
 
+// Headers tells whether the peer sends headers, as editors do. It is known once the first message was read.
+func (s *Stream) Headers() bool { return s.out.framed() == headers }
+
 // Queued tells how many bytes wait for the peer to read them.
 func (s *Stream) Queued() int { return s.out.size() }
 

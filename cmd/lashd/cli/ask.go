@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// asker puts open decisions to the person at the terminal, one after another.
+type asker struct {
+	person bool // somebody is there
+	open   []*protocol.Decision
+	lines  chan string // what the person enters; closed at the end of stdin
+}
+
+func newAsker() *asker { return &asker{person: terminal(os.Stdin) && terminal(os.Stderr)} }
+
+// opened asks about a decision of the turn. If nobody is there, its default holds at once.
+func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
+	known := slices.ContainsFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
+	if d.TurnID != t.turn || d.Answer != nil || known {
+		return
+	}
+	a.open = append(a.open, d)
+	if len(a.open) == 1 {
+		a.prompt(ctx, t)
+	}
+}
+
+// resolved forgets a decision, whoever answered it.
+func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) {
+	i := slices.IndexFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
+	if i < 0 {
+		return
+	}
+	a.open = slices.Delete(a.open, i, i+1)
+	t.view.answered(d)
+	if i == 0 && len(a.open) > 0 {
+		a.prompt(ctx, t)
+	}
+}
+
+// prompt shows the first of the open decisions. The person must see all of what is to be allowed.
+func (a *asker) prompt(ctx context.Context, t *turnRun) {
+	d := a.open[0]
+	switch {
+	case t.command.Allow && slices.Contains(d.Choices, protocol.ChooseAllowOnce):
+		a.answer(ctx, t, d, protocol.ChooseAllowOnce)
+		return
+	case !a.person:
+		a.answer(ctx, t, d, d.Default)
+		return
+	}
+	if a.lines == nil {
+		a.lines = make(chan string)
+		go a.readLines()
+	}
+	question := d.Prompt
+	if d.Kind == protocol.DecisionApproval && d.Call != nil {
+		question = fmt.Sprintf("allow %s %s? [y = once, a = always in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args))
+	} else {
+		question += fmt.Sprintf(" [%s] ", joined(d.Choices))
+	}
+	t.view.question(question)
+}
+
+func (a *asker) readLines() {
+	defer close(a.lines)
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		a.lines <- strings.TrimSpace(in.Text())
+	}
+}
+
+// entered takes a line as the answer to the decision that is shown.
+func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool) {
+	if !more {
+		a.lines, a.person = nil, false
+	}
+	if len(a.open) > 0 {
+		a.answer(ctx, t, a.open[0], choose(a.open[0], line, more))
+	}
+}
+
+// choose is what a line means. What is not understood allows nothing.
+func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoice {
+	if !more {
+		return d.Default
+	}
+	short := map[string]protocol.DecisionChoice{
+		"y": protocol.ChooseAllowOnce, "yes": protocol.ChooseAllowOnce,
+		"a": protocol.ChooseAllowAlways, "always": protocol.ChooseAllowAlways,
+	}
+	choice := protocol.DecisionChoice(line)
+	if d.Kind == protocol.DecisionApproval {
+		choice = short[strings.ToLower(line)]
+	}
+	switch {
+	case slices.Contains(d.Choices, choice):
+		return choice
+	case slices.Contains(d.Choices, protocol.ChooseReject):
+		return protocol.ChooseReject
+	}
+	return d.Default
+}
+
+// answer responds; the event that follows tells which answer counts.
+func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, choice protocol.DecisionChoice) {
+	p := protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
+	if err := t.call(ctx, "decision/respond", p, nil); err != nil {
+		t.view.note("the answer was not taken: " + explain(err))
+	}
+}
+
+func joined(choices []protocol.DecisionChoice) string {
+	var words []string
+	for _, c := range choices {
+		words = append(words, string(c))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+type callCommand struct {
+	Method string `arg:"" help:"Name of the method, such as session/list."`
+	Params string `arg:"" optional:"" default:"{}" help:"Its params as a JSON object; - reads them from stdin."`
+}
+
+// Help is shown by --help.
+func (callCommand) Help() string {
+	return `Prints the result as JSON, on one line unless stdout is a terminal. lashd schema METHOD tells what a method takes.
+
+Example: lashd call session/read '{"sessionId":"ses_...","limit":10}'`
+}
+
+func (c callCommand) Run(ctx context.Context, e *environment) error {
+	params, err := c.params()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	var result json.RawMessage
+	if err := e.ask(ctx, c.Method, params, &result); err != nil {
+		return err
+	}
+	return printJSON(result)
+}
+
+func (c callCommand) params() (json.RawMessage, error) {
+	text := []byte(c.Params)
+	if c.Params == "-" {
+		var err error
+		if text, err = io.ReadAll(os.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(text, &object)
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, fmt.Errorf("the params are not JSON: %w at byte %d of %s", err, wrong.Offset, bytes.TrimSpace(text))
+	}
+	if err != nil || object == nil {
+		return nil, fmt.Errorf("the params must be a JSON object, such as '{\"sessionId\":\"...\"}', not %s", bytes.TrimSpace(text))
+	}
+	return text, nil
+}

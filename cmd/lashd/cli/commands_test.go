@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"lashd/rpc/protocol"
+	"lashd/test/fakemodel"
+)
+
+func TestExitCodesAndStreams(t *testing.T) {
+	p := newPlace(t)
+	p.want(exitNoDaemon, "", "start one with lashd serve", "tail", "ses_x")
+	p.want(0, "hello\n", "", "run", "hi")
+	p.want(exitFailed, "", "the model refused", "run", "fail")
+	p.want(exitUsage, "", "see lashd tail --help", "tail")
+	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")
+	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
+	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")
+	p.want(0, "tried\n", "[shell {\"command\":\"touch touched\"}]", "run", "--allow", "touch it")
+	p.want(exitFailed, "", "lashd session lists them", "run", "--session", "ses_x", "hi")
+	p.want(exitFailed, "", "lashd model lists them", "run", "--model", "none", "hi")
+	p.want(exitFailed, "", "did you mean session/list?", "call", "session/lits")
+	p.want(0, "scripted", "", "model")
+	p.want(0, `\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 `+"\ttab\nend\n", "", "run", "escape")
+	if r := p.run("run", "hi"); r.err != "" {
+		t.Errorf("a turn that only answers writes %q to stderr, want nothing", r.err)
+	}
+}
+
+func TestRunJSONIsOneEventALine(t *testing.T) {
+	p := newPlace(t)
+	r := p.want(0, "", "", "run", "--json", "escape")
+	lines := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
+	var last protocol.Event
+	for _, line := range lines {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%q is no event: %v", line, err)
+		}
+	}
+	if last.Type != protocol.EventTurnCompleted || last.Outcome.Text != "\x1b]52;c;aGk=\a \u009b31m \u202eevil\u2069 \ttab\nend" {
+		t.Errorf("the last event is %+v, want turn/completed with the exact text", last)
+	}
+	if i := strings.IndexFunc(r.out, func(c rune) bool { return c != '\n' && unprintable(c) }); i >= 0 {
+		t.Errorf("the output has a raw control character at %d: %q", i, r.out)
+	}
+}
+
+// start runs a command whose stdout the test reads line by line.
+func (p *place) start(args ...string) (*exec.Cmd, *bufio.Reader, *strings.Builder) {
+	p.t.Helper()
+	cmd := p.command(args...)
+	errs := new(strings.Builder)
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return cmd, bufio.NewReader(out), errs
+}
+
+func TestRunGoesOnAfterSIGKILL(t *testing.T) {
+	p := newPlace(t)
+	cmd, out, errs := p.start("run", "story")
+	begin := make([]byte, 20)
+	if _, err := io.ReadFull(out, begin); err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	rest, _ := io.ReadAll(out)
+	if code, got := exitCode(t, cmd.Wait()), string(begin)+string(rest); code != 0 || got != story+"\n" {
+		t.Errorf("reliability/P4 exit code %d, text %q, stderr %q; want 0 and the story once", code, got, errs)
+	}
+	if !strings.Contains(errs.String(), "the daemon went away") {
+		t.Errorf("stderr is %q, want it to tell that the daemon went away", errs)
+	}
+}
+
+func TestInterruptCancelsTheTurn(t *testing.T) {
+	p := newPlace(t)
+	cmd, out, errs := p.start("run", "--allow", "sleep")
+	until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })
+	cmd.Process.Signal(os.Interrupt)
+	io.Copy(io.Discard, out)
+	if code := exitCode(t, cmd.Wait()); code != exitCancelled || !strings.Contains(errs.String(), "cancelled") {
+		t.Errorf("exit code %d, stderr %q; want %d and that it was cancelled", code, errs, exitCancelled)
+	}
+}
+
+func TestSecondInterruptLeavesAtOnce(t *testing.T) {
+	p := newPlace(t)
+	cmd, _, _ := p.start("run", "--allow", "sleep")
+	until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })
+	syscall.Kill(p.holder(), syscall.SIGSTOP) // so that the first is not answered
+	defer syscall.Kill(p.holder(), syscall.SIGCONT)
+	left := make(chan error, 1)
+	go func() { left <- cmd.Wait() }()
+	until(t, "it leaves", func() bool {
+		cmd.Process.Signal(os.Interrupt)
+		return len(left) == 1
+	})
+}
+
+// seqs reads events up to a turn's end, and returns the numbers of the durable ones.
+func seqs(t *testing.T, out *bufio.Reader) (all []protocol.Seq) {
+	t.Helper()
+	for {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after event %d: %v", len(all), err)
+		}
+		var ev protocol.Event
+		if err := json.Unmarshal([]byte(line), &ev); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if ev.Seq != 0 {
+			all = append(all, ev.Seq)
+		}
+		if ev.Type == protocol.EventTurnCompleted {
+			return all
+		}
+	}
+}
+
+func TestTailGoesOnAfterSIGKILL(t *testing.T) {
+	p := newPlace(t)
+	id := p.session()
+	cmd, out, _ := p.start("tail", id, "--after", "2")
+	got := seqs(t, out)
+	for range 2 {
+		p.kill()
+		p.want(0, "hello\n", "", "run", "--session", id, "again")
+		got = append(got, seqs(t, out)...)
+	}
+	for i, seq := range got {
+		if seq != protocol.Seq(3+i) {
+			t.Fatalf("reliability/P11 events %v, want each once from 3 on", got)
+		}
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if code := exitCode(t, cmd.Wait()); code != 0 {
+		t.Errorf("exit code %d after Ctrl-C, want 0", code)
+	}
+}
+
+func TestStdioWhenTheDaemonDies(t *testing.T) {
+	framings := map[string]func(string) string{
+		"lines":   func(s string) string { return s + "\n" },
+		"headers": func(s string) string { return "Content-Length: " + strconv.Itoa(len(s)) + "\r\n\r\n" + s },
+	}
+	for name, framed := range framings {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			id := p.session()
+			cmd := p.command("stdio")
+			in, out := pipes(t, cmd)
+			errs := new(strings.Builder)
+			cmd.Stderr = errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(in, framed(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"clientInfo":{"name":"x"}}}`))
+			io.WriteString(in, framed(`{"jsonrpc":"2.0","id":7,"method":"turn/run","params":{"sessionId":"`+id+`","input":[{"type":"text","text":"story"}]}}`))
+			until(t, "the turn runs", func() bool { return strings.Contains(p.run("call", "server/status").out, `"runningTurns":1`) })
+			p.kill()
+			got, _ := io.ReadAll(out)
+			if code := exitCode(t, cmd.Wait()); code != exitNoDaemon || !strings.Contains(errs.String(), "the daemon went away") {
+				t.Errorf("exit code %d, stderr %q; want %d and a reason", code, errs, exitNoDaemon)
+			}
+			checkAnswers(t, string(got), `"a"`, "7")
+		})
+	}
+}
+
+func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}
+
+// checkAnswers wants nothing but whole messages, an answer to the first id and an error to the second.
+func checkAnswers(t *testing.T, stream, answered, failed string) {
+	t.Helper()
+	verdicts := map[string]bool{}
+	s := &splitter{out: io.Discard, each: func(body []byte, _ bool) {
+		var m struct {
+			ID     json.RawMessage
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal(body, &m); err != nil {
+			t.Errorf("%q is no message: %v", body, err)
+		}
+		if m.ID != nil {
+			verdicts[string(m.ID)] = m.Result != nil
+		}
+	}}
+	s.Write([]byte(stream))
+	if len(s.rest) > 0 || s.lost {
+		t.Errorf("the stream ends within a message: %q", s.rest)
+	}
+	if ok, got := verdicts[failed]; len(verdicts) != 2 || !verdicts[answered] || !got || ok {
+		t.Errorf("answers %v, want a result for %s and an error for %s", verdicts, answered, failed)
+	}
+}
+
+func TestIsolatedNeedsTheDataDirectory(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	p.want(exitHeld, "", "leave out --isolated", "stdio", "--isolated")
+}
+
+func TestDaemonOfAnotherVersion(t *testing.T) {
+	p := newPlace(t)
+	p.environ = append(p.environ, asVersion+"=0.0.9")
+	p.session()
+	p.environ = append(p.environ, asVersion+"=")
+	p.want(0, "hello", "the daemon is lashd 0.0.9, this is "+Version, "run", "hi")
+}
+
+func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
+	p := newPlace(t)
+	daemon, _, errs := p.start("serve")
+	p.session()
+	db := filepath.Join(p.home, "lashd.db")
+	if err := os.Rename(db, db+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, daemon.Wait()); code != exitIO || !strings.Contains(errs.String(), "put the old file back") {
+		t.Errorf("exit code %d, stderr %q; want %d and what to do", code, errs, exitIO)
+	}
+	if err := os.Rename(db+".moved", db); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.want(0, "hi", "", "session"); strings.Count(r.out, "\n") != 2 {
+		t.Errorf("after the file is back, the sessions are %q, want one", r.out)
+	}
+}
+
+func TestSessionColumns(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	lines := strings.Split(p.run("session", "list").out, "\n")
+	for _, column := range []struct{ head, value string }{
+		{"STATE", "idle"}, {"AGE", "0s"}, {"MODEL", "scripted"}, {"DIRECTORY", p.work[:20]}, {"TITLE", "hi"},
+	} {
+		at := strings.Index(lines[0], column.head)
+		if at < 0 || at >= len(lines[1]) || column.head != "AGE" && !strings.HasPrefix(lines[1][at:], column.value) {
+			t.Errorf("below %s at %d stands %q, want %q", column.head, at, lines[1], column.value)
+		}
+	}
+}
+
+func TestDemoWithAModel(t *testing.T) {
+	server, err := fakemodel.Start(
+		fakemodel.Step{Parts: []fakemodel.Part{{Text: "I edit it."}, {Calls: []fakemodel.Call{{Name: "edit", Args: `{"path":"greeting.txt","old":"wrold","new":"world"}`}}}}},
+		fakemodel.Say("Hello, world!"),
+		fakemodel.Say("One piece, too quick to be killed in."),
+		fakemodel.Use(fakemodel.Call{Name: "shell", Args: `{"command":"printf x >> count.txt; sleep 30"}`}),
+		fakemodel.Say("I was interrupted."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	p := newPlace(t)
+	p.environ = append(p.environ, "OPENAI_API_KEY=k", "TMPDIR="+t.TempDir())
+	r := p.want(0, "the command ran 1 time(s)", "", "demo", "--model", "m", "--base-url", server.URL)
+	if !strings.Contains(r.out, "has all of it") || !strings.Contains(r.out, "shares") || len(server.Requests()) != 5 {
+		t.Errorf("%d requests, output %s; want 5, and all acts", len(server.Requests()), r.out)
+	}
+}

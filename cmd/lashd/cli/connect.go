@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/rpc/client"
+	"lashd/rpc/protocol"
+	"lashd/rpc/socket"
+)
+
+// link is a connection to a daemon that has said hello.
+type link struct {
+	*client.Client
+	daemon *protocol.InitializeResult
+}
+
+const (
+	helloTries = 5 // a daemon that was killed may still take connections for a moment, and say nothing on them
+	helloPause = 50 * time.Millisecond
+)
+
+// dial connects to the daemon; start says whether one is started if there is none. The caller closes the link.
+func (e *environment) dial(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*link, error) {
+	for try := 1; ; try++ {
+		l, err := e.hello(ctx, start, onEvent)
+		if !errors.Is(err, errGone) || try == helloTries || ctx.Err() != nil {
+			return l, err
+		}
+		time.Sleep(helloPause)
+	}
+}
+
+func (e *environment) hello(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*link, error) {
+	conn, err := e.connect(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{Client: client.New(ctx, conn, onEvent)}
+	if l.daemon, err = l.Initialize(ctx, "lashd-cli"); err != nil {
+		err = l.reason(err)
+		l.Close() // the failure to say hello is the news
+		return nil, err
+	}
+	if theirs := l.daemon.ServerInfo.Version; theirs != Version && !e.warned {
+		e.warned = true
+		e.note("the daemon is lashd %s, this is %s; to start it anew: lashd call shutdown '{\"daemon\":true}'", theirs, Version)
+	}
+	return l, nil
+}
+
+// reason tells the loss of the connection from answers. A daemon that is being killed may still take connections.
+func (l *link) reason(err error) error {
+	_, network := errors.AsType[net.Error](err)
+	if network || errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errGone
+	}
+	return err
+}
+
+// ask makes one call, with a daemon that is started if need be.
+func (e *environment) ask(ctx context.Context, method string, params, result any) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return l.Call(ctx, method, params, result)
+}
+
+const (
+	startWait = 10 * time.Second // for a daemon to answer after it was started
+	startNote = time.Second      // after which a person is told what is waited for
+)
+
+// connect reaches the daemon of the data directory, and starts it if there is none.
+func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error) {
+	conn, err := socket.Dial(ctx, e.socket)
+	if err == nil || !errors.Is(err, socket.ErrNotListening) {
+		return conn, err
+	}
+	if !start {
+		return nil, &exitError{exitNoDaemon, fmt.Errorf("no daemon listens on %s; start one with lashd serve", e.socket)}
+	}
+	ended, err := e.spawn()
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	defer time.AfterFunc(startNote, func() { e.note("the daemon is starting; %s tells more", e.logFile()) }).Stop()
+	conn, err = e.await(waiting, ended)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, e.notUp()
+	}
+	return conn, err
+}
+
+func (e *environment) notUp() error {
+	if held := e.holder(); held != nil {
+		return &exitError{exitNoDaemon, fmt.Errorf("%w, and does not answer on %s: it may be of lashd stdio --isolated, or busy", held, e.socket)}
+	}
+	return &exitError{exitNoDaemon, fmt.Errorf("the daemon does not answer on %s; see %s, or run lashd doctor", e.socket, e.logFile())}
+}
+
+// await dials until a daemon answers, or the one that was started has ended for a reason of its own.
+func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, error) {
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		conn, err := socket.Dial(ctx, e.socket)
+		if err == nil {
+			return conn, nil
+		}
+		if !errors.Is(err, socket.ErrNotListening) && ctx.Err() == nil {
+			return nil, err
+		}
+		select {
+		case err := <-ended:
+			if err := e.notStarted(err); err != nil {
+				return nil, err
+			}
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// notStarted says why a daemon that was started has ended. That another one holds the lock is no failure if it listens where
+// we dial, or may still come to it.
+func (e *environment) notStarted(err error) error {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if ok && exit.ExitCode() == exitHeld {
+		return e.heldElsewhere()
+	}
+	log, _ := os.ReadFile(e.logFile()) // without it, the path has to do
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	reason := strings.TrimPrefix(lines[len(lines)-1], "lashd: ")
+	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start: %s (%s)", reason, e.logFile())}
+}
+
+func (e *environment) heldElsewhere() error {
+	held := e.holder()
+	if held == nil || held.Socket == "" || held.Socket == e.socket {
+		return nil
+	}
+	return &exitError{exitNoDaemon, fmt.Errorf("%w, not on %s; set LASHD_SOCKET or --socket to that", held, e.socket)}
+}
+
+// holder is the process that has the data directory, if there is one.
+func (e *environment) holder() *socket.HeldError {
+	lock, err := socket.Acquire(e.home)
+	if err == nil {
+		lock.Release() // it was ours for a moment only
+		return nil
+	}
+	held, _ := errors.AsType[*socket.HeldError](err)
+	return held
+}
+
+func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
+
+// spawn starts a daemon that outlives this process, and tells when it ends meanwhile. If several are started at once, the
+// lock leaves one.
+func (e *environment) spawn() (<-chan error, error) {
+	if err := os.MkdirAll(e.home, 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(e.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "--home", e.home, "--socket", e.socket, "serve")
+	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, e.home
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended, nil
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+func (d *demo) say(format string, args ...any) {
+	d.line()
+	fmt.Printf("\n== "+format+"\n", args...)
+}
+
+// line ends the line of the text that streams, if there is one.
+func (d *demo) line() {
+	if d.midLine {
+		fmt.Println()
+	}
+	d.midLine = false
+}
+
+func (d *demo) aside(format string, args ...any) {
+	d.line()
+	fmt.Println("   [" + printable(fmt.Sprintf(format, args...)) + "]")
+}
+
+// show prints what a person would see of an event.
+func (d *demo) show(e protocol.Event) {
+	switch e.Type {
+	case protocol.EventItemStarted:
+		if d.kind = e.Item.Kind; d.kind == protocol.ItemToolCall {
+			d.aside("%s %s", e.Item.Tool, oneLine(readable(e.Item.Args), 100))
+		}
+	case protocol.EventItemDelta:
+		if d.kind == protocol.ItemAgentMessage {
+			fmt.Print(printable(e.Text))
+			d.midLine = true
+		}
+	case protocol.EventRetryStatus:
+		d.aside("the model call failed: %s; again in %s", e.Retry.Reason, millis(e.Retry.WaitMs))
+	case protocol.EventDecisionOpened:
+		d.aside("question: %s", e.Decision.Prompt)
+	case protocol.EventDecisionResolved:
+		d.aside("decision answered %s, by %s", e.Decision.Answer.Choice, e.Decision.Answer.By)
+	case protocol.EventTurnCompleted:
+		d.aside("turn ended: %s, event %d", e.Outcome.Kind, e.Seq)
+		if !e.Outcome.Finished() {
+			d.aside("%s%s", e.Outcome.Text, issues(e.Issues))
+		}
+	}
+}
+
+func completed(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted }
+
+func commandStarted(e protocol.Event) bool {
+	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
+}
+
+// until waits for an event that fits, or for the end of the turn.
+func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited five minutes for an event"))
+	defer cancel()
+	for {
+		select {
+		case e := <-d.news:
+			if fits(e) || completed(e) {
+				return completed(e), nil
+			}
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+func (d *demo) input(ctx context.Context, text string) error {
+	fmt.Printf("> %s\n", text)
+	var r protocol.TurnStartResult
+	return d.client.Call(ctx, "turn/start", protocol.TurnStartParams{
+		Mutation: protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}, SessionID: d.session,
+		Input: []protocol.InputPart{{Type: protocol.InputText, Text: text}},
+	}, &r)
+}
+
+func (d *demo) work(ctx context.Context) error {
+	d.say("A daemon is started, with a session in %s", d.workspace)
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	var r protocol.SessionNewResult
+	err := d.client.Call(ctx, "session/new", protocol.SessionNewParams{
+		Cwd: d.workspace, Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
+	}, &r)
+	if err != nil {
+		return err
+	}
+	d.session = r.SessionID
+	if err := d.input(ctx, "Fix the typo in greeting.txt and show me the file."); err != nil {
+		return err
+	}
+	_, err = d.until(ctx, completed)
+	return err
+}
+
+// killWhileStreaming kills the daemon in the middle of an answer, unless a model was too quick for that.
+func (d *demo) killWhileStreaming(ctx context.Context) error {
+	d.say("The daemon is killed with SIGKILL while the next turn streams")
+	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
+		return err
+	}
+	pieces := 0
+	ended, err := d.until(ctx, func(e protocol.Event) bool {
+		if e.Type == protocol.EventItemDelta {
+			pieces++
+		}
+		return pieces >= 12
+	})
+	if err != nil {
+		return err
+	}
+	d.kill()
+	if ended {
+		d.say("Killed, just after the turn had ended. It is started again, and has all of it")
+		return d.start(ctx)
+	}
+	d.say("Killed. It is started again: the accepted turn goes on, and finishes once")
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	_, err = d.until(ctx, completed)
+	return err
+}
+
+func (d *demo) killWhileCommandRuns(ctx context.Context) error {
+	d.say("The daemon is killed while a command runs")
+	if err := d.input(ctx, "Run the slow command: printf x >> count.txt; sleep 30"); err != nil {
+		return err
+	}
+	ended, err := d.until(ctx, commandStarted)
+	if err != nil {
+		return err
+	}
+	if ended {
+		d.aside("the model did not run it")
+		return nil
+	}
+	if err := d.commandRuns(ctx); err != nil {
+		return err
+	}
+	d.kill()
+	d.say("Killed. Nobody knows what became of the command, so it is not run again: the model is told")
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	if _, err := d.until(ctx, completed); err != nil {
+		return err
+	}
+	d.line()
+	fmt.Printf("   the command ran %d time(s)\n", d.runs())
+	return nil
+}
+
+// runs is how often the slow command has begun.
+func (d *demo) runs() int {
+	count, _ := os.ReadFile(filepath.Join(d.workspace, "count.txt")) // not there: never
+	return len(count)
+}
+
+// commandRuns waits until the command has begun; a file tells it, to whoever looks.
+func (d *demo) commandRuns(ctx context.Context) error {
+	for limit := time.Now().Add(10 * time.Second); d.runs() == 0; {
+		if time.Now().After(limit) {
+			return errors.New("the command did not begin within ten seconds")
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (d *demo) fork(ctx context.Context) error {
+	d.say("The session is forked: constant cost, shared history")
+	var r protocol.SessionNewResult
+	if err := d.client.Call(ctx, "session/fork", protocol.SessionForkParams{SessionID: d.session}, &r); err != nil {
+		return err
+	}
+	fmt.Printf("   %s shares %d nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
+	d.daemon.Process.Signal(syscall.SIGTERM)
+	err := d.daemon.Wait()
+	d.daemon = nil
+	return err
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// stop ends the daemon as a person would, so that the database is closed properly.
+func (p *place) stop() {
+	p.t.Helper()
+	pid := p.holder()
+	p.want(0, "{}", "", "call", "shutdown", `{"daemon":true}`)
+	until(p.t, "the daemon ends", func() bool { return syscall.Kill(pid, 0) != nil })
+}
+
+// patch overwrites bytes of the database file.
+func (p *place) patch(at int64, data []byte) {
+	p.t.Helper()
+	f, err := os.OpenFile(filepath.Join(p.home, "lashd.db"), os.O_RDWR, 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(data, at); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// flip changes a stored event, in all its copies.
+func flip(p *place) {
+	path := filepath.Join(p.home, "lashd.db")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "turn/accepted", "turn/acceptef")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// userVersionAt is where a database file has its schema version: https://www.sqlite.org/fileformat.html.
+const userVersionAt = 60
+
+func TestDoctor(t *testing.T) {
+	for _, test := range []struct {
+		name, id, detail, remedy string
+		prepare                  func(*place)
+	}{
+		{"healthy", "database", "1 sessions", "", (*place).stop},
+		{"served", "daemon", "pid", "", func(*place) {}},
+		{"a flipped byte", "database", "log is broken at event", "backup", func(p *place) { p.stop(); flip(p) }},
+		{"a page overwritten", "database", "damaged", "backup", func(p *place) { p.stop(); p.patch(4096, make([]byte, 4096)) }},
+		{"no database", "database", "not a database", "backup", func(p *place) { p.stop(); p.patch(0, []byte("something else")) }},
+		{"newer schema", "database", "newer lashd", "install the newer", func(p *place) {
+			p.stop()
+			p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
+		}},
+		{"too open", "directory", "chmod 700", "what the message says", func(p *place) { p.stop(); os.Chmod(p.home, 0o755) }},
+		{"wrong config", "config", "did you mean model?", "README", func(p *place) { p.stop(); p.write("config.toml", "modle = 'x'\n") }},
+		{"held", "lock", "is held by another lashd, pid", "was not looked at", func(p *place) {
+			p.stop()
+			cmd := p.command("stdio", "--isolated")
+			in, out := pipes(p.t, cmd)
+			if err := cmd.Start(); err != nil {
+				p.t.Fatal(err)
+			}
+			io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
+			out.Read(make([]byte, 1)) // it serves, so it holds the lock
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlace(t)
+			p.session()
+			test.prepare(p)
+			checkDiagnosis(t, p, test.id, test.detail, test.remedy)
+		})
+	}
+}
+
+// checkDiagnosis compares both forms of the diagnosis with what one of its checks must say.
+func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
+	t.Helper()
+	code, word := 0, "ok"
+	if remedy != "" {
+		code, word = exitFailed, "WRONG"
+	}
+	r := p.want(code, "", "", "doctor")
+	var d diagnosis
+	if err := json.Unmarshal([]byte(r.out), &d); err != nil {
+		t.Fatalf("doctor prints %q, %v; want JSON", r.out, err)
+	}
+	found := false
+	for _, c := range d.Checks {
+		found = found || c.ID == id && c.OK == (remedy == "") && strings.Contains(c.Detail, detail) && strings.Contains(c.Remedy, remedy)
+	}
+	if !found || d.Healthy != (remedy == "") {
+		t.Errorf("doctor finds %s; want %s: %q, %q", r.out, id, detail, remedy)
+	}
+	p.want(code, word, "", "doctor", "--no-json")
+}
+
+func TestNewerSchemaIsNotTouched(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	p.stop()
+	p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
+	before, _ := os.ReadFile(filepath.Join(p.home, "lashd.db"))
+	p.want(exitNewer, "", "install a lashd that is at least as new", "serve")
+	p.want(exitFailed, "", "", "doctor")
+	if after, _ := os.ReadFile(filepath.Join(p.home, "lashd.db")); string(after) != string(before) {
+		t.Error("reliability/P23 the database was changed")
+	}
+}

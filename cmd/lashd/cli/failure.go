@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/rpc/protocol"
+)
+
+// Exit codes.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitDenied    = 3
+	exitCancelled = 4
+	exitNoDaemon  = 5
+	exitNewer     = 65
+	exitIO        = 74
+	exitHeld      = 75
+)
+
+// exitError is an error that has its own exit code. Without an error, nothing is left to say.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// report tells an error on stderr and returns its exit code.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	code := exitFailed
+	if e, ok := errors.AsType[*exitError](err); ok {
+		code = e.code
+		if e.err == nil {
+			return code
+		}
+	} else if errors.Is(err, context.Canceled) {
+		code, err = exitCancelled, errors.New("stopped")
+	}
+	fmt.Fprintln(os.Stderr, "lashd:", printable(explain(err)))
+	return code
+}
+
+// advice is what to do about errors of the daemon whose text does not say it.
+var advice = map[protocol.ErrorKind]string{
+	protocol.KindSessionNotFound: "lashd session lists them",
+	protocol.KindModelNotFound:   "lashd model lists them",
+	protocol.KindMethodNotFound:  "lashd schema describes them all",
+	protocol.KindInvalidParams:   "lashd schema METHOD describes them",
+	protocol.KindOverloaded:      "try again in a moment",
+	protocol.KindStorageFull:     "free some space and try again",
+	protocol.KindStorageBusy:     "try again when the other process is done",
+}
+
+// explain is an error in one line, with what to do about it.
+func explain(err error) string {
+	wire, ok := errors.AsType[*jsonrpc2.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	var data protocol.ErrorData
+	if wire.Data == nil || json.Unmarshal(*wire.Data, &data) != nil {
+		return wire.Message
+	}
+	text := fmt.Sprintf("%s (%s)", wire.Message, data.Kind)
+	if hint := advice[data.Kind]; hint != "" && data.Nearest == "" {
+		text += "; " + hint
+	}
+	return text
+}
+
+// usageError names the help that belongs to a command line that could not be understood.
+func usageError(err error) error {
+	command := "lashd"
+	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
+		command = e.Context.Selected().FullPath()
+	}
+	return &exitError{exitUsage, fmt.Errorf("%w; see %s --help", err, command)}
+}

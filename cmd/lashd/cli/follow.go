@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"lashd/rpc/protocol"
+)
+
+// errGone says that the connection to the daemon was lost.
+var errGone error = &exitError{exitNoDaemon, errors.New("the daemon went away")}
+
+// follower reads a session's events across daemons: each durable event once, in order.
+type follower struct {
+	env     *environment
+	start   bool // a daemon if there is none
+	session protocol.SessionID
+	seen    protocol.Seq // of the newest durable event that was handed out
+	epoch   int64        // in which it was seen
+	link    *link
+	news    *inbox
+}
+
+// connect makes a new connection; the caller closes it.
+func (f *follower) connect(ctx context.Context) error {
+	f.news = newInbox()
+	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, f.news.put)
+	if err != nil {
+		return err
+	}
+	f.link = l
+	return nil
+}
+
+// attach asks for everything after what was seen. If that cannot be replayed, the answer has a gap, and what follows it comes.
+func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	p := protocol.SessionAttachParams{SessionID: f.session, AfterSeq: &f.seen, Epoch: f.epoch}
+	if f.epoch == 0 {
+		p.Epoch = f.link.daemon.Epoch
+	}
+	var r protocol.SessionAttachResult
+	if err := f.call(ctx, "session/attach", p, &r); err != nil {
+		return nil, err
+	}
+	f.epoch = f.link.daemon.Epoch
+	if r.Gap != nil {
+		f.seen = r.Seq
+	}
+	return &r, nil
+}
+
+// call tells a lost connection from other errors. Ctrl-C does not leave it, as it takes no time and may have an effect.
+func (f *follower) call(ctx context.Context, method string, params, result any) error {
+	return f.link.reason(f.link.Call(context.WithoutCancel(ctx), method, params, result))
+}
+
+// fresh tells whether a durable event was not handed out before.
+func (f *follower) fresh(ev protocol.Event) bool {
+	if ev.Seq == 0 {
+		return true
+	}
+	if ev.Seq <= f.seen {
+		return false
+	}
+	f.seen = ev.Seq
+	return true
+}
+
+// inbox holds events until somebody takes them, however many: the goroutine that reads the connection must not wait.
+type inbox struct {
+	mu     sync.Mutex
+	events []json.RawMessage
+	more   chan struct{} // has a value while there are events
+}
+
+func newInbox() *inbox { return &inbox{more: make(chan struct{}, 1)} }
+
+func (b *inbox) put(event json.RawMessage) {
+	b.mu.Lock()
+	b.events = append(b.events, event)
+	b.mu.Unlock()
+	select {
+	case b.more <- struct{}{}:
+	default:
+	}
+}
+
+func (b *inbox) take() []json.RawMessage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = nil
+	return events
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// table prints aligned columns; the cells of each row are single lines already.
+func table(rows [][]string) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, cell)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+type sessionCommand struct {
+	List sessionListCommand `cmd:"" default:"withargs" help:"List sessions, newest first; the default."`
+}
+
+type sessionListCommand struct {
+	JSON bool `help:"Print JSON."`
+	All  bool `help:"Also those beyond the newest 50."`
+}
+
+// Help is shown by --help.
+func (sessionListCommand) Help() string {
+	return `STATE is idle, running, or requiresAction when a question waits for a person; AGE is the time since the last change.
+
+Example: lashd session list --json`
+}
+
+func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
+	sessions, more, err := c.sessions(ctx, e)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(sessions)
+	}
+	rows := [][]string{{"SESSION", "STATE", "AGE", "TURNS", "MODEL", "DIRECTORY", "TITLE"}}
+	for _, s := range sessions {
+		rows = append(rows, []string{string(s.ID), string(s.State), age(time.Since(time.UnixMilli(s.UpdatedAtMs))),
+			fmt.Sprint(s.TurnIndex), oneLine(s.Config.Model.ID, 30), oneLine(s.Cwd, 60), oneLine(s.Title, 60)})
+	}
+	if more {
+		e.note("there are older ones; --all lists them too")
+	}
+	return table(rows)
+}
+
+func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all []protocol.Session, more bool, err error) {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	defer l.Close()
+	all = []protocol.Session{}
+	for cursor := ""; ; {
+		var r protocol.SessionListResult
+		if err := l.Call(ctx, "session/list", protocol.SessionListParams{Cursor: cursor}, &r); err != nil {
+			return nil, false, err
+		}
+		all, cursor = append(all, r.Data...), r.NextCursor
+		if cursor == "" || !c.All {
+			return all, cursor != "", nil
+		}
+	}
+}
+
+// age is a time span in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+type toolCommand struct {
+	Session string `arg:"" help:"Session whose tools to list; lashd session lists sessions."`
+	JSON    bool   `help:"Print JSON."`
+}
+
+// Help is shown by --help.
+func (toolCommand) Help() string {
+	return `MEMBER tells whether the model may call it, REPLAY whether a call that was interrupted may be run again, TOKENS what it costs in
+each prompt.
+
+Example: lashd tool ses_01a1fcf3708472b29ab5e2b2aa8e328f`
+}
+
+func (c toolCommand) Run(ctx context.Context, e *environment) error {
+	var r protocol.ToolListResult
+	if err := e.ask(ctx, "tool/list", protocol.SessionParams{SessionID: protocol.SessionID(c.Session)}, &r); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(r.Data)
+	}
+	rows := [][]string{{"TOOL", "SOURCE", "MEMBER", "REPLAY", "TOKENS"}}
+	for _, t := range r.Data {
+		rows = append(rows, []string{oneLine(t.Name, 60), oneLine(t.Source, 30), fmt.Sprint(t.Member), string(t.Contract.Replay), fmt.Sprint(t.Tokens)})
+	}
+	return table(rows)
+}
+
+type modelCommand struct {
+	List modelListCommand `cmd:"" default:"withargs" help:"List models; the default."`
+}
+
+type modelListCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// Help is shown by --help.
+func (modelListCommand) Help() string {
+	return `They are what config.toml of the data directory says; the one with a star is the default. Names are what run --model takes.
+
+Example: lashd model`
+}
+
+func (c modelListCommand) Run(ctx context.Context, e *environment) error {
+	var r protocol.ModelListResult
+	if err := e.ask(ctx, "model/list", nil, &r); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(r.Data)
+	}
+	rows := [][]string{{"MODEL", "DEFAULT", "ID", "PROVIDER"}}
+	for _, m := range r.Data {
+		star := map[bool]string{true: "*"}[m.Default]
+		rows = append(rows, []string{oneLine(m.Name, 40), star, oneLine(m.Model.ID, 40), oneLine(m.Model.Provider, 60)})
+	}
+	return table(rows)
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// asLashd makes the test binary be lashd, and so are the daemons that it starts; asVersion gives it another version.
+const asLashd, asVersion = "LASHD_TEST_MAIN", "LASHD_TEST_VERSION"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asLashd) == "" {
+		os.Exit(m.Run())
+	}
+	if v := os.Getenv(asVersion); v != "" {
+		Version = v
+	}
+	os.Exit(Main(os.Args[1:]))
+}
+
+// place is a data directory with a scripted model, and a workspace.
+type place struct {
+	t          *testing.T
+	home, work string
+	environ    []string
+}
+
+const story = "Once upon a time there was a daemon that was killed in the middle of a sentence, and went on with it."
+
+const script = `{"turns": [
+	{"match": {"lastUserContains": "story"}, "replies": [{"text": "` + story + `", "chunkSize": 2, "delayMs": 20}]},
+	{"match": {"lastUserContains": "escape"}, "replies": [{"text": "\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 \ttab\nend"}]},
+	{"match": {"lastUserContains": "sleep"}, "replies": [{"toolCalls": [{"name": "shell", "args": {"command": "echo x > began; sleep 60"}}]}, {"text": "slept"}]},
+	{"match": {"lastUserContains": "touch"}, "replies": [{"toolCalls": [{"name": "shell", "args": {"command": "touch touched"}}]}, {"text": "tried"}]},
+	{"match": {"lastUserContains": "fail"}, "replies": [{"error": {"kind": "validation", "code": "refused", "message": "the model refused"}}]}
+], "otherwise": {"replies": [{"text": "hello"}]}}`
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	dir := t.TempDir()
+	p := &place{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work")}
+	for _, d := range []string{p.home, p.work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write("script.json", script)
+	p.write("config.toml", "script = \"script.json\"\n")
+	p.environ = append(os.Environ(), asLashd+"=1", "GORACE=atexit_sleep_ms=0", "LASHD_HOME="+p.home, "LASHD_LOG=error",
+		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"))
+	t.Cleanup(func() {
+		if pid := p.holder(); pid > 0 {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return p
+}
+
+func (p *place) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.home, name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// holder is the pid of the daemon, 0 if there is none.
+func (p *place) holder() int {
+	var h struct{ Pid int }
+	data, err := os.ReadFile(filepath.Join(p.home, "lashd.lock.json"))
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return 0
+	}
+	return h.Pid
+}
+
+// kill ends the daemon by SIGKILL.
+func (p *place) kill() {
+	p.t.Helper()
+	if err := syscall.Kill(p.holder(), syscall.SIGKILL); err != nil {
+		p.t.Fatal("kill the daemon: ", err)
+	}
+}
+
+// result is what a command came to.
+type result struct {
+	out, err string
+	code     int
+}
+
+func (p *place) command(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
+	p.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env, cmd.Dir = p.environ, p.work
+	return cmd
+}
+
+func (p *place) run(args ...string) result {
+	p.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := p.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	return result{code: exitCode(p.t, cmd.Run()), out: out.String(), err: errs.String()}
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if err != nil && !ok {
+		t.Fatal(err)
+	}
+	if ok {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// want checks a command's exit code, and what its streams contain.
+func (p *place) want(code int, out, err string, args ...string) result {
+	p.t.Helper()
+	r := p.run(args...)
+	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, err) {
+		p.t.Errorf("lashd %s: exit code %d, stdout %q, stderr %q; want %d, %q, %q", strings.Join(args, " "), r.code, r.out, r.err, code, out, err)
+	}
+	return r
+}
+
+// session runs a turn and returns the id of its session.
+func (p *place) session() string {
+	p.t.Helper()
+	p.want(0, "hello\n", "", "run", "hi")
+	var all []protocol.Session
+	r := p.want(0, "", "", "session", "--json")
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil || len(all) == 0 {
+		p.t.Fatalf("session --json: %q, %v", r.out, err)
+	}
+	return string(all[0].ID)
+}
+
+// until waits for a condition that nothing tells of.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never happened: ", what)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// outcomeError is how a turn's end is told: nil if it came to its answer without a denial.
+func outcomeError(r *protocol.TurnReport) error {
+	if r.Outcome == nil {
+		return &exitError{exitFailed, errors.New("the turn has not ended")}
+	}
+	switch {
+	case r.State == protocol.TurnCancelled:
+		return &exitError{exitCancelled, fmt.Errorf("the turn was cancelled; go on with --session %s", r.SessionID)}
+	case r.State != protocol.TurnCompleted:
+		return &exitError{exitFailed, fmt.Errorf("the turn ended as %s: %s", r.Outcome.Kind, cmp.Or(r.Outcome.Text, issues(r.Issues)))}
+	}
+	for _, call := range r.ToolCalls {
+		if f := call.Output.Failure; f != nil && f.Code == "denied" {
+			return &exitError{exitDenied, fmt.Errorf("a call of %s was denied; --allow allows all that would be asked about", call.Name)}
+		}
+	}
+	return nil
+}
+
+func issues(all []protocol.Issue) string {
+	var texts []string
+	for _, issue := range all {
+		texts = append(texts, issue.Message)
+	}
+	return strings.Join(texts, "; ")
+}

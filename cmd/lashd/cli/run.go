@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+type runCommand struct {
+	Prompt  []string `arg:"" help:"What the agent is to do; - reads it from stdin."`
+	Session string   `help:"Go on in this session instead of a new one." placeholder:"ID"`
+	Model   string   `help:"Name of the model; lashd model lists them." placeholder:"NAME"`
+	Cwd     string   `help:"Workspace of a new session. Default: the current directory." placeholder:"DIR"`
+	Allow   bool     `help:"Allow every tool call that would be asked about."`
+	JSON    bool     `help:"Print the turn's events as JSON, one a line, instead of the answer's text."`
+}
+
+// Help is shown by --help.
+func (runCommand) Help() string {
+	return `The answer goes to stdout as it comes; tool calls, retries and questions go to stderr. Control characters in it are escaped; the
+exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once, a always in this
+workspace, anything else denies it. Where nobody can be asked, it is denied.
+
+Ctrl-C stops the turn; a second one leaves at once. If the daemon dies, it is started again, and the turn goes on.
+
+Exit codes: 0 done, 1 the turn failed, 2 wrong usage, 3 a call was denied, 4 cancelled, 5 no daemon.
+
+Examples: lashd run 'what does this project do?'; git diff | lashd run --json -`
+}
+
+func (c runCommand) Run(ctx context.Context, e *environment) error {
+	prompt := strings.Join(c.Prompt, " ")
+	if prompt == "-" {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		prompt = string(text)
+	}
+	f := &follower{env: e, start: true, session: protocol.SessionID(c.Session)}
+	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
+	report, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	return outcomeError(report)
+}
+
+// turnRun is one turn, from its input to its end, whatever becomes of the daemon meanwhile.
+type turnRun struct {
+	*follower
+	command runCommand
+	prompt  string
+	key     string // makes it one turn, however often it is asked for
+	turn    protocol.TurnID
+	view    *view
+	asker   *asker
+	stopped bool // by the person
+}
+
+// maxLosses is how often a daemon may go away during a turn before it is no accident.
+const maxLosses = 5
+
+func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
+	for losses := 0; ; losses++ {
+		report, err := t.once(ctx)
+		if !errors.Is(err, errGone) || losses == maxLosses {
+			return report, err
+		}
+		t.view.note("the daemon went away; it is started again, and the turn goes on")
+	}
+}
+
+// once does what is still to be done, until the turn or the connection ends.
+func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
+	attached, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.link.Close()
+	if t.turn == "" {
+		if err := t.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.asker.open = nil
+	for _, d := range attached.Decisions {
+		t.asker.opened(ctx, t, &d)
+	}
+	for _, item := range attached.OpenItems {
+		t.view.started(&item)
+	}
+	return t.follow(ctx, attached.Gap != nil)
+}
+
+// follow shows events until the turn has ended. After a gap, its end may have been among what was lost.
+func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, error) {
+	if gap {
+		if report, err := t.read(ctx); err != nil || report.State.Terminal() {
+			return report, err
+		}
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	interrupted := ctx.Done()
+	for {
+		select {
+		case <-t.news.more:
+			if t.show(ctx) {
+				return t.read(ctx)
+			}
+		case <-t.link.Gone():
+			t.show(ctx)
+			return nil, errGone
+		case <-interrupted:
+			interrupted = nil
+			if err := t.interrupt(ctx); err != nil {
+				return nil, err
+			}
+		case line, more := <-t.asker.lines:
+			t.asker.entered(ctx, t, line, more)
+		case <-tick.C:
+			t.view.tick()
+		}
+	}
+}
+
+// show shows what came, and tells whether the turn has ended.
+func (t *turnRun) show(ctx context.Context) (ended bool) {
+	for _, raw := range t.news.take() {
+		var ev protocol.Event
+		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn {
+			continue
+		}
+		t.view.event(raw, ev)
+		switch ev.Type {
+		case protocol.EventDecisionOpened:
+			t.asker.opened(ctx, t, ev.Decision)
+		case protocol.EventDecisionResolved:
+			t.asker.resolved(ctx, t, ev.Decision)
+		case protocol.EventTurnCompleted:
+			ended = true
+		}
+	}
+	return ended
+}
+
+// open connects and attaches to the session, which is made first if there is none yet.
+func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	if err := t.connect(ctx); err != nil {
+		return nil, err
+	}
+	if t.session == "" {
+		if err := t.newSession(ctx); err != nil {
+			return nil, errors.Join(err, t.link.Close())
+		}
+	}
+	attached, err := t.attach(ctx)
+	if err != nil {
+		return nil, errors.Join(err, t.link.Close())
+	}
+	return attached, nil
+}
+
+func (t *turnRun) newSession(ctx context.Context) error {
+	cwd, err := os.Getwd()
+	if t.command.Cwd != "" {
+		cwd, err = filepath.Abs(t.command.Cwd)
+	}
+	if err != nil {
+		return err
+	}
+	p := protocol.SessionNewParams{
+		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Model: t.command.Model,
+		Title: oneLine(t.prompt, 60), Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
+	}
+	if t.command.Allow {
+		p.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
+	}
+	var r protocol.SessionNewResult
+	if err := t.call(ctx, "session/new", p, &r); err != nil {
+		return err
+	}
+	t.session, t.seen = r.SessionID, r.Seq
+	t.view.session(r.SessionID)
+	return nil
+}
+
+// begin makes the input durable. Events before its own are not of interest.
+func (t *turnRun) begin(ctx context.Context) error {
+	if t.command.Session != "" && t.command.Model != "" {
+		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model}
+		if err := t.call(ctx, "session/configure", p, nil); err != nil {
+			return err
+		}
+	}
+	var r protocol.TurnStartResult
+	err := t.call(ctx, "turn/start", protocol.TurnStartParams{
+		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
+		Input: []protocol.InputPart{{Type: protocol.InputText, Text: t.prompt}},
+	}, &r)
+	t.turn = r.TurnID
+	return err
+}
+
+func (t *turnRun) interrupt(ctx context.Context) error {
+	if t.stopped {
+		return nil
+	}
+	t.stopped = true // not again after the daemon was started anew: the wish is durable
+	t.view.note("stopping the turn; once more leaves at once")
+	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
+}
+
+func (t *turnRun) read(ctx context.Context) (*protocol.TurnReport, error) {
+	var report protocol.TurnReport
+	err := t.call(ctx, "turn/read", protocol.TurnParams{TurnID: t.turn}, &report)
+	return &report, err
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestPrintable(t *testing.T) {
+	for _, test := range []struct{ name, in, want string }{
+		{"plain text", "a\tb\nc €𝄞 👩‍💻 \uFFFD", "a\tb\nc €𝄞 👩‍💻 \uFFFD"},
+		{"colour", "\x1b[31mred", `\u001b[31mred`},
+		{"clipboard by OSC 52", "\x1b]52;c;aGk=\a", `\u001b]52;c;aGk=\u0007`},
+		{"C1 as a rune", "\u009b31m \u009d0;t\u009c", `\u009b31m \u009d0;t\u009c`},
+		{"C1 as a byte", "\x9b31m", `\x9b31m`},
+		{"overwriting", "rm\rls\b\x7f\x00", `rm\u000dls\u0008\u007f\u0000`},
+		{"direction", "\u202e\u2066\u2069\u200f\u061c", `\u202e\u2066\u2069\u200f\u061c`},
+		{"separators", "\u2028\u2029", `\u2028\u2029`},
+		{"tags", "\U000e0041", `\udb40\udc41`},
+	} {
+		if got := printable(test.in); got != test.want {
+			t.Errorf("%s: printable(%q) = %q, want %q", test.name, test.in, got, test.want)
+		}
+	}
+}
+
+func TestPrintableJSONMeansTheSame(t *testing.T) {
+	text := "\u009b \u202e \U000e0041 \x7f"
+	raw := `"` + text + `"`
+	var got string
+	if err := json.Unmarshal([]byte(printable(raw)), &got); err != nil || got != text {
+		t.Errorf("printable(%q) means %q, %v; want %q", raw, got, err, text)
+	}
+}
+
+func TestSplitterPassesWholeMessages(t *testing.T) {
+	one, two := `{"id":1,"method":"a"}`, `[{"id":2},{"method":"b"}]`
+	for name, stream := range map[string]string{
+		"lines":      one + "\n" + two + "\r\n",
+		"headers":    "Content-Length: 21\r\n\r\n" + one + "content-length:25\r\nX: y\r\n\r\n" + two,
+		"bare feeds": "Content-Length: 21\n\n" + one + "Content-Length: 25\n\n" + two,
+	} {
+		for size := 1; size <= len(stream); size++ {
+			var out bytes.Buffer
+			var bodies []string
+			s := &splitter{out: &out, each: func(body []byte, _ bool) { bodies = append(bodies, strings.TrimSpace(string(body))) }}
+			for rest := stream + "Cont"; rest != ""; {
+				n := min(size, len(rest))
+				s.Write([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			if out.String() != stream || len(bodies) != 2 || bodies[0] != one || bodies[1] != two {
+				t.Fatalf("%s, %d bytes at once: passed on %q with bodies %q, want %q", name, size, out.String(), bodies, stream)
+			}
+		}
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"", ""},
+		{"model = 'm'\napproval = 'ask'\n[[models]]\nid = 'x'\n", ""},
+		{"trace = true\nmodle = 'm'\n", `line 2: unknown key "modle"; did you mean model?`},
+		{"[[models]]\nname = 'a'\nbaseurl = 'x'\n", `line 3: unknown key "models.baseurl"; did you mean base_url?`},
+		{"model = \n", "line 1, column 9"},
+		{"model = 3\n", "line 1"},
+		{"approval = 'alow'\n", "must be allow, ask or deny"},
+	} {
+		_, err := parseConfig([]byte(test.text))
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("config %q: %v, want %q", test.text, err, test.want)
+		}
+	}
+}

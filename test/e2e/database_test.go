@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	_ "modernc.org/sqlite" // the database is also read beside the daemon, as any program could
+)
+
+// database opens the file of a data directory. Only what mode says is done with it.
+func (h *home) database(mode string) *sql.DB {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, "lashd.db")+"?mode="+mode+"&_pragma=busy_timeout(5000)")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// locked keeps the daemon from committing anything until the returned function is called.
+func (h *home) locked() (unlock func()) {
+	h.t.Helper()
+	conn, err := h.database("rw").Conn(h.t.Context())
+	if err == nil {
+		_, err = conn.ExecContext(h.t.Context(), "BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(h.t.Context()), "ROLLBACK"); err != nil {
+			h.t.Error(err)
+		}
+		conn.Close()
+	}
+}
+
+// number asks the database for one.
+func number(t *testing.T, db database, query string, args ...any) int {
+	t.Helper()
+	list, err := column[int](db, query, args...)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%s: %v, %v", query, list, err)
+	}
+	return list[0]
+}

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/rpc/socket"
+)
+
+// patience is how long anything may take before a test gives up on it.
+const patience = 30 * time.Second
+
+// home is a data directory, the socket of its daemon, and a workspace beside them.
+type home struct {
+	t                 *testing.T
+	dir, socket, work string
+}
+
+// newHome makes a data directory with these files in it.
+func newHome(t *testing.T, files map[string]string) *home {
+	t.Helper()
+	run, err := os.MkdirTemp("", "lashd-") // the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(run) })
+	dir := t.TempDir()
+	h := &home{t: t, dir: filepath.Join(dir, "data"), socket: filepath.Join(run, "s"), work: filepath.Join(dir, "work")}
+	for _, d := range []string{h.dir, h.work} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		h.write(filepath.Join(h.dir, name), text)
+	}
+	return h
+}
+
+func (h *home) write(path, text string) {
+	h.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// size is how many bytes a file of the workspace has; none if it does not exist.
+func (h *home) size(name string) int {
+	info, err := os.Stat(filepath.Join(h.work, name))
+	if err != nil {
+		return 0
+	}
+	return int(info.Size())
+}
+
+func (h *home) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(bin, "lashd"), append([]string{"--home", h.dir, "--socket", h.socket, "--log", "error"}, args...)...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// daemon is lashd serve.
+type daemon struct {
+	*home
+	cmd  *exec.Cmd
+	over bool
+}
+
+// serve starts a daemon, which is killed at the end of the test at the latest.
+func (h *home) serve() *daemon {
+	h.t.Helper()
+	d := &daemon{home: h, cmd: h.command("serve")}
+	if err := d.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		if !d.over {
+			d.kill()
+		}
+	})
+	return d
+}
+
+// kill ends the daemon as a crash does. It must have lived until then.
+func (d *daemon) kill() {
+	d.t.Helper()
+	d.over = true
+	d.cmd.Process.Signal(syscall.SIGKILL)
+	d.cmd.Wait() // says that it was killed
+	if how, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		d.t.Errorf("the daemon had ended by itself: %v", d.cmd.ProcessState)
+	}
+}
+
+// stop asks the daemon to end, as a service manager does.
+func (d *daemon) stop() {
+	d.t.Helper()
+	d.over = true
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	slow := time.AfterFunc(patience, func() { d.cmd.Process.Kill() })
+	defer slow.Stop()
+	if err := d.cmd.Wait(); err != nil {
+		d.t.Errorf("the daemon was asked to stop, and: %v", err)
+	}
+}
+
+// connect reaches the daemon's socket, and waits for one that starts.
+func (h *home) connect() (conn *net.UnixConn) {
+	h.t.Helper()
+	eventually(h.t, "a daemon listens", func() (err error) {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: h.socket, Net: "unix"})
+		return err
+	})
+	return conn
+}
+
+// dial is a client of the daemon that speaks lines. If it has a name, that is how it is known. A process that a killed
+// daemon was just starting has its listener for a moment longer: who reached that one tries again.
+func (h *home) dial(name string) (p *peer) {
+	h.t.Helper()
+	eventually(h.t, "a daemon answers", func() (err error) {
+		p, err = newPeer(h.t, jsonrpc2.NewPlainObjectStream(h.connect()), name)
+		return err
+	})
+	return p
+}
+
+// eventually waits for what cannot be waited for otherwise, such as another process that opens a file.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v until %s: %v", patience, what, err)
+		}
+	}
+}
+
+// shutdown ends a daemon that no test started itself.
+func (h *home) shutdown() {
+	h.t.Helper()
+	if out, err := h.command("call", "shutdown", `{"daemon":true}`).Output(); err != nil {
+		h.t.Errorf("shutdown: %s, %v", out, err)
+	}
+	eventually(h.t, "the daemon is gone", func() error {
+		lock, err := socket.Acquire(h.dir)
+		if err == nil {
+			lock.Release()
+		}
+		return err
+	})
+}

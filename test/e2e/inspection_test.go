@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"lashd/rpc/protocol"
+)
+
+// database is what an inspection reads: the file, or a transaction of it that is undone.
+type database interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// inspection looks at a store from outside, by what schema.sql says of it and without any code of lashd.
+type inspection struct {
+	db    database
+	dir   string
+	known map[string]bool // files that were looked at; nil: none is left out
+}
+
+// all inspects everything.
+func (i *inspection) all() error {
+	ids, err := column[protocol.SessionID](i.db, "SELECT session_id FROM sessions")
+	return errors.Join(err, i.of(ids))
+}
+
+// of inspects the structure, and the logs of these sessions.
+func (i *inspection) of(ids []protocol.SessionID) error {
+	found := []error{i.structure(), i.rows(), i.blobs()}
+	for _, id := range ids {
+		found = append(found, i.chain(id))
+	}
+	return errors.Join(found...)
+}
+
+func (i *inspection) structure() error {
+	report, err := column[string](i.db, "PRAGMA integrity_check")
+	if err != nil || len(report) != 1 || report[0] != "ok" {
+		return fmt.Errorf("I13: integrity_check: %v, %v", report, err)
+	}
+	broken, err := column[string](i.db, `SELECT "table" FROM pragma_foreign_key_check`)
+	if err != nil || len(broken) > 0 {
+		return fmt.Errorf("I13: foreign_key_check: %v, %v", broken, err)
+	}
+	return nil
+}
+
+// rules are what must hold between rows once no turn is open. Each finds the rows for which it does not.
+var rules = []struct{ invariant, query string }{
+	{"I3: turns that are open", "SELECT turn_id FROM turns WHERE state IN ('queued', 'running', 'waiting')"},
+	{"I3: turns that ended without a report", "SELECT turn_id FROM turns WHERE report IS NULL AND state NOT IN ('queued', 'running', 'waiting')"},
+	{"I3: reports of another state", "SELECT turn_id FROM turns WHERE json_extract(CAST(report AS TEXT), '$.state') <> state"},
+	{"I3: effects of turns that ended", "SELECT turn_id FROM effects JOIN turns USING (turn_id)"},
+	{"I3: inputs that nobody will take in", "SELECT input_id FROM inputs WHERE state NOT IN ('completed', 'cancelled')"},
+	{"I3: decisions that nobody waits for", "SELECT decision_id FROM decisions WHERE open = 1"},
+	{"I3: nodes of turns that did not complete", "SELECT node_id FROM nodes JOIN turns USING (turn_id) WHERE state IN ('queued', 'running', 'waiting')"},
+}
+
+func (i *inspection) rows() error {
+	var found []error
+	for _, r := range rules {
+		ids, err := column[string](i.db, r.query)
+		if err != nil || len(ids) > 0 {
+			found = append(found, fmt.Errorf("%s: %v, %v", r.invariant, ids, err))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// logged is an event as it is stored.
+type logged struct {
+	seq         uint64
+	kind        string
+	body, chain []byte
+}
+
+// chain follows a session's log to its head: every link is the sha256 of the one before, the session, the seq, the type
+// and the body, each of these four with its length before it.
+func (i *inspection) chain(id protocol.SessionID) error {
+	rows, err := i.db.QueryContext(context.Background(), `
+		SELECT e.place & 0xffffffff, e.type, e.body, e.chain FROM events e JOIN sessions s ON e.place >> 32 = s.session
+		WHERE s.session_id = ? ORDER BY e.place`, id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	link, last := make([]byte, 32), uint64(0)
+	for rows.Next() {
+		var e logged
+		if err := rows.Scan(&e.seq, &e.kind, &e.body, &e.chain); err != nil {
+			return err
+		}
+		if link = e.link(link, id); e.seq != last+1 || !bytes.Equal(link, e.chain) {
+			return fmt.Errorf("I2: session %s: after seq %d comes %d, and the chain does not fit or has a gap", id, last, e.seq)
+		}
+		last = e.seq
+	}
+	return errors.Join(rows.Err(), i.head(id, last, link))
+}
+
+func (e logged) link(before []byte, id protocol.SessionID) []byte {
+	h := sha256.New()
+	h.Write(before)
+	for _, field := range [][]byte{[]byte(id), binary.BigEndian.AppendUint64(nil, e.seq), []byte(e.kind), e.body} {
+		binary.Write(h, binary.BigEndian, uint64(len(field))) // a hash takes everything
+		h.Write(field)
+	}
+	return h.Sum(nil)
+}
+
+func (i *inspection) head(id protocol.SessionID, seq uint64, chain []byte) error {
+	head, err := column[string](i.db, "SELECT seq || ' ' || lower(hex(chain)) FROM sessions WHERE session_id = ?", id)
+	if want := fmt.Sprint(seq, " ", hex.EncodeToString(chain)); err != nil || len(head) != 1 || head[0] != want {
+		return fmt.Errorf("I2: session %s: the log ends at %s, the head says %v, %v", id, want, head, err)
+	}
+	return nil
+}
+
+// blobs compares each large artifact's file with its name and its size.
+func (i *inspection) blobs() error {
+	names, err := column[string](i.db, "SELECT digest || ' ' || size FROM blobs WHERE body IS NULL")
+	found := []error{err}
+	for _, name := range names {
+		if i.known[name] {
+			continue
+		}
+		digest := name[:64]
+		data, err := os.ReadFile(filepath.Join(i.dir, "blobs", digest[:2], digest))
+		sum := sha256.Sum256(data)
+		if got := fmt.Sprint(hex.EncodeToString(sum[:]), " ", len(data)); err != nil || got != name {
+			found = append(found, fmt.Errorf("I7: the file of artifact %s is %s, %v", name, got, err))
+		}
+		if i.known != nil {
+			i.known[name] = true
+		}
+	}
+	return errors.Join(found...)
+}
+
+// column reads the one column of a query.
+func column[T any](db database, query string, args ...any) (list []T, err error) {
+	rows, err := db.QueryContext(context.Background(), query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}

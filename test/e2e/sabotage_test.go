@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// damage are changes of a sound store, each with the invariant that no longer holds.
+var damage = []struct{ invariant, sql string }{
+	{"I2: session", "DELETE FROM events WHERE place = (SELECT max(place) - 3 FROM events)"},
+	{"I2: session", "UPDATE events SET body = CAST(body || ' ' AS BLOB) WHERE place = (SELECT max(place) FROM events)"},
+	{"I2: session", "UPDATE sessions SET seq = seq + 1"},
+	{"I2: session", "UPDATE sessions SET chain = zeroblob(32)"},
+	{"I3: turns that are open", "UPDATE turns SET state = 'running'"},
+	{"I3: turns that ended without a report", "UPDATE turns SET report = NULL"},
+	{"I3: reports of another state", "UPDATE turns SET state = 'failed'"},
+	{"I3: effects", "INSERT INTO effects SELECT session, turn_id, 1, 0, 'call', 'started', x'', x'' FROM turns LIMIT 1"},
+	{"I3: inputs", "UPDATE inputs SET state = 'accepted'"},
+	{"I3: decisions", "UPDATE decisions SET open = 1"},
+	{"I3: nodes", "UPDATE turns SET state = 'queued'"},
+	{"I7", "UPDATE blobs SET size = size + 1 WHERE body IS NULL"},
+	{"I13: integrity_check", "PRAGMA ignore_check_constraints = 1; UPDATE turns SET state = 'odd'; PRAGMA ignore_check_constraints = 0"},
+	{"I13: foreign_key_check", "UPDATE turns SET session = 1000000"},
+}
+
+// TestInvariantsCanFail shows that each check of the campaign finds what it is there to find.
+func TestInvariantsCanFail(t *testing.T) {
+	c := newCampaign(t)
+	d := c.serve()
+	c.db = c.database("rw")
+	w := newWitness(c.dial(""), "0-0", c.work)
+	w.big = true
+	w.work1(t)
+	p := c.dial("")
+	all, turns := c.replay(w.id()), c.turnsOf(w.id())
+	if err := errors.Join(w.kept(p), w.repeated(all, turns)); err != nil {
+		t.Fatal("a sound daemon:", err)
+	}
+	t.Run("what clients saw", func(t *testing.T) { lies(t, w, p, all, turns) })
+	d.stop()
+	if err := (&inspection{db: c.db, dir: c.dir}).all(); err != nil {
+		t.Fatal("a sound store:", err)
+	}
+	for _, x := range damage {
+		t.Run(x.sql, func(t *testing.T) { expect(t, c.damaged(x.sql), x.invariant) })
+	}
+	t.Run("a file that is not what its name says", func(t *testing.T) {
+		files, err := filepath.Glob(filepath.Join(c.dir, "blobs", "*", "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("files: %v, %v", files, err)
+		}
+		c.write(files[0], "other bytes")
+		expect(t, (&inspection{db: c.db, dir: c.dir}).all(), "I7")
+		if err := os.Remove(files[0]); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, (&inspection{db: c.db, dir: c.dir}).all(), "I7")
+	})
+}
+
+func expect(t *testing.T, err error, invariant string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), invariant) {
+		t.Errorf("found %v, want %s", err, invariant)
+	}
+}
+
+// damaged inspects the store with a change that is then undone.
+func (c *campaign) damaged(change string) error {
+	tx, err := c.db.BeginTx(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(c.t.Context(), change); err != nil {
+		c.t.Fatalf("%s: %v", change, err)
+	}
+	return (&inspection{db: tx, dir: c.dir}).all()
+}
+
+// work1 has the witness make one turn, and answer one question.
+func (w *witness) work1(t *testing.T) {
+	w.person = true
+	r, err := w.create(w.peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.created = &r
+	c := w.claim()
+	w.claims = append(w.claims, c)
+	started := ask[protocol.TurnStartResult](w.peer, "turn/start", c.params)
+	c.acked = &started
+	if !w.allow(started.TurnID) {
+		t.Fatal("the question was not answered")
+	}
+	w.completed(started.TurnID)
+	w.told = w.peer.log(w.id())
+}
+
+// lies has witnesses remember what was not so.
+func lies(t *testing.T, w *witness, p *peer, all []told, turns []protocol.TurnID) {
+	saw := func(change func(*told)) error {
+		liar := &witness{peer: p, name: w.name, told: slices.Clone(w.told)}
+		change(&liar.told[len(liar.told)-1])
+		return liar.repeated(all, turns)
+	}
+	expect(t, saw(func(e *told) { e.raw += " " }), "I9")
+	expect(t, saw(func(e *told) { e.Seq += 5 }), "I9")
+	expect(t, w.repeated(slices.Delete(slices.Clone(all), 1, 2), turns), "I2")
+	expect(t, w.repeated(append(slices.Clone(all), all[len(all)-1]), turns), "I3")
+	expect(t, w.repeated(all, append(turns, "trn_lost")), "I3")
+
+	expect(t, twice([]string{"a", "b", "a"}), "I4")
+
+	other, never := *w.claims[0].acked, *w.claims[0]
+	other.TurnID = "trn_lost"
+	expect(t, (&claim{w.claims[0].params, &other}).kept(p), "I8")
+	never.params.Input = text("other content")
+	expect(t, never.kept(p), "I8")
+	made := *w.created
+	made.Seq++
+	expect(t, (&witness{peer: p, name: w.name, cwd: w.cwd, person: true, created: &made}).kept(p), "I8")
+	answer := w.answers[0]
+	answer.Answer.By = "cli_other"
+	expect(t, answer.kept(p), "I1")
+	expect(t, w.ended(p, &claim{acked: &protocol.TurnStartResult{TurnID: "trn_lost"}}), "I1")
+	expect(t, (&witness{name: "lost"}).oneMore(p), "ses_lost") // I14
+}
