@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -139,33 +140,60 @@ func BenchmarkDeltas(b *testing.B) {
 	b.ReportMetric(float64(got)/float64(b.N), "events/op")
 }
 
-// BenchmarkAttach10k attaches to a session of 10,000 nodes that is not in memory.
+// BenchmarkAttach10k attaches to a session of 10,000 nodes that is not in memory, and tells how many times as much time and
+// memory that takes as with 400 nodes.
 func BenchmarkAttach10k(b *testing.B) {
 	d := start(b, setup{model: instant("ok")})
+	long, short := d.filled(b, 10_000), d.filled(b, 400)
+	var large, small cost
+	for b.Loop() {
+		large.add(d.attachCold(b, long))
+		small.add(d.attachCold(b, short))
+	}
+	b.ReportMetric(large.time.Seconds()*1e3/float64(b.N), "attach-ms")
+	b.ReportMetric(float64(large.time)/float64(small.time), "x-time-400")
+	b.ReportMetric(float64(large.bytes)/float64(small.bytes), "x-bytes-400")
+}
+
+// filled is a session with n nodes.
+func (d *daemon) filled(b *testing.B, n int) protocol.SessionID {
 	id := d.session(b)
 	note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("a note ", 30)}}}}
-	var nodes []protocol.NodeBody
-	for range 500 {
-		nodes = append(nodes, note)
-	}
-	for range 20 {
+	nodes := slices.Repeat([]protocol.NodeBody{note}, 100)
+	for range n / len(nodes) {
 		must[*protocol.GraphAppendResult](b)(d.Append(b.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}))
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
-		b.StartTimer()
-		res, sub, err := d.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(res.Items) != 200 {
-			b.Fatalf("%d items, want the newest 200", len(res.Items))
-		}
-		sub.Close()
+	return id
+}
+
+// cost is what something took.
+type cost struct {
+	time  time.Duration
+	bytes uint64 // allocated
+}
+
+func (c *cost) add(more cost) { c.time, c.bytes = c.time+more.time, c.bytes+more.bytes }
+
+// attachCold loads a session and attaches to it.
+func (d *daemon) attachCold(b *testing.B, id protocol.SessionID) cost {
+	must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	allocated, at := allocations(), time.Now()
+	res, sub, err := d.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms/op")
+	took := cost{time.Since(at), allocations() - allocated}
+	if len(res.Items) != 200 {
+		b.Fatalf("%d items, want the newest 200", len(res.Items))
+	}
+	sub.Close()
+	return took
+}
+
+func allocations() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 // BenchmarkOpenSession is the memory of a session that is open and has had a turn.

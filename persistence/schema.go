@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -106,13 +105,17 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-var comment = regexp.MustCompile(`(?m)^--.*\n`)
-
 // schemaStatements cuts the schema into statements as SQLite keeps them. Making a second database to compare with would
 // cost half of the start-up.
 func schemaStatements(schema string) []string {
 	var all []string
-	for part := range strings.SplitSeq(comment.ReplaceAllString(schema, ""), ";\n") {
+	var bare strings.Builder
+	for line := range strings.Lines(schema) {
+		if !strings.HasPrefix(line, "--") {
+			bare.WriteString(line)
+		}
+	}
+	for part := range strings.SplitSeq(bare.String(), ";\n") {
 		if part = strings.TrimSpace(part); part != "" {
 			all = append(all, part)
 		}

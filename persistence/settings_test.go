@@ -17,7 +17,7 @@ func TestSettings(t *testing.T) {
 	t.Run("runtime/P17 every connection reads back every setting", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		for name, options := range map[string]map[string]string{
-			"writer": expected(writerOptions("FULL", preview{})), "reader": expected(readerOptions("FULL")),
+			"writer": expected(writerOptions("FULL")), "reader": expected(readerOptions("FULL")),
 		} {
 			for _, pragma := range []string{"journal_mode", "synchronous", "busy_timeout", "foreign_keys", "trusted_schema", "cell_size_check",
 				"temp_store", "secure_delete", "journal_size_limit", "wal_autocheckpoint", "auto_vacuum", "mmap_size"} {
@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "x.db")
 		// A misspelt PRAGMA is nothing to SQLite, so that only reading back shows it.
-		options := writerOptions("FULL", preview{})
+		options := writerOptions("FULL")
 		for i, pragma := range options["_pragma"] {
 			wrong := url.Values(maps.Clone(options))
 			wrong["_pragma"] = slices.Clone(options["_pragma"])

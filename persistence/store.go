@@ -86,7 +86,12 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability, found), 1); err != nil {
+	if fileSize(s.path) == 0 {
+		if err := layOut(ctx, s.path); err != nil {
+			return err
+		}
+	}
+	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability), 1); err != nil {
 		return err
 	}
 	if s.stmts, err = prepare(ctx, s.write); err != nil {

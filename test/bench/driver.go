@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -218,6 +219,16 @@ func (p *Peer) Close() error {
 	defer kill.Stop()
 	p.out.SetReadDeadline(time.Now().Add(6 * time.Second)) // a process it started may hold the pipe open
 	io.Copy(io.Discard, p.lines)                           // until it exits: it may have more to say than the pipe holds
+	return p.wait()
+}
+
+// Terminate ends the daemon with SIGTERM, as it goes when its parent does: its input ends just after. It waits until the
+// daemon has exited, or kills it after five seconds.
+func (p *Peer) Terminate() error {
+	p.cmd.Process.Signal(syscall.SIGTERM) // fails only when it has exited by itself
+	p.in.Close()
+	kill := time.AfterFunc(5*time.Second, func() { p.cmd.Process.Kill() })
+	defer kill.Stop()
 	return p.wait()
 }
 

@@ -2,14 +2,12 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -157,91 +155,6 @@ func checkUsage(t *testing.T, p *Peer) {
 	}
 }
 
-func BenchmarkReady(b *testing.B) {
-	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
-		var ready []time.Duration
-		start(b, cfg).Close() // makes the database
-		for b.Loop() {
-			p := start(b, cfg)
-			ready = append(ready, p.Ready)
-			if err := p.Close(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(median(ready).Seconds()*1e3, "ready-ms")
-	})
-}
-
-func BenchmarkTurn(b *testing.B) {
-	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
-		p := start(b, cfg)
-		defer p.Close()
-		var total, own []time.Duration
-		sid := warm(b, p)
-		n := 0
-		for b.Loop() {
-			if n%200 == 0 { // histories of the same length, however many turns there are
-				sid = warm(b, p)
-			}
-			n++
-			model.Reset()
-			t := run(b, p, sid, fakemodel.Marker(1, 6, 0))
-			total = append(total, t.Total)
-			if r := model.Requests()[0]; !r.End.IsZero() { // zero while the server has yet to return from the reply
-				own = append(own, t.Total-r.End.Sub(r.Start))
-			}
-		}
-		b.ReportMetric(median(total).Seconds()*1e3, "turn-ms")
-		b.ReportMetric(median(own).Seconds()*1e3, "own-ms") // without the model's time
-		report(b, p)
-	})
-}
-
-func BenchmarkStream(b *testing.B) {
-	const deltas = 20000
-	for _, flush := range []string{"1", "64"} {
-		b.Run("flush="+flush, func(b *testing.B) {
-			each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
-				p := start(b, cfg)
-				defer p.Close()
-				var total []time.Duration
-				for b.Loop() {
-					sid := warm(b, p) // a session of its own, so that history does not count
-					t := run(b, p, sid, "[[fake deltas=20000 flush="+flush+"]]")
-					total = append(total, t.Total)
-				}
-				b.ReportMetric(deltas/median(total).Seconds(), "deltas/s")
-				report(b, p)
-			})
-		})
-	}
-}
-
-// BenchmarkPaced measures how long the daemon holds a delta that comes alone.
-func BenchmarkPaced(b *testing.B) {
-	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
-		p := start(b, cfg)
-		defer p.Close()
-		var delay []time.Duration
-		for b.Loop() {
-			sid := warm(b, p)
-			model.Reset()
-			t := run(b, p, sid, fakemodel.Marker(100, 6, 5*time.Millisecond))
-			sent := model.Requests()[0].Sent
-			if len(sent) != t.Deltas {
-				b.Fatalf("%d deltas arrived of %d", t.Deltas, len(sent))
-			}
-			for i, at := range t.At {
-				delay = append(delay, at.Sub(sent[i]))
-			}
-		}
-		slices.Sort(delay)
-		b.ReportMetric(median(delay).Seconds()*1e6, "delay-us")
-		b.ReportMetric(delay[len(delay)*99/100].Seconds()*1e6, "p99-us")
-		report(b, p)
-	})
-}
-
 func each(b *testing.B, f func(*testing.B, *fakemodel.Server, Config)) {
 	for _, tg := range targets {
 		b.Run(tg.name, func(b *testing.B) {
@@ -272,43 +185,4 @@ func start(tb testing.TB, cfg Config) *Peer {
 		tb.Fatal(err)
 	}
 	return p
-}
-
-// warm makes a session and runs a turn in it.
-func warm(b *testing.B, p *Peer) string {
-	b.Helper()
-	sid, err := p.Create()
-	if err != nil {
-		b.Fatal(err)
-	}
-	run(b, p, sid, "[[fake]]")
-	return sid
-}
-
-func run(b *testing.B, p *Peer, sid, prompt string) Turn {
-	b.Helper()
-	t, err := p.Turn(sid, prompt)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return t
-}
-
-// report adds what the process used.
-func report(b *testing.B, p *Peer) {
-	if runtime.GOOS != "linux" {
-		return
-	}
-	rss, err := p.RSS()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(rss)/(1<<20), "rss-MB")
-}
-
-func median(d []time.Duration) time.Duration {
-	if len(d) == 0 {
-		return 0
-	}
-	return slices.SortedFunc(slices.Values(d), cmp.Compare[time.Duration])[len(d)/2]
 }

@@ -35,11 +35,30 @@ type stdio struct {
 
 func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 
+// breakable is stdin and stdout whose Close ends a read that is under way, which closing the file itself does not.
+type breakable struct {
+	*io.PipeReader
+	stdio
+}
+
+func newBreakable(both stdio) breakable {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, both)
+		w.CloseWithError(err)
+	}()
+	return breakable{r, both}
+}
+
+func (b breakable) Read(p []byte) (int, error) { return b.PipeReader.Read(p) }
+
+func (b breakable) Close() error { return errors.Join(b.PipeReader.Close(), os.Stdout.Close()) }
+
 func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	both := stdio{os.Stdin, os.Stdout}
 	if c.Isolated {
 		err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
-			return srv.Serve(ctx, both, true)
+			return srv.Serve(ctx, newBreakable(both), true)
 		})
 		if held, ok := errors.AsType[*socket.HeldError](err); ok {
 			return &exitError{exitHeld, fmt.Errorf("%w; leave out --isolated to use that one, or choose another --home", held)}

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/test/fakemodel"
+)
+
+// floors are what the floor gave, by benchmark and unit. It comes first, so that lashd can be told as a ratio to it.
+var floors = map[string]float64{}
+
+// metric reports a figure, and of any target but the floor also how many times that of the floor it is.
+func metric(b *testing.B, v float64, unit string) {
+	b.ReportMetric(v, unit)
+	name := b.Name()[:strings.LastIndexByte(b.Name(), '/')+1] + unit
+	if strings.HasSuffix(b.Name(), "/floor") {
+		floors[name] = v
+	} else if f := floors[name]; f > 0 {
+		b.ReportMetric(v/f, "x-"+unit)
+	}
+}
+
+func BenchmarkReady(b *testing.B) {
+	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
+		var ready []time.Duration
+		start(b, cfg).Close() // makes the database
+		for b.Loop() {
+			p := start(b, cfg)
+			ready = append(ready, p.Ready)
+			if err := p.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		metric(b, median(ready).Seconds()*1e3, "ready-ms")
+	})
+}
+
+func BenchmarkTurn(b *testing.B) {
+	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
+		p := start(b, cfg)
+		defer p.Close()
+		var total, own []time.Duration
+		sid := warm(b, p)
+		n := 0
+		for b.Loop() {
+			if n%200 == 0 { // histories of the same length, however many turns there are
+				sid = warm(b, p)
+			}
+			n++
+			model.Reset()
+			t := run(b, p, sid, fakemodel.Marker(1, 6, 0))
+			total = append(total, t.Total)
+			if r := model.Requests()[0]; !r.End.IsZero() { // zero while the server has yet to return from the reply
+				own = append(own, t.Total-r.End.Sub(r.Start))
+			}
+		}
+		metric(b, median(total).Seconds()*1e3, "turn-ms")
+		metric(b, median(own).Seconds()*1e3, "own-ms") // without the model's time
+		report(b, p)
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	const deltas = 20000
+	for _, flush := range []string{"1", "64"} {
+		b.Run("flush="+flush, func(b *testing.B) {
+			each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
+				p := start(b, cfg)
+				defer p.Close()
+				var total []time.Duration
+				for b.Loop() {
+					sid := warm(b, p) // a session of its own, so that history does not count
+					t := run(b, p, sid, "[[fake deltas=20000 flush="+flush+"]]")
+					total = append(total, t.Total)
+				}
+				metric(b, deltas/median(total).Seconds(), "deltas/s")
+				report(b, p)
+			})
+		})
+	}
+}
+
+// BenchmarkPaced measures how long the daemon holds a delta that comes alone.
+func BenchmarkPaced(b *testing.B) {
+	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
+		p := start(b, cfg)
+		defer p.Close()
+		var delay []time.Duration
+		for b.Loop() {
+			sid := warm(b, p)
+			model.Reset()
+			t := run(b, p, sid, fakemodel.Marker(100, 6, 5*time.Millisecond))
+			sent := model.Requests()[0].Sent
+			if len(sent) != t.Deltas {
+				b.Fatalf("%d deltas arrived of %d", t.Deltas, len(sent))
+			}
+			for i, at := range t.At {
+				delay = append(delay, at.Sub(sent[i]))
+			}
+		}
+		slices.Sort(delay)
+		metric(b, median(delay).Seconds()*1e6, "delay-us")
+		metric(b, delay[len(delay)*99/100].Seconds()*1e6, "p99-us")
+		report(b, p)
+	})
+}
+
+// warm makes a session and runs a turn in it.
+func warm(b *testing.B, p *Peer) string {
+	b.Helper()
+	sid, err := p.Create()
+	if err != nil {
+		b.Fatal(err)
+	}
+	run(b, p, sid, "[[fake]]")
+	return sid
+}
+
+func run(b *testing.B, p *Peer, sid, prompt string) Turn {
+	b.Helper()
+	t, err := p.Turn(sid, prompt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
+// report adds what the process used.
+func report(b *testing.B, p *Peer) {
+	metric(b, float64(resident(b, p))/(1<<20), "rss-MB")
+}
+
+func median[T cmp.Ordered](v []T) (m T) {
+	if len(v) == 0 {
+		return m
+	}
+	return slices.Sorted(slices.Values(v))[len(v)/2]
+}
