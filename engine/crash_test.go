@@ -49,7 +49,7 @@ func TestKilled(t *testing.T) {
 		{whileStreaming, 1, 1, false},
 		{neverStarted, 1, 2, true},
 		{safeStarted, 1, 2, true},
-		{batchPartly, 1, 2, true}, // results are stored together: that of the first was lost with the second
+		{batchPartly, 1, 2, false},
 		{batchFinished, 1, 1, false},
 		{forApproval, 1, 1, false},
 		{beforeCommit, 1, 1, false},

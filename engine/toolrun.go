@@ -46,7 +46,7 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 		err = r.start(ctx, effect, stages)
 	}
 	if err == nil {
-		err = r.dispatch(ctx, stages)
+		err = r.dispatch(ctx, effect, stages)
 	}
 	switch {
 	case errors.As(err, new(*cancelled)):
@@ -162,19 +162,23 @@ func (r *run) callRow(effect turn.Effect, s *stage) persistence.Effect {
 
 // dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone. If the turn is
 // left, some calls may still be without.
-func (r *run) dispatch(ctx context.Context, stages []*stage) error {
+func (r *run) dispatch(ctx context.Context, effect turn.Effect, stages []*stage) error {
 	var order sync.Mutex
-	completed := 0
+	completed, left := 0, open(stages)
 	one := func(s *stage) {
 		reply, ok := r.execute(ctx, s)
 		if !ok {
 			return
 		}
 		order.Lock()
-		defer order.Unlock()
 		reply.Order = completed
 		completed++
 		s.reply = &reply
+		last := completed == left
+		order.Unlock()
+		if !last && !s.repeatable() {
+			r.keepResult(effect, s)
+		}
 	}
 	var wg sync.WaitGroup
 	var serial []*stage
@@ -194,6 +198,26 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// open counts the calls without a result.
+func open(stages []*stage) (n int) {
+	for _, s := range stages {
+		if s.reply == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// keepResult makes the result of a call durable that must not be made again, as the others of its batch may take long. If
+// that fails it is stored with them.
+func (r *run) keepResult(effect turn.Effect, s *stage) {
+	row := r.callRow(effect, s)
+	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
+		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: []persistence.Effect{row}})
+	})
+	s.stored = err == nil
 }
 
 // keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 
 	"lashd/engine"
@@ -69,19 +71,19 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 			}
 		}
 	})
-	ran := make(chan struct{}) // the call that is never repeated has returned
 	never := toolFunc{name: "never", run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
 		count(dir, "never")
 		at(neverStarted)
-		defer close(ran)
+		if point == safeStarted && reached != nil {
+			select {} // its result must not be stored before the kill
+		}
 		return tool.Result{Output: protocol.Succeed("once")}, nil
 	}}
 	safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
 		count(dir, "safe-"+string(call.CallID))
 		at(safeStarted)
 		if point == batchPartly && reached != nil {
-			<-ran
-			at(batchPartly)
+			select {}
 		}
 		return tool.Result{Output: protocol.Succeed("again")}, nil
 	}}
@@ -148,8 +150,18 @@ func victim(dir, point string) {
 	if _, err := d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir}); err != nil {
 		panic(err)
 	}
-	if _, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")}); err != nil {
+	turn, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
+	if err != nil {
 		panic(err)
+	}
+	for point == batchPartly {
+		rows, err := d.store.Effects(ctx, turn.TurnID)
+		if err != nil {
+			panic(err)
+		}
+		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return e.Kind == "call" && e.Finished }) {
+			reached(point)
+		}
 	}
 	if point == forApproval {
 		_, sub, err := d.Attach(ctx, &protocol.SessionAttachParams{SessionID: victimSession, AfterSeq: new(protocol.Seq)})
