@@ -206,7 +206,7 @@ func checkMessage(pointer string, m *protocol.Message) error {
 
 func checkPart(pointer string, p *protocol.Part) error {
 	switch p.Kind {
-	case protocol.PartText, protocol.PartProse, protocol.PartReasoning, protocol.PartError:
+	case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartReasoning, protocol.PartError:
 	case protocol.PartAttachment:
 		if p.Attachment == nil || p.Attachment.Type == "" {
 			return bad(pointer+"/attachment", "must name a media type")

@@ -188,7 +188,7 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	}
 	msg := reply.Message()
 	return &protocol.CompletionResult{
-		Message: msg, Text: msg.Text(protocol.PartProse), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),
+		Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),
 	}, nil
 }
 

@@ -116,7 +116,7 @@ func scriptedTurns(t *testing.T) []protocol.Event {
 			Reasoning: "hm", Text: "Let me see.", ChunkSize: 6, Error: busy,
 			ToolCalls: []scripted.Call{{ID: "c1", Name: "work"}}, Usage: &protocol.Usage{Input: 1},
 		}}},
-		{Match: &scripted.Match{LastUserContains: "steered"}, Replies: []scripted.Reply{{Text: "I see."}}},
+		{Match: &scripted.Match{LastUserContains: "steered"}, Replies: []scripted.Reply{{Before: "Well.", Text: "I see.", ChunkSize: 3}}},
 		{Match: &scripted.Match{LastUserContains: "value"}, Replies: []scripted.Reply{calls("finish")}},
 		{Match: &scripted.Match{LastUserContains: "break"}, Replies: []scripted.Reply{{Error: &scripted.Failure{Kind: "http", Code: "teapot"}}}},
 	}}

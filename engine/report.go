@@ -61,7 +61,7 @@ func (r *run) output(result turn.Result) *protocol.AssistantOutput {
 		if m.Role != protocol.RoleAssistant {
 			continue
 		}
-		raw := m.Text(protocol.PartProse)
+		raw := m.Answer()
 		out.Safe = r.visible(raw)
 		if out.Safe != raw {
 			out.Raw = raw

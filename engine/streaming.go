@@ -15,7 +15,7 @@ type streaming struct {
 	node      protocol.NodeID
 	collector provider.Collector
 	parts     int
-	kind      protocol.ItemKind
+	kind      protocol.PartKind
 	current   *openItem
 	items     []*openItem // open until a commit completes them, or they are withdrawn
 }
@@ -52,8 +52,9 @@ func (s *streaming) show(c *provider.Chunk) {
 	if c.Retry != nil {
 		s.feed.show(protocol.Event{Type: protocol.EventRetryStatus, TurnID: s.run.id, Retry: c.Retry})
 	}
-	s.grow(protocol.ItemReasoning, c.Reasoning)
-	s.grow(protocol.ItemAgentMessage, c.Text)
+	s.grow(protocol.PartReasoning, c.Reasoning)
+	s.grow(protocol.PartCommentary, c.Commentary)
+	s.grow(protocol.PartProse, c.Text)
 	if c.Part != nil {
 		s.current = nil
 		s.parts++
@@ -63,17 +64,24 @@ func (s *streaming) show(c *provider.Chunk) {
 	}
 }
 
-func (s *streaming) grow(kind protocol.ItemKind, text string) {
+func (s *streaming) grow(kind protocol.PartKind, text string) {
 	if text == "" {
 		return
 	}
 	if s.current == nil || s.kind != kind {
 		s.kind = kind
-		s.current = s.feed.begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: kind, TurnID: s.run.id})
+		s.current = s.feed.begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: itemKind(kind), TurnID: s.run.id})
 		s.items = append(s.items, s.current)
 		s.parts++
 	}
 	s.feed.grow(s.current, text)
+}
+
+func itemKind(kind protocol.PartKind) protocol.ItemKind {
+	if kind == protocol.PartReasoning {
+		return protocol.ItemReasoning
+	}
+	return protocol.ItemAgentMessage
 }
 
 // retract withdraws what was shown of a reply that will be made again.

@@ -56,14 +56,15 @@ type Scope struct {
 // tool call with its arguments whole; the rest is news about the call. Stop is set on the last chunk of a reply, and
 // only when the vendor's own evidence of a complete reply was seen.
 type Chunk struct {
-	Text      string
-	Reasoning string
-	Part      *protocol.Part
-	Usage     *protocol.Usage
-	Options   []protocol.OptionReceipt
-	Stop      protocol.StopReason
-	Replay    json.RawMessage // of the reasoning that came before, for the same route only
-	Route     string          // that Replay belongs to
+	Text       string
+	Commentary string // text that the endpoint marks as not yet the answer
+	Reasoning  string
+	Part       *protocol.Part
+	Usage      *protocol.Usage
+	Options    []protocol.OptionReceipt
+	Stop       protocol.StopReason
+	Replay     json.RawMessage // of the reasoning that came before, for the same route only
+	Route      string          // that Replay belongs to
 
 	Retry   *protocol.RetryStatus // another attempt follows after a wait
 	Reset   bool                  // what was streamed so far is withdrawn; the reply starts again

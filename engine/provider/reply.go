@@ -32,6 +32,7 @@ func (c *Collector) Add(chunk *Chunk) {
 		c.text = c.text[:0]
 	}
 	c.grow(protocol.PartReasoning, chunk.Reasoning)
+	c.grow(protocol.PartCommentary, chunk.Commentary)
 	c.grow(protocol.PartProse, chunk.Text)
 	if chunk.Part != nil {
 		c.closePart()

@@ -122,7 +122,7 @@ func (m *Machine) keepPartial(reply *provider.Reply) {
 	said := false
 	for _, p := range reply.Parts {
 		switch p.Kind {
-		case protocol.PartProse:
+		case protocol.PartProse, protocol.PartCommentary:
 			said = said || strings.TrimSpace(p.Text) != ""
 			parts = append(parts, p)
 		case protocol.PartReasoning:
@@ -136,7 +136,7 @@ func (m *Machine) keepPartial(reply *provider.Reply) {
 
 func (m *Machine) prose(reply *provider.Reply) string {
 	msg := reply.Message()
-	return m.driver.Visible(msg.Text(protocol.PartProse))
+	return m.driver.Visible(msg.Answer())
 }
 
 func (m *Machine) addUsage(u *protocol.Usage) error {

@@ -492,6 +492,7 @@ func Described() map[string]TypeDoc {
 			Values: []ValueDoc{
 				{"text", "what a person or plugin wrote"},
 				{"prose", "what the model wrote for the person"},
+				{"commentary", "what the model said on its way to an answer; prose is the answer, if there is any"},
 				{"reasoning", "what the model thought; replayed only as the provider's own blocks"},
 				{"toolCall", "Call is set"},
 				{"toolResult", "Result is set"},

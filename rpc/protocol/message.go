@@ -28,6 +28,7 @@ type PartKind string
 const (
 	PartText       PartKind = "text"       // what a person or plugin wrote
 	PartProse      PartKind = "prose"      // what the model wrote for the person
+	PartCommentary PartKind = "commentary" // what the model said on its way to an answer; prose is the answer, if there is any
 	PartReasoning  PartKind = "reasoning"  // what the model thought; replayed only as the provider's own blocks
 	PartToolCall   PartKind = "toolCall"   // Call is set
 	PartToolResult PartKind = "toolResult" // Result is set
@@ -129,6 +130,14 @@ func (m *Message) Text(kind PartKind) string {
 		}
 	}
 	return text.String()
+}
+
+// Answer is what the model says to the person: its prose, or what it said on the way if there is no more.
+func (m *Message) Answer() string {
+	if text := m.Text(PartProse); strings.TrimSpace(text) != "" {
+		return text
+	}
+	return m.Text(PartCommentary)
 }
 
 // Calls lists the tool calls of a message in the order the model gave them.

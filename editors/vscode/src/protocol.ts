@@ -660,7 +660,7 @@ export interface Part {
 }
 
 /** PartKind says what a part of a message holds. */
-export type PartKind = "text" | "prose" | "reasoning" | "toolCall" | "toolResult" | "code" | "output" | "error" | "attachment";
+export type PartKind = "text" | "prose" | "commentary" | "reasoning" | "toolCall" | "toolResult" | "code" | "output" | "error" | "attachment";
 
 /** PinInfo is a node that is kept reachable. */
 export interface PinInfo {

@@ -57,7 +57,7 @@ func (d Driver) Reply(v turn.View, reply provider.Reply) []turn.Action {
 	if calls := msg.Calls(); len(calls) > 0 {
 		return []turn.Action{turn.Append(msg), turn.StartTools(calls)}
 	}
-	text := msg.Text(protocol.PartProse)
+	text := msg.Answer()
 	if strings.TrimSpace(text) == "" && !afterToolResults(v.Messages) {
 		issue := protocol.Issue{Kind: "provider", Code: "empty_response", Message: "the model answered with nothing"}
 		return []turn.Action{turn.Report(issue),

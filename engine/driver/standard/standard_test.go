@@ -150,6 +150,15 @@ func TestProtocol(t *testing.T) {
 		x.messages("user text=hello", "assistant prose=hi  prose=you")
 	})
 
+	t.Run("runtime/R01 what was said on the way is no part of the answer, unless there is nothing else", func(t *testing.T) {
+		commentary := protocol.Part{Kind: protocol.PartCommentary, Text: "let me think"}
+		x := start(t, -1, reply(protocol.StopEnd, commentary, prose("42")))
+		x.ends(protocol.TurnOutcome{Kind: protocol.OutcomeAssistantMessage, Text: "42"})
+		x.messages("user text=hello", "assistant commentary=let me think prose=42")
+		x = start(t, -1, reply(protocol.StopEnd, commentary))
+		x.ends(protocol.TurnOutcome{Kind: protocol.OutcomeAssistantMessage, Text: "let me think"})
+	})
+
 	t.Run("runtime/R01 an input before the end goes on", func(t *testing.T) {
 		x := start(t, -1, reply(protocol.StopEnd, prose("hi")), steered("wait"), reply(protocol.StopEnd, prose("yes?")))
 		x.ends(protocol.TurnOutcome{Kind: protocol.OutcomeAssistantMessage, Text: "yes?"})

@@ -116,7 +116,7 @@ func appendAssistant(b []byte, m *protocol.Message, route string) []byte {
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		switch part.Kind {
-		case protocol.PartText, protocol.PartProse, protocol.PartCode, protocol.PartOutput:
+		case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartCode, protocol.PartOutput:
 			if text := shown(part, part.Text); text != "" {
 				texts = append(texts, text)
 			}

@@ -36,6 +36,7 @@ type Reply struct {
 	Expect    *Expect             `json:"expect,omitempty"`
 	Reasoning string              `json:"reasoning,omitempty"`
 	Text      string              `json:"text,omitempty"`
+	Before    string              `json:"commentary,omitempty"` // comes before the text
 	ChunkSize int                 `json:"chunkSize,omitempty"`
 	DelayMs   int64               `json:"delayMs,omitempty"`
 	ToolCalls []Call              `json:"toolCalls,omitempty"`

@@ -115,6 +115,11 @@ func (r *Reply) chunks() iter.Seq[provider.Chunk] {
 				return
 			}
 		}
+		for text := range pieces(r.Before, r.ChunkSize) {
+			if !yield(provider.Chunk{Commentary: text}) {
+				return
+			}
+		}
 		for text := range pieces(r.Text, r.ChunkSize) {
 			if !yield(provider.Chunk{Text: text}) {
 				return
