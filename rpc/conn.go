@@ -24,6 +24,7 @@ type conn struct {
 	*Server
 	stream *frame.Stream
 	strict bool // initialize is required
+	spare  bool // one too many: its first request is told so, and it is let go
 	ctx    context.Context
 	wg     sync.WaitGroup
 
@@ -41,6 +42,10 @@ type conn struct {
 
 var errCancelled = newError(codeCancelled, "the request was cancelled", protocol.ErrorData{
 	Kind: protocol.KindCancelled, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
+})
+
+var errTooMany = newError(codeOverloaded, fmt.Sprintf("%d clients are connected, which is the limit", maxConnections), protocol.ErrorData{
+	Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
 })
 
 // errExit ends a connection that said exit.
@@ -130,6 +135,10 @@ func (c *conn) work(jobs <-chan job) {
 
 // do runs a request up to where it waits.
 func (c *conn) do(j job) (result any, rest waiting, err error) {
+	if c.spare {
+		c.after = append(c.after, func() { c.stream.Close() })
+		return nil, nil, errTooMany
+	}
 	m, ok := c.table[j.req.Method]
 	if !ok {
 		return nil, nil, c.unknownMethod(j.req.Method)
@@ -194,7 +203,15 @@ func (c *conn) answer(j job, result any, err error) {
 		}
 		resp.Result, resp.Error = nil, wire
 	}
-	if err := c.stream.WriteObject(resp); err != nil {
+	err = c.stream.WriteObject(resp)
+	// A value of a model may be so deep that encoding/json takes it alone, but not inside of an answer.
+	if _, ok := errors.AsType[*json.MarshalerError](err); ok {
+		c.log.Error("answer cannot be encoded", "method", j.req.Method, "error", err)
+		resp.Result = nil
+		resp.Error, _ = wireError(err)
+		err = c.stream.WriteObject(resp)
+	}
+	if err != nil {
 		c.log.Debug("answer not written", "method", j.req.Method, "error", err)
 	}
 }

@@ -19,8 +19,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxConnections bounds how many clients there are at once.
-const maxConnections = 128
+const (
+	maxConnections   = 128 // clients at once
+	spareConnections = 16  // clients beyond those, which are told so
+)
 
 // Config is what a Server needs. Stop is called when a client asks the daemon to stop.
 type Config struct {
@@ -66,12 +68,13 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 			}
 			return err
 		}
-		if s.clients() >= maxConnections {
+		n := s.clients()
+		if n >= maxConnections+spareConnections {
 			nc.Close()
 			continue
 		}
 		wg.Go(func() {
-			if err := s.Serve(ctx, nc, false); err != nil {
+			if err := s.serve(ctx, nc, false, n >= maxConnections); err != nil {
 				s.log.Warn("connection ended", "error", err)
 			}
 		})
@@ -80,13 +83,17 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 
 // Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
+	return s.serve(ctx, rwc, strict, false)
+}
+
+func (s *Server) serve(ctx context.Context, rwc io.ReadWriteCloser, strict, spare bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := frame.New(rwc, frame.Config{Linger: linger(strict)})
 	s.opened(stream)
 	defer s.closed(stream)
 	c := &conn{
-		Server: s, stream: stream, strict: strict, ctx: ctx,
+		Server: s, stream: stream, strict: strict, spare: spare, ctx: ctx,
 		client: protocol.NewClientID(), subs: map[protocol.SessionID]context.CancelFunc{},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}

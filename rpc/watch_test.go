@@ -1,9 +1,12 @@
 package rpc_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +88,37 @@ func TestSilentClientIsLetGo(t *testing.T) {
 	talks := (&server{rpc.New(rpc.Config{Engine: s.Engine, Store: s.store, Log: s.Log, Silence: time.Hour}), s.store, s.ctx, s.wg}).dial(t, false)
 	if a := talks.ask(t, 1, "ping", `{}`); a.Error != nil {
 		t.Error(a.Error)
+	}
+}
+
+func TestOneClientTooManyIsTold(t *testing.T) {
+	s := start(t)
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wg.Go(func() { s.Listen(s.ctx, l) })
+	for n := range 129 {
+		nc, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.SetDeadline(time.Now().Add(20 * time.Second))
+		p := &peer{nc, bufio.NewReader(nc)}
+		a := p.ask(t, 1, "ping", `{}`)
+		if n < 128 && a.Error != nil {
+			t.Fatalf("client %d: %+v", n+1, a.Error)
+		}
+		if n < 128 {
+			continue
+		}
+		if a.Error == nil || a.Error.Data.Kind != protocol.KindOverloaded {
+			t.Errorf("client %d was answered %+v, want overloaded", n+1, a)
+		}
+		if line, err := p.in.ReadString('\n'); err != io.EOF {
+			t.Errorf("client %d then read %q, %v, want to be let go", n+1, line, err)
+		}
 	}
 }
 

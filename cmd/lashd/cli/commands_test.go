@@ -22,6 +22,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(0, "hello\n", "", "run", "hi")
 	p.want(exitFailed, "", "the model refused", "run", "fail")
 	p.want(exitUsage, "", "see lashd tail --help", "tail")
+	p.want(exitUsage, "", "the prompt is empty", "run", " ")
 	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
 	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")

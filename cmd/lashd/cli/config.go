@@ -97,6 +97,18 @@ func unknownKey(line int, key toml.Key) error {
 	return fmt.Errorf("line %d: unknown key %q%s (known are %s)", line, strings.Join(key, "."), didYouMean(key[len(key)-1], known), keys)
 }
 
+// environ is what commands may see of the environment: not the keys, whatever their variables are called.
+func (c config) environ(all []string) []string {
+	keys := []string{c.KeyEnv}
+	for _, m := range c.Models {
+		keys = append(keys, m.KeyEnv)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(keys, name)
+	})
+}
+
 // models are what sessions can use, the default first.
 func (c config) models() ([]engine.Model, error) {
 	if c.Script != "" {

@@ -101,7 +101,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		}
 	}()
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{
-		&workspace.Factory{}, shell.New(shell.Config{Environ: os.Environ(), Nonce: nonce}), outputbudget.Factory{},
+		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
 	})
 	if err != nil {
 		return err

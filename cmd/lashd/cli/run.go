@@ -25,8 +25,9 @@ type runCommand struct {
 // Help is shown by --help.
 func (runCommand) Help() string {
 	return `The answer goes to stdout as it comes; tool calls, retries and questions go to stderr. Control characters in it are escaped; the
-exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once, a always in this
-workspace, anything else denies it. Where nobody can be asked, it is denied.
+exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once; a always in this
+workspace, a command also with more arguments, a tool without command or path (patch) altogether; anything else denies it.
+Where nobody can be asked, it is denied.
 
 Ctrl-C stops the turn; a second one leaves at once. If the daemon dies, it is started again, and the turn goes on.
 
@@ -43,6 +44,9 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 			return err
 		}
 		prompt = string(text)
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return &exitError{exitUsage, errors.New("the prompt is empty")}
 	}
 	f := &follower{env: e, start: true, session: protocol.SessionID(c.Session)}
 	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}

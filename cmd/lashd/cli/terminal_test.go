@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,5 +72,13 @@ func TestConfigErrors(t *testing.T) {
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("config %q: %v, want %q", test.text, err, test.want)
 		}
+	}
+}
+
+func TestCommandsDoNotGetKeys(t *testing.T) {
+	c := config{KeyEnv: "LLM_AUTH", Models: []modelConfig{{KeyEnv: "OTHER"}, {}}}
+	got := c.environ([]string{"PATH=/bin", "LLM_AUTH=k1", "OTHER=k2", "OTHERS=x", "EMPTY="})
+	if want := []string{"PATH=/bin", "OTHERS=x", "EMPTY="}; !slices.Equal(got, want) {
+		t.Errorf("commands get %q, want %q", got, want)
 	}
 }

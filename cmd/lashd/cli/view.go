@@ -52,7 +52,7 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 		v.note("  " + oneLine(ev.Text, 150))
 	case protocol.EventRetryStatus:
 		r := ev.Retry
-		v.note(fmt.Sprintf("[the model call failed: %s; attempt %d of %d in %s]", r.Reason, r.Attempt+1, r.Attempts, millis(r.WaitMs)))
+		v.note(fmt.Sprintf("[the model call failed: %s; attempt %d of %d in %s]", r.Reason, r.Attempt, r.Attempts, millis(r.WaitMs)))
 	}
 }
 

@@ -55,7 +55,7 @@ func badFrame(message string) *problem {
 
 func frameTooLarge(limit int) *problem {
 	return &problem{code: jsonrpc2.CodeInvalidRequest, kind: "frameTooLarge", retry: "never",
-		message: "The message is larger than " + strconv.Itoa(limit) + " bytes; send big content in chunks with artifact/write."}
+		message: "The message is larger than " + strconv.Itoa(limit) + " bytes."}
 }
 
 func parseError(err error) *problem {
