@@ -188,12 +188,13 @@ CREATE TABLE blob_refs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
 
--- A person's standing answer: calls of this tool, in this workspace, that begin with prefix are allowed.
+-- A person's standing answer: calls of this tool, in this workspace, about exactly this subject are allowed. The subject is a
+-- command, a path, or a digest of the arguments.
 CREATE TABLE approvals (
-  cwd    TEXT NOT NULL,
-  tool   TEXT NOT NULL,
-  prefix TEXT NOT NULL,
-  by     TEXT NOT NULL,
-  at     INTEGER NOT NULL,
-  PRIMARY KEY (cwd, tool, prefix)
+  cwd     TEXT NOT NULL,
+  tool    TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  by      TEXT NOT NULL,
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (cwd, tool, subject)
 ) STRICT, WITHOUT ROWID;

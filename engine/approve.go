@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"lashd/persistence"
@@ -12,9 +13,15 @@ import (
 // strictness orders what rules may say: the strictest that matches counts.
 var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
 
+// standing is an answer of a person that holds beyond its call: for calls of the same tool about exactly the same.
+type standing struct {
+	Tool    string `json:"tool"`
+	Subject string `json:"subject"`
+}
+
 // judge decides about a call: by the strictest rule that matches, else by the mode. A person's standing answers turn
 // asking into allowing, never a denial.
-func judge(cfg protocol.ApprovalConfig, answers []protocol.ApprovalRule, m protocol.ToolManifest, args json.RawMessage) protocol.ApprovalMode {
+func judge(cfg protocol.ApprovalConfig, answers []standing, m protocol.ToolManifest, args json.RawMessage) protocol.ApprovalMode {
 	verdict := protocol.ApprovalMode("")
 	for _, r := range cfg.Rules {
 		if ruleMatches(r, m.Name, args) && strictness[r.Action] > strictness[verdict] {
@@ -27,10 +34,8 @@ func judge(cfg protocol.ApprovalConfig, answers []protocol.ApprovalRule, m proto
 	if verdict != protocol.ApproveAsk {
 		return verdict
 	}
-	for _, r := range answers {
-		if ruleMatches(r, m.Name, args) {
-			return protocol.ApproveAllow
-		}
+	if slices.Contains(answers, standing{m.Name, subjectOf(args)}) {
+		return protocol.ApproveAllow
 	}
 	return verdict
 }
@@ -47,8 +52,8 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 	return protocol.ApproveAsk
 }
 
-// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a longer command that a
-// shell would take apart: what comes after a separator has nothing to do with the prefix.
+// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
+// would take apart: what comes after a separator has nothing to do with the prefix.
 func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) bool {
 	if ok, err := path.Match(r.Tool, name); err != nil || !ok {
 		return false
@@ -57,60 +62,55 @@ func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) boo
 		return true
 	}
 	subject := subjectOf(args)
-	if subject == r.Prefix {
-		return true
-	}
 	if r.Action == protocol.ApproveAllow && strings.ContainsAny(subject, ";&|<>`$()\n\\") {
 		return false
 	}
 	rest, ok := strings.CutPrefix(subject, r.Prefix)
-	return ok && (rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
 }
 
-// subjectOf is what a person would name a call by: its command, or else its path. A path is taken as it is cleaned.
+// subjectOf is what a person would name a call by: its command, or else its path as it is cleaned, or else its arguments,
+// of which the digest stands for all.
 func subjectOf(args json.RawMessage) string {
 	var known struct {
 		Command string `json:"command"`
 		Path    string `json:"path"`
 	}
-	if json.Unmarshal(args, &known) != nil {
-		return ""
-	}
-	if known.Command != "" {
+	switch err := json.Unmarshal(args, &known); {
+	case err == nil && known.Command != "":
 		return strings.TrimSpace(known.Command)
+	case err == nil && known.Path != "":
+		return path.Clean(known.Path)
 	}
-	if known.Path == "" {
-		return ""
-	}
-	return path.Clean(known.Path)
+	return "sha256:" + string(protocol.DigestOf(args))
 }
 
 // standing are the answers that hold for a session: its own, and those given for its workspace.
-func (st *state) standing() ([]protocol.ApprovalRule, error) {
+func (st *state) standing() ([]standing, error) {
 	always, err := st.eng.store.Approvals(st.ctx, st.row.Cwd)
 	if err != nil {
 		return nil, err
 	}
-	rules := append([]protocol.ApprovalRule(nil), st.approved...)
+	answers := slices.Clone(st.approved)
 	for _, a := range always {
-		rules = append(rules, protocol.ApprovalRule{Tool: a.Tool, Prefix: a.Prefix, Action: protocol.ApproveAllow})
+		answers = append(answers, standing{a.Tool, a.Subject})
 	}
-	return rules, nil
+	return answers, nil
 }
 
 // remember adds what a person allowed beyond the one call to the commit that stores the answer.
-func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []protocol.ApprovalRule {
+func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []standing {
 	if d.Kind != protocol.DecisionApproval {
 		return st.approved
 	}
-	rule := protocol.ApprovalRule{Tool: d.Call.Name, Prefix: subjectOf(d.Call.Args), Action: protocol.ApproveAllow}
+	answer := standing{d.Call.Name, subjectOf(d.Call.Args)}
 	switch d.Answer.Choice {
 	case protocol.ChooseAllowSession:
-		approved := append(st.approved[:len(st.approved):len(st.approved)], rule)
+		approved := append(slices.Clip(st.approved), answer)
 		c.Component = append(c.Component, persistence.Component{Name: componentApprovals, Body: encode(approved)})
 		return approved
 	case protocol.ChooseAllowAlways:
-		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: rule.Tool, Prefix: rule.Prefix, By: by}}
+		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: answer.Subject, By: by}}
 	}
 	return st.approved
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"lashd/engine"
@@ -33,10 +34,13 @@ func TestApproval(t *testing.T) {
 		return d.wait(t, turn).ToolCalls[0].Output
 	}
 	// unasked runs a turn whose call nobody is asked about.
+	unaskedWith := func(t *testing.T, d *daemon, id protocol.SessionID, input string) protocol.ToolOutput {
+		t.Helper()
+		return d.turn(t, id, input).ToolCalls[0].Output
+	}
 	unasked := func(t *testing.T, d *daemon, id protocol.SessionID) protocol.ToolOutput {
 		t.Helper()
-		report := d.turn(t, id, "go")
-		return report.ToolCalls[0].Output
+		return unaskedWith(t, d, id, "go")
 	}
 	t.Run("reliability/P28 a rejected call does not run, and the model is told", func(t *testing.T) {
 		d := start(t, s)
@@ -67,6 +71,42 @@ func TestApproval(t *testing.T) {
 			t.Errorf("output %+v", out)
 		}
 		once(t, d, d.session(t), protocol.ChooseReject)
+	})
+	t.Run("reliability/P28 a standing answer holds for exactly what was shown", func(t *testing.T) {
+		for name, calls := range map[string][2]string{
+			"a longer command":   {`{"command":"ls -d build"}`, `{"command":"ls -d build /etc"}`},
+			"a path below":       {`{"path":"sub"}`, `{"path":"sub/deep"}`},
+			"other arguments":    {`{"patch":"a"}`, `{"patch":"b"}`},
+			"another tool's use": {`{"patch":"a"}`, `{}`},
+		} {
+			var turns []scripted.Turn
+			for i, args := range calls {
+				turns = append(turns, scripted.Turn{Match: &scripted.Match{LastUserContains: strconv.Itoa(i)}, Replies: []scripted.Reply{
+					{ToolCalls: []scripted.Call{{Name: "run", Args: json.RawMessage(args)}}}, {Text: "done"},
+				}})
+			}
+			two := s
+			two.model = scripted.New(&scripted.Script{Turns: turns, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}})
+			d := start(t, two)
+			id := d.session(t)
+			o := d.observe(t, id)
+			first := d.begin(t, id, "0").TurnID
+			asked := o.typed(protocol.EventDecisionOpened).Decision
+			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+				DecisionID: asked.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: asked.ArgsHash,
+			}))
+			d.wait(t, first)
+			if out := unaskedWith(t, d, id, "0"); out.Text != "ran" {
+				t.Errorf("%s: the same again: %+v", name, out)
+			}
+			second := d.begin(t, id, "1").TurnID
+			again := o.typed(protocol.EventDecisionOpened).Decision
+			if string(again.Call.Args) != calls[1] {
+				t.Errorf("%s: asked about %s", name, again.Call.Args)
+			}
+			d.interrupt(t, second)
+			d.wait(t, second)
+		}
 	})
 	t.Run("reliability/P28 the strictest rule that matches counts", func(t *testing.T) {
 		strict := s

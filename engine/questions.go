@@ -80,7 +80,7 @@ func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
 	if verdict != protocol.ApproveAsk {
 		return verdict, nil
 	}
-	rules, err := ask(r, func(_ context.Context, st *state) ([]protocol.ApprovalRule, error) { return st.standing() })
+	rules, err := ask(r, func(_ context.Context, st *state) ([]standing, error) { return st.standing() })
 	return judge(r.begin.Config.Approval, rules, s.entry.Tool.Manifest, s.call.Args), err
 }
 

@@ -30,7 +30,7 @@ type state struct {
 	turns     []persistence.StoredTurn // not ended, in order of acceptance
 	inputs    []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
 	decisions map[protocol.DecisionID]*openDecision
-	approved  []protocol.ApprovalRule // for this session, by a person
+	approved  []standing // for this session, by a person
 	overlay   overlay
 	saved     protocol.ToolState
 	history   *history

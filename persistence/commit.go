@@ -132,10 +132,10 @@ type Blob struct {
 
 // Approval is a standing answer of a person.
 type Approval struct {
-	Cwd    string
-	Tool   string
-	Prefix string
-	By     string
+	Cwd     string
+	Tool    string
+	Subject string // what the calls are about, exactly
+	By      string
 }
 
 // Result is what a commit came to.

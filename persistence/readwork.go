@@ -180,8 +180,8 @@ func (s *Store) Components(ctx context.Context, session int64) (map[string][]byt
 
 // Approvals lists the standing answers for a workspace.
 func (s *Store) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Prefix, &a.By) },
-		"SELECT cwd, tool, prefix, by FROM approvals WHERE cwd = ? ORDER BY tool, prefix", cwd)
+	return list(ctx, s.read, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Subject, &a.By) },
+		"SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY tool, subject", cwd)
 }
 
 func scanDecision(rows *sql.Rows, d *protocol.Decision) error {

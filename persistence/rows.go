@@ -162,13 +162,13 @@ func applyPins(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const insertApproval = `
-INSERT INTO approvals (cwd, tool, prefix, by, at)
+INSERT INTO approvals (cwd, tool, subject, by, at)
 VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (cwd, tool, prefix) DO NOTHING`
+ON CONFLICT (cwd, tool, subject) DO NOTHING`
 
 func applyApprovals(ctx context.Context, t *tx, c *change) error {
 	for _, a := range c.Approve {
-		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Prefix, a.By, c.AtMs); err != nil {
+		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Subject, a.By, c.AtMs); err != nil {
 			return err
 		}
 	}
