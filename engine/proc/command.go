@@ -33,7 +33,8 @@ type Command struct {
 	Path string   // executable, when it is not to be found by Argv[0]
 	Dir  string   // working directory; empty means that of this process
 	Env  []string // the whole environment: nothing is inherited
-	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked.
+	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked. What follows a slash tells them apart
+	// from others of one nonce.
 	Nonce string
 
 	// Stdin feeds the child until it ends, or the child exits. A Read that blocks does not delay Wait, but it outlives the

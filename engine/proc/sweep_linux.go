@@ -17,7 +17,8 @@ const (
 	sweepPause = 5 * time.Millisecond
 )
 
-// Sweep kills the processes of this user that were started with the nonce, or inherited it, and returns their pids. Call it
+// Sweep kills the processes of this user that were started with the nonce, or inherited it, and returns their pids. A nonce
+// finds those of "nonce/anything" too, so that one call's processes can be swept apart from all of a daemon's. Call it
 // when nothing with that nonce should be alive: at the start of a daemon, or after an Exit that is Escaped. It looks again
 // until it finds none, since a process may fork while it is being killed, and fails if some do not go within two seconds.
 // A process that cleared its environment is not found.
@@ -88,7 +89,7 @@ func marked(pid int, nonce string) bool {
 	}
 	want := []byte(nonceVariable + "=" + nonce)
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if bytes.Equal(variable, want) {
+		if rest, ok := bytes.CutPrefix(variable, want); ok && (len(rest) == 0 || rest[0] == '/') {
 			return true
 		}
 	}

@@ -44,7 +44,8 @@ func (p Policy) withDefaults() Policy {
 
 // Retry is the one place where model calls are tried again. It tells of each attempt by Chunk.Attempt and of each wait
 // by Chunk.Retry. Once output began a call is not repeated, unless its model is idempotent; then Chunk.Reset withdraws
-// what was streamed. A panic of the Provider becomes an *Error, and so does a sequence without an end.
+// what was streamed. A panic of the Provider becomes an *Error, and so does a sequence without an end or longer than a Meter
+// allows.
 type Retry struct {
 	Provider Provider
 	Policy   Policy
@@ -125,7 +126,11 @@ func (c *call) try(ctx context.Context, req *Request) (done bool, err error) {
 			done, err = false, c.contain(req, p)
 		}
 	}()
+	var meter Meter
 	for chunk, err := range c.retry.Provider.Stream(ctx, req) {
+		if err == nil {
+			err = meter.Take(&chunk)
+		}
 		if err != nil {
 			return false, err
 		}

@@ -5,7 +5,7 @@ import "lashd/engine/plugin"
 // Config is what a Factory needs.
 type Config struct {
 	Environ []string // of the daemon; commands get it without what looks secret
-	Nonce   string   // marks the processes, for proc.Sweep
+	Nonce   string   // begins the mark of the processes, for proc.Sweep
 }
 
 // Factory builds the shell tools of sessions.

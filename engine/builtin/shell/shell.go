@@ -1,5 +1,6 @@
 // Package shell is the plugin with the shell tool: one command at a time, which dies with everything it started when it
-// ends, takes too long or is cancelled.
+// ends, takes too long or is cancelled. A process that left the command's group dies too if it still holds the output;
+// to look for others after each command would cost more than most commands.
 //
 // The tool may be used by several goroutines at once.
 package shell
@@ -8,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +42,8 @@ const (
 var errTimeout = errors.New("timeout")
 
 const describe = "Run a command with sh in the workspace, and return its output, standard error included, and its exit code. " +
-	"The command gets no input and no terminal, and every process it started ends with it."
+	"The command gets no input and no terminal. Every process it started ends with it; only one that detaches itself and lets " +
+	"go of the output can stay, until the daemon ends."
 
 type args struct {
 	Command   string `json:"command" jsonschema:"what sh shall run"`
@@ -53,7 +56,7 @@ type value struct {
 	ExitCode   int    `json:"exitCode"` // -1 if a signal ended it
 	Signal     string `json:"signal,omitempty"`
 	Truncated  bool   `json:"truncated"`
-	Escaped    bool   `json:"escaped,omitempty"` // a process left the group and was seen to live on
+	Escaped    bool   `json:"escaped,omitempty"` // a process left the group, and could not be found to be stopped
 	DurationMs int64  `json:"durationMs"`
 }
 
@@ -172,7 +175,7 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) pro
 	// The output of a cancelled command is worth as much as that of another.
 	text, ref := out.result(context.WithoutCancel(ctx), host, s.reading)
 	if exit.Escaped {
-		text += "[A process left the command's group and still holds its output; it was not stopped.]\n"
+		text += "[A process left the command's group and held its output; it could not be stopped.]\n"
 	}
 	result := verdict(exit, limit)
 	result.Text = text + result.Text
@@ -185,15 +188,16 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) pro
 	return result
 }
 
-// await runs the command to its end, whatever ends it.
+// await runs the command to its end, whatever ends it, and then ends what escaped.
 func (s *shell) await(ctx context.Context, command, dir string, limit time.Duration, out *capture) (proc.Exit, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
+	nonce := s.nonce + "/" + rand.Text() // of this call alone, and found by the daemon's
 	p, err := proc.Start(limited, proc.Command{
 		Argv:   []string{"sh", "-c", command},
 		Dir:    dir,
 		Env:    environment(s.environ, dir),
-		Nonce:  s.nonce,
+		Nonce:  nonce,
 		Stdout: out,
 		Stderr: out,
 		Grace:  grace,
@@ -207,7 +211,12 @@ func (s *shell) await(ctx context.Context, command, dir string, limit time.Durat
 	running, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
 	watch.Go(func() { out.progress.run(running) })
-	return p.Wait()
+	exit, err := p.Wait()
+	if exit.Escaped {
+		swept, failed := proc.Sweep(nonce)
+		exit.Escaped = failed != nil || len(swept) == 0
+	}
+	return exit, err
 }
 
 // verdict says how the command ended, without its output.

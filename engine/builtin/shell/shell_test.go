@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
@@ -215,18 +217,34 @@ func TestEndOfCommand(t *testing.T) {
 		}
 		dead(t, wait(t, filepath.Join(s.cwd, "pid")))
 	})
-	t.Run("runtime/K01 a process that left is reported", func(t *testing.T) {
+	t.Run("runtime/K01 a process that left and holds the output is ended", func(t *testing.T) {
 		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "setsid is not everywhere")
 		s := newShell(t)
+		other := make(chan outcome)
+		go func() {
+			other <- s.call(t, t.Context(), args{Command: "while ! test -s done; do sleep 0.01; done; echo alive"})
+		}()
 		o := s.call(t, t.Context(), args{Command: "setsid sh -c 'echo $$ > pid; sleep 100' & while ! test -s pid; do sleep 0.01; done"})
-		pid, err := strconv.Atoi(wait(t, filepath.Join(s.cwd, "pid")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer syscall.Kill(-pid, syscall.SIGKILL)
-		if !o.value.Escaped || !strings.Contains(o.Text, "was not stopped") {
+		dead(t, wait(t, filepath.Join(s.cwd, "pid")))
+		if o.value.Escaped || strings.Contains(o.Text, "left the command's group") {
 			t.Errorf("got %+v, value %+v", o.ToolOutput, o.value)
 		}
+		if err := os.WriteFile(filepath.Join(s.cwd, "done"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-other; o.value.ExitCode != 0 || !strings.HasPrefix(o.Text, "alive") {
+			t.Errorf("another call of the session got %+v, want it to go on", o.ToolOutput)
+		}
+	})
+	t.Run("runtime/K01 a process that left unseen is found by the daemon's nonce", func(t *testing.T) {
+		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "setsid is not everywhere")
+		s := newShell(t)
+		s.call(t, t.Context(), args{Command: "setsid sh -c 'echo $$ > pid; sleep 100' >/dev/null 2>&1 & while ! test -s pid; do sleep 0.01; done"})
+		pid := wait(t, filepath.Join(s.cwd, "pid"))
+		if swept, err := proc.Sweep(s.nonce); err != nil || !slices.ContainsFunc(swept, func(p int) bool { return strconv.Itoa(p) == pid }) {
+			t.Errorf("swept %v, error %v; want %s among them", swept, err, pid)
+		}
+		dead(t, pid)
 	})
 	t.Run("runtime/K01 a call that is cancelled already runs nothing", func(t *testing.T) {
 		s := newShell(t)

@@ -10,6 +10,7 @@ import (
 var (
 	errNoAnswer = errors.New("no answer in time")
 	errChunkGap = errors.New("nothing more came in time")
+	errAttempt  = errors.New("the answer takes too long")
 )
 
 // answer is the body of a response, whose reads may each take only so long.
@@ -19,17 +20,28 @@ type answer struct {
 	ctx      context.Context // of the HTTP request; the cause of its end tells a timeout from the rest
 	cancel   context.CancelCauseFunc
 	body     io.ReadCloser
-	timer    *time.Timer
+	end      *time.Timer // of the whole attempt
+	timer    *time.Timer // of the gap
 	gap      time.Duration
+	waited   time.Duration // of the gap
+	lines    bool          // only what calls progress ends a gap, not any byte
 }
 
 // Read implements io.Reader. The clock runs only here: a slow reader of the stream is no fault of the server.
 func (a *answer) Read(p []byte) (int, error) {
-	a.timer.Reset(a.gap)
+	begin := time.Now()
+	a.timer.Reset(a.gap - a.waited)
 	n, err := a.body.Read(p)
 	a.timer.Stop()
+	a.waited += time.Since(begin)
+	if !a.lines {
+		a.progress()
+	}
 	return n, err
 }
+
+// progress says that the server told something.
+func (a *answer) progress() { a.waited = 0 }
 
 // drained is how long to wait for the end of a body whose last event was read. A body read to its end gives its
 // connection back for the next call; most servers send the end with the event or right after it.
@@ -37,6 +49,7 @@ const drained = 10 * time.Millisecond
 
 func (a *answer) drain() {
 	a.gap = drained
+	a.progress()
 	var rest [512]byte
 	for range 4 {
 		if _, err := a.Read(rest[:]); err != nil {
@@ -47,6 +60,7 @@ func (a *answer) drain() {
 
 func (a *answer) close() {
 	a.timer.Stop()
+	a.end.Stop()
 	a.cancel(nil)
 	a.body.Close() // the answer was judged by what it held
 }

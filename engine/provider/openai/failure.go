@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ import (
 func (a *answer) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
+	}
+	if errors.Is(context.Cause(a.ctx), errAttempt) {
+		return a.overdue(err)
 	}
 	if errors.Is(context.Cause(a.ctx), errNoAnswer) {
 		return &provider.Error{
@@ -52,6 +56,12 @@ func (a *answer) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
 	}
+	if errors.Is(err, errLongLine) {
+		return provider.TooLong(a.where + ": a line of the answer, or the whole of it, is too long")
+	}
+	if errors.Is(context.Cause(a.ctx), errAttempt) {
+		return a.overdue(err)
+	}
 	if errors.Is(context.Cause(a.ctx), errChunkGap) {
 		return &provider.Error{
 			Kind:      provider.KindTimeout,
@@ -67,6 +77,16 @@ func (a *answer) broken(ctx context.Context, err error) error {
 		Message:   fmt.Sprintf("%s: the answer broke off: %v", a.where, err),
 		Retryable: true,
 		Err:       err,
+	}
+}
+
+// overdue is the error of an answer that does not come to its end. The next one would take as long.
+func (a *answer) overdue(err error) *provider.Error {
+	return &provider.Error{
+		Kind:    provider.KindTimeout,
+		Code:    "attempt_timeout",
+		Message: fmt.Sprintf("%s: no whole answer within %v", a.where, a.provider.cfg.AttemptTimeout),
+		Err:     err,
 	}
 }
 
@@ -91,9 +111,12 @@ func (a *answer) garbled(what string, data []byte, err error) *provider.Error {
 	}
 }
 
+// maxRaw bounds what is read of a refusal and searched for keys, which is slow.
+const maxRaw = 64 << 10
+
 // refused is the error of an answer whose status is not 200.
 func (a *answer) refused(ctx context.Context, resp *http.Response) error {
-	data, err := io.ReadAll(io.LimitReader(a, 64<<10))
+	data, err := io.ReadAll(io.LimitReader(a, maxRaw+1))
 	if err != nil && ctx.Err() != nil {
 		return provider.Cancelled(ctx)
 	}
@@ -119,24 +142,21 @@ func (a *answer) redirected(resp *http.Response, to string) *provider.Error {
 	}
 }
 
+// raw is an excerpt of what a server said. Only what has no key in it any more may be cut.
 func (a *answer) raw(data []byte) string { return provider.Excerpt(a.mask(string(data))) }
 
-// mask takes the keys out of what a server said.
-func (a *answer) mask(text string) string {
-	text = maskOne(text, a.provider.cfg.Key)
-	for _, value := range a.provider.cfg.Headers {
-		text = maskOne(text, value)
-	}
-	return text
-}
+// mask takes the keys out of what a server said, and shortens it if it is very long.
+func (a *answer) mask(text string) string { return a.provider.mask.Cut(text, maxRaw) }
 
-func maskOne(text string, s provider.Secret) string {
-	const shortest = 8 // below that it is no key, and would take words apart
-	if len(s.Reveal()) < shortest {
+// word is a server's code if it can be ours: a stable word, without a key.
+func (a *answer) word(code scalar) string {
+	if text := string(code); stable.MatchString(text) && a.mask(text) == text {
 		return text
 	}
-	return strings.ReplaceAll(text, s.Reveal(), s.String())
+	return ""
 }
+
+var stable = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // failureBody is the error object, in any of the forms that servers give it.
 type failureBody struct {
@@ -184,7 +204,8 @@ func parseFailure(data []byte) failureBody {
 	}
 	var plain failureBody
 	if json.Unmarshal(data, &outer) != nil || json.Unmarshal(data, &plain) != nil {
-		return failureBody{Message: firstLine(string(data))}
+		line, _, _ := strings.Cut(string(data), "\n")
+		return failureBody{Message: line}
 	}
 	if outer.Error != nil {
 		return *outer.Error
@@ -246,7 +267,7 @@ func (a *answer) classify(status int, f failureBody) *provider.Error {
 	if n, err := strconv.Atoi(string(f.Code)); err == nil && n >= 400 && n < 600 {
 		status, f.Code = cmp.Or(status, n), "" // a number is not a stable word
 	}
-	e.Code = string(cmp.Or(f.Code, f.Type, scalar(statusCode(status))))
+	e.Code = cmp.Or(a.word(f.Code), a.word(f.Type), statusCode(status))
 	e.Retryable = retryable[status] || status == 0 && passing[f.Type] && passing[f.Code]
 	e.Throttled = status == http.StatusTooManyRequests || f.Code == "rate_limit_exceeded"
 	if e.Throttled {
@@ -259,7 +280,8 @@ func (a *answer) classify(status int, f failureBody) *provider.Error {
 	if e.Stop == protocol.StopContextLimit {
 		e.Code = "context_length_exceeded"
 	}
-	e.Message = a.mask(fmt.Sprintf("%s: %s%s", a.where, cmp.Or(firstLine(f.Message), "no reason given"), advice(status, e)))
+	said := firstLine(a.mask(f.Message)) // in this order: half a key would not be found
+	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(said, "no reason given"), advice(status, e))
 	return e
 }
 

@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// maxLine bounds one line of a stream, and one answer that is not a stream. A tool call may carry a whole file.
-const maxLine = 64 << 20
+// maxLine bounds one line of a stream, and one answer that is not a stream. The longest reply fits into one, in most
+// spellings.
+const maxLine = 4 << 20
 
 var errLongLine = errors.New("a line is too long")
 
@@ -50,6 +51,15 @@ func (l *lineReader) rest(line []byte) ([]byte, error) {
 			return append(l.long, line...), err
 		}
 	}
+}
+
+// readWhole reads an answer that is not a stream.
+func readWhole(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxLine+1))
+	if err == nil && len(data) > maxLine {
+		return nil, errLongLine
+	}
+	return data, err
 }
 
 // payload is the data of a line of an event stream. Comments, names of events and empty lines have none. An event is

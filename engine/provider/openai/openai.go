@@ -13,6 +13,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type Config struct {
 
 	HTTPClient     *http.Client  // without a Timeout of its own; default: one that keeps connections
 	RequestTimeout time.Duration // until the server begins to answer; default 300s
-	ChunkTimeout   time.Duration // between two pieces of an answer; default 120s
+	ChunkTimeout   time.Duration // between two lines of an answer; comments are a sign of life too; default 120s
+	AttemptTimeout time.Duration // for one request with its whole answer; default 30min
 
 	// OutputLimitField is what the server calls the output limit: max_tokens, which is the default, or
 	// max_completion_tokens, which OpenAI wants for its reasoning models.
@@ -44,6 +46,7 @@ type Provider struct {
 	badBase error // why BaseURL cannot be used; each call fails with it
 	client  *http.Client
 	history history
+	mask    *provider.Mask // takes the keys out of each error
 }
 
 // New returns the endpoint. It opens no connection.
@@ -51,14 +54,46 @@ func New(cfg Config) *Provider {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 300*time.Second)
 	cfg.ChunkTimeout = cmp.Or(cfg.ChunkTimeout, 120*time.Second)
+	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, 30*time.Minute)
 	cfg.OutputLimitField = cmp.Or(cfg.OutputLimitField, "max_tokens")
 	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
 	p.base, p.badBase = parseBase(cfg.BaseURL)
+	p.mask = provider.NewMask(p.keys()...)
 	return p
 }
 
+// keys are all that may be a key in what a server gets to see.
+func (p *Provider) keys() []provider.Secret {
+	keys := []provider.Secret{p.cfg.Key}
+	for _, header := range p.cfg.Headers {
+		keys = append(keys, header)
+		if scheme, key, ok := strings.Cut(header.Reveal(), " "); ok && strings.EqualFold(scheme, "bearer") {
+			keys = append(keys, provider.NewSecret(key))
+		}
+	}
+	if p.base == nil {
+		return keys
+	}
+	password, _ := p.base.User.Password()
+	keys = append(keys, provider.NewSecret(p.base.User.Username()), provider.NewSecret(password))
+	for name, values := range p.base.Query() {
+		for _, v := range values {
+			if secretName.MatchString(name) {
+				keys = append(keys, provider.NewSecret(v))
+			}
+		}
+	}
+	return keys
+}
+
+// secretName tells the keys in a query from the version of the API.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|sig|auth|code`)
+
 func parseBase(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
+	if err != nil {
+		err = errors.New("it is no URL") // the parser's own words repeat it, with the keys in it
+	}
 	if err == nil && base.Scheme != "http" && base.Scheme != "https" {
 		err = errors.New("it must begin with http:// or https://")
 	}
@@ -118,7 +153,7 @@ func (p *Provider) address() string {
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		if err := p.stream(ctx, req, yield); err != nil && !errors.Is(err, errLeft) {
-			yield(provider.Chunk{}, err)
+			yield(provider.Chunk{}, p.mask.Error(err))
 		}
 	}
 }
@@ -148,6 +183,14 @@ func (p *Provider) stream(ctx context.Context, req *provider.Request, yield func
 
 // Models implements provider.Models.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	ids, err := p.models(ctx)
+	if err != nil {
+		return nil, p.mask.Error(err)
+	}
+	return ids, nil
+}
+
+func (p *Provider) models(ctx context.Context) ([]string, error) {
 	if p.badBase != nil {
 		return nil, p.badBase
 	}
@@ -161,7 +204,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	data, err := io.ReadAll(io.LimitReader(a, maxLine))
+	data, err := readWhole(a)
 	if err != nil {
 		return nil, a.broken(ctx, err)
 	}
@@ -187,11 +230,13 @@ func (p *Provider) ask(ctx context.Context, method, path string, sent *body) (*a
 		cancel(nil)
 		return nil, fmt.Errorf("model call: %w", err)
 	}
+	a.end = time.AfterFunc(p.cfg.AttemptTimeout, func() { cancel(errAttempt) })
 	late := time.AfterFunc(p.cfg.RequestTimeout, func() { cancel(errNoAnswer) })
 	resp, err := p.client.Do(req)
 	late.Stop()
 	if err != nil {
 		defer cancel(nil)
+		defer a.end.Stop()
 		return nil, a.unreachable(ctx, err)
 	}
 	a.body = resp.Body

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"lashd/engine/provider"
@@ -26,6 +25,7 @@ type stream struct {
 	yield  func(provider.Chunk, error) bool
 
 	template template
+	meter    provider.Meter
 	calls    calls
 	thought  []byte              // reasoning that no Replay was sent for
 	usage    *protocol.Usage     // as last reported
@@ -44,12 +44,14 @@ func (s *stream) read(ctx context.Context) error {
 	if first[0] == '{' || first[0] == '<' {
 		return s.whole(ctx, lines.in)
 	}
+	s.answer.lines = true
 	for {
 		line, err := lines.next()
 		if err != nil {
 			return s.ended(ctx, err)
 		}
 		data := payload(line)
+		s.answer.progress()
 		if len(data) == 0 {
 			continue
 		}
@@ -70,7 +72,7 @@ func (s *stream) read(ctx context.Context) error {
 
 // whole reads an answer in one piece, which is what servers give that cannot stream, or that refuse with status 200.
 func (s *stream) whole(ctx context.Context, r io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(r, maxLine))
+	data, err := readWhole(r)
 	if err != nil {
 		return s.answer.broken(ctx, err)
 	}
@@ -139,6 +141,9 @@ func (s *stream) choice(c *choice) error {
 	}
 	for i := range d.Calls {
 		s.calls.add(&d.Calls[i])
+		if err := s.meter.Fits(s.calls.size, len(s.calls.open)); err != nil {
+			return s.lost(err)
+		}
 	}
 	if c.Finish != "" {
 		s.stop = stopReason(c.Finish)
@@ -196,6 +201,9 @@ func (s *stream) flush() error {
 }
 
 func (s *stream) send(c provider.Chunk) error {
+	if err := s.meter.Take(&c); err != nil {
+		return s.lost(err)
+	}
 	if !s.yield(c, nil) {
 		return errLeft
 	}
@@ -279,105 +287,81 @@ func stopReason(finish string) protocol.StopReason {
 
 // calls gathers tool calls from their fragments.
 type calls struct {
-	open  []openCall
-	taken bool // there were some
+	open    []openCall
+	last    map[int]int // index of a call: where in open the last one with it stands
+	size    int         // of what is open
+	checked int         // bytes that whole has read
+	taken   bool        // there were some
 }
 
 type openCall struct {
-	index int
-	id    string
-	name  string
-	args  []byte
+	id   string
+	name string
+	args []byte
 }
 
 func (c *calls) add(d *callDelta) {
 	call := c.find(d)
 	if call.id == "" {
 		call.id = d.ID
+		c.size += provider.Cost(d.ID)
 	}
 	if call.name == "" {
 		call.name = d.Function.Name
+		c.size += provider.Cost(d.Function.Name)
 	}
 	call.args = append(call.args, d.Function.Args...)
+	c.size += provider.Cost(string(d.Function.Args))
 }
 
 // find gives the call that a fragment belongs to. Servers exist that give every call the index 0, or none: there a new
 // id begins a new call.
 func (c *calls) find(d *callDelta) *openCall {
-	index := math.MaxInt // without an index: the last one
+	at, ok := len(c.open)-1, len(c.open) > 0 // without an index: the last one
 	if d.Index != nil {
-		index = *d.Index
+		at, ok = c.last[*d.Index]
 	}
-	for i := len(c.open) - 1; i >= 0; i-- {
-		call := &c.open[i]
-		if call.index != index && d.Index != nil {
-			continue
-		}
-		begins := d.ID != "" && d.ID != call.id && d.Function.Name != "" && call.name != ""
-		if begins || d.Index == nil && d.ID == "" && d.Function.Name != "" && call.name != "" {
-			break
-		}
-		return call
+	if ok && !c.open[at].ends(d) {
+		return &c.open[at]
 	}
-	c.open = append(c.open, openCall{index: index})
+	c.open = append(c.open, openCall{})
+	if d.Index != nil {
+		if c.last == nil {
+			c.last = map[int]int{}
+		}
+		c.last[*d.Index] = len(c.open) - 1
+	}
 	return &c.open[len(c.open)-1]
 }
+
+// ends tells whether a fragment begins another call.
+func (c *openCall) ends(d *callDelta) bool {
+	named := d.Function.Name != "" && c.name != ""
+	return named && (d.ID != "" && d.ID != c.id || d.Index == nil && d.ID == "")
+}
+
+// checks bounds the work of whole: a server could send text between any two bytes of an argument.
+const checks = 8 << 20
 
 // whole tells whether there are calls and none can grow any more.
 func (c *calls) whole() bool {
 	for i := range c.open {
-		if !json.Valid(c.open[i].args) {
+		c.checked += len(c.open[i].args)
+		if c.checked > checks || !json.Valid(c.open[i].args) {
 			return false
 		}
 	}
 	return len(c.open) > 0
 }
 
-// take gives the calls that were gathered. Arguments that cannot be read become an empty object, which the check
-// against the tool's schema then refuses.
+// take gives the calls that were gathered.
 func (c *calls) take() []protocol.ToolCall {
 	var done []protocol.ToolCall
 	for i := range c.open {
-		args := json.RawMessage(bytes.TrimSpace(c.open[i].args))
-		if !json.Valid(args) || string(args) == "null" {
-			args = json.RawMessage("{}")
-		}
+		args := provider.Arguments(bytes.TrimSpace(c.open[i].args))
 		done = append(done, protocol.ToolCall{CallID: protocol.CallID(c.open[i].id), Name: c.open[i].name, Args: args})
 	}
 	c.taken = c.taken || len(done) > 0
-	c.open = nil
+	c.open, c.last, c.size = nil, nil, 0
 	return done
-}
-
-// wireUsage is the token count in the forms that servers give it.
-type wireUsage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
-	PromptHit  int64 `json:"prompt_cache_hit_tokens"`
-	PromptPart struct {
-		Cached  int64 `json:"cached_tokens"`
-		Written int64 `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionPart struct {
-		Reasoning int64 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
-}
-
-func (w *wireUsage) buckets() *protocol.Usage {
-	read := min(max(w.PromptPart.Cached, w.PromptHit, 0), max(w.Prompt, 0))
-	written := min(max(w.PromptPart.Written, 0), max(w.Prompt, 0)-read)
-	reasoning := max(w.CompletionPart.Reasoning, 0)
-	output := max(w.Completion, 0)
-	// Some servers count reasoning beside the completion; their total gives them away.
-	if reasoning > output || reasoning > 0 && w.Total == w.Prompt+w.Completion+reasoning {
-		output += reasoning
-	}
-	return &protocol.Usage{
-		Input:      max(w.Prompt, 0) - read - written,
-		Output:     output,
-		CacheRead:  read,
-		CacheWrite: written,
-		Reasoning:  reasoning,
-	}
 }

@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"lashd/rpc/protocol"
+)
+
+const (
+	// ReplyLimit bounds one reply, in bytes as JSON spells them. A reply is committed as one, its text several times.
+	ReplyLimit = 3 << 19
+	// CallLimit bounds the tool calls of one reply.
+	CallLimit = 256
+	// ArgsDepth bounds how deep arguments may be nested: they are encoded again inside of other values.
+	ArgsDepth = 48
+
+	partCost = 64 // of a part beside its text
+)
+
+// Meter keeps one reply within the limits. The zero value is ready.
+type Meter struct {
+	size  int
+	calls int
+	kind  protocol.PartKind // of the last delta
+}
+
+// Take counts a chunk in. The error is an *Error, and says that the reply would be too long with it.
+func (m *Meter) Take(c *Chunk) error {
+	size, calls := len(c.Replay), 0
+	size += m.delta(protocol.PartReasoning, c.Reasoning)
+	size += m.delta(protocol.PartCommentary, c.Commentary)
+	size += m.delta(protocol.PartProse, c.Text)
+	if c.Part != nil {
+		m.kind = c.Part.Kind
+		size += partCost + Cost(c.Part.Text)
+		if call := c.Part.Call; call != nil {
+			calls = 1
+			size += Cost(string(call.CallID)) + Cost(call.Name) + Cost(string(call.Args))
+		}
+	}
+	if err := m.Fits(size, calls); err != nil {
+		return err
+	}
+	m.size += size
+	m.calls += calls
+	return nil
+}
+
+func (m *Meter) delta(kind protocol.PartKind, text string) int {
+	if text == "" {
+		return 0
+	}
+	size := Cost(text)
+	if kind != m.kind {
+		size += partCost
+	}
+	m.kind = kind
+	return size
+}
+
+// Fits tells whether so much more would be within the limits, without counting it in.
+func (m *Meter) Fits(size, calls int) error {
+	if m.size+size > ReplyLimit {
+		return TooLong("the reply is longer than 1.5 MiB; what came before is kept")
+	}
+	if m.calls+calls > CallLimit {
+		return &Error{Kind: KindStream, Code: "too_many_calls", Message: "the reply holds more than 256 tool calls"}
+	}
+	return nil
+}
+
+// TooLong is the failure of a reply that is more than can be kept. Asking again would not make it shorter.
+func TooLong(message string) *Error {
+	return &Error{Kind: KindStream, Code: "reply_too_long", Message: message}
+}
+
+// Cost is how many bytes a text takes in a string of JSON.
+func Cost(text string) int {
+	cost := len(text)
+	for i := range len(text) {
+		cost += int(escapes[text[i]])
+	}
+	return cost
+}
+
+// escapes is what encoding/json adds to a byte, at most.
+var escapes = func() (extra [256]uint8) {
+	for b := range ' ' {
+		extra[b] = uint8(len(`\u0000`) - 1)
+	}
+	for _, b := range "<>&" {
+		extra[b] = uint8(len(`\u0000`) - 1)
+	}
+	for _, b := range "\"\\\n\t\r" {
+		extra[b] = 1
+	}
+	return extra
+}()
+
+// Arguments are the arguments of a call as they can be kept and sent on. What cannot becomes an empty object, which the
+// check against the tool's schema then refuses.
+func Arguments(args json.RawMessage) json.RawMessage {
+	if deep(args) || !json.Valid(args) || !utf8.Valid(args) || string(args) == "null" {
+		return json.RawMessage("{}")
+	}
+	return args
+}
+
+// deep tells whether brackets outside of strings are nested too deep.
+func deep(data []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(data) && depth <= ArgsDepth; i++ {
+		switch b := data[i]; {
+		case b == '"':
+			quoted = !quoted
+		case quoted && b == '\\':
+			i++
+		case quoted:
+		case b == '[', b == '{':
+			depth++
+		case b == ']', b == '}':
+			depth--
+		}
+	}
+	return depth > ArgsDepth
+}
