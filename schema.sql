@@ -8,7 +8,8 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. Numbers of
+-- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. authority is
+-- what it was granted when it was created, which never changes. Numbers of
 -- deleted sessions are not used again, so that a reader which still holds one finds nothing instead of another's rows.
 CREATE TABLE sessions (
   session    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -17,6 +18,7 @@ CREATE TABLE sessions (
   cwd        TEXT NOT NULL,
   relation   BLOB NOT NULL,
   config     BLOB NOT NULL,
+  authority  BLOB NOT NULL,
   revision   INTEGER NOT NULL,
   branch     INTEGER NOT NULL,
   generation INTEGER NOT NULL,
@@ -93,7 +95,8 @@ CREATE TABLE turns (
 CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
 
--- What a person or a client sent, and which turn consumes it. Rows that ended stay as evidence. Goes with its session.
+-- What a person or a client sent, or a plugin queued, and which turn consumes it. source is a plugin's own key, which makes
+-- the same input come once. Rows that ended stay as evidence. Goes with its session.
 CREATE TABLE inputs (
   input    INTEGER PRIMARY KEY,
   input_id TEXT NOT NULL UNIQUE,
@@ -101,9 +104,11 @@ CREATE TABLE inputs (
   turn_id  TEXT NOT NULL,
   state    TEXT NOT NULL CHECK (state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted', 'completed', 'cancelled')),
   boundary TEXT NOT NULL,
+  source   TEXT NOT NULL,
   body     BLOB NOT NULL,
   at       INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
 CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted');
 
 -- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
@@ -161,14 +166,28 @@ CREATE INDEX decisions_open ON decisions (session) WHERE open = 1;
 CREATE INDEX decisions_by_session ON decisions (session);
 CREATE INDEX decisions_by_turn ON decisions (turn_id);
 
--- A keyed part of a session's saved state. Small ones stand here; larger ones have body NULL and lie in blobs under
--- digest, which this row then keeps there. What did not change is not written again. Goes with its session.
-CREATE TABLE components (
+-- A state of a session that somebody gave a name: the node that its leaf was, and what of its components was kept.
+-- Goes with its session.
+CREATE TABLE snapshots (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
-  name    TEXT NOT NULL,
-  digest  TEXT NOT NULL,
-  body    BLOB,
+  name    TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 256),
+  node_id TEXT NOT NULL,
+  place   INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
   PRIMARY KEY (session, name)
+) STRICT, WITHOUT ROWID;
+
+-- A keyed part of a session's saved state: of the present one if snapshot is empty, else of the snapshot of that name.
+-- Parts of one thing have names that begin with its name and a slash. Small bodies stand here; larger ones have body NULL
+-- and lie in blobs under digest, which this row then keeps there. What did not change is not written again. Goes with its
+-- session.
+CREATE TABLE components (
+  session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  snapshot TEXT NOT NULL,
+  name     TEXT NOT NULL,
+  digest   TEXT NOT NULL,
+  body     BLOB,
+  PRIMARY KEY (session, snapshot, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX components_in_blobs ON components (digest) WHERE body IS NULL;
 

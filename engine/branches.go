@@ -41,11 +41,16 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 			Session: protocol.NewSessionID(), AtMs: now(), Events: []persistence.Event{event.stored()},
 			Create: &persistence.NewSession{
 				Title: title, Cwd: st.row.Cwd, Config: st.row.Config, Source: source,
-				Relation: protocol.Relation{Kind: protocol.RelationFork, Source: source},
+				Relation: protocol.Relation{Kind: protocol.RelationFork, Source: source}, Authority: st.row.Authority,
 			},
 		}
+		if k, err := st.captureIdle(ctx); err != nil {
+			uncaptured(e, st.id, err) // the fork gets what is stored
+		} else {
+			st.keep(c, k) // in the fork
+		}
 		if p.ToolCatalog == protocol.ForkFresh {
-			c.Component = []persistence.Component{{Name: componentTools}, {Name: componentOverlay}}
+			c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
 		}
 		return e.create(ctx, c, rc)
 	})
@@ -54,8 +59,8 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 // Rewind moves a session's leaf to an ancestor. What came after it stays, pinned, and can be forked from.
 func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
 	return mutate(ctx, e, p.SessionID, "session/rewind", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionRewindResult, error) {
-		if len(st.turns) > 0 {
-			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
+		if err := st.idle(); err != nil {
+			return nil, err
 		}
 		to, err := e.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.ToNode)
 		if err != nil {
@@ -182,6 +187,9 @@ func checkAppend(nodes []protocol.NodeBody) error {
 		if n.Plugin != nil && n.Plugin.Type == "" {
 			return bad(pointer+"/plugin/type", "must not be empty")
 		}
+		if n.Plugin != nil && n.Plugin.Plugin != "" {
+			return bad(pointer+"/plugin/plugin", "must not be set from outside")
+		}
 	}
 	return nil
 }
@@ -255,7 +263,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 
 func appendedEvents(n *protocol.Node) []logEvent {
 	if n.Plugin != nil {
-		return []logEvent{{Event: protocol.Event{Type: protocol.EventPluginCustom, Name: n.Plugin.Type, Body: n.Plugin.Body}}}
+		return []logEvent{{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: n.Plugin.Plugin, Name: n.Plugin.Type, Body: n.Plugin.Body}}}
 	}
 	var events []logEvent
 	for _, item := range graph.MessageItems(n) {
@@ -287,4 +295,15 @@ func (e *Engine) Unpin(ctx context.Context, p *protocol.GraphPinParams) (*protoc
 		_, err := st.commit(ctx, &persistence.Commit{Unpin: []protocol.NodeID{p.NodeID}, Receipt: rc.with(result)})
 		return result, err
 	})
+}
+
+// idle refuses what must not come between the parts of a turn or a command.
+func (st *state) idle() error {
+	switch {
+	case len(st.turns) > 0:
+		return &TurnActiveError{TurnID: st.turns[0].ID}
+	case st.writer != nil:
+		return ErrSessionInUse
+	}
+	return nil
 }

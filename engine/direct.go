@@ -29,7 +29,7 @@ func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*pro
 		if err := e.direct(ctx, r, s, rc); err != nil {
 			return nil, err
 		}
-		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Output, DurationMs: s.reply.DurationMs}
+		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
 		return result, r.endDirect(ctx, rc.with(result))
 	})
 }
@@ -43,7 +43,7 @@ func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc rece
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &stage{call: call}
+	s := &stage{asked: call, call: call}
 	// Not with ctx: who borrows must be there to give back.
 	r, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
 		t, err := st.openTools(st.row.Config)
@@ -73,7 +73,7 @@ func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID) {
 
 // direct runs a borrowed tool, unless a rule denies it or a daemon that died has started the same call before.
 func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error {
-	if judge(r.begin.Config.Approval, nil, s.entry.Tool.Manifest, s.call.Args) == protocol.ApproveDeny {
+	if judge(r.begin.Config.Approval, nil, s.entry.Manifest, s.call.Args) == protocol.ApproveDeny {
 		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 		return nil
 	}
@@ -82,7 +82,7 @@ func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error
 			return err
 		}
 	}
-	reply, ok := r.execute(ctx, s)
+	reply, ok := r.attempts(ctx, s)
 	if !ok {
 		return ErrShuttingDown
 	}

@@ -14,7 +14,7 @@ import (
 func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
-		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}),
+		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}), cwd: st.row.Cwd,
 	}
 	if err := st.prepare(r); err != nil {
 		return st.abandon(turn, err)

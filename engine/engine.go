@@ -45,6 +45,7 @@ type Engine struct {
 	store       *persistence.Store
 	incarnation string // of this run: turns of another one are taken over before they are driven
 	keys        flights
+	uploads     uploads
 	presence    presence
 	bulletin    bulletin
 	waits       waits

@@ -9,10 +9,12 @@ import (
 
 var (
 	ErrTurnNotActive = errors.New("the turn is not running")
-	ErrSessionInUse  = errors.New("a turn is running or queued; interrupt it or wait for it first")
+	ErrSessionInUse  = errors.New("a turn, a command or a call uses the session; interrupt it or wait for it first")
 	ErrModelNotFound = errors.New("no such model; model/list names those there are")
 	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
 	ErrNoCall        = errors.New("no call of that id waits for this client")
+	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
+	ErrSlowPlugin    = errors.New("the plugins took too long to tell or to take what they keep")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 

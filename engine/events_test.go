@@ -77,7 +77,7 @@ func (talking) ID() string                                         { return "tal
 func (d talking) Build(plugin.BuildContext) (plugin.Plugin, error) { return d, nil }
 
 func (d talking) Register(r *plugin.Registrar) error {
-	r.Driver(d)
+	r.Protocol().Driver(d)
 	return nil
 }
 

@@ -9,18 +9,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// finish commits the turn. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
+// finish commits the turn, and tells whether it is stored. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
 // cannot be stored as it is ends with that as its outcome, and the head stays where it was.
-func (r *run) finish() {
+func (r *run) finish() (stored bool) {
+	r.capture()
 	for {
 		err := r.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
 		switch {
 		case err == nil || leaves(err):
-			return
+			return err == nil
 		case r.given != nil:
 			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
 			if pause(r.life, spaceCheck) != nil {
-				return
+				return false
 			}
 		default:
 			r.eng.Log.Error("turn cannot be stored", "turn", r.id, "error", err)
@@ -68,11 +69,16 @@ func (st *state) complete(ctx context.Context, r *run) error {
 		logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &result.Usage, Total: &total}},
 		logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: result.Outcome, Usage: &result.Usage, Issues: report.Issues}})
 	events = append(events, queued...)
+	if r.given != nil {
+		r.captured = nil // it may be what cannot be stored
+	}
+	kept := st.keep(c, r.captured)
 	before := st.row.Head.Leaf
 	done, err := st.commitShown(ctx, c, r.streamed, events...)
 	if err != nil {
 		return err
 	}
+	kept()
 	st.row.Usage, st.inputs, st.turns = total, inputs, turns
 	st.row.TurnIndex++
 	st.grow(before, done.Nodes)

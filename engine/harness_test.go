@@ -124,7 +124,7 @@ func (toolsFactory) ID() string                                         { return
 func (f toolsFactory) Build(plugin.BuildContext) (plugin.Plugin, error) { return f, nil }
 func (f toolsFactory) Register(r *plugin.Registrar) error {
 	for _, p := range f {
-		r.Tools(p)
+		r.Tools().Add(p)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (*pausingDriver) ID() string                                         { retu
 func (d *pausingDriver) Build(plugin.BuildContext) (plugin.Plugin, error) { return d, nil }
 
 func (d *pausingDriver) Register(r *plugin.Registrar) error {
-	r.Driver(d)
+	r.Protocol().Driver(d)
 	return nil
 }
 

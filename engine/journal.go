@@ -43,6 +43,7 @@ type beginning struct {
 	Generation int64              `json:"generation"`
 	Frame      protocol.FrameID   `json:"frame"`
 	Inputs     []protocol.InputID `json:"inputs"`
+	Prepared   *prepared          `json:"prepared,omitempty"` // what plugins made of it
 }
 
 // progress is how much of a turn the log tells of.
@@ -147,6 +148,9 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 			return turn.Response{}, false, nil
 		}
 		replies = append(replies, *s.reply)
+	}
+	for _, s := range stages {
+		r.held = append(r.held, s.messages...)
 	}
 	return turn.Response{Tools: replies}, true, nil
 }

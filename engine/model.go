@@ -12,6 +12,7 @@ import (
 
 	"lashd/engine/provider"
 	"lashd/engine/turn"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -22,15 +23,16 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	r.traceRequest(effect, req)
 	s := &streaming{run: r, node: r.nodeID(len(r.nodes))}
 	began := time.Now()
-	failed := s.read(r.stream(ctx, req))
-	r.streamed = append(r.streamed, s.items...)
-	reply := s.collector.Reply()
-	clean(reply.Parts)
+	failed := s.call(ctx, req)
+	reply := s.reply()
 	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.begin.Config.Model, &reply, time.Since(began))}
 	if r.lost {
 		r.lost = false
 		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
 	}
+	spoilt := s.respond(ctx, failed, &answer.Reply)
+	r.streamed = append(r.streamed, s.items...)
+	s.finished(ctx, s.end(ctx, failed))
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		c, ok := errors.AsType[*cancelled](cause)
@@ -41,11 +43,16 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	case failed != nil:
 		issue := issueOf(failed)
 		answer.Error, answer.Record.Stop = &issue, issue.Stop
+	case spoilt != nil: // the call itself went well, and its record says so
+		answer.Error, failed = new(issueOf(spoilt)), spoilt
 	}
 	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.machine.Messages())
 	r.traceReply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
-	return nil
+	if len(s.events) == 0 {
+		return nil
+	}
+	return r.flush(ctx, persistence.Commit{}, s.events...)
 }
 
 // stream is the reply of the turn's model, if the configuration still has it.
@@ -61,8 +68,9 @@ func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provi
 
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
-	msgs := make([]*protocol.Message, 0, len(r.past)+len(r.nodes)+len(call.Transient)+1)
-	msgs = append(msgs, r.past...)
+	past := r.shown()
+	msgs := make([]*protocol.Message, 0, len(past)+len(r.nodes)+len(call.Transient)+1)
+	msgs = append(msgs, past...)
 	for i := range call.Messages {
 		msgs = append(msgs, r.nodes[i].Message)
 	}
@@ -94,6 +102,9 @@ func causesMessage(causes []turn.Cause) *protocol.Message {
 func issueOf(err error) protocol.Issue {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return e.Issue()
+	}
+	if e, ok := errors.AsType[*hookFailure](err); ok {
+		return e.issue()
 	}
 	return protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 
 	"lashd/engine/tool"
@@ -30,7 +31,7 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 		}
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools}
 		if bytes.Equal(encode(next), encode(st.overlay)) {
-			return &protocol.SessionOverlayResult{Tools: t.registry.State(), Seq: st.row.Seq}, nil
+			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: st.row.Seq}, nil
 		}
 		return st.setOverlay(ctx, t, next, rc)
 	})
@@ -63,25 +64,21 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 	return nil
 }
 
+// setOverlay commits an overlay with the catalog that it makes; if that fails, everything is as before.
 func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, rc receipt) (*protocol.SessionOverlayResult, error) {
-	old, before := st.overlay, t.registry.State()
-	apply := func(o overlay) {
-		st.overlay = o
-		t.client.tools.Store(&o.Tools)
-		t.registry.SetSources(st.sources(t))
+	tools := t.composer.Base().State()
+	result := &protocol.SessionOverlayResult{Tools: tools, Seq: st.row.Seq + 1}
+	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}}
+	err := t.overlay(next)
+	if err == nil {
+		err = t.rebuild()
 	}
-	apply(next)
-	after := t.registry.State()
-	result := &protocol.SessionOverlayResult{Tools: after, Seq: st.row.Seq + 1}
-	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{
-		{Name: componentOverlay, Body: encode(next)}, {Name: componentTools, Body: encode(after)},
-	}}
-	if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &after}}); err != nil {
-		apply(old)
-		t.registry.Restore(before)
-		return nil, err
+	if err == nil {
+		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}})
 	}
-	st.saved = after
-	t.rebuild()
+	if err != nil {
+		return nil, errors.Join(err, t.overlay(st.overlay), t.rebuild())
+	}
+	st.overlay = next
 	return result, nil
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"lashd/engine"
@@ -30,9 +31,9 @@ func (c clumsy) Build(plugin.BuildContext) (plugin.Plugin, error) {
 func (c clumsy) Register(r *plugin.Registrar) error {
 	switch c.at {
 	case "preamble", "reply", "results", "visible":
-		r.Driver(c)
+		r.Protocol().Driver(c)
 	case "projector":
-		r.ResultProjector(func(string, protocol.ToolOutput) protocol.ToolOutput { panic("clumsy") })
+		r.ToolResults().Projector(func(context.Context, *plugin.ToolResultContext) (protocol.ToolOutput, error) { panic("clumsy") })
 	}
 	return nil
 }
@@ -85,11 +86,15 @@ func TestPanics(t *testing.T) {
 			t.Errorf("outcome %+v, issues %+v, output %+v", report.Outcome, report.Issues, report.Output)
 		}
 	})
-	t.Run("runtime/T22 a result projector that panics fails the result", func(t *testing.T) {
+	t.Run("runtime/T22 plugin/HK-24 a result projector that panics is what the model sees, and the record keeps the output", func(t *testing.T) {
 		d := start(t, setup{model: script, tools: tools, plugins: []plugin.Factory{clumsy{at: "projector"}}})
-		report := d.turn(t, d.session(t), "go")
-		if f := report.ToolCalls[1].Output.Failure; f == nil || f.Code != "projector_panicked" || f.Source != protocol.FromPlugin {
-			t.Errorf("failure %+v", f)
+		id := d.session(t)
+		report := d.turn(t, id, "go")
+		if out := report.ToolCalls[1].Output; out.Status != protocol.OutputSuccess {
+			t.Errorf("the record has %+v", out)
+		}
+		if seen := resultsOf(d.graph(t, id).Data); len(seen) != 2 || !strings.Contains(seen[1], "panicked") {
+			t.Errorf("the model sees %q", seen)
 		}
 	})
 	for _, at := range []string{"preamble", "reply", "results", "visible"} {

@@ -39,11 +39,27 @@ func (st *state) prepare(r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	r.machine = turn.New(tools.plugins.Driver(), turn.Config{
-		Input: st.inputMessages(r), Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation,
-	})
-	r.noteNodes()
+	r.input = st.inputMessages(r)
+	if r.plugins.HasBeforeTurn() && !r.journal.begun {
+		return nil // the hooks come first, beside the actor
+	}
+	r.assemble()
 	return r.replayJournal()
+}
+
+// assemble makes the machine of what the turn begins with.
+func (r *run) assemble() {
+	input := r.input
+	if p := r.begin.Prepared; p != nil {
+		input = append(slices.Clip(input), p.Messages...)
+	}
+	r.machine = turn.New(r.plugins.Driver(), turn.Config{
+		Input: input, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation,
+	})
+	if p := r.begin.Prepared; p != nil && p.Abort != nil {
+		r.machine.Fail(p.Outcome, *p.Abort)
+	}
+	r.noteNodes()
 }
 
 // inputsOf are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
@@ -110,6 +126,9 @@ func (r *run) replayJournal() error {
 		}
 		if !known || err != nil {
 			return err
+		}
+		if effect.Kind == turn.EffectCheckpoint {
+			r.held = nil // they are in the answer
 		}
 		r.machine.Deliver(effect.ID, answer)
 		r.noteNodes()

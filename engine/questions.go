@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,7 +69,7 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 			case verdict == protocol.ApproveDeny:
 				s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 			case verdict == protocol.ApproveAsk, before:
-				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s.call))
+				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s))
 			}
 		}
 	}
@@ -76,12 +78,16 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 
 // verdict judges a call. A person's standing answers are read only where they could make a difference.
 func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
-	verdict := judge(r.begin.Config.Approval, nil, s.entry.Tool.Manifest, s.call.Args)
+	cfg := r.begin.Config.Approval
+	if s.approval != nil { // the rules may still deny, but not allow without asking
+		cfg.Rules = append(slices.Clip(cfg.Rules), protocol.ApprovalRule{Tool: "*", Action: protocol.ApproveAsk})
+	}
+	verdict := judge(cfg, nil, s.entry.Manifest, s.call.Args)
 	if verdict != protocol.ApproveAsk {
 		return verdict, nil
 	}
 	rules, err := ask(r, func(_ context.Context, st *state) ([]standing, error) { return st.standing() })
-	return judge(r.begin.Config.Approval, rules, s.entry.Tool.Manifest, s.call.Args), err
+	return judge(cfg, rules, s.entry.Manifest, s.call.Args), err
 }
 
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
@@ -98,17 +104,24 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 	return asked
 }
 
-func (r *run) approvalQuestion(call protocol.ToolCall) protocol.Decision {
+func (r *run) approvalQuestion(s *stage) protocol.Decision {
+	call, byDefault := s.call, r.begin.Config.Approval.Default
 	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
+	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, short(call.Args))
+	if w := s.approval; w != nil {
+		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
+		deadline = cmp.Or(time.Duration(w.DeadlineMs)*time.Millisecond, deadline)
+		byDefault = cmp.Or(w.Default, byDefault)
+	}
 	if deadline == 0 {
 		deadline = defaultDeadline
 	}
 	d := protocol.Decision{
 		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
-		Prompt:  fmt.Sprintf("May the tool %s run with %s?", call.Name, short(call.Args)),
+		Prompt:  prompt,
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
-	if r.begin.Config.Approval.Default == protocol.ApproveAllow {
+	if byDefault == protocol.ApproveAllow {
 		d.Default = protocol.ChooseAllowOnce
 	}
 	return r.decision(d, call, deadline)

@@ -15,6 +15,7 @@ type resultOf = turn.Result
 // however far it came: of the two, whoever was stored first wins.
 func (r *run) result(cancel *protocol.CancelEvidence) turn.Result {
 	res := r.machine.Result()
+	res.Issues = append(slices.Clip(res.Issues), r.issues...)
 	switch {
 	case r.given != nil:
 		res.Messages, res.ToolCalls = nil, nil
@@ -86,7 +87,7 @@ func (r *run) visible(raw string) (safe string) {
 			safe = raw
 		}
 	}()
-	return r.plugins.Driver().Visible(raw)
+	return r.plugins.Prose(r.plugins.Driver().Visible(raw))
 }
 
 // ledger has a row for each model call. A call that may have been made twice, because the daemon died during it, is

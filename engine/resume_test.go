@@ -237,7 +237,7 @@ func (stricter) ID() string                                         { return "st
 func (d stricter) Build(plugin.BuildContext) (plugin.Plugin, error) { return d, nil }
 
 func (d stricter) Register(r *plugin.Registrar) error {
-	r.Driver(d)
+	r.Protocol().Driver(d)
 	return nil
 }
 

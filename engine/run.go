@@ -23,6 +23,7 @@ type run struct {
 	owner      *state
 	id         protocol.TurnID
 	begin      beginning
+	cwd        string
 	started    time.Time
 	startedMs  int64
 	acceptedMs int64
@@ -32,7 +33,10 @@ type run struct {
 	cancel     context.CancelCauseFunc // has it end as cancelled
 	ended      chan struct{}           // closed when its goroutine has returned
 
+	input    []protocol.Message // what the turn begins with
 	past     []*protocol.Message
+	extra    *turnContext // what plugins made of the past for this turn; nil: nothing
+	preamble preamble
 	plugins  *plugin.Session
 	model    provider.Provider // nil: not configured any more
 	machine  *turn.Machine
@@ -45,7 +49,11 @@ type run struct {
 	emits    []protocol.PluginNode        // what the driver told observers
 	streamed []*openItem                  // items of model output that are not in the log yet
 	batch    []*stage                     // of the tool effect that is being performed
+	held     []protocol.Message           // of plugins, from tool seams, for the next checkpoint
 	given    *givenUp                     // why nothing of the turn becomes history
+	issues   []protocol.Issue             // that are not the machine's
+	captured *captured                    // what plugins keep, for the commit
+	after    []logEvent                   // to be told once the turn is committed
 
 	mu    sync.Mutex
 	nodes []protocol.Node // of the machine's messages; guarded where the goroutine does not wait
@@ -64,6 +72,12 @@ func (r *run) do(ctx context.Context) {
 	r.feed.show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace(TraceTurnStarted, tracedTurn{Resumed: r.resumed, Inputs: r.begin.Inputs})
 	defer r.retract() // what was shown and is not stored will be made again
+	if err := r.transform(ctx); err != nil {
+		return
+	}
+	if err := r.beforeTurn(ctx); err != nil {
+		return // a later run begins it anew
+	}
 	for {
 		effect, ok := r.machine.Next()
 		if !ok {
@@ -78,7 +92,9 @@ func (r *run) do(ctx context.Context) {
 			r.fail(effect, err)
 		}
 	}
-	r.finish()
+	if r.afterTurn(ctx) == nil && r.finish() {
+		r.afterCommit()
+	}
 }
 
 // leaves tells of an error that ends the work on a turn but not the turn.
@@ -129,7 +145,7 @@ func codeOf(err error, otherwise string) string {
 		return "journal_mismatch"
 	case errors.Is(err, persistence.ErrBudget):
 		return "commit_budget"
-	case errors.Is(err, errPanic):
+	case errors.Is(err, errPanic), errors.As(err, new(*plugin.PanicError)):
 		return "panic"
 	}
 	return otherwise
@@ -192,10 +208,10 @@ func (r *run) stop(cause error) error {
 // sync gives the iteration its prompt and tools. They are fixed for the iteration; between iterations the tools may
 // change, while the configuration stays the one that the turn began with.
 func (r *run) sync(ctx context.Context, effect turn.Effect) error {
-	env, err := ask(r, func(_ context.Context, st *state) (turn.Response, error) {
-		r.catalog = st.tools.catalog
-		return st.environment(r.begin.Config)
-	})
+	env, err := r.environment(ctx)
+	if failed, ok := errors.AsType[*hookFailure](err); ok {
+		return r.spoilt(ctx, failed)
+	}
 	if err != nil {
 		return err
 	}

@@ -24,13 +24,17 @@ func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (
 		return nil, err
 	}
 	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
+		authority, relation, err := e.authorityFor(ctx, p.Authority)
+		if err != nil {
+			return nil, err
+		}
 		id := p.SessionID
 		if id == "" {
 			id = protocol.NewSessionID()
 		}
 		c := &persistence.Commit{
 			Session: id, AtMs: now(),
-			Create: &persistence.NewSession{Title: p.Title, Cwd: cwd, Config: cfg, Relation: protocol.Relation{Kind: protocol.RelationRoot}},
+			Create: &persistence.NewSession{Title: p.Title, Cwd: cwd, Config: cfg, Relation: relation, Authority: authority},
 			Nodes: []protocol.Node{{
 				ID: protocol.DeriveNodeID(id, "open", 0), AtMs: now(),
 				FrameOpen: &protocol.FrameOpen{Key: "initial", Reason: "initial", Config: cfg},
@@ -44,7 +48,7 @@ func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (
 func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) (*protocol.SessionNewResult, error) {
 	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
 		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
-		Relation: c.Create.Relation, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: protocol.Seq(len(c.Events)),
+		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: protocol.Seq(len(c.Events)),
 	}}
 	result.Seq = result.Session.Seq
 	c.Receipt = rc.with(result)

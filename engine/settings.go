@@ -7,27 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Configure changes a session's settings. A running turn keeps those it began with.
-func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
-	return mutate(ctx, e, p.SessionID, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.HeadResult, error) {
-		cfg, err := e.changed(st.row.Config, p)
-		if err != nil {
-			return nil, err
-		}
-		result := &protocol.HeadResult{Head: st.row.Head, Seq: st.row.Seq + 1}
-		result.Head.Revision++
-		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionConfigured, Config: &cfg}}
-		c := &persistence.Commit{Config: &cfg, Receipt: rc.with(result)}
-		pinned := st.pin(c)
-		if _, err := st.commit(ctx, c, event); err != nil {
-			return nil, err
-		}
-		pinned()
-		st.row.Config = cfg
-		return result, nil
-	})
-}
-
+// changed is a configuration as a request wants it.
 func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
 	if p.Model != "" {
 		m, err := e.model(p.Model)

@@ -28,7 +28,7 @@ type optionalInstance struct {
 }
 
 func (i optionalInstance) Register(r *plugin.Registrar) error {
-	r.Prompt(plugin.Prompt{Slot: plugin.SlotGuidance, Content: "options " + i.options})
+	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Content: "options " + i.options})
 	return nil
 }
 

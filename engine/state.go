@@ -33,6 +33,9 @@ type state struct {
 	approved  []standing // for this session, by a person
 	overlay   overlay
 	saved     protocol.ToolState
+	plugged   *pluginState // as it is stored; nil: nothing is
+	writer    *writer      // holds the session: no turn starts
+	writers   []*writer    // want to
 	history   *history
 	tools     *toolbox
 	borrowed  int // direct calls that use the toolbox
@@ -84,11 +87,13 @@ func stoppedTimer() *time.Timer {
 }
 
 func (st *state) loadComponents(key int64) error {
-	parts, err := st.eng.store.Components(st.ctx, key)
+	parts, err := st.eng.store.Components(st.ctx, key, "")
 	if err != nil {
 		return err
 	}
-	into := map[string]any{componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved}
+	into := map[string]any{
+		componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved, componentPlugins: &st.plugged,
+	}
 	for name, value := range into {
 		if body, ok := parts[name]; ok {
 			if err := json.Unmarshal(body, value); err != nil {
@@ -114,6 +119,7 @@ func (st *state) unload() {
 	st.turn, st.session.doing = nil, protocol.SessionIdle
 	st.turnMu.Unlock()
 	st.alarm.Stop()
+	st.stopWriter()
 	st.dropTools()
 }
 
@@ -133,7 +139,7 @@ func (st *state) doing() protocol.SessionState {
 	switch {
 	case len(st.decisions) > 0:
 		return protocol.SessionRequiresAction
-	case len(st.turns) > 0:
+	case len(st.turns) > 0, st.writer != nil:
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle

@@ -60,11 +60,10 @@ func (st *state) steerInstead(ctx context.Context, p *protocol.TurnStartParams, 
 
 // checkpoint lets in what waits for this seam. What enters is durable before the model sees it.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
-	var answer turn.Delivery
-	err := r.persist(ctx, func(ctx context.Context, st *state) (err error) {
-		answer, err = st.admit(ctx, r, effect)
-		return err
-	})
+	answer, err := r.atCheckpoint(ctx, effect)
+	if err == nil && answer.Abort == nil { // what waits for a turn that a plugin stops stays where it is
+		err = r.persist(ctx, func(ctx context.Context, st *state) error { return st.admit(ctx, r, effect, &answer) })
+	}
 	if err != nil {
 		if c := context.Cause(ctx); c != nil {
 			return r.stop(c)
@@ -81,8 +80,7 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 }
 
 // admit stores that inputs enter the turn, and how.
-func (st *state) admit(ctx context.Context, r *run, effect turn.Effect) (turn.Delivery, error) {
-	var d turn.Delivery
+func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, d *turn.Delivery) error {
 	kind := effect.Checkpoint.Kind
 	inputs := slices.Clone(st.inputs)
 	var admitted []protocol.QueuedInput
@@ -97,16 +95,16 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect) (turn.De
 		d.Inputs = append(d.Inputs, inputMessage(r.id, *in))
 	}
 	if len(admitted) == 0 {
-		return d, nil
+		return nil
 	}
 	c := &persistence.Commit{Inputs: admitted, Effects: []persistence.Effect{{
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.prints.envelope(&effect),
-		Body: encode(turn.Response{Checkpoint: &d}),
+		Body: encode(turn.Response{Checkpoint: d}),
 	}}}
 	accepted := protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind}
 	if err := st.commitTurn(ctx, r, c, logEvent{Event: accepted}, queueChanged(waitingOf(inputs, st.turns))); err != nil {
-		return turn.Delivery{}, err
+		return err
 	}
 	st.inputs = inputs
-	return d, nil
+	return nil
 }

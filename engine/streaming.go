@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"context"
 	"iter"
+	"time"
 
 	"lashd/engine/graph"
+	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
 )
@@ -18,30 +21,92 @@ type streaming struct {
 	kind      protocol.PartKind
 	current   *openItem
 	items     []*openItem // open until a commit completes them, or they are withdrawn
+	stopped   bool        // the reply is complete
+	heard     bool        // text came, whatever plugins have left of it
+	aborted   bool        // a plugin has stopped the reply
+	events    []logEvent  // of plugins, to be told with the answer
+}
+
+// trailingUsage is how long a reply that a plugin has stopped is still read, for what it cost.
+const trailingUsage = 2 * time.Second
+
+// call asks the model, and reads its reply.
+func (s *streaming) call(ctx context.Context, req *provider.Request) error {
+	calling, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	late := time.AfterFunc(time.Hour, hangUp)
+	defer late.Stop()
+	return s.read(s.stream(calling, req), func(c *provider.Chunk) error {
+		err := s.take(ctx, c)
+		if s.aborted {
+			late.Reset(trailingUsage)
+		}
+		return err
+	})
 }
 
 // read takes a reply in. A panic of the provider is an error of the call.
-func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error]) (err error) {
+func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*provider.Chunk) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.eng.panicked("turn", s.run.id, p)
 			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
 		}
 	}()
-	stopped := false
 	for chunk, err := range chunks {
-		if err != nil {
+		switch {
+		case s.aborted && err != nil:
+			return nil
+		case err != nil:
+			return err
+		case s.aborted:
+			if s.trails(&chunk) {
+				return nil
+			}
+			continue
+		}
+		if err := take(&chunk); err != nil || s.aborted && chunk.Usage != nil {
 			return err
 		}
-		s.traceChunk(&chunk)
-		s.show(&chunk)
-		s.collector.Add(&chunk)
-		stopped = stopped || chunk.Stop != ""
 	}
-	if !stopped {
+	if !s.stopped && !s.aborted {
 		return &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
 	}
 	return nil
+}
+
+// take shows and collects a chunk as the plugins leave it. What they fail at is not shown.
+func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
+	s.traceChunk(c)
+	if c.Reset {
+		s.heard = false
+		s.finished(ctx, plugin.StreamAttemptReset)
+	}
+	err := s.filter(ctx, c)
+	s.show(c)
+	s.collector.Add(c)
+	s.stopped = s.stopped || c.Stop != ""
+	return err
+}
+
+// trails takes the cost of a reply that was stopped, and tells whether there is nothing more to wait for.
+func (s *streaming) trails(c *provider.Chunk) bool {
+	if c.Usage != nil {
+		s.collector.Add(&provider.Chunk{Usage: c.Usage})
+	}
+	return c.Usage != nil || c.Retry != nil || c.Reset
+}
+
+// reply is what has come in.
+func (s *streaming) reply() provider.Reply {
+	if s.aborted {
+		ended := protocol.CallAttempt{Outcome: protocol.AttemptAborted, Position: "streaming"}
+		s.collector.Add(&provider.Chunk{Stop: protocol.StopEnd, Attempt: &ended})
+	}
+	reply := s.collector.Reply()
+	reply.Streamed = reply.Streamed || s.heard
+	clean(reply.Parts)
+	return reply
 }
 
 func (s *streaming) show(c *provider.Chunk) {

@@ -13,7 +13,7 @@ import (
 // toolbox is what plugins contribute to the session, built once it is needed.
 type toolbox struct {
 	plugins  *plugin.Session
-	registry *tool.Registry
+	composer *tool.Composer
 	catalog  *tool.Catalog
 	client   *clientTools
 	settings []byte // the driver and the plugins' options that it was built with
@@ -27,21 +27,42 @@ type toolbox struct {
 func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	settings := settingsOf(cfg)
 	if st.tools != nil && (st.current != nil || st.borrowed > 0 || bytes.Equal(st.tools.settings, settings)) {
-		return st.tools, nil
+		return st.tools, st.tools.rebuild()
 	}
 	st.dropTools()
-	plugins, err := st.eng.Host.Open(cfg.Driver, cfg.Options, plugin.BuildContext{
-		SessionID: st.id, Parent: st.row.Relation.Parent, Cwd: st.row.Cwd, StateDir: st.eng.StateDir,
-	})
+	plugins, err := st.openPlugins(cfg)
 	if err != nil {
 		return nil, err
 	}
-	t := &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings}
-	t.client.tools.Store(&st.overlay.Tools)
-	t.registry = tool.NewRegistry(st.sources(t), st.saved)
-	t.catalog = t.registry.Catalog()
-	st.tools = t
-	return t, nil
+	st.tools = &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings}
+	if err := st.fill(st.tools); err != nil {
+		st.dropTools()
+		return nil, err
+	}
+	return st.tools, nil
+}
+
+// fill makes the catalog of plugins that have just been built.
+func (st *state) fill(t *toolbox) error {
+	base := tool.NewRegistry(t.plugins.Sources(), st.saved)
+	if err := base.Refused(); err != nil {
+		return err
+	}
+	t.composer = tool.NewComposer(tool.Composition{Base: base, Rules: tool.Rules{
+		Contributors: []tool.Contributor{st.contributor(t.plugins)}, Access: tool.AccessOf(st.row.Authority),
+	}})
+	if err := t.overlay(st.overlay); err != nil {
+		return err
+	}
+	return t.rebuild()
+}
+
+// contributor has the plugins leave tools out.
+func (st *state) contributor(plugins *plugin.Session) tool.Contributor {
+	id, authority := st.id, st.row.Authority
+	return func(l tool.Listing) ([]string, error) {
+		return plugins.Contribute(plugin.CatalogContext{SessionID: id, Manifests: l.Manifests, Authority: authority})
+	}
 }
 
 func settingsOf(cfg protocol.Config) []byte {
@@ -61,20 +82,27 @@ func (st *state) dropTools() {
 	st.tools = nil
 }
 
-// sources are the session's sources of tools: its client's own come first, so that they take precedence.
-func (st *state) sources(t *toolbox) []tool.Source {
-	var sources []tool.Source
-	if len(st.overlay.Tools) > 0 {
-		sources = append(sources, tool.Source{ID: "client:" + string(st.overlay.ClientID), Provider: t.client})
+// overlay puts a client's tools over those of the plugins.
+func (t *toolbox) overlay(o overlay) error {
+	t.client.tools.Store(&o.Tools)
+	next := tool.Overlay{WithoutBase: o.WithoutBase}
+	if len(o.Tools) > 0 {
+		next.Sources = []tool.Source{{ID: "client:" + string(o.ClientID), Provider: t.client}}
 	}
-	if !st.overlay.WithoutBase {
-		sources = append(sources, t.plugins.Sources()...)
-	}
-	return sources
+	_, err := t.composer.SetOverlay(next)
+	return err
 }
 
-func (t *toolbox) rebuild() {
-	t.catalog, t.system, t.env = t.registry.Catalog(), "", nil
+// rebuild looks what the catalog is by now.
+func (t *toolbox) rebuild() error {
+	view, err := t.composer.Catalog(t.plugins.Fingerprint())
+	if err != nil {
+		return err
+	}
+	if view.Catalog != t.catalog {
+		t.catalog, t.system, t.env = view.Catalog, "", nil
+	}
+	return nil
 }
 
 // render is the system prompt for the catalog as it is. It is kept until something of it changes. A panic of a plugin
@@ -88,12 +116,18 @@ func (st *state) render(cfg protocol.Config) (system string, err error) {
 	t := st.tools
 	prompts := [2]string{cfg.Prompt, st.overlay.Prompt}
 	if t.system == "" || t.prompts != prompts {
-		system := t.plugins.System(t.catalog,
-			plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},
-			plugin.Prompt{Slot: plugin.SlotRuntimeContext, Content: st.overlay.Prompt})
+		system := t.plugins.System(t.catalog, st.layers(cfg)...)
 		t.prompts, t.system, t.env = prompts, strings.ToValidUTF8(system, "\uFFFD"), nil
 	}
 	return t.system, nil
+}
+
+// layers are what the session and its client add to the prompt.
+func (st *state) layers(cfg protocol.Config) []plugin.Prompt {
+	return []plugin.Prompt{
+		{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},
+		{Slot: plugin.SlotRuntimeContext, Content: st.overlay.Prompt},
+	}
 }
 
 // environment is what a turn is given at the beginning of an iteration. It is kept until something of it changes.

@@ -26,23 +26,24 @@ const (
 func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 	began := time.Now()
 	r.traceCall(TraceToolStarted, s, nil)
-	ctx, cancel := callContext(ctx, s.entry.Tool.Contract)
+	limited, cancel := callContext(ctx, s.entry.Terms())
 	defer cancel()
 	done := make(chan outcome, 1)
-	r.eng.goCall(func() { done <- r.invoke(ctx, s) })
+	r.eng.goCall(func() { done <- r.invoke(limited, s) })
 	var got outcome
 	select {
 	case got = <-done:
-	case <-ctx.Done():
-		got = interrupted(ctx, s, done)
+	case <-limited.Done():
+		got = interrupted(limited, s, done)
 	}
 	if got.unknown {
 		return turn.ToolReply{}, false
 	}
 	reply := turn.ToolReply{
-		CallID: s.call.CallID, Name: s.call.Name, Control: got.Control, DurationMs: time.Since(began).Milliseconds(),
+		CallID: s.call.CallID, Name: s.call.Name, Args: s.replaced(), Control: got.Control, DurationMs: time.Since(began).Milliseconds(),
 		Output: got.Output,
 	}
+	r.afterCall(ctx, s, &reply)
 	r.traceCall(TraceToolCompleted, s, &reply)
 	return reply, true
 }
@@ -88,7 +89,7 @@ func interrupted(ctx context.Context, s *stage, done <-chan outcome) outcome {
 	return outcome{Result: tool.Result{Output: out}}
 }
 
-// invoke calls the provider, and bounds what comes of it for the conversation. Whatever goes wrong there is the call's
+// invoke calls the provider. Whatever goes wrong there is the call's
 // failure, not the turn's.
 func (r *run) invoke(ctx context.Context, s *stage) (got outcome) {
 	defer func() {
@@ -104,12 +105,12 @@ func (r *run) invoke(ctx context.Context, s *stage) (got outcome) {
 	if r.owner == nil { // a direct call belongs to no turn
 		call.TurnID, call.Host = "", &toolHost{session: r.session, call: s.call.CallID}
 	}
-	result, err := s.entry.Provider.Execute(ctx, call)
+	result, err := s.entry.Execute(ctx, call)
 	if err != nil {
 		result, got.unknown = r.failed(ctx, err)
 	}
 	got.Result = result
-	got.Output = r.project(s.call.Name, tidy(result.Output))
+	got.Output = tidy(result.Output)
 	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
 		got.Control = nil
 	}
@@ -132,17 +133,6 @@ func (r *run) failed(ctx context.Context, err error) (result tool.Result, unknow
 		out = protocol.Fail(protocol.FailInternal, "tool_error", err.Error(), protocol.FromTool)
 	}
 	return tool.Result{Output: out}, false
-}
-
-// project is the output as it enters the conversation.
-func (r *run) project(name string, out protocol.ToolOutput) (projected protocol.ToolOutput) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.eng.panicked("tool", name, p)
-			projected = protocol.Fail(protocol.FailInternal, "projector_panicked", "a plugin crashed over the result of the tool "+name, protocol.FromPlugin)
-		}
-	}()
-	return tidy(r.plugins.Project(name, out))
 }
 
 // tidy makes an output one that JSON can hold.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,19 +16,24 @@ import (
 
 // stage is where one call of a batch is.
 type stage struct {
-	call    protocol.ToolCall
-	ordinal int
-	entry   *tool.Entry // nil: the catalog has no such tool any more
-	attempt int
-	reply   *turn.ToolReply // set once the call has its result
-	began   bool            // an earlier run of the daemon started it, and its result was lost
-	stored  bool            // the journal has its result
+	asked    protocol.ToolCall // as the model wrote it
+	call     protocol.ToolCall // as it runs: a plugin may have replaced the arguments
+	ordinal  int
+	entry    *tool.Entry // nil: the catalog has no such tool any more
+	attempt  int
+	approval *wanted            // a plugin wants a person to be asked
+	messages []protocol.Message // of plugins, for the next checkpoint
+	reply    *turn.ToolReply    // set once the call has its result
+	began    bool               // an earlier run of the daemon started it, and its result was lost
+	stored   bool               // the journal has its result
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
 type callRow struct {
-	Attempt int             `json:"attempt"`
-	Reply   *turn.ToolReply `json:"reply,omitempty"`
+	Attempt  int                `json:"attempt"`
+	Args     json.RawMessage    `json:"args,omitempty"` // as it runs, where they are not the model's
+	Reply    *turn.ToolReply    `json:"reply,omitempty"`
+	Messages []protocol.Message `json:"messages,omitempty"`
 }
 
 // runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
@@ -39,6 +45,9 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	}
 	r.batch = stages
 	err = context.Cause(ctx)
+	if err == nil {
+		err = r.beforeCalls(ctx, stages)
+	}
 	if err == nil {
 		err = r.settle(ctx, stages)
 	}
@@ -63,11 +72,11 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 func (r *run) stages(effect turn.Effect) ([]*stage, error) {
 	stages := make([]*stage, len(effect.Tools.Calls))
 	for i, call := range effect.Tools.Calls {
-		stages[i] = &stage{call: call, ordinal: i}
-		stages[i].check(r.catalog)
+		stages[i] = &stage{asked: call, call: call, ordinal: i}
+		stages[i].find(r.catalog)
 	}
 	for _, row := range r.journal.replay[effect.ID] {
-		if row.Ordinal >= len(stages) || string(row.Hash) != string(callHash(stages[row.Ordinal].call)) {
+		if row.Ordinal >= len(stages) || string(row.Hash) != string(callHash(stages[row.Ordinal].asked)) {
 			return nil, &JournalError{Effect: effect.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
 		}
 		var known callRow
@@ -75,7 +84,10 @@ func (r *run) stages(effect turn.Effect) ([]*stage, error) {
 			return nil, fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 		}
 		s := stages[row.Ordinal]
-		s.attempt, s.reply = known.Attempt, known.Reply
+		s.attempt, s.reply, s.messages = known.Attempt, known.Reply, known.Messages
+		if known.Args != nil {
+			s.call.Args = known.Args
+		}
 		s.began, s.stored = !row.Finished, row.Finished
 	}
 	return stages, nil
@@ -85,20 +97,26 @@ func callHash(c protocol.ToolCall) []byte {
 	return []byte(protocol.DigestOf(encode(c)))
 }
 
-// check finds the tool and validates the arguments, before anybody is asked anything.
+// check finds the tool and validates the arguments.
 func (s *stage) check(catalog *tool.Catalog) {
-	entry, ok := catalog.Lookup(s.call.Name)
-	if !ok {
-		text := fmt.Sprintf("there is no tool named %q", s.call.Name)
-		if near := catalog.Nearest(s.call.Name); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", near)
-		}
-		s.fail(protocol.FailInvalidRequest, "unknown_tool", text, protocol.FromRuntime)
-		return
+	s.find(catalog)
+	if s.reply == nil {
+		s.validate()
 	}
-	s.entry = entry
-	if err := entry.Validate(s.call.Args); err != nil {
-		s.fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments do not fit the tool's schema: "+err.Error(), protocol.FromRuntime)
+}
+
+// find finds the tool, before anybody is asked anything.
+func (s *stage) find(catalog *tool.Catalog) {
+	var ok bool
+	if s.entry, ok = catalog.Lookup(s.call.Name); !ok {
+		_, err := catalog.Admit(s.call.Name, s.call.Args)
+		s.answer(tool.Refusal(err))
+	}
+}
+
+func (s *stage) validate() {
+	if err := s.entry.Validate(s.call.Args); err != nil {
+		s.answer(tool.Refusal(err))
 	}
 }
 
@@ -107,7 +125,7 @@ func (s *stage) repeatable() bool {
 	if s.entry == nil {
 		return false
 	}
-	c := s.entry.Tool.Contract.Replay
+	c := s.entry.Terms().Replay
 	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
 }
 
@@ -116,7 +134,15 @@ func (s *stage) fail(class protocol.FailureClass, code, text string, source prot
 }
 
 func (s *stage) answer(out protocol.ToolOutput) {
-	s.reply = &turn.ToolReply{CallID: s.call.CallID, Name: s.call.Name, Output: out}
+	s.reply = &turn.ToolReply{CallID: s.call.CallID, Name: s.call.Name, Args: s.replaced(), Output: out}
+}
+
+// replaced are the arguments as the call runs, if they are not those of the model.
+func (s *stage) replaced() json.RawMessage {
+	if bytes.Equal(s.asked.Args, s.call.Args) {
+		return nil
+	}
+	return s.call.Args
 }
 
 // cancelRest gives the calls without a result theirs, when the turn is cancelled.
@@ -156,7 +182,7 @@ func (r *run) start(ctx context.Context, effect turn.Effect, stages []*stage) er
 func (r *run) callRow(effect turn.Effect, s *stage) persistence.Effect {
 	return persistence.Effect{
 		Turn: r.id, ID: effect.ID, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: callHash(s.call), Body: encode(callRow{Attempt: s.attempt, Reply: s.reply}),
+		Hash: callHash(s.asked), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages}),
 	}
 }
 
@@ -166,7 +192,7 @@ func (r *run) dispatch(ctx context.Context, effect turn.Effect, stages []*stage)
 	var order sync.Mutex
 	completed, left := 0, open(stages)
 	one := func(s *stage) {
-		reply, ok := r.execute(ctx, s)
+		reply, ok := r.attempts(ctx, s)
 		if !ok {
 			return
 		}
@@ -185,7 +211,7 @@ func (r *run) dispatch(ctx context.Context, effect turn.Effect, stages []*stage)
 	for _, s := range stages {
 		switch {
 		case s.reply != nil:
-		case s.entry.Tool.Contract.Serial:
+		case s.entry.Terms().Serial:
 			serial = append(serial, s)
 		default:
 			wg.Go(func() { one(s) })
@@ -244,6 +270,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) 
 	replies := make([]turn.ToolReply, len(stages))
 	for i, s := range stages {
 		replies[i] = *s.reply
+		r.held = append(r.held, s.messages...)
 		if !s.stored {
 			rows = append(rows, r.callRow(effect, s))
 		}

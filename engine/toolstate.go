@@ -16,7 +16,7 @@ func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		return &protocol.ToolListResult{Data: list(t.catalog.Records()), Generation: t.registry.State().Generation}, nil
+		return &protocol.ToolListResult{Data: list(t.catalog.Records()), Generation: t.composer.Base().Generation()}, nil
 	})
 }
 
@@ -27,51 +27,108 @@ func (e *Engine) ToolState(ctx context.Context, p *protocol.SessionParams) (*pro
 		if err != nil {
 			return nil, err
 		}
-		return &protocol.ToolStateResult{State: t.registry.State(), Seq: st.row.Seq}, nil
+		return &protocol.ToolStateResult{State: t.composer.Base().State(), Seq: st.row.Seq}, nil
 	})
 }
 
-// ApplyToolState replaces settings, if nobody changed them since the state was read.
+// ApplyToolState replaces all settings, if nobody changed them since the state was read.
 func (e *Engine) ApplyToolState(ctx context.Context, p *protocol.ToolApplyStateParams) (*protocol.ToolStateResult, error) {
-	return mutate(ctx, e, p.SessionID, "tool/applyState", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolStateResult, error) {
-		return st.changeTools(ctx, rc, func(r *tool.Registry) (protocol.ToolState, error) { return r.Apply(p.State) })
+	return changeTools(ctx, e, p.SessionID, "tool/applyState", p, func(r *tool.Registry) error {
+		_, err := r.Apply(p.State)
+		return err
 	})
 }
 
 // SetMembership says which tools the model may call, from its next call on.
 func (e *Engine) SetMembership(ctx context.Context, p *protocol.ToolSetMembershipParams) (*protocol.ToolStateResult, error) {
-	return mutate(ctx, e, p.SessionID, "tool/setMembership", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolStateResult, error) {
-		return st.changeTools(ctx, rc, func(r *tool.Registry) (protocol.ToolState, error) {
-			generation := r.State().Generation
-			if p.Generation != nil {
-				generation = *p.Generation
-			}
-			return r.SetMembership(generation, p.Members)
-		})
+	return changeTools(ctx, e, p.SessionID, "tool/setMembership", p, func(r *tool.Registry) error {
+		_, err := r.SetMembership(expected(p.Generation, r), p.Members)
+		return err
 	})
 }
 
-// changeTools changes the registry and commits what it then says; if that fails, the registry is as before.
-func (st *state) changeTools(ctx context.Context, rc receipt, change func(*tool.Registry) (protocol.ToolState, error)) (*protocol.ToolStateResult, error) {
-	t, err := st.openTools(st.row.Config)
-	if err != nil {
+// SetAvailability says how far tools are open to the model, from its next call on.
+func (e *Engine) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
+	if err := tool.CheckAvailability(p.Availability); err != nil {
+		return nil, bad("/availability", "%v", err)
+	}
+	return changeTools(ctx, e, p.SessionID, "tool/setAvailability", p, func(r *tool.Registry) error {
+		_, err := r.SetAvailability(expected(p.Generation, r), p.Names, p.Availability)
+		return err
+	})
+}
+
+// RefreshTools asks the sources of a session's tools again what they offer. One that fails stays as it was.
+func (e *Engine) RefreshTools(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
+	return changeTools(ctx, e, p.SessionID, "tool/refresh", p, func(r *tool.Registry) error {
+		if err := r.Refresh(); err != nil {
+			e.Log.Warn("tools were not refreshed", "session", p.SessionID, "error", err)
+		}
+		return nil
+	})
+}
+
+// expected is the generation that a request is about.
+func expected(generation *int64, r *tool.Registry) int64 {
+	if generation == nil {
+		return r.Generation()
+	}
+	return *generation
+}
+
+// keyed are params with an idempotency key.
+type keyed interface{ Key() string }
+
+// changeTools changes the tools of a session. Nothing happens if they are the same then.
+func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method string, p keyed, change func(*tool.Registry) error) (*protocol.ToolStateResult, error) {
+	return mutate(ctx, e, id, method, p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolStateResult, error) {
+		t, err := st.openTools(st.row.Config)
+		if err != nil {
+			return nil, err
+		}
+		base := t.composer.Base()
+		before := base.Checkpoint()
+		generation := base.Generation()
+		if err := change(base); err != nil {
+			return nil, toolStateError(err)
+		}
+		if base.Generation() == generation {
+			return &protocol.ToolStateResult{State: base.State(), Seq: st.row.Seq}, nil
+		}
+		result, err := st.saveTools(ctx, t, rc)
+		if err != nil {
+			base.Rollback(before)
+			return nil, errors.Join(err, t.composer.Recompose(), t.rebuild())
+		}
+		return result, nil
+	})
+}
+
+// saveTools commits what the base registry says, with the catalog that it makes.
+func (st *state) saveTools(ctx context.Context, t *toolbox, rc receipt) (*protocol.ToolStateResult, error) {
+	if err := t.composer.Recompose(); err != nil {
 		return nil, err
 	}
-	before := t.registry.State()
-	after, err := change(t.registry)
-	if errors.Is(err, tool.ErrGeneration) {
-		return nil, &GenerationError{Current: after.Generation}
-	}
-	if err != nil {
+	if err := t.rebuild(); err != nil {
 		return nil, err
 	}
+	after := t.composer.Base().State()
 	result := &protocol.ToolStateResult{State: after, Seq: st.row.Seq + 1}
 	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentTools, Body: encode(after)}}}
 	if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &after}}); err != nil {
-		t.registry.Restore(before)
 		return nil, err
 	}
 	st.saved = after
-	t.rebuild()
 	return result, nil
+}
+
+// toolStateError is a refused change as clients get it.
+func toolStateError(err error) error {
+	if stale, ok := errors.AsType[*tool.GenerationError](err); ok {
+		return &GenerationError{Current: stale.Actual}
+	}
+	if _, ok := errors.AsType[*tool.ConflictError](err); ok || errors.Is(err, tool.ErrState) {
+		return bad("/state", "%v", err)
+	}
+	return err
 }

@@ -154,7 +154,7 @@ func (r *run) traceRequest(effect turn.Effect, req *provider.Request) {
 	}
 	p := &r.prints
 	r.trace(TracePromptBuilt, tracedPrompt{
-		System: p.system(req.System), Tools: p.tools(req.Tools), History: p.history(r.past), Turn: p.messages(effect.Model.Messages),
+		System: p.system(req.System), Tools: p.tools(req.Tools), History: p.history(r.shown()), Turn: p.messages(effect.Model.Messages),
 		Bytes: len(req.System), ToolCount: len(req.Tools), Messages: len(req.Messages),
 	})
 	r.trace(TraceModelStarted, tracedEffect{ID: effect.ID, Kind: effect.Kind})

@@ -74,7 +74,7 @@ func TestToolBatch(t *testing.T) {
 				t.Errorf("%s has class %s, want %s", c.CallID, c.Output.Failure.Class, protocol.FailInvalidRequest)
 			}
 		}
-		if want := []string{"invalid_arguments", "invalid_arguments", "unknown_tool"}; !slices.Equal(codes, want) {
+		if want := []string{"invalid_tool_args", "invalid_tool_args", "tool_unavailable"}; !slices.Equal(codes, want) {
 			t.Errorf("codes %v, want %v", codes, want)
 		}
 	})

@@ -69,7 +69,7 @@ func (st *state) accept(ctx context.Context, input []protocol.InputPart, rc rece
 	if err := st.eng.store.Space(); err != nil {
 		return nil, err
 	}
-	idle := len(st.turns) == 0
+	idle := len(st.turns) == 0 && st.writer == nil
 	turn := st.newTurn()
 	if idle {
 		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
@@ -132,6 +132,9 @@ func waitingOf(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []
 // kick starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
 // again later.
 func (st *state) kick() {
+	if st.grant() {
+		return
+	}
 	for st.current == nil && st.broken == nil && len(st.turns) > 0 && st.retry.IsZero() && !st.eng.stopping() {
 		if st.foreign(st.turns[0]) {
 			return

@@ -108,7 +108,7 @@ func (lastDriver) ID() string                                         { return "
 func (d lastDriver) Build(plugin.BuildContext) (plugin.Plugin, error) { return d, nil }
 
 func (d lastDriver) Register(r *plugin.Registrar) error {
-	r.Driver(d)
+	r.Protocol().Driver(d)
 	return nil
 }
 

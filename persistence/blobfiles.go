@@ -3,6 +3,7 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,6 +86,15 @@ func (b *blobFiles) read(d protocol.Digest) ([]byte, error) {
 		return nil, fmt.Errorf("its file is missing: %w", ErrCorrupt)
 	}
 	return data, err
+}
+
+func (b *blobFiles) readRange(d protocol.Digest, offset, limit int64) ([]byte, error) {
+	f, err := os.Open(b.path(d))
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: its file is missing: %w", d, ErrCorrupt)
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, offset, limit))
 }
 
 // has tells whether the file is there with the size that a row is about to claim.

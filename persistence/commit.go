@@ -22,6 +22,10 @@ type Commit struct {
 	Create    *NewSession
 	Delete    bool
 	Rewind    protocol.NodeID // the leaf moves to this ancestor, before Nodes are added
+	Restore   string          // the leaf moves to that of this snapshot, likewise, and what it kept of Keep replaces what there is
+	Save      string          // a new snapshot of the session as it is after the commit, with the components of Keep
+	Drop      string          // a snapshot that is removed
+	Keep      []string        // names of components; their parts go with them
 	Config    *protocol.Config
 	Meta      *Meta
 	Frame     protocol.FrameID // the current frame, where it changes
@@ -62,11 +66,12 @@ type Receipt struct {
 
 // NewSession creates the session that the commit is about. Exactly one of Root and Source is set.
 type NewSession struct {
-	Title    string
-	Cwd      string
-	Relation protocol.Relation
-	Config   protocol.Config
-	Source   *protocol.ForkSource // shares this history
+	Title     string
+	Cwd       string
+	Relation  protocol.Relation
+	Config    protocol.Config
+	Authority protocol.Authority
+	Source    *protocol.ForkSource // shares this history
 }
 
 // Meta are the facts of a session that are not history.

@@ -52,12 +52,15 @@ const (
 	selectComponent = `
 SELECT digest, body IS NULL
 FROM components
-WHERE session = ? AND name = ?`
+WHERE session = ? AND snapshot = '' AND name = ?`
 	upsertComponent = `
-INSERT INTO components (session, name, digest, body)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (session, name) DO UPDATE
+INSERT INTO components (session, snapshot, name, digest, body)
+VALUES (?, '', ?, ?, ?)
+ON CONFLICT (session, snapshot, name) DO UPDATE
 SET digest = excluded.digest, body = excluded.body`
+	deleteComponent = `
+DELETE FROM components
+WHERE session = ? AND snapshot = '' AND name = ?`
 )
 
 func applyComponents(ctx context.Context, t *tx, c *change, h *head) error {
@@ -79,7 +82,7 @@ func applyComponent(ctx context.Context, t *tx, h *head, k Component) error {
 	digest, body := protocol.DigestOf(k.Body), k.Body
 	switch {
 	case k.Body == nil:
-		err = t.exec(ctx, "DELETE FROM components WHERE session = ? AND name = ?", h.session, k.Name)
+		err = t.exec(ctx, deleteComponent, h.session, k.Name)
 	case digest == old:
 		return nil
 	default:

@@ -40,10 +40,8 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 			return err
 		}
 	}
-	for _, d := range blobs {
-		if err := dropBlob(ctx, t, d); err != nil {
-			return err
-		}
+	if err := dropBlobs(ctx, t, blobs); err != nil {
+		return err
 	}
 	for _, b := range branches {
 		if err := reclaim(ctx, t, b); err != nil {

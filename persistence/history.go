@@ -20,6 +20,11 @@ func applyHistory(ctx context.Context, t *tx, c *change, h *head) ([]protocol.No
 			return nil, err
 		}
 	}
+	if c.Restore != "" {
+		if err := restoreSnapshot(ctx, t, c, h); err != nil {
+			return nil, err
+		}
+	}
 	if c.Frame != "" {
 		h.frame = c.Frame
 	}

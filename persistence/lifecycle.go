@@ -10,9 +10,9 @@ import (
 )
 
 const insertSession = `
-INSERT INTO sessions (session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, chain,
-  turn_index, usage, created_at, updated_at, archived)
-VALUES (?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
+INSERT INTO sessions (session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq,
+  chain, turn_index, usage, created_at, updated_at, archived)
+VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
 
 var emptyUsage = []byte(`{}`)
 
@@ -32,7 +32,7 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, c.created,
+	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, c.created, c.authority,
 		emptyUsage, c.AtMs, c.AtMs)
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 }
 
 const pinnedPlace = `
-SELECT pins.place
-FROM pins JOIN sessions USING (session)
-WHERE sessions.session_id = ? AND pins.node_id = ?`
+SELECT place
+FROM (SELECT session, node_id, place FROM pins UNION SELECT session, node_id, place FROM snapshots) JOIN sessions USING (session)
+WHERE session_id = ? AND node_id = ?`
 
 // forkHistory lets a new session share history up to a node of another, and its state components as they are now.
 func forkHistory(ctx context.Context, t *tx, h *head, from *protocol.ForkSource) error {
@@ -85,8 +85,8 @@ func forkHistory(ctx context.Context, t *tx, h *head, from *protocol.ForkSource)
 
 const (
 	cloneComponents = `
-INSERT INTO components (session, name, digest, body)
-SELECT ?, name, digest, body FROM components WHERE session = ?`
+INSERT INTO components (session, snapshot, name, digest, body)
+SELECT ?, '', name, digest, body FROM components WHERE session = ? AND snapshot = ''`
 	copyBlobRefs = `
 INSERT INTO blob_refs (session, digest)
 SELECT ?, digest FROM blob_refs WHERE session = ?`

@@ -95,7 +95,7 @@ func TestComponents(t *testing.T) {
 		if n := count(t, s, "SELECT count(*) FROM blobs"); n != 1 {
 			t.Errorf("%d blobs, want only that of the large one", n)
 		}
-		got, err := s.Components(t.Context(), session(t, s, "ses_a").Key)
+		got, err := s.Components(t.Context(), session(t, s, "ses_a").Key, "")
 		if err != nil || len(got["small"]) != len(small) || len(got["large"]) != len(large) || got["empty"] == nil {
 			t.Errorf("components %v, %v", len(got), err)
 		}

@@ -26,6 +26,13 @@ type modelSession struct {
 	path []protocol.NodeID
 	pins map[protocol.NodeID][]protocol.NodeID // the path to each
 	keys []string                              // of large components
+	kept map[string]modelKept                  // by name
+}
+
+// modelKept is what a named snapshot holds.
+type modelKept struct {
+	path []protocol.NodeID
+	keys []string
 }
 
 // TestModel drives the store and a model of it with the same random changes: forks of forks, rewinds, pins, and deletions in
@@ -49,6 +56,9 @@ func TestModel(t *testing.T) {
 			"unpin":  m.unpin,
 			"delete": m.delete,
 			"state":  m.state,
+			"save":   m.save,
+			"back":   m.restore,
+			"drop":   m.drop,
 		})
 		verified(t, s)
 	})
@@ -91,9 +101,12 @@ func (m *model) fork(r *rapid.T) {
 	from, s := m.pick(r)
 	id := protocol.SessionID(m.id("ses_"))
 	reachable := slices.Concat(s.path, slices.Sorted(maps.Keys(s.pins)))
+	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
+		reachable = append(reachable, last(s.kept[name].path))
+	}
 	node := rapid.SampledFrom(reachable).Draw(r, "node")
 	m.commit(r, fork(id, from, node))
-	path := s.pins[node]
+	path := s.pathTo(node)
 	if at := slices.Index(s.path, node); at >= 0 {
 		path = s.path[:at+1]
 	}
@@ -130,6 +143,49 @@ func (m *model) delete(r *rapid.T) {
 	m.deleted = append(m.deleted, id)
 }
 
+func last(path []protocol.NodeID) protocol.NodeID { return path[len(path)-1] }
+
+// pathTo is the path to a node that is pinned or that a snapshot holds.
+func (s *modelSession) pathTo(node protocol.NodeID) []protocol.NodeID {
+	for _, k := range s.kept {
+		if last(k.path) == node {
+			return k.path
+		}
+	}
+	return s.pins[node]
+}
+
+// save gives the state a name that is free.
+func (m *model) save(r *rapid.T) {
+	id, s := m.pick(r)
+	name := m.id("snapshot")
+	m.commit(r, &Commit{Session: id, Save: name, Keep: []string{"c"}})
+	if s.kept == nil {
+		s.kept = map[string]modelKept{}
+	}
+	s.kept[name] = modelKept{slices.Clone(s.path), slices.Clone(s.keys)}
+}
+
+func (m *model) restore(r *rapid.T) {
+	id, s, name := m.pickKept(r)
+	m.commit(r, &Commit{Session: id, Restore: name, Keep: []string{"c"}})
+	s.path, s.keys = slices.Clone(s.kept[name].path), slices.Clone(s.kept[name].keys)
+}
+
+func (m *model) drop(r *rapid.T) {
+	id, s, name := m.pickKept(r)
+	m.commit(r, &Commit{Session: id, Drop: name})
+	delete(s.kept, name)
+}
+
+func (m *model) pickKept(r *rapid.T) (protocol.SessionID, *modelSession, string) {
+	id, s := m.pick(r)
+	if len(s.kept) == 0 {
+		r.Skip("no snapshot")
+	}
+	return id, s, rapid.SampledFrom(slices.Sorted(maps.Keys(s.kept))).Draw(r, "snapshot")
+}
+
 // state replaces a component by one of a few large values, so that sessions share blobs.
 func (m *model) state(r *rapid.T) {
 	id, s := m.pick(r)
@@ -147,12 +203,20 @@ func (m *model) check(r *rapid.T) {
 		for _, node := range slices.Concat(s.path, slices.Concat(slices.Collect(maps.Values(s.pins))...)) {
 			reachable[node] = true
 		}
-		state, err := m.s.Components(m.t.Context(), session(m.t, m.s, id).Key)
+		state, err := m.s.Components(m.t.Context(), session(m.t, m.s, id).Key, "")
 		if err != nil || len(state) != len(s.keys) {
 			r.Fatalf("session %s has state %v: %v", id, state, err)
 		}
 		for _, v := range s.keys {
 			values[v] = true
+		}
+		for _, k := range s.kept {
+			for _, v := range k.keys {
+				values[v] = true
+			}
+			for _, node := range k.path {
+				reachable[node] = true
+			}
 		}
 	}
 	for node := range reachable {

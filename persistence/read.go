@@ -19,18 +19,19 @@ type Session struct {
 }
 
 const sessionColumns = `
-session, session_id, title, cwd, relation, config, revision, branch, generation, leaf, frame, seq, turn_index, usage,
+session, session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq, turn_index, usage,
 created_at, updated_at, archived`
 
 func scanSession(rows *sql.Rows, s *Session) error {
-	var relation, config, usage []byte
+	var relation, config, authority, usage []byte
 	h := &s.Head
-	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
+	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &authority, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
 		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived)
 	if err != nil {
 		return err
 	}
-	return errors.Join(decode(relation, &s.Relation, "relation"), decode(config, &s.Config, "config"), decode(usage, &s.Usage, "usage"))
+	return errors.Join(decode(relation, &s.Relation, "relation"), decode(config, &s.Config, "config"),
+		decode(authority, &s.Authority, "authority"), decode(usage, &s.Usage, "usage"))
 }
 
 const selectSession = `SELECT ` + sessionColumns + ` FROM sessions WHERE session_id = ?`

@@ -72,12 +72,12 @@ ORDER BY min(t.turn)`)
 }
 
 const inputColumns = `
-SELECT input_id, turn_id, state, boundary, body, at
+SELECT input_id, turn_id, state, boundary, source, body, at
 FROM inputs `
 
 func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	var body []byte
-	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &body, &in.AtMs); err != nil {
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &body, &in.AtMs); err != nil {
 		return err
 	}
 	return decode(body, &in.Input, "input "+string(in.ID))
@@ -152,26 +152,42 @@ func (s *Store) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, 
 	return list(ctx, s.read, scan, sumUsageOfOne, session)
 }
 
-const selectComponents = `
-SELECT c.name, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL
+const (
+	selectComponents = `
+SELECT c.name, c.digest, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL
 FROM components c LEFT JOIN blobs b USING (digest)
-WHERE c.session = ?`
+WHERE c.session = ? AND c.snapshot = ?`
+	selectWhole = selectComponents + " AND instr(c.name, '/') = 0"
+	selectParts = selectComponents + " AND c.name BETWEEN ? || '/' AND ? || '/~'"
+)
 
-// Components reads a session's saved state.
-func (s *Store) Components(ctx context.Context, session int64) (map[string][]byte, error) {
+// Components reads a session's saved state, or what a snapshot of it kept, without the parts of components.
+func (s *Store) Components(ctx context.Context, session int64, snapshot string) (map[string][]byte, error) {
+	return s.components(ctx, selectWhole, session, snapshot)
+}
+
+// Parts reads the parts of a component, by their names with the component's own.
+func (s *Store) Parts(ctx context.Context, session int64, snapshot, name string) (map[string][]byte, error) {
+	return s.components(ctx, selectParts, session, snapshot, name, name)
+}
+
+func (s *Store) components(ctx context.Context, query string, args ...any) (map[string][]byte, error) {
 	type row struct {
 		Component
-		lost bool
+		digest protocol.Digest
+		away   bool
 	}
-	scan := func(rows *sql.Rows, c *row) error { return rows.Scan(&c.Name, &c.Body, &c.lost) }
-	all, err := list(ctx, s.read, scan, selectComponents, session)
+	scan := func(rows *sql.Rows, c *row) error { return rows.Scan(&c.Name, &c.digest, &c.Body, &c.away) }
+	all, err := list(ctx, s.read, scan, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	m := make(map[string][]byte, len(all))
 	for _, c := range all {
-		if c.lost {
-			return nil, fmt.Errorf("component %s has no body: %w", c.Name, ErrCorrupt)
+		if c.away { // the same bytes are an artifact in a file, or they are lost
+			if c.Body, err = s.Blob(ctx, c.digest); err != nil {
+				return nil, fmt.Errorf("component %s has no body: %w: %w", c.Name, ErrCorrupt, err)
+			}
 		}
 		m[c.Name] = nonNil(c.Body)
 	}
@@ -199,12 +215,21 @@ func (s *Store) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]prot
 
 // Input reads one input of a session, or fails with ErrNotFound.
 func (s *Store) Input(ctx context.Context, session int64, id protocol.InputID) (protocol.QueuedInput, error) {
-	found, err := list(ctx, s.read, scanInput, inputColumns+"WHERE session = ? AND input_id = ?", session, id)
+	return s.input(ctx, "WHERE session = ? AND input_id = ?", session, string(id))
+}
+
+// SourceInput reads the input of a session that has a source, or fails with ErrNotFound.
+func (s *Store) SourceInput(ctx context.Context, session int64, source string) (protocol.QueuedInput, error) {
+	return s.input(ctx, "WHERE session = ? AND source = ? AND source <> ''", session, source)
+}
+
+func (s *Store) input(ctx context.Context, which string, session int64, id string) (protocol.QueuedInput, error) {
+	found, err := list(ctx, s.read, scanInput, inputColumns+which, session, id)
 	if err != nil {
 		return protocol.QueuedInput{}, err
 	}
 	if len(found) == 0 {
-		return protocol.QueuedInput{}, &NotFoundError{What: "input", ID: string(id)}
+		return protocol.QueuedInput{}, &NotFoundError{What: "input", ID: id}
 	}
 	return found[0], nil
 }

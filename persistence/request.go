@@ -20,9 +20,9 @@ type request struct {
 // cannot be encoded, such as a plugin's broken raw JSON, must fail its own commit only.
 type change struct {
 	*Commit
-	relation, created, config, total []byte
-	nodes, inputs, decisions         [][]byte
-	cancels, reports                 [][]byte
+	relation, created, authority, config, total []byte
+	nodes, inputs, decisions                    [][]byte
+	cancels, reports                            [][]byte
 }
 
 func newRequest(c *Commit) (*request, error) {
@@ -65,7 +65,7 @@ func (e *encoder) change(c *Commit) *change {
 	k := &change{Commit: c, nodes: make([][]byte, len(c.Nodes)), inputs: make([][]byte, len(c.Inputs)),
 		decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
 	if c.Create != nil {
-		k.relation, k.created = e.json(c.Create.Relation), e.json(c.Create.Config)
+		k.relation, k.created, k.authority = e.json(c.Create.Relation), e.json(c.Create.Config), e.json(c.Create.Authority)
 	}
 	if c.Config != nil {
 		k.config = e.json(c.Config)

@@ -8,7 +8,7 @@ import (
 
 func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, step := range []func(context.Context, *tx, *change, *head) error{
-		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applyDecisions, applyPins,
+		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applySnapshots, applyDecisions, applyPins,
 	} {
 		if err := step(ctx, t, c, h); err != nil {
 			return err
@@ -51,8 +51,8 @@ func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const upsertInput = `
-INSERT INTO inputs (input_id, session, turn_id, state, boundary, body, at)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, body, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (input_id) DO UPDATE
 SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary
 WHERE inputs.session = excluded.session`
@@ -60,7 +60,7 @@ WHERE inputs.session = excluded.session`
 func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, in := range c.Inputs {
 		err := t.changed(ctx, fmt.Errorf("it is another session's: %w", ErrExists), upsertInput,
-			in.ID, h.session, in.TurnID, in.State, in.Boundary, c.inputs[i], in.AtMs)
+			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, c.inputs[i], in.AtMs)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.ID, err)
 		}

@@ -156,7 +156,7 @@ func (f *fixture) populate(t testing.TB) []string {
 	w.do(t, "session/archive", `{"sessionId":%q}`, archived)
 	return append(paths(t, dir),
 		"$idle", idle, "$done", done, "$page", page, "$turns", turns, "$rewound", rewound, "$root", string(root), "$stale", stale,
-		"$busy", busy, "$running", running, "$queued", queued, "$ask", ask, "$decision", decision, "$gone", gone, "$archived", archived)
+		"$busy", busy, "$running", running, "$queued", queued, "$ask", ask, "$decision", decision, "$gone", gone, "$archived", archived, "$digest", strings.Repeat("0a", 32))
 }
 
 // paths are things which are no directories.

@@ -30,6 +30,7 @@ const (
 	codeDenied         = -32012
 	codeTooLarge       = -32013
 	codeProvider       = -32020
+	codePlugin         = -32021
 	codeStorage        = -32030
 	codeCancelled      = -32800
 )
@@ -44,11 +45,13 @@ var codes = []struct {
 }{
 	{engine.ErrShuttingDown, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTurnNotActive, codeState, protocol.KindTurnNotActive, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrNoCall, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{tool.ErrUnknown, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrDeleted, codeNotFound, protocol.KindSessionDeleted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrNotRetained, codeState, protocol.KindNotRetained, protocol.RetryReload, protocol.EffectNone},
@@ -78,8 +81,10 @@ var otherCodes = []kindCode{
 	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
-	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
-	{protocol.KindProvider, codeProvider},
+	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
+	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin},
 }
 
 // wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
@@ -124,6 +129,13 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 		}
 		return newError(codeProvider, e.Error(), none), true
 	}
+	if e, ok := errors.AsType[*plugin.OperationError](err); ok {
+		return operationError(e, none), true
+	}
+	if e, ok := errors.AsType[*plugin.HookError](err); ok {
+		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever
+		return newError(codePlugin, e.Error(), none), true
+	}
 	if e, ok := errors.AsType[*persistence.NotFoundError](err); ok {
 		none.Kind = missingKinds[e.What]
 		return newError(codeNotFound, e.Error(), none), true
@@ -131,9 +143,25 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	return nil, false
 }
 
+// operationKinds is the taxonomy of operations.
+var operationKinds = map[plugin.OperationCode]kindCode{
+	plugin.UnknownOperation:  {protocol.KindUnknownOperation, codeNotFound},
+	plugin.UnknownSession:    {protocol.KindSessionNotFound, codeNotFound},
+	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
+	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
+	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
+}
+
+func operationError(e *plugin.OperationError, data protocol.ErrorData) *jsonrpc2.Error {
+	kind := operationKinds[e.Code]
+	data.Kind, data.Retry = kind.kind, protocol.RetryNever
+	return newError(kind.code, e.Error(), data)
+}
+
 var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
-	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound,
+	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
+	"artifact": protocol.KindArtifactNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

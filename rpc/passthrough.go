@@ -64,6 +64,54 @@ func (c *conn) graphUnpin(ctx context.Context, p *protocol.GraphPinParams) (*pro
 	return c.eng.Unpin(ctx, p)
 }
 
+func (c *conn) snapshotCreate(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotResult, error) {
+	return c.eng.CreateSnapshot(ctx, p)
+}
+
+func (c *conn) snapshotList(ctx context.Context, p *protocol.SessionParams) (*protocol.SnapshotListResult, error) {
+	return c.eng.Snapshots(ctx, p)
+}
+
+func (c *conn) snapshotRead(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotReadResult, error) {
+	return c.eng.ReadSnapshot(ctx, p)
+}
+
+func (c *conn) snapshotRestore(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
+	return c.eng.RestoreSnapshot(ctx, p)
+}
+
+func (c *conn) snapshotDelete(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
+	return c.eng.DeleteSnapshot(ctx, p)
+}
+
+func (c *conn) artifactRead(ctx context.Context, p *protocol.ArtifactReadParams) (*protocol.ArtifactReadResult, error) {
+	return c.eng.ReadArtifact(ctx, p)
+}
+
+func (c *conn) artifactWrite(ctx context.Context, p *protocol.ArtifactWriteParams) (*protocol.ArtifactWriteResult, error) {
+	return c.eng.WriteArtifact(ctx, p)
+}
+
+func (c *conn) operationList(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
+	return c.eng.Operations(ctx, p)
+}
+
+func (c *conn) operationQuery(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
+	return c.eng.QueryOperation(ctx, p)
+}
+
+func (c *conn) operationCommand(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return c.eng.Command(ctx, p)
+}
+
+func (c *conn) operationTask(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return c.eng.Task(ctx, p)
+}
+
+func (c *conn) actionInvoke(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return c.eng.Action(ctx, p)
+}
+
 func (c *conn) turnStart(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	return c.eng.StartTurn(ctx, p)
 }
@@ -110,6 +158,14 @@ func (c *conn) toolApplyState(ctx context.Context, p *protocol.ToolApplyStatePar
 
 func (c *conn) toolSetMembership(ctx context.Context, p *protocol.ToolSetMembershipParams) (*protocol.ToolStateResult, error) {
 	return c.eng.SetMembership(ctx, p)
+}
+
+func (c *conn) toolSetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
+	return c.eng.SetAvailability(ctx, p)
+}
+
+func (c *conn) toolRefresh(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
+	return c.eng.RefreshTools(ctx, p)
 }
 
 func (c *conn) toolCall(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {

@@ -35,6 +35,12 @@ type server struct {
 
 func start(t testing.TB, more ...engine.Model) *server {
 	t.Helper()
+	return startWith(t, nil, more...)
+}
+
+// startWith is start with plugins.
+func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *server {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	dir := t.TempDir()
 	store, err := persistence.Open(t.Context(), persistence.Config{Dir: dir, Log: log})
@@ -49,7 +55,7 @@ func start(t testing.TB, more ...engine.Model) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
+	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugins)
 	if err != nil {
 		t.Fatal(err)
 	}

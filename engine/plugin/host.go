@@ -1,61 +1,131 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"sync"
 
 	"lashd/rpc/protocol"
 )
 
-// Host holds the factories of a daemon, in the order in which they register.
+// Host holds the factories of a daemon, in the order in which they register, and knows the sessions that are open.
 type Host struct {
-	drivers map[string]Factory
-	plugins []Factory
+	drivers    []Factory
+	plugins    []Factory
+	extensions Extensions
+	engines    map[string]ProcessEngine
+	live       *live
+	stop       func(context.Context) error
 }
 
 // ErrNoDriver means that no factory makes the driver that a session asks for.
 var ErrNoDriver = errors.New("no such driver")
 
 // NewHost takes the protocol plugins, of which a session uses exactly one, and the others, of which it uses all. Two
-// factories of one id are an error.
+// factories of one id are an error. The factories are asked once for extensions, and then for process engines.
 func NewHost(drivers, plugins []Factory) (*Host, error) {
-	h := &Host{drivers: map[string]Factory{}, plugins: slices.Clone(plugins)}
+	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &live{}}
+	all := h.factories()
 	seen := map[string]bool{}
-	for _, f := range slices.Concat(drivers, plugins) {
+	for _, f := range all {
 		if seen[f.ID()] {
 			return nil, fmt.Errorf("plugin host: two factories have the id %q", f.ID())
 		}
 		seen[f.ID()] = true
 	}
-	for _, f := range drivers {
-		h.drivers[f.ID()] = f
+	h.extensions = extensionsOf(all)
+	engines, err := enginesOf(all, h.extensions)
+	if err != nil {
+		return nil, fmt.Errorf("plugin host: %w", err)
 	}
+	h.engines, h.stop = engines, once(all)
 	return h, nil
 }
 
-// Drivers are the names that a session's configuration may choose from.
-func (h *Host) Drivers() []string { return slices.Sorted(maps.Keys(h.drivers)) }
+func (h *Host) factories() []Factory { return slices.Concat(h.drivers, h.plugins) }
 
-// Open builds the plugins of one session, the driver first. If one fails, those built before are closed and there is
-// no session. The caller closes the session.
+// Drivers are the names that a session's configuration may choose from.
+func (h *Host) Drivers() []string {
+	ids := Stack(h.drivers).IDs()
+	slices.Sort(ids)
+	return ids
+}
+
+// Extensions are what the factories offer each other.
+func (h *Host) Extensions() Extensions { return own(h.extensions) }
+
+// ProcessEngine finds the process engine of a kind.
+func (h *Host) ProcessEngine(kind string) (ProcessEngine, bool) {
+	e, ok := h.engines[kind]
+	return e, ok
+}
+
+// Open builds the plugins of one session, the driver first, makes the session known, and tells the plugins so. If
+// anything fails, those built are closed, there is no session, and its id is free. The caller closes the session. A session
+// without an id is not known to anybody.
 func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildContext) (*Session, error) {
-	df, ok := h.drivers[driver]
-	if !ok {
+	i := slices.IndexFunc(h.drivers, func(f Factory) bool { return f.ID() == driver })
+	if i < 0 {
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
-	s := &Session{}
-	opened := false
-	defer func() {
-		if !opened { // a plugin panicked, and whoever asked for the session deals with it
-			_ = s.Close()
-		}
-	}()
-	err := s.open(append([]Factory{df}, h.plugins...), options, ctx)
-	opened = true
+	ctx.Extensions = h.Extensions()
+	s := &Session{id: ctx.SessionID, host: h}
+	err := s.open(append([]Factory{h.drivers[i]}, h.plugins...), options, ctx)
+	if err == nil {
+		err = h.publish(s)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func (h *Host) publish(s *Session) error {
+	if err := h.live.add(s); err != nil {
+		return err
+	}
+	return s.ready()
+}
+
+// OpenFrom opens a session and restores a snapshot. It also gives the ids of entries that no plugin has: the session
+// cannot use them, and whoever saves it carries them on.
+func (h *Host) OpenFrom(ctx context.Context, snap Snapshot, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, []string, error) {
+	s, err := h.Open(driver, options, bc)
+	if err != nil {
+		return nil, nil, err
+	}
+	unknown, err := s.Restore(ctx, snap)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, unknown, nil
+}
+
+// Shutdown tells every factory that wants to know that the daemon ends, those of protocol plugins first, and gives the
+// first error. It does so once; later calls give the same answer.
+func (h *Host) Shutdown(ctx context.Context) error { return h.stop(ctx) }
+
+func once(factories []Factory) func(context.Context) error {
+	var done sync.Once
+	var first error
+	return func(ctx context.Context) error {
+		done.Do(func() { first = shutdown(ctx, factories) })
+		return first
+	}
+}
+
+func shutdown(ctx context.Context, factories []Factory) (first error) {
+	for _, f := range factories {
+		x, ok := f.(Shutdowner)
+		if !ok {
+			continue
+		}
+		_, err := contain(func() (struct{}, error) { return struct{}{}, x.Shutdown(ctx) })
+		if err != nil && first == nil {
+			first = fmt.Errorf("plugin %s: shutdown: %w", f.ID(), err)
+		}
+	}
+	return first
 }

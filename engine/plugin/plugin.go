@@ -14,7 +14,7 @@ import (
 type Factory interface {
 	// ID is stable and unique among the factories of a host.
 	ID() string
-	// Build makes the instance of one session. It does no IO.
+	// Build makes the instance of one session. It does no IO, compiles nothing and waits for nothing.
 	Build(BuildContext) (Plugin, error)
 }
 
@@ -32,12 +32,17 @@ type Closer interface {
 
 // BuildContext is what an instance may know of its session.
 type BuildContext struct {
-	SessionID protocol.SessionID
-	Parent    protocol.SessionID // empty: a root session
-	Cwd       string             // the workspace; the caller has checked that it is an absolute path
-	Options   json.RawMessage    // of this plugin, from the session's configuration
-	StateDir  string             // where lashd keeps its own files: no plugin may touch it
+	SessionID  protocol.SessionID
+	Parent     protocol.SessionID // empty: a root session
+	Authority  protocol.Authority // what the session was granted when it was created
+	Options    json.RawMessage    // of this plugin, from the session's configuration
+	Extensions Extensions         // of all factories; the host fills it in
+	Cwd        string             // the workspace; the caller has checked that it is an absolute path
+	StateDir   string             // where lashd keeps its own files: no plugin may touch it
 }
+
+// Root tells whether the session works for nobody.
+func (c BuildContext) Root() bool { return c.Parent == "" }
 
 // Driver is the singleton that decides how turns talk to the model.
 type Driver interface {
@@ -45,26 +50,3 @@ type Driver interface {
 	// Preamble is the driver's own part of the system prompt.
 	Preamble(tools []protocol.ToolManifest) string
 }
-
-// Slot is a place in the system prompt. Slots are rendered in this order.
-type Slot string
-
-const (
-	SlotIntro               Slot = "intro"
-	SlotExecution           Slot = "execution"
-	SlotGuidance            Slot = "guidance"
-	SlotProjectInstructions Slot = "projectInstructions"
-	SlotRuntimeContext      Slot = "runtimeContext"
-	SlotEnvironment         Slot = "environment"
-)
-
-// Prompt is a text for the system prompt.
-type Prompt struct {
-	Slot     Slot
-	Priority int      // lower comes first in its slot
-	Tools    []string // if any: only when one of these is in the catalog
-	Content  string
-}
-
-// ResultProjector bounds or reshapes a tool's output before it enters the conversation. It is a pure function.
-type ResultProjector func(tool string, out protocol.ToolOutput) protocol.ToolOutput

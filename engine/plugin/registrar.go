@@ -3,69 +3,68 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"slices"
-
-	"lashd/engine/tool"
+	"reflect"
 )
 
-// Registrar collects what one plugin contributes to a session. It is of use only inside Register; the session takes
-// over all of it or nothing.
+// Registrar collects what one plugin contributes to a session, by subject. It is of use only inside Register: what is
+// registered later goes nowhere. Its first mistake fails the build of the session.
 type Registrar struct {
-	owner   string
-	sources []tool.Source
-	prompts []Prompt
-	driver  Driver
-	project ResultProjector
-	err     error // the first mistake of the plugin
+	owner string
+	into  *contributions
+	err   error
 }
 
 var errNothing = errors.New("registers a contribution that is nil")
 
-// Tools contributes a source of tools.
-func (r *Registrar) Tools(p tool.Provider) {
-	if p == nil {
-		r.fail(errNothing)
-		return
+// in is where contributions go. The zero Registrar takes them too, so that a plugin can be tried alone.
+func (r *Registrar) in() *contributions {
+	if r.into == nil {
+		r.into = &contributions{}
 	}
-	r.sources = append(r.sources, tool.Source{ID: r.owner, Provider: p})
-}
-
-// Prompt contributes a text for the system prompt.
-func (r *Registrar) Prompt(p Prompt) {
-	if !slices.Contains(slots, p.Slot) {
-		r.fail(fmt.Errorf("registers a prompt for the unknown slot %q", p.Slot))
-		return
-	}
-	p.Tools = slices.Clone(p.Tools)
-	r.prompts = append(r.prompts, p)
-}
-
-// Driver contributes the driver. A session has exactly one: a second is an error of the build.
-func (r *Registrar) Driver(d Driver) {
-	switch {
-	case d == nil:
-		r.fail(errNothing)
-	case r.driver != nil:
-		r.fail(errDriverTwice)
-	default:
-		r.driver = d
-	}
-}
-
-// ResultProjector contributes the one function that decides what of a tool's output enters the conversation.
-func (r *Registrar) ResultProjector(p ResultProjector) {
-	switch {
-	case p == nil:
-		r.fail(errNothing)
-	case r.project != nil:
-		r.fail(errProjectTwice)
-	default:
-		r.project = p
-	}
+	return r.into
 }
 
 func (r *Registrar) fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
+}
+
+// contribution is something that a plugin registered.
+type contribution[T any] struct {
+	plugin   string
+	priority int
+	do       T
+}
+
+// add contributes to a list, in the order of registration.
+func add[T any](r *Registrar, list *[]contribution[T], priority int, v T) {
+	if missing(v) {
+		r.fail(errNothing)
+		return
+	}
+	*list = append(*list, contribution[T]{r.owner, priority, v})
+}
+
+// set contributes a singleton: a second one is an error that names both plugins.
+func set[T any](r *Registrar, place **contribution[T], what string, v T) {
+	switch {
+	case missing(v):
+		r.fail(errNothing)
+	case *place != nil:
+		r.fail(fmt.Errorf("registers a %s, but the plugin %s has registered one already", what, (*place).plugin))
+	default:
+		*place = &contribution[T]{plugin: r.owner, do: v}
+	}
+}
+
+func missing(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch x := reflect.ValueOf(v); x.Kind() {
+	case reflect.Func, reflect.Pointer:
+		return x.IsNil()
+	}
+	return false
 }

@@ -5,146 +5,153 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
 
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
-// Session is what the plugins of one session contribute together. It does not change once it is open.
+// Session is what the plugins of one session contribute together. What it consists of does not change once it is open, and
+// it may be used from several goroutines.
 type Session struct {
-	plugins []Plugin
-	sources []tool.Source
-	prompts []Prompt
-	driver  Driver
-	project ResultProjector
+	id      protocol.SessionID
+	host    *Host
+	plugins []instance
+	probe   func(string)
+	closed  sync.Once
+	contributions
 }
+
+// instance is the plugin that a factory has built for the session.
+type instance struct {
+	id string
+	Plugin
+}
+
+// ErrNoDriverMade means that a factory of protocol plugins built one that has no driver.
+var ErrNoDriverMade = errors.New("registers no protocol driver")
 
 // open builds plugins in order; the first is the one that must bring the driver.
 func (s *Session) open(factories []Factory, options protocol.PluginOptions, ctx BuildContext) error {
 	for _, f := range factories {
-		ctx.Options = options[f.ID()]
+		ctx.Options = own(options[f.ID()])
 		if err := s.build(f, ctx); err != nil {
 			return fmt.Errorf("plugin %s: %w", f.ID(), err)
 		}
 		if s.driver == nil {
-			return fmt.Errorf("plugin %s: %w", f.ID(), errNoDriverMade)
+			return fmt.Errorf("plugin %s: %w", f.ID(), ErrNoDriverMade)
+		}
+	}
+	s.sort()
+	return s.checkTools()
+}
+
+func (s *Session) build(f Factory, ctx BuildContext) error {
+	p, err := contain(func() (Plugin, error) { return f.Build(ctx) })
+	switch {
+	case err != nil:
+		return err
+	case missing(p):
+		return errNoPlugin
+	}
+	s.plugins = append(s.plugins, instance{f.ID(), p})
+	return s.register(f.ID(), p)
+}
+
+var errNoPlugin = errors.New("builds no plugin")
+
+// register lets a plugin contribute. What it does with the registrar later changes nothing.
+func (s *Session) register(id string, p Plugin) error {
+	r := &Registrar{owner: id, into: &s.contributions}
+	_, err := contain(func() (struct{}, error) { return struct{}{}, p.Register(r) })
+	r.into = &contributions{}
+	return cmp.Or(err, r.err)
+}
+
+// checkTools refuses two tools of one name, or of one id.
+func (s *Session) checkTools() error {
+	names, ids := map[string]string{}, map[string]string{}
+	for _, src := range s.sources {
+		list, err := contain(func() ([]tool.Tool, error) { return src.Provider.Tools(), nil })
+		if err != nil {
+			return fmt.Errorf("plugin %s: tools: %w", src.ID, err)
+		}
+		for _, t := range list {
+			m := t.Manifest
+			err := cmp.Or(claim(names, "named", m.Name, src.ID), claim(ids, "with the id", cmp.Or(m.ID, m.Name), src.ID))
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (s *Session) build(f Factory, ctx BuildContext) error {
-	p, err := f.Build(ctx)
-	if err != nil {
-		return err
+func claim(owner map[string]string, what, key, plugin string) error {
+	if other, taken := owner[key]; taken {
+		return fmt.Errorf("plugin %s: registers a tool %s %q, but the plugin %s has registered one already", plugin, what, key, other)
 	}
-	s.plugins = append(s.plugins, p)
-	r := &Registrar{owner: f.ID()}
-	if err := p.Register(r); err != nil {
-		return err
-	}
-	return s.adopt(r)
-}
-
-var (
-	errNoDriverMade = errors.New("registers no driver")
-	errDriverTwice  = errors.New("registers a driver, but the session has one already")
-	errProjectTwice = errors.New("registers a result projector, but the session has one already")
-)
-
-// adopt takes over what a plugin has registered, all of it or nothing. What the plugin does with the registrar later
-// changes nothing.
-func (s *Session) adopt(r *Registrar) error {
-	switch {
-	case r.err != nil:
-		return r.err
-	case r.driver != nil && s.driver != nil:
-		return errDriverTwice
-	case r.project != nil && s.project != nil:
-		return errProjectTwice
-	}
-	if r.driver != nil {
-		s.driver = r.driver
-	}
-	if r.project != nil {
-		s.project = r.project
-	}
-	s.sources = append(s.sources, r.sources...)
-	s.prompts = append(s.prompts, r.prompts...)
+	owner[key] = plugin
 	return nil
 }
 
+// ready tells every plugin that wants to know that the session can be found.
+func (s *Session) ready() error {
+	for _, p := range s.plugins {
+		r, ok := p.Plugin.(Readier)
+		if !ok {
+			continue
+		}
+		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.id, s.host) }); err != nil {
+			return fmt.Errorf("plugin %s: ready: %w", p.id, err)
+		}
+	}
+	return nil
+}
+
+// ID is the session's id.
+func (s *Session) ID() protocol.SessionID { return s.id }
+
 // Driver is the session's driver.
-func (s *Session) Driver() Driver { return s.driver }
+func (s *Session) Driver() Driver { return s.driver.do }
 
 // Sources are the session's sources of tools, in the order of registration.
 func (s *Session) Sources() []tool.Source { return slices.Clip(s.sources) }
 
-// Project is a tool's output as it enters the conversation.
-func (s *Session) Project(tool string, out protocol.ToolOutput) protocol.ToolOutput {
-	if s.project == nil {
-		return out
-	}
-	return s.project(tool, out)
-}
-
-// Close closes every plugin that wants it, and tells of all that failed.
-func (s *Session) Close() error {
-	var errs []error
-	for _, p := range slices.Backward(s.plugins) {
-		if c, ok := p.(Closer); ok {
-			errs = append(errs, c.Close())
+// Close closes every plugin that wants it, the last one first, makes the session's id free, and tells of all that failed.
+// It does so once.
+func (s *Session) Close() (err error) {
+	s.closed.Do(func() {
+		var errs []error
+		for _, p := range slices.Backward(s.plugins) {
+			errs = append(errs, p.close())
 		}
-	}
-	return errors.Join(errs...)
+		s.host.live.remove(s)
+		err = errors.Join(errs...)
+	})
+	return err
 }
 
-// System renders the system prompt for a catalog: the driver's preamble, then the contributions that fit the catalog,
-// each once, then extra, in the order of the slots.
-func (s *Session) System(catalog *tool.Catalog, extra ...Prompt) string {
-	all := append([]Prompt{{Slot: SlotExecution, Content: s.driver.Preamble(catalog.Manifests())}}, s.prompts...)
-	all = append(all, extra...)
-	type identity struct {
-		slot     Slot
-		priority int
-		content  string
+func (p instance) close() error {
+	c, ok := p.Plugin.(Closer)
+	if !ok {
+		return nil
 	}
-	seen := map[identity]bool{}
-	var kept []Prompt
-	for _, p := range all {
-		p.Content = strings.TrimSpace(p.Content)
-		id := identity{p.Slot, p.Priority, p.Content}
-		if p.Content == "" || seen[id] || !p.fits(catalog) {
-			continue
+	_, err := contain(func() (struct{}, error) { return struct{}{}, c.Close() })
+	if err != nil {
+		return fmt.Errorf("plugin %s: close: %w", p.id, err)
+	}
+	return nil
+}
+
+// Contribute is what the catalog contributors want left out, in the order of registration.
+func (s *Session) Contribute(cc CatalogContext) (remove []string, err error) {
+	for _, h := range s.catalog {
+		names, err := contain(func() ([]string, error) { return h.do(own(cc)) })
+		if err != nil {
+			return nil, &HookError{h.plugin, HookCatalog, err}
 		}
-		seen[id] = true
-		kept = append(kept, p)
+		remove = append(remove, names...)
 	}
-	slices.SortStableFunc(kept, func(a, b Prompt) int {
-		return cmp.Or(cmp.Compare(slotOrder(a.Slot), slotOrder(b.Slot)), cmp.Compare(a.Priority, b.Priority))
-	})
-	return join(kept)
+	return remove, nil
 }
-
-func join(prompts []Prompt) string {
-	texts := make([]string, len(prompts))
-	for i, p := range prompts {
-		texts[i] = p.Content
-	}
-	return strings.Join(texts, "\n\n")
-}
-
-func (p Prompt) fits(c *tool.Catalog) bool {
-	if len(p.Tools) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(p.Tools, func(name string) bool {
-		_, ok := c.Lookup(name)
-		return ok
-	})
-}
-
-var slots = []Slot{SlotIntro, SlotExecution, SlotGuidance, SlotProjectInstructions, SlotRuntimeContext, SlotEnvironment}
-
-func slotOrder(s Slot) int { return slices.Index(slots, s) }

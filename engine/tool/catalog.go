@@ -1,96 +1,143 @@
 package tool
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"lashd/rpc/protocol"
 )
 
-// Catalog is the tools that a model may call now. It is immutable.
+// Catalog is the tools that may be called now, in order: by id, unless an Access has its own order. It does not change;
+// contracts are asked for when something needs them.
 type Catalog struct {
-	records   []protocol.ToolRecord // all, in order of name
-	manifests []protocol.ToolManifest
-	entries   map[string]*Entry
+	all         *contents
+	entries     []*Entry
+	index       map[string]*Entry // by name
+	fingerprint uint64
+	specs       atomic.Pointer[[]protocol.ToolManifest] // nil: not complete yet
 }
 
-// Entry is a tool in a catalog, ready to be called.
-type Entry struct {
-	Tool     Tool
-	Source   string
-	Provider Provider
-	schema   *schema
-	revision protocol.Digest
-}
-
-// Catalog is what the registry's state comes to. It is made once for each state.
-func (r *Registry) Catalog() *Catalog {
-	if r.catalog == nil {
-		r.catalog = r.newCatalog()
+func newCatalog(all *contents, entries []*Entry) *Catalog {
+	c := &Catalog{all: all, entries: entries, index: make(map[string]*Entry, len(entries))}
+	h, size := fnv.New64a(), make([]byte, 8)
+	for _, e := range entries {
+		c.index[e.Manifest.Name] = e
+		h.Write(append(binary.LittleEndian.AppendUint64(size[:0], uint64(len(e.Manifest.Name))), e.Manifest.Name...))
 	}
-	return r.catalog
-}
-
-func (r *Registry) newCatalog() *Catalog {
-	c := &Catalog{
-		records: make([]protocol.ToolRecord, 0, len(r.state.Tools)),
-		entries: make(map[string]*Entry, len(r.state.Tools)),
-	}
-	for _, s := range r.state.Tools {
-		e, live := r.live[s.Name]
-		if !live {
-			c.records = append(c.records, protocol.ToolRecord{
-				ToolManifest: protocol.ToolManifest{Name: s.Name}, Source: s.Source, Orphan: true,
-			})
-			continue
-		}
-		c.records = append(c.records, e.record(s))
-		if s.Member {
-			c.manifests = append(c.manifests, e.Tool.Manifest)
-			c.entries[s.Name] = e
-		}
-	}
+	c.fingerprint = h.Sum64()
 	return c
 }
 
-func (e *Entry) record(s protocol.ToolStateSetting) protocol.ToolRecord {
-	m := e.Tool.Manifest
-	return protocol.ToolRecord{
-		ToolManifest: m, Contract: e.Tool.Contract, Source: e.Source, Revision: e.revision,
-		// Four bytes a token is the usual estimate for English and JSON.
-		Tokens: (len(m.Name) + len(m.Description) + len(m.Input)) / 4, Member: s.Member, Document: s.Member,
-	}
+// Catalog is the registry's members, as they are.
+func (r *Registry) Catalog() *Catalog {
+	all := r.now.Load()
+	return newCatalog(all, all.members())
 }
 
-func revision(t Tool) protocol.Digest {
-	text, err := json.Marshal(t)
-	if err != nil { // the input is no JSON: every call will fail, and the revision still says which input it was
-		text = t.Manifest.Input
+// members are the tools that can be called, in order of id.
+func (c *contents) members() []*Entry {
+	var entries []*Entry
+	for _, it := range c.sorted() {
+		if it.member && !it.orphan() {
+			entries = append(entries, it.Entry)
+		}
 	}
-	return protocol.DigestOf(text)
+	return entries
 }
 
-// Manifests are the members' manifests in order of name. The caller does not change them.
-func (c *Catalog) Manifests() []protocol.ToolManifest { return slices.Clip(c.manifests) }
+// Entries are the tools in order. The caller does not change them.
+func (c *Catalog) Entries() []*Entry { return slices.Clip(c.entries) }
 
-// Records are all tools, members or not, in order of name.
-func (c *Catalog) Records() []protocol.ToolRecord { return slices.Clip(c.records) }
+// Names are the names of the tools, in order.
+func (c *Catalog) Names() []string {
+	names := make([]string, len(c.entries))
+	for i, e := range c.entries {
+		names[i] = e.Manifest.Name
+	}
+	return names
+}
 
-// Lookup finds a member.
+// Fingerprint tells catalogs with other names, or another order of them, apart.
+func (c *Catalog) Fingerprint() uint64 { return c.fingerprint }
+
+// Generation is that of the registry which the catalog was made of.
+func (c *Catalog) Generation() int64 { return c.all.generation }
+
+// Manifests are what the model is told: name, description, schema and kind. Tools whose contract cannot be had are left
+// out, until it can. The caller does not change them.
+func (c *Catalog) Manifests() []protocol.ToolManifest {
+	if known := c.specs.Load(); known != nil {
+		return slices.Clip(*known)
+	}
+	specs, complete := c.describe()
+	if complete {
+		c.specs.Store(&specs)
+	}
+	return slices.Clip(specs)
+}
+
+func (c *Catalog) describe() (specs []protocol.ToolManifest, complete bool) {
+	specs, complete = make([]protocol.ToolManifest, 0, len(c.entries)), true
+	for _, e := range c.entries {
+		if e.Manifest.Activation == protocol.ActivateInternal {
+			continue
+		}
+		t, err := e.terms()
+		if err != nil {
+			complete = false
+			continue
+		}
+		m := e.Manifest
+		specs = append(specs, protocol.ToolManifest{Name: m.Name, Description: m.Description, Input: t.Input, Kind: m.Kind})
+	}
+	return specs, complete
+}
+
+// Lookup finds a tool by name.
 func (c *Catalog) Lookup(name string) (*Entry, bool) {
-	e, ok := c.entries[name]
+	e, ok := c.index[name]
 	return e, ok
 }
 
-// Nearest is the member whose name differs from name only in case and in what separates its words, or "".
+// Admit lets a call through if its tool is in the catalog, has a contract, and takes the arguments. The error is a
+// CallError; the entry is nil only if there is no such tool.
+func (c *Catalog) Admit(name string, args json.RawMessage) (*Entry, error) {
+	e, err := c.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.Validate(args)
+}
+
+// Find is Lookup, with a CallError that knows of a name which is almost the same.
+func (c *Catalog) Find(name string) (*Entry, error) {
+	e, ok := c.index[name]
+	if !ok {
+		return nil, &CallError{CodeUnavailable, name, c.unknown(name)}
+	}
+	return e, nil
+}
+
+func (c *Catalog) unknown(name string) error {
+	if near := c.Nearest(name); near != "" {
+		return fmt.Errorf("%w; did you mean %q?", ErrUnknown, near)
+	}
+	return ErrUnknown
+}
+
+// Nearest is the tool whose name differs from name only in case and in what separates its words, or "".
 func (c *Catalog) Nearest(name string) string {
 	plain := letters(name)
-	i := slices.IndexFunc(c.manifests, func(m protocol.ToolManifest) bool { return letters(m.Name) == plain })
+	i := slices.IndexFunc(c.entries, func(e *Entry) bool { return letters(e.Manifest.Name) == plain })
 	if i < 0 {
 		return ""
 	}
-	return c.manifests[i].Name
+	return c.entries[i].Manifest.Name
 }
 
 func letters(name string) string {

@@ -1,146 +1,179 @@
 package tool
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
-	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 
 	"lashd/rpc/protocol"
 )
 
-// Source is where tools come from: a plugin, or a client that provides tools of its own.
-type Source struct {
-	ID       string
-	Provider Provider
-}
-
-// Registry is the tools of one session: its sources, and what the session decided about each tool. The name of a tool
-// is unique; the first source that registered it keeps it. A Registry belongs to its session's owner and is not safe
-// for concurrent use; the Catalog it makes is.
+// Registry is the tools of one session: where they come from, and what the session decided about each. A tool is known by
+// its id; among tools that something provides, names are unique, too. A change happens whole or not at all, and each one
+// makes the generation grow by one. A Registry is safe for concurrent use, and holds no lock while it asks a provider.
 type Registry struct {
-	live    map[string]*Entry // what the sources offered when they were last asked, by name
-	state   protocol.ToolState
-	catalog *Catalog // of live and state; nil after either changed
+	mu      sync.Mutex // held by whoever changes the contents
+	now     atomic.Pointer[contents]
+	refused error
 }
 
-// ErrGeneration means that a change names a generation which is not the current one.
-var ErrGeneration = errors.New("tool state has moved on")
-
-// ErrUnknown means that a tool is not registered.
-var ErrUnknown = errors.New("unknown tool")
-
-// NewRegistry is the tools of sources with every tool a member, then with what was saved. Saved settings of tools
-// that no source has are kept as orphans, and apply again when their source is back.
+// NewRegistry is the tools of sources with every tool a member, then with what was saved. A source that conflicts with one
+// before it is left out: see Refused.
 func NewRegistry(sources []Source, saved protocol.ToolState) *Registry {
-	r := &Registry{state: protocol.ToolState{Generation: saved.Generation, Tools: slices.Clone(saved.Tools)}}
-	r.SetSources(sources)
+	r := &Registry{}
+	r.now.Store(&contents{sources: map[string]*source{}, entries: map[string]item{}, hidden: map[string]bool{}})
+	listed, err := listAll(sources)
+	errs := []error{err}
+	// The change cannot fail.
+	_ = r.change(func(c *contents) error {
+		for _, s := range listed {
+			errs = append(errs, c.upsert(s))
+		}
+		return nil
+	})
+	r.refused = errors.Join(errs...)
+	if len(saved.Tools) > 0 || saved.Generation > 0 {
+		r.Restore(saved)
+	}
 	return r
 }
 
-// SetSources replaces the sources, or asks the same ones again for what they offer. The generation grows if that
-// changes which tools there are. What a changed tool says of itself is in the next Catalog either way.
-func (r *Registry) SetSources(sources []Source) (changed bool) {
-	r.live = r.offered(sources)
-	r.catalog = nil
-	next := r.merge()
-	if slices.Equal(next, r.state.Tools) {
-		return false
-	}
-	r.state = protocol.ToolState{Generation: r.state.Generation + 1, Tools: next}
-	return true
-}
-
-// offered asks the sources. A tool that is what it was keeps its entry, and with it its schema, resolved or not.
-func (r *Registry) offered(sources []Source) map[string]*Entry {
-	live := map[string]*Entry{}
+// listAll makes one source of all providers of an id.
+func listAll(sources []Source) (listed []*source, err error) {
+	var order []string
+	byID := map[string][]Source{}
 	for _, s := range sources {
-		for _, t := range s.Provider.Tools() {
-			name := t.Manifest.Name
-			if _, taken := live[name]; taken {
-				continue
-			}
-			e := &Entry{Tool: t, Source: s.ID, Provider: s.Provider}
-			if known, ok := r.live[name]; ok && same(known.Tool, t) {
-				e.schema, e.revision = known.schema, known.revision
-			} else {
-				e.schema, e.revision = newSchema(t.Manifest.Input), revision(t)
-			}
-			live[name] = e
+		if byID[s.ID] == nil {
+			order = append(order, s.ID)
+		}
+		byID[s.ID] = append(byID[s.ID], s)
+	}
+	for _, id := range order {
+		s, listErr := list(source{id: id, parts: parts(nil, byID[id])}, nil)
+		if err = errors.Join(err, listErr); listErr == nil {
+			listed = append(listed, s)
 		}
 	}
-	return live
+	return listed, err
 }
 
-func same(a, b Tool) bool {
-	if !bytes.Equal(a.Manifest.Input, b.Manifest.Input) {
-		return false
+// Refused tells which sources NewRegistry has left out, and why.
+func (r *Registry) Refused() error { return r.refused }
+
+// Generation is the number of the newest change.
+func (r *Registry) Generation() int64 { return r.now.Load().generation }
+
+// change makes a change, or none if there is an error. The generation grows if something is different then, unless the
+// change has set it.
+func (r *Registry) change(f func(*contents) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now.Load()
+	next := now.clone()
+	if err := f(next); err != nil {
+		return err
 	}
-	a.Manifest.Input, b.Manifest.Input = nil, nil
-	return reflect.DeepEqual(a, b)
+	if next.generation == now.generation && !maps.Equal(next.entries, now.entries) {
+		next.generation++
+	}
+	r.now.Store(next)
+	return nil
 }
 
-func (r *Registry) merge() []protocol.ToolStateSetting {
-	saved := map[string]protocol.ToolStateSetting{}
-	for _, s := range r.state.Tools {
-		saved[s.Name] = s
-	}
-	out := make([]protocol.ToolStateSetting, 0, len(r.live))
-	for name, e := range r.live {
-		set, known := saved[name]
-		delete(saved, name)
-		out = append(out, protocol.ToolStateSetting{Name: name, Source: e.Source, Member: !known || set.Member})
-	}
-	for _, s := range saved {
-		s.Orphan = true
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b protocol.ToolStateSetting) int { return strings.Compare(a.Name, b.Name) })
-	return out
+// Upsert registers a source, or replaces the providers of one that is there. Tools that it has no more become orphans. An
+// id or a name that another source has is a ConflictError, and nothing changes.
+func (r *Registry) Upsert(id string, providers ...Provider) error {
+	return r.upsert(r.now.Load().sources[id], id, false, sourcesOf(id, providers))
 }
 
-// State is what is saved of the session's tools.
-func (r *Registry) State() protocol.ToolState {
-	return protocol.ToolState{Generation: r.state.Generation, Tools: slices.Clone(r.state.Tools)}
+// UpsertOverlay is Upsert, but tools of other sources that conflict with the new ones go.
+func (r *Registry) UpsertOverlay(id string, providers ...Source) error {
+	return r.upsert(r.now.Load().sources[id], id, true, providers)
 }
 
-// Apply replaces the settings of all tools that want names, if want is of the current generation.
-func (r *Registry) Apply(want protocol.ToolState) (protocol.ToolState, error) {
-	members := map[string]bool{}
-	for _, s := range want.Tools {
-		members[s.Name] = s.Member
+func sourcesOf(id string, providers []Provider) []Source {
+	sources := make([]Source, len(providers))
+	for i, p := range providers {
+		sources[i] = Source{ID: id, Provider: p}
 	}
-	return r.SetMembership(want.Generation, members)
+	return sources
 }
 
-// SetMembership says which tools the model may call. It fails with ErrGeneration or ErrUnknown and then changes
-// nothing; a change that changes nothing keeps the generation.
-func (r *Registry) SetMembership(generation int64, members map[string]bool) (protocol.ToolState, error) {
-	if generation != r.state.Generation {
-		return r.State(), fmt.Errorf("generation %d, current is %d: %w", generation, r.state.Generation, ErrGeneration)
+// upsert registers a source; what it has in common with an old one stays the same.
+func (r *Registry) upsert(old *source, id string, overlay bool, providers []Source) error {
+	s, err := list(source{id: id, overlay: overlay, parts: parts(old, providers)}, old.known())
+	if err != nil {
+		return err
 	}
-	next := slices.Clone(r.state.Tools)
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		i, ok := slices.BinarySearchFunc(next, name, func(s protocol.ToolStateSetting, name string) int {
-			return strings.Compare(s.Name, name)
-		})
-		if !ok {
-			return r.State(), fmt.Errorf("%q: %w", name, ErrUnknown)
+	return r.change(func(c *contents) error { return c.upsert(s) })
+}
+
+// known are the offers of a source, if there is one.
+func (s *source) known() map[string]*Entry {
+	if s == nil {
+		return nil
+	}
+	return s.offers
+}
+
+// AddLive registers a provider that comes and goes by itself, and gives the id of its source.
+func (r *Registry) AddLive(p Provider) (id string, err error) {
+	r.mu.Lock()
+	next := *r.now.Load()
+	next.live++
+	id = fmt.Sprintf("live:%d", next.live)
+	r.now.Store(&next)
+	r.mu.Unlock()
+	if err := r.Upsert(id, p); err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// Remove removes a source with its tools; they do not become orphans. It fails with ErrNoSource.
+func (r *Registry) Remove(id string) error {
+	return r.change(func(c *contents) error {
+		if c.sources[id] == nil {
+			return fmt.Errorf("%q: %w", id, ErrNoSource)
 		}
-		next[i].Member = members[name]
-	}
-	if !slices.Equal(next, r.state.Tools) {
-		r.state = protocol.ToolState{Generation: generation + 1, Tools: next}
-		r.catalog = nil
-	}
-	return r.State(), nil
+		c.drop(id)
+		return nil
+	})
 }
 
-// Restore takes a state of this registry back, such as the one before a commit that failed.
-func (r *Registry) Restore(state protocol.ToolState) {
-	r.state = protocol.ToolState{Generation: state.Generation, Tools: slices.Clone(state.Tools)}
-	r.catalog = nil
+// Refresh asks every source again what it offers. A source that fails stays as it was.
+func (r *Registry) Refresh() error {
+	var errs []error
+	for _, old := range r.now.Load().ranked() {
+		errs = append(errs, r.refresh(old))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Registry) refresh(old *source) error {
+	s, err := list(source{id: old.id, overlay: old.overlay, parts: old.parts}, old.offers)
+	if err != nil {
+		return fmt.Errorf("refresh %s: %w", old.id, err)
+	}
+	return r.change(func(c *contents) error {
+		if c.sources[old.id] != old { // it was replaced meanwhile, by something newer
+			return nil
+		}
+		return c.upsert(s)
+	})
+}
+
+// Checkpoint is what a registry can be taken back to.
+type Checkpoint struct{ then *contents }
+
+// Checkpoint remembers the registry as it is.
+func (r *Registry) Checkpoint() Checkpoint { return Checkpoint{r.now.Load()} }
+
+// Rollback takes back everything since a checkpoint, such as for a commit that failed.
+func (r *Registry) Rollback(c Checkpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now.Store(c.then)
 }

@@ -29,19 +29,18 @@ func newSchema(raw json.RawMessage) *schema {
 	})}
 }
 
-// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object.
-func (e *Entry) Validate(args json.RawMessage) error {
+func (s *schema) validate(args json.RawMessage) error {
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {
 		return fmt.Errorf("arguments: %w", err)
 	}
-	if len(e.schema.raw) == 0 {
+	if len(s.raw) == 0 {
 		if _, ok := value.(map[string]any); !ok {
 			return errNoObject
 		}
 		return nil
 	}
-	resolved, err := e.schema.resolve()
+	resolved, err := s.resolve()
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 // Package tool is the behaviour of tools: what can be called, from which source, in which generation, and what the
-// model sees of it. It runs nothing by itself.
+// model sees of it. A Registry holds the tools of a session and what the session decided about them; a Composer adds
+// what is there for a while only, and makes the Catalog that calls are admitted by.
 package tool
 
 import (
@@ -9,19 +10,43 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tool is a manifest and a contract: what the model is told, and what lashd must know.
+// Tool is a manifest and a contract: what is cheap to know, and what must be known to run it.
 type Tool struct {
 	Manifest protocol.ToolManifest
 	Contract protocol.ToolContract
 }
 
 // Provider is a source of tools. Tools is cheap and does no IO; it may answer differently after the provider said so
-// through its host. Execute is called with arguments that fit the manifest's schema, from several goroutines at once
-// unless the contract says serial; it returns soon after ctx is done. What goes wrong is part of the output, with a
-// class and a code; an error means that the provider itself failed.
+// through its host. Execute is called with arguments that fit the tool's schema, from several goroutines at once unless
+// the contract says serial; it returns soon after ctx is done. What goes wrong is part of the output, with a class and a
+// code; an error means that the provider itself failed.
 type Provider interface {
 	Tools() []Tool
 	Execute(ctx context.Context, call Invocation) (Result, error)
+}
+
+// Contractor is a Provider whose contracts are made on demand; those that Tools gives do not count. A contract is kept as
+// long as its manifest stays the same: one that changes must change the manifest. An error fails what needed the
+// contract, and the next need asks again.
+type Contractor interface {
+	Contract(id string) (protocol.ToolContract, error)
+}
+
+// Resolver is a Provider that may know tools which it does not list.
+type Resolver interface {
+	ResolveName(name string) (Tool, bool)
+	ResolveID(id string) (Tool, bool)
+}
+
+// Preparer is a Provider that changes calls before they run, such as to fill in what is missing. The tool of the call
+// stays what it is.
+type Preparer interface {
+	Prepare(ctx context.Context, call Invocation) (Invocation, error)
+}
+
+// Granter is a Provider that runs calls which a Grant allows. The binding is the grant's.
+type Granter interface {
+	ExecuteGranted(ctx context.Context, call Invocation, binding json.RawMessage) (Result, error)
 }
 
 // Invocation is one attempt of one call.
@@ -30,6 +55,7 @@ type Invocation struct {
 	TurnID    protocol.TurnID
 	CallID    protocol.CallID // the same for each attempt: an idempotency key
 	Attempt   int             // 1, 2, ...
+	ToolID    string
 	Name      string
 	Args      json.RawMessage
 	Host      Host

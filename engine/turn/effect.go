@@ -116,11 +116,20 @@ type ModelReply struct {
 type ToolReply struct {
 	CallID     protocol.CallID       `json:"callId"`
 	Name       string                `json:"name"`
-	Args       json.RawMessage       `json:"args,omitempty"` // as they were run, where a hook replaced them
-	Output     protocol.ToolOutput   `json:"output"`
+	Args       json.RawMessage       `json:"args,omitempty"`  // as they were run, where a hook replaced them
+	Output     protocol.ToolOutput   `json:"output"`          // for the record
+	Shown      *protocol.ToolOutput  `json:"shown,omitempty"` // what enters the conversation, where it is not the output
 	Control    *protocol.ToolControl `json:"control,omitempty"`
 	DurationMs int64                 `json:"durationMs"`
 	Order      int                   `json:"order"` // position in which it completed
+}
+
+// Seen is the output as it enters the conversation.
+func (r *ToolReply) Seen() protocol.ToolOutput {
+	if r.Shown != nil {
+		return *r.Shown
+	}
+	return r.Output
 }
 
 // CellReply is what a code cell came to.

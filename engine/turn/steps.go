@@ -162,8 +162,17 @@ func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) 
 			CallID: r.CallID, Name: r.Name, Args: args, Output: r.Output, DurationMs: r.DurationMs, Order: r.Order,
 		})
 	}
-	m.apply(m.driver.Results(m.view(), replies))
+	m.apply(m.driver.Results(m.view(), asShown(replies)))
 	m.progress(good)
+}
+
+// asShown are replies with the outputs that enter the conversation.
+func asShown(replies []ToolReply) []ToolReply {
+	shown := slices.Clone(replies)
+	for i := range shown {
+		shown[i].Output, shown[i].Shown = replies[i].Seen(), nil
+	}
+	return shown
 }
 
 func (m *Machine) codeReturned(r *CellReply) {

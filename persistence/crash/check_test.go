@@ -87,7 +87,7 @@ func compare(ctx context.Context, s *persistence.Store, id protocol.SessionID, s
 			}
 		}
 	}
-	state, err := s.Components(ctx, row.Key)
+	state, err := s.Components(ctx, row.Key, "")
 	if err == nil && row.Seq > 0 && string(state["state"]) != fmt.Sprintf("%01500d", row.Seq) {
 		err = fmt.Errorf("session %s: its state is not that of event %d", id, row.Seq)
 	}

@@ -17,8 +17,9 @@ type Node struct {
 
 // PluginNode is an entry that only its plugin understands.
 type PluginNode struct {
-	Type string          `json:"type"`
-	Body json.RawMessage `json:"body"`
+	Plugin string          `json:"plugin,omitempty"` // whose it is, if lashd saw to that
+	Type   string          `json:"type"`
+	Body   json.RawMessage `json:"body"`
 }
 
 // FrameOpen starts a frame: a labelled interval of history with its own settings.

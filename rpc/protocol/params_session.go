@@ -88,6 +88,7 @@ type SessionNewParams struct {
 	Approval  *ApprovalConfig    `json:"approval,omitempty"`
 	Options   PluginOptions      `json:"options,omitempty"`
 	Unknown   UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
+	Authority Authority          `json:"authority,omitzero"` // what it may use; a subagent never more than its parent
 }
 
 // SessionNewResult is the session as created. The connection is attached to it.

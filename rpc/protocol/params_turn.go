@@ -166,7 +166,8 @@ type ToolListResult struct {
 	Generation int64        `json:"generation"`
 }
 
-// ToolApplyStateParams replaces the settings of the tools it names, if the generation is still current.
+// ToolApplyStateParams replaces all settings, if the generation is still current. Tools that the state does not name are
+// left out until their source is asked again; to switch one off for good, say that it is no member.
 type ToolApplyStateParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
@@ -179,6 +180,15 @@ type ToolSetMembershipParams struct {
 	SessionID  SessionID       `json:"sessionId"`
 	Generation *int64          `json:"generation,omitempty"` // absent: whatever is current
 	Members    map[string]bool `json:"members"`
+}
+
+// ToolSetAvailabilityParams sets how far tools are open to the model; without an availability, it takes that back.
+type ToolSetAvailabilityParams struct {
+	Mutation
+	SessionID    SessionID        `json:"sessionId"`
+	Generation   *int64           `json:"generation,omitempty"` // absent: whatever is current
+	Names        []string         `json:"names"`
+	Availability ToolAvailability `json:"availability,omitempty"`
 }
 
 // ToolStateResult is the state of a session's tools.

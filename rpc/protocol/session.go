@@ -50,6 +50,7 @@ type Session struct {
 	Head        Head         `json:"head"`
 	Config      Config       `json:"config"`
 	Relation    Relation     `json:"relation"`
+	Authority   Authority    `json:"authority,omitzero"`
 	Seq         Seq          `json:"seq"`       // of its newest event
 	TurnIndex   int64        `json:"turnIndex"` // turns completed
 	Usage       Usage        `json:"usage"`
@@ -85,5 +86,6 @@ type QueuedInput struct {
 	State    InputState  `json:"state"`
 	Input    []InputPart `json:"input"`
 	Boundary Boundary    `json:"boundary,omitempty"`
+	Source   string      `json:"source,omitempty"` // of a plugin that queued it: its id and its own key
 	AtMs     int64       `json:"atMs"`
 }

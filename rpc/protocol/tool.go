@@ -2,13 +2,24 @@ package protocol
 
 import "encoding/json"
 
-// ToolManifest is what the model is told of a tool.
+// ToolManifest is what is cheap to know of a tool. The model is told its name, description and input.
 type ToolManifest struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Input       json.RawMessage `json:"input,omitempty"` // JSON Schema of the arguments; absent: no arguments
-	Kind        ToolKind        `json:"kind,omitempty"`  // how clients should show it
+	ID          string                     `json:"id,omitempty"` // what the tool is known by for ever; absent: its name
+	Name        string                     `json:"name"`         // what the model calls it; unique in a session
+	Description string                     `json:"description"`
+	Input       json.RawMessage            `json:"input,omitempty"`      // JSON Schema of the arguments; absent: any object
+	Kind        ToolKind                   `json:"kind,omitempty"`       // how clients should show it
+	Activation  ToolActivation             `json:"activation,omitempty"` // absent: always
+	Bindings    map[string]json.RawMessage `json:"bindings,omitempty"`   // how the tool appears elsewhere, such as in a language
 }
+
+// ToolActivation says who may call a tool.
+type ToolActivation string
+
+const (
+	ActivateAlways   ToolActivation = "always"   // the model, and whoever else can
+	ActivateInternal ToolActivation = "internal" // not the model: it is not told of the tool
+)
 
 // ToolKind groups tools for display, in ACP's words.
 type ToolKind string
@@ -25,12 +36,23 @@ const (
 	ToolKindOther   ToolKind = "other"
 )
 
-// ToolContract is what lashd must know to run a tool.
+// ToolContract is what must be known to run a tool.
 type ToolContract struct {
-	Replay    Replay `json:"replay"`
-	Serial    bool   `json:"serial,omitempty"`    // not beside other calls of its batch
-	TimeoutMs int64  `json:"timeoutMs,omitempty"` // 0: no limit of its own
-	MayDefer  bool   `json:"mayDefer,omitempty"`  // may answer pending
+	Replay    Replay            `json:"replay"`
+	Serial    bool              `json:"serial,omitempty"`    // not beside other calls of its batch
+	TimeoutMs int64             `json:"timeoutMs,omitempty"` // 0: no limit of its own
+	Retry     *ToolRetry        `json:"retry,omitempty"`     // of failures that say that it is safe; only where Replay is not never
+	MayDefer  bool              `json:"mayDefer,omitempty"`  // may answer pending
+	Input     json.RawMessage   `json:"input,omitempty"`     // JSON Schema of the arguments; absent: the manifest's, or any object
+	Output    json.RawMessage   `json:"output,omitempty"`    // JSON Schema of the result's value; absent: not known
+	Examples  []json.RawMessage `json:"examples,omitempty"`  // of arguments
+}
+
+// ToolRetry says how often a call is tried, and the time between two attempts, which doubles from base to cap.
+type ToolRetry struct {
+	Attempts int   `json:"maxAttempts"` // the first included
+	BaseMs   int64 `json:"baseMs"`
+	CapMs    int64 `json:"capMs"`
 }
 
 // Replay says whether a call that was started, and whose result was lost, may be made again.
@@ -42,32 +64,47 @@ const (
 	ReplayIdempotent Replay = "idempotent"
 )
 
-// ToolRecord is a tool in a catalog.
+// ToolRecord is a tool of a session.
 type ToolRecord struct {
 	ToolManifest
-	Source   string       `json:"source"` // the plugin or client that provides it
-	Contract ToolContract `json:"contract"`
-	Revision Digest       `json:"revision"` // changes when manifest or contract do
-	Tokens   int          `json:"estimatedTokens"`
-	Member   bool         `json:"member"`   // in the catalog the model sees
-	Orphan   bool         `json:"orphan"`   // its source is gone; its settings are kept
-	Document bool         `json:"document"` // described in the prompt
+	Source       string           `json:"source"` // the plugin or client that provides it; empty: none does
+	Contract     ToolContract     `json:"contract"`
+	Revision     Digest           `json:"revision"` // changes when manifest or contract do
+	Tokens       int              `json:"estimatedTokens"`
+	Member       bool             `json:"member"`   // in the catalog the model sees
+	Orphan       bool             `json:"orphan"`   // nothing provides it any more; its settings are kept
+	Document     bool             `json:"document"` // described in the prompt
+	Availability ToolAvailability `json:"availability"`
 }
 
 // ToolState is the saved state of a session's tools. Generation grows with each change, and a change that names an
 // older generation is refused.
 type ToolState struct {
-	Generation int64              `json:"generation"`
-	Tools      []ToolStateSetting `json:"tools"` // in order of name
+	Generation int64                  `json:"generation"`
+	Tools      map[string]ToolSetting `json:"tools"` // by id
 }
 
-// ToolStateSetting is what a session decided about one tool.
-type ToolStateSetting struct {
-	Name   string `json:"name"`
-	Source string `json:"source"`
-	Member bool   `json:"member"`
-	Orphan bool   `json:"orphan,omitempty"`
+// ToolSetting is what a session decided about one tool. It does not say where the tool comes from: whoever offers the
+// same id later gets the same settings.
+type ToolSetting struct {
+	Manifest ToolManifest     `json:"manifest"`           // as last seen, without the schema
+	Orphaned bool             `json:"orphaned,omitempty"` // nothing provides it any more
+	Member   *bool            `json:"member,omitempty"`   // in the catalog the model sees; absent: true
+	Override ToolAvailability `json:"override,omitempty"` // as tool/setAvailability set it
 }
+
+// IsMember tells whether the model may call the tool, if something provides it.
+func (s ToolSetting) IsMember() bool { return s.Member == nil || *s.Member }
+
+// ToolAvailability is how far a tool is open to the model. Each level has what the ones before it have.
+type ToolAvailability string
+
+const (
+	ToolOff        ToolAvailability = "off"
+	ToolSearchable ToolAvailability = "searchable" // can be found, not called
+	ToolCallable   ToolAvailability = "callable"
+	ToolShowcased  ToolAvailability = "showcased" // described in the prompt, too; the default
+)
 
 // ToolCall is a call as the model made it.
 type ToolCall struct {
@@ -103,7 +140,7 @@ type ToolOutput struct {
 	Failure   *ToolFailure    `json:"failure,omitempty"`
 	Artifact  *ArtifactRef    `json:"artifact,omitempty"` // the whole output, where Text is a part of it
 	Change    *FileChange     `json:"change,omitempty"`   // what the call changed in the workspace
-	Exhausted bool            `json:"exhausted,omitempty"`
+	Exhausted bool            `json:"exhausted,omitempty"` // it was tried as often as it may be
 }
 
 // ArtifactRef points at bytes kept beside the conversation.

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"lashd/engine/plugin"
 )
 
 // Version is what lashd says it is; a build may set another.
@@ -46,7 +48,10 @@ type commands struct {
 }
 
 // Main runs a command and returns the exit code. The first SIGINT or SIGTERM asks the command to end; the second one ends it.
-func Main(args []string) int {
+func Main(args []string) int { return MainWith(args) }
+
+// MainWith is Main of a lashd that has more plugins. One with the id of a built-in plugin takes its place.
+func MainWith(args []string, plugins ...plugin.Factory) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -62,6 +67,7 @@ func Main(args []string) int {
 	}
 	e, err := c.environment()
 	if err == nil {
+		e.plugins = plugins
 		err = parsed.Run(e)
 	}
 	return report(err)

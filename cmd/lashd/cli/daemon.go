@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"lashd/engine"
 	"lashd/engine/builtin/outputbudget"
@@ -100,12 +101,14 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 			e.log.Warn("processes of this run could not be looked for", "error", err)
 		}
 	}()
-	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{
+	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
-	})
+	}
+	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugin.Override(builtin, e.plugins))
 	if err != nil {
 		return err
 	}
+	defer e.shutdown(ctx, host) // after the engine has closed all sessions
 	models, err := cfg.models()
 	if err != nil {
 		return err
@@ -143,6 +146,15 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return errors.Join(engineErr, err)
 	default:
 		return err
+	}
+}
+
+// shutdown tells plugins that the daemon ends.
+func (e *environment) shutdown(ctx context.Context, host *plugin.Host) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := host.Shutdown(ctx); err != nil {
+		e.log.Error("plugins did not shut down", "error", err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
+
+	"lashd/engine/plugin"
 )
 
 // environment is where this lashd lives.
@@ -19,6 +21,8 @@ type environment struct {
 	level  slog.Level
 	log    *slog.Logger
 	warned bool // that the daemon is of another version
+
+	plugins []plugin.Factory // beside the built-in ones
 }
 
 // note tells a person something on stderr that is no result.

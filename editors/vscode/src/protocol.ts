@@ -26,11 +26,50 @@ export interface ApprovalRule {
   action: ApprovalMode;
 }
 
+/** ArtifactReadParams reads a part of an artifact. */
+export interface ArtifactReadParams {
+  digest: Digest;
+  offset?: number;
+  /** 1 to 1048576 bytes; absent: 1048576 */
+  limit?: number;
+}
+
+/** ArtifactReadResult is a part of an artifact. It is the last one if Offset and its length come to Size. */
+export interface ArtifactReadResult {
+  digest: Digest;
+  /** of the whole */
+  size: number;
+  offset: number;
+  bytes: string;
+}
+
 /** ArtifactRef points at bytes kept beside the conversation. */
 export interface ArtifactRef {
   digest: Digest;
   size: number;
   type?: string;
+}
+
+/** ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored. An upload that is not done is forgotten when nothing comes for ten minutes. */
+export interface ArtifactWriteParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** chosen by the client */
+  uploadId: string;
+  offset?: number;
+  /** at most 1 MiB */
+  bytes: string;
+  done?: boolean;
+  /** of the whole, with Done: checked if given */
+  digest?: Digest;
+}
+
+/** ArtifactWriteResult tells how far an upload is. */
+export interface ArtifactWriteResult {
+  received: number;
+  /** once it is stored */
+  digest?: Digest;
+  duplicate?: boolean;
 }
 
 /** AssistantOutput is the text of a turn: Raw as the model gave it, Safe without protocol syntax. */
@@ -56,6 +95,16 @@ export interface Attachment {
 
 /** AttemptOutcome is how an attempt ended. */
 export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
+
+/** Authority is what a session was granted when it was created. It is stored with the session and given to it again whenever it is opened; whatever a session makes of itself or of its forks, it never has more. */
+export interface Authority {
+  /** if any: exactly these tools exist, in this order */
+  tools?: string[];
+  /** names that are in no catalog, whoever offers them */
+  hiddenTools?: string[];
+  /** of a session that works for another */
+  subagent?: Subagent;
+}
 
 /** Boundary is the checkpoint at which a steered input may enter a running turn. */
 export type Boundary = "afterWork" | "beforeCompletion";
@@ -132,10 +181,13 @@ export interface ClientInfo {
 
 /** ClientTool is a tool that the client itself runs. */
 export interface ClientTool {
+  id?: string;
   name: string;
   description: string;
   input?: unknown;
   kind?: ToolKind;
+  activation?: ToolActivation;
+  bindings?: Record<string, unknown>;
   /** absent: never */
   replay?: Replay;
   /** absent: two minutes */
@@ -307,7 +359,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -615,6 +667,70 @@ export interface NodeBody {
 /** nod_..., a hash of session, operation and ordinal */
 export type NodeID = string;
 
+/** OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session. */
+export interface OperationInfo {
+  name: string;
+  plugin: string;
+  description?: string;
+  kind: OperationKind;
+  session: SessionRule;
+  inputSchema?: unknown;
+  outputSchema?: unknown;
+}
+
+/** OperationKind says what an operation may do. */
+export type OperationKind = "query" | "command" | "task";
+
+/** OperationListParams names a session, or none: then the operations are listed as they are for new sessions. */
+export interface OperationListParams {
+  sessionId?: SessionID;
+}
+
+/** OperationListResult are operations, by name. */
+export interface OperationListResult {
+  data: OperationInfo[];
+}
+
+/** OperationParams has a plugin do something. */
+export interface OperationParams {
+  idempotencyKey?: string;
+  /** as the operation's session rule says */
+  sessionId?: SessionID;
+  name: string;
+  /** absent: an empty object */
+  args?: unknown;
+}
+
+/** OperationQueryParams asks a plugin. */
+export interface OperationQueryParams {
+  /** as the operation's session rule says */
+  sessionId?: SessionID;
+  name: string;
+  /** absent: an empty object */
+  args?: unknown;
+}
+
+/** OperationQueryResult is what the plugin answers. */
+export interface OperationQueryResult {
+  plugin: string;
+  output: unknown;
+}
+
+/** OperationReceipt is what an operation came to. All of it is durable. */
+export interface OperationReceipt {
+  plugin: string;
+  output: unknown;
+  /** that it added to history */
+  events: PluginNode[];
+  /** that it queued, now or when it was called before */
+  inputs: QueuedInput[];
+  /** what went wrong and did not hinder it */
+  issues?: Issue[];
+  /** 0 without a session */
+  seq: Seq;
+  duplicate?: boolean;
+}
+
 /** OptionReceipt says what became of a generation option. */
 export interface OptionReceipt {
   option: string;
@@ -669,14 +785,33 @@ export interface PinInfo {
   atMs: number;
 }
 
+/** PluginArtifact is a piece of bulk state. A small one stands here; others are read with artifact/read. */
+export interface PluginArtifact {
+  name: string;
+  digest: Digest;
+  size: number;
+  data?: string;
+}
+
 /** PluginNode is an entry that only its plugin understands. */
 export interface PluginNode {
+  /** whose it is, if lashd saw to that */
+  plugin?: string;
   type: string;
   body: unknown;
 }
 
 /** PluginOptions are settings that only their plugin understands. */
 export type PluginOptions = Record<string, unknown>;
+
+/** PluginState is the saved state of a plugin. */
+export interface PluginState {
+  plugin: string;
+  version: string;
+  revision: number;
+  state?: unknown;
+  artifacts?: PluginArtifact[];
+}
 
 /** Prune marks a part that a prompt view shortened; its absence means intact. */
 export interface Prune {
@@ -725,6 +860,8 @@ export interface QueuedInput {
   state: InputState;
   input: InputPart[];
   boundary?: Boundary;
+  /** of a plugin that queued it: its id and its own key */
+  source?: string;
   atMs: number;
 }
 
@@ -799,6 +936,7 @@ export interface Session {
   head: Head;
   config: Config;
   relation: Relation;
+  authority?: Authority;
   /** of its newest event */
   seq: Seq;
   /** turns completed */
@@ -906,6 +1044,8 @@ export interface SessionNewParams {
   approval?: ApprovalConfig;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
+  /** what it may use; a subagent never more than its parent */
+  authority?: Authority;
 }
 
 /** SessionNewResult is the session as created. The connection is attached to it. */
@@ -973,6 +1113,9 @@ export interface SessionRewindResult {
   duplicate?: boolean;
 }
 
+/** SessionRule says whether an operation is called with a session. */
+export type SessionRule = "required" | "optional" | "forbidden";
+
 /** SessionSetTitleParams names a session for people. */
 export interface SessionSetTitleParams {
   idempotencyKey?: string;
@@ -1002,6 +1145,59 @@ export interface ShutdownParams {
   daemon?: boolean;
 }
 
+/** SnapshotInfo is a state of a session that has a name: a node of its history, with what plugins and tools were like then. */
+export interface SnapshotInfo {
+  name: string;
+  /** it stays reachable */
+  nodeId: NodeID;
+  atMs: number;
+}
+
+/** SnapshotListResult are the snapshots of a session, by name. */
+export interface SnapshotListResult {
+  data: SnapshotInfo[];
+}
+
+/** SnapshotMutationParams makes, restores or deletes a snapshot. */
+export interface SnapshotMutationParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  name: string;
+}
+
+/** SnapshotParams names a snapshot of a session. */
+export interface SnapshotParams {
+  sessionId: SessionID;
+  name: string;
+}
+
+/** SnapshotReadResult is what a snapshot holds. */
+export interface SnapshotReadResult {
+  snapshot: SnapshotInfo;
+  /** by plugin */
+  plugins: PluginState[];
+  /** of the plugins when they were captured */
+  fingerprint: number;
+  /** absent: nobody had decided anything */
+  tools?: ToolState;
+}
+
+/** SnapshotRestoreResult is the session's new head. */
+export interface SnapshotRestoreResult {
+  head: Head;
+  /** the leaf as it was */
+  pinned?: NodeID;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
+/** SnapshotResult is a snapshot that was made. */
+export interface SnapshotResult {
+  snapshot: SnapshotInfo;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
 /** StatusResult is what server/status answers. */
 export interface StatusResult {
   version: string;
@@ -1023,18 +1219,32 @@ export interface StatusResult {
 /** StopReason is why a model stopped. */
 export type StopReason = "stop" | "toolUse" | "outputLimit" | "contextOverflow" | "contentFilter" | "providerError" | "cancelled" | "unknown";
 
+/** Subagent says for whom a session works, and how deep it is below a session of a person. */
+export interface Subagent {
+  parentSessionId: SessionID;
+  capability?: string;
+  depth: number;
+  maxDepth: number;
+}
+
 /** Task is background work that outlives a turn. */
 export interface Task {
   taskId: string;
   state: string;
 }
 
-/** ToolApplyStateParams replaces the settings of the tools it names, if the generation is still current. */
+/** ToolActivation says who may call a tool. */
+export type ToolActivation = "always" | "internal";
+
+/** ToolApplyStateParams replaces all settings, if the generation is still current. Tools that the state does not name are left out until their source is asked again; to switch one off for good, say that it is no member. */
 export interface ToolApplyStateParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   state: ToolState;
 }
+
+/** ToolAvailability is how far a tool is open to the model. Each level has what the ones before it have. */
+export type ToolAvailability = "off" | "searchable" | "callable" | "showcased";
 
 /** ToolCall is a call as the model made it. */
 export interface ToolCall {
@@ -1071,15 +1281,23 @@ export interface ToolCallResult {
   duplicate?: boolean;
 }
 
-/** ToolContract is what lashd must know to run a tool. */
+/** ToolContract is what must be known to run a tool. */
 export interface ToolContract {
   replay: Replay;
   /** not beside other calls of its batch */
   serial?: boolean;
   /** 0: no limit of its own */
   timeoutMs?: number;
+  /** of failures that say that it is safe; only where Replay is not never */
+  retry?: ToolRetry;
   /** may answer pending */
   mayDefer?: boolean;
+  /** JSON Schema of the arguments; absent: the manifest's, or any object */
+  input?: unknown;
+  /** JSON Schema of the result's value; absent: not known */
+  output?: unknown;
+  /** of arguments */
+  examples?: unknown[];
 }
 
 /** ToolFailure is why a tool call failed. */
@@ -1104,14 +1322,21 @@ export interface ToolListResult {
   generation: number;
 }
 
-/** ToolManifest is what the model is told of a tool. */
+/** ToolManifest is what is cheap to know of a tool. The model is told its name, description and input. */
 export interface ToolManifest {
+  /** what the tool is known by for ever; absent: its name */
+  id?: string;
+  /** what the model calls it; unique in a session */
   name: string;
   description: string;
-  /** JSON Schema of the arguments; absent: no arguments */
+  /** JSON Schema of the arguments; absent: any object */
   input?: unknown;
   /** how clients should show it */
   kind?: ToolKind;
+  /** absent: always */
+  activation?: ToolActivation;
+  /** how the tool appears elsewhere, such as in a language */
+  bindings?: Record<string, unknown>;
 }
 
 /** ToolOutput is what a tool call came to. */
@@ -1126,16 +1351,20 @@ export interface ToolOutput {
   artifact?: ArtifactRef;
   /** what the call changed in the workspace */
   change?: FileChange;
+  /** it was tried as often as it may be */
   exhausted?: boolean;
 }
 
-/** ToolRecord is a tool in a catalog. */
+/** ToolRecord is a tool of a session. */
 export interface ToolRecord {
+  id?: string;
   name: string;
   description: string;
   input?: unknown;
   kind?: ToolKind;
-  /** the plugin or client that provides it */
+  activation?: ToolActivation;
+  bindings?: Record<string, unknown>;
+  /** the plugin or client that provides it; empty: none does */
   source: string;
   contract: ToolContract;
   /** changes when manifest or contract do */
@@ -1143,10 +1372,11 @@ export interface ToolRecord {
   estimatedTokens: number;
   /** in the catalog the model sees */
   member: boolean;
-  /** its source is gone; its settings are kept */
+  /** nothing provides it any more; its settings are kept */
   orphan: boolean;
   /** described in the prompt */
   document: boolean;
+  availability: ToolAvailability;
 }
 
 /** ToolRespondParams is a client's answer to tool/requested. Ack says that the client has begun: from then on, a client that disappears leaves an unknown outcome behind instead of a failure. */
@@ -1174,6 +1404,24 @@ export interface ToolResult {
   order: number;
 }
 
+/** ToolRetry says how often a call is tried, and the time between two attempts, which doubles from base to cap. */
+export interface ToolRetry {
+  /** the first included */
+  maxAttempts: number;
+  baseMs: number;
+  capMs: number;
+}
+
+/** ToolSetAvailabilityParams sets how far tools are open to the model; without an availability, it takes that back. */
+export interface ToolSetAvailabilityParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** absent: whatever is current */
+  generation?: number;
+  names: string[];
+  availability?: ToolAvailability;
+}
+
 /** ToolSetMembershipParams says which tools the model may call. */
 export interface ToolSetMembershipParams {
   idempotencyKey?: string;
@@ -1183,11 +1431,23 @@ export interface ToolSetMembershipParams {
   members: Record<string, boolean>;
 }
 
+/** ToolSetting is what a session decided about one tool. It does not say where the tool comes from: whoever offers the same id later gets the same settings. */
+export interface ToolSetting {
+  /** as last seen, without the schema */
+  manifest: ToolManifest;
+  /** nothing provides it any more */
+  orphaned?: boolean;
+  /** in the catalog the model sees; absent: true */
+  member?: boolean;
+  /** as tool/setAvailability set it */
+  override?: ToolAvailability;
+}
+
 /** ToolState is the saved state of a session's tools. Generation grows with each change, and a change that names an older generation is refused. */
 export interface ToolState {
   generation: number;
-  /** in order of name */
-  tools: ToolStateSetting[];
+  /** by id */
+  tools: Record<string, ToolSetting>;
 }
 
 /** ToolStateResult is the state of a session's tools. */
@@ -1195,14 +1455,6 @@ export interface ToolStateResult {
   state: ToolState;
   seq: Seq;
   duplicate?: boolean;
-}
-
-/** ToolStateSetting is what a session decided about one tool. */
-export interface ToolStateSetting {
-  name: string;
-  source: string;
-  member: boolean;
-  orphan?: boolean;
 }
 
 /** trn_... */
@@ -1359,6 +1611,12 @@ export type WhenBusy = "queue" | "refuse" | "steer";
 
 /** Every method: what it takes, and what it answers. */
 export interface Methods {
+  /** Calls an operation of whatever kind it is. */
+  "action/invoke": { params: OperationParams; result: OperationReceipt };
+  /** Reads a part of an artifact by its digest. */
+  "artifact/read": { params: ArtifactReadParams; result: ArtifactReadResult };
+  /** Sends an artifact of a session in parts; the last one stores it. */
+  "artifact/write": { params: ArtifactWriteParams; result: ArtifactWriteResult };
   /** Makes one model call outside of any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
   /** Shows the request that the next turn would begin with. */
@@ -1379,6 +1637,14 @@ export interface Methods {
   "initialize": { params: InitializeParams; result: InitializeResult };
   /** Lists the models that sessions can use. */
   "model/list": { params: Empty; result: ModelListResult };
+  /** Has a plugin change something, once the running turn has ended; no turn starts meanwhile. */
+  "operation/command": { params: OperationParams; result: OperationReceipt };
+  /** Lists what plugins offer to clients. */
+  "operation/list": { params: OperationListParams; result: OperationListResult };
+  /** Asks a plugin; runs beside a turn. */
+  "operation/query": { params: OperationQueryParams; result: OperationQueryResult };
+  /** Likewise for what takes its time; cancel the request to have it end early. */
+  "operation/task": { params: OperationParams; result: OperationReceipt };
   /** Answers. */
   "ping": { params: Empty; result: Empty };
   /** Withdraws an input that no turn has taken in. */
@@ -1423,14 +1689,28 @@ export interface Methods {
   "session/wait": { params: SessionWaitParams; result: SessionWaitResult };
   /** Ends what this connection began; exit follows. With daemon true, the daemon stops too. */
   "shutdown": { params: ShutdownParams; result: Empty };
+  /** Gives the state of a session a name: its leaf, its plugins and its tools. */
+  "snapshot/create": { params: SnapshotMutationParams; result: SnapshotResult };
+  /** Lets a snapshot go. */
+  "snapshot/delete": { params: SnapshotMutationParams; result: SeqResult };
+  /** Lists the snapshots of a session. */
+  "snapshot/list": { params: SessionParams; result: SnapshotListResult };
+  /** Reads what a snapshot holds. */
+  "snapshot/read": { params: SnapshotParams; result: SnapshotReadResult };
+  /** Begins a new head at a snapshot's leaf, with its plugins and tools; history stays. */
+  "snapshot/restore": { params: SnapshotMutationParams; result: SnapshotRestoreResult };
   /** Replaces those settings, if they are still of the generation that was read. */
   "tool/applyState": { params: ToolApplyStateParams; result: ToolStateResult };
   /** Runs a tool without a model. */
   "tool/call": { params: ToolCallParams; result: ToolCallResult };
   /** Lists the tools of a session. */
   "tool/list": { params: SessionParams; result: ToolListResult };
+  /** Asks the sources of tools again what they offer. */
+  "tool/refresh": { params: SessionMutationParams; result: ToolStateResult };
   /** Answers a call of a tool that this client provides. */
   "tool/respond": { params: ToolRespondParams; result: ToolRespondResult };
+  /** Says how far tools are open to the model. */
+  "tool/setAvailability": { params: ToolSetAvailabilityParams; result: ToolStateResult };
   /** Says which tools the model may call. */
   "tool/setMembership": { params: ToolSetMembershipParams; result: ToolStateResult };
   /** Reads what a session decided about its tools. */

@@ -1,6 +1,8 @@
 package outputbudget
 
 import (
+	"context"
+
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
@@ -16,6 +18,8 @@ func (f Factory) Build(plugin.BuildContext) (plugin.Plugin, error) { return f, n
 
 // Register implements plugin.Plugin.
 func (f Factory) Register(r *plugin.Registrar) error {
-	r.ResultProjector(func(_ string, out protocol.ToolOutput) protocol.ToolOutput { return Bound(out, f.Limit) })
+	r.ToolResults().Projector(func(_ context.Context, call *plugin.ToolResultContext) (protocol.ToolOutput, error) {
+		return Bound(call.Output, f.Limit), nil
+	})
 	return nil
 }

@@ -29,9 +29,9 @@ type instance struct{ shell *shell }
 
 // Register implements plugin.Plugin.
 func (i instance) Register(r *plugin.Registrar) error {
-	r.Tools(i.shell)
+	r.Tools().Add(i.shell)
 	for n, text := range []string{commandGuidance, gitGuidance} {
-		r.Prompt(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 100 + n, Tools: []string{"shell"}, Content: text})
+		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 100 + n, Tools: []string{"shell"}, Content: text})
 	}
 	return nil
 }

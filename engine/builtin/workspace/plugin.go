@@ -18,7 +18,7 @@ type instance struct{ files *files }
 
 // Register implements plugin.Plugin.
 func (i *instance) Register(r *plugin.Registrar) error {
-	r.Tools(i.files)
+	r.Tools().Add(i.files)
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (Factory) Build(plugin.BuildContext) (plugin.Plugin, error) { return instan
 type instance struct{}
 
 func (instance) Register(r *plugin.Registrar) error {
-	r.Driver(Driver{})
+	r.Protocol().Driver(Driver{})
 	return nil
 }
 

@@ -1,0 +1,130 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// grant creates a session with an authority.
+func (d *daemon) grant(t *testing.T, a protocol.Authority) (*protocol.SessionNewResult, error) {
+	t.Helper()
+	return d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: a})
+}
+
+// offered are the names of the tools that a session has.
+func (d *daemon) offered(t *testing.T, id protocol.SessionID) (names []string) {
+	t.Helper()
+	for _, r := range must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id})).Data {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// shown are the names of the tools that a session shows to its model, in order.
+func (d *daemon) shown(t *testing.T, id protocol.SessionID) (names []string) {
+	t.Helper()
+	for _, m := range must[*protocol.DebugPromptResult](t)(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id})).Tools {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// without fails the test if a session has the tool, or can call it, however it is offered.
+func (d *daemon) without(t *testing.T, id protocol.SessionID, name string) {
+	t.Helper()
+	must[*protocol.ToolStateResult](t)(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	if got := d.offered(t, id); slices.Contains(got, name) {
+		t.Errorf("session %s has %q", id, got)
+	}
+	_, err := d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name})
+	if !errors.Is(err, engine.ErrToolNotFound) {
+		t.Errorf("session %s calls %s: %v", id, name, err)
+	}
+}
+
+func TestAuthority(t *testing.T) {
+	k := &keeper{}
+	s := with(k)
+	s.tools = []tool.Provider{says("shown", "x"), says("secret", "x"), says("other", "x")}
+	d := start(t, s)
+	whole := t
+	t.Run("plugin/SN-09 plugin/S-15 what is hidden stays hidden: in forks, under overlays, after restarts", func(t *testing.T) {
+		root := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Hidden: []string{"secret"}})).SessionID
+		fork := d.fork(t, root, "").SessionID
+		child := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Subagent: &protocol.Subagent{Parent: root, Depth: 1, MaxDepth: 2}}))
+		if r := child.Session.Relation; r.Kind != protocol.RelationChild || r.Parent != root {
+			t.Errorf("the child is %+v", r)
+		}
+		overlay := protocol.SessionOverlayParams{Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "secret"}}}}
+		for range 2 {
+			for _, id := range []protocol.SessionID{root, fork, d.fork(t, fork, "").SessionID, child.SessionID} {
+				overlay.SessionID = id
+				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &overlay))
+				d.without(t, id, "secret")
+			}
+			d = d.restart(whole, nil)
+		}
+	})
+	t.Run("plugin/SN-09 plugins are told what their session was granted, whenever it is opened", func(t *testing.T) {
+		want := protocol.Authority{Hidden: []string{"secret"}, Subagent: &protocol.Subagent{
+			Parent: d.session(t), Capability: "review", Depth: 1, MaxDepth: 1,
+		}}
+		id := must[*protocol.SessionNewResult](t)(d.grant(t, want)).SessionID
+		for range 2 {
+			d.offered(t, id)
+			b := seen(k, func() plugin.BuildContext { return k.built[len(k.built)-1] })
+			if b.SessionID != id || b.Root() || !slices.Equal(b.Authority.Hidden, want.Hidden) || *b.Authority.Subagent != *want.Subagent {
+				t.Errorf("built with %+v", b)
+			}
+			d = d.restart(whole, nil)
+		}
+	})
+	t.Run("plugin/TL-15 a list of tools replaces the session's, in its order", func(t *testing.T) {
+		id := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Tools: []string{"shown", "other"}})).SessionID
+		if got := d.shown(t, id); !slices.Equal(got, []string{"shown", "other"}) {
+			t.Errorf("has %q", got)
+		}
+	})
+	t.Run("plugin/SN-08 a child never has more than its parent", func(t *testing.T) { narrowedChild(t, d) })
+	t.Run("plugin/PH-13 the daemon shuts factories down", func(t *testing.T) {
+		if err := d.Host.Shutdown(context.WithoutCancel(t.Context())); err != nil || k.down != 1 {
+			t.Errorf("%d calls, %v", k.down, err)
+		}
+	})
+}
+
+func narrowedChild(t *testing.T, d *daemon) {
+	parent := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Tools: []string{"shown", "other"}})).SessionID
+	sub := func(depth, most int) *protocol.Subagent {
+		return &protocol.Subagent{Parent: parent, Depth: depth, MaxDepth: most}
+	}
+	for _, c := range []struct {
+		asked   protocol.Authority
+		tools   []string
+		pointer string
+	}{
+		{protocol.Authority{Subagent: sub(1, 1)}, []string{"shown", "other"}, ""},
+		{protocol.Authority{Subagent: sub(1, 1), Tools: []string{"secret", "other"}}, []string{"other"}, ""},
+		{protocol.Authority{Subagent: sub(1, 1), Tools: []string{"secret"}}, nil, "/authority/tools"},
+		{protocol.Authority{Subagent: sub(2, 3)}, nil, "/authority/subagent/depth"},
+		{protocol.Authority{Subagent: sub(1, 0)}, nil, "/authority/subagent/depth"},
+		{protocol.Authority{Hidden: []string{""}}, nil, "/authority/hiddenTools/0"},
+	} {
+		got, err := d.grant(t, c.asked)
+		if e, ok := errors.AsType[*engine.ParamError](err); ok && e.Pointer == c.pointer {
+			continue
+		}
+		if err != nil || c.pointer != "" {
+			t.Errorf("%+v: %v, want an error at %q", c.asked, err, c.pointer)
+		} else if names := d.shown(t, got.SessionID); !slices.Equal(names, c.tools) {
+			t.Errorf("%+v: has %q, want %q", c.asked, names, c.tools)
+		}
+	}
+}

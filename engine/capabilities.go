@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// services are what hooks of a session may do, as far as they are granted it: the engine's own methods, with the session as
+// the one that is meant where none is named.
+type services struct {
+	eng     *Engine
+	session protocol.SessionID
+	tracer  func(kind TraceKind, body any)
+}
+
+// capabilities are those of the turn's session.
+func (r *run) capabilities() plugin.Capabilities {
+	return r.eng.capabilities(r.session.id, r.trace)
+}
+
+func (e *Engine) capabilities(id protocol.SessionID, tracer func(TraceKind, any)) plugin.Capabilities {
+	s := &services{e, id, tracer}
+	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tracer: s}
+}
+
+func (s *services) own(id protocol.SessionID) protocol.SessionID {
+	if id == "" {
+		return s.session
+	}
+	return id
+}
+
+// View implements plugin.StateService: what is settled.
+func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.View, error) {
+	return do(ctx, s.eng, s.own(id), func(ctx context.Context, st *state) (*plugin.View, error) {
+		past, err := st.past()
+		if err != nil {
+			return nil, err
+		}
+		v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow}
+		for _, m := range past {
+			v.Messages = append(v.Messages, *m)
+		}
+		return v, nil
+	})
+}
+
+// Catalog implements plugin.StateService.
+func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protocol.ToolRecord, error) {
+	r, err := s.eng.Tools(ctx, &protocol.SessionParams{SessionID: s.own(id)})
+	if err != nil {
+		return nil, err
+	}
+	return r.Data, nil
+}
+
+// ToolState implements plugin.StateService.
+func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protocol.ToolState, error) {
+	r, err := s.eng.ToolState(ctx, &protocol.SessionParams{SessionID: s.own(id)})
+	if err != nil {
+		return protocol.ToolState{}, err
+	}
+	return r.State, nil
+}
+
+// ApplyToolState implements plugin.StateService.
+func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
+	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: s.own(id), State: state})
+	if err != nil {
+		return 0, err
+	}
+	return r.State.Generation, nil
+}
+
+// SetMembership implements plugin.StateService.
+func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
+	p := &protocol.ToolSetMembershipParams{SessionID: s.own(id), Members: map[string]bool{}}
+	for _, name := range names {
+		p.Members[name] = member
+	}
+	r, err := s.eng.SetMembership(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	return r.State.Generation, nil
+}
+
+// CreateSession implements plugin.LifecycleService.
+func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	return s.eng.NewSession(ctx, p)
+}
+
+// CloseSession implements plugin.LifecycleService.
+func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) error {
+	if id == s.session {
+		return ErrSessionInUse
+	}
+	_, err := s.eng.CloseSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+	return err
+}
+
+// StartTurn implements plugin.LifecycleService.
+func (s *services) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (protocol.TurnID, error) {
+	if p.SessionID == s.session {
+		return "", ErrSessionInUse
+	}
+	r, err := s.eng.StartTurn(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return r.TurnID, nil
+}
+
+// AwaitTurn implements plugin.LifecycleService.
+func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
+	return s.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id})
+}
+
+// CancelTurn implements plugin.LifecycleService.
+func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
+	_, err := s.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
+	return err
+}
+
+// TakeFirstTurnInput implements plugin.LifecycleService.
+func (s *services) TakeFirstTurnInput(context.Context, protocol.SessionID) ([]protocol.InputPart, bool, error) {
+	return nil, false, nil // no session is created with one yet
+}
+
+// AppendNodes implements plugin.GraphService.
+func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
+	mine := *p
+	mine.SessionID = s.own(p.SessionID)
+	return s.eng.Append(ctx, &mine)
+}
+
+// Complete implements plugin.CompletionService.
+func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	mine := *p
+	mine.SessionID = s.own(p.SessionID)
+	return s.eng.Complete(ctx, &mine)
+}
+
+// Trace implements plugin.TraceService.
+func (s *services) Trace(name string, payload json.RawMessage) {
+	s.tracer(TraceKind("plugin."+name), payload)
+}

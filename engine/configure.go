@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Configure changes a session's settings. A running turn keeps those it began with. Plugins see the change before it is
+// stored, and may change it themselves; if it came to something, they are told after it. They do so beside the actor, so
+// that the session can be used meanwhile; if it was configured by somebody else then, they are asked again.
+func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+	for {
+		c, err := e.proposed(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.settle(ctx, p)
+		if !errors.Is(err, errConfigured) {
+			return result, err
+		}
+	}
+}
+
+// errConfigured means that the settings are not those any more that a change was made of.
+var errConfigured = errors.New("the session was configured meanwhile")
+
+// change is a change of a session's settings on its way.
+type change struct {
+	eng               *Engine
+	id                protocol.SessionID
+	plugins           *plugin.Session // borrowed; nil: they could not be built
+	previous, current protocol.Config
+	issues            []protocol.Issue
+	stored            bool
+}
+
+// proposed is the change that a request wants. Whoever asks settles it.
+func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*change, error) {
+	// Not with ctx: who borrows must be there to give back.
+	return do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*change, error) {
+		cfg, err := e.changed(st.row.Config, p)
+		if err != nil {
+			return nil, err
+		}
+		c := &change{eng: e, id: st.id, previous: st.row.Config, current: cfg}
+		t, err := st.openTools(st.row.Config)
+		if err != nil { // it may be these settings that are wrong
+			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
+			return c, nil
+		}
+		c.plugins = t.plugins
+		st.borrowed++
+		return c, nil
+	})
+}
+
+// settle has the plugins change the change, stores it, and tells them.
+func (c *change) settle(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+	if c.plugins == nil {
+		return c.store(ctx, p)
+	}
+	defer c.eng.giveBack(ctx, c.id)
+	c.mutate(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	result, err := c.store(ctx, p)
+	if err == nil && c.stored {
+		c.announce(ctx)
+	}
+	return result, err
+}
+
+// mutate is the change as the plugins leave it. What fails is left out: so is all they did, if it comes to settings that
+// cannot be.
+func (c *change) mutate(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, hookTime)
+	defer cancel()
+	cfg, failed := c.plugins.MutateConfig(ctx, c.previous, c.current, c.eng.capabilities(c.id, c.trace))
+	for _, f := range failed {
+		c.failed("config_mutator_failed", f)
+	}
+	if err := c.possible(cfg); err != nil {
+		c.failed("config_mutator_failed", plugin.Failure{Plugin: "config mutators", Err: err})
+		return
+	}
+	c.current = cfg
+}
+
+var errDriverChanged = errors.New("a session keeps its driver")
+
+func (c *change) possible(cfg protocol.Config) error {
+	if _, err := json.Marshal(cfg); err != nil {
+		return err
+	}
+	if cfg.Driver != c.current.Driver {
+		return errDriverChanged
+	}
+	return checkConfig(cfg)
+}
+
+func (c *change) failed(code string, f plugin.Failure) {
+	c.eng.Log.Warn("plugin failed over a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
+	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
+}
+
+func (c *change) trace(kind TraceKind, body any) {
+	c.eng.Trace.append(kind, TraceRecord{SessionID: c.id}, body)
+}
+
+// store commits the change, unless the settings are others by now.
+func (c *change) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.HeadResult, error) {
+		if !sameConfig(st.row.Config, c.previous) {
+			return nil, errConfigured
+		}
+		result := &protocol.HeadResult{Head: st.row.Head, Seq: st.row.Seq + 1}
+		result.Head.Revision++
+		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionConfigured, Config: &c.current, Issues: c.issues}}
+		commit := &persistence.Commit{Config: &c.current, Receipt: rc.with(result)}
+		pinned := st.pin(commit)
+		if _, err := st.commit(ctx, commit, event); err != nil {
+			return nil, err
+		}
+		pinned()
+		st.row.Config, c.stored = c.current, true
+		return result, nil
+	})
+}
+
+func sameConfig(a, b protocol.Config) bool { return bytes.Equal(encode(a), encode(b)) }
+
+// announce tells the plugins of settings that are others now. What fails is an issue in the log; the change stays.
+func (c *change) announce(ctx context.Context) {
+	if !c.plugins.Listens() || sameConfig(c.previous, c.current) {
+		return
+	}
+	telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), hookTime)
+	defer cancel()
+	c.issues = nil
+	for _, f := range c.plugins.Emit(telling, &plugin.LifecycleEvent{
+		Kind: plugin.SessionConfigChanged, Previous: &c.previous, Current: &c.current, Host: c.eng.capabilities(c.id, c.trace),
+	}) {
+		c.failed("lifecycle_hook_failed", f)
+	}
+	if len(c.issues) == 0 {
+		return
+	}
+	_, err := do(context.WithoutCancel(ctx), c.eng, c.id, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{}, logEvent{Event: protocol.Event{
+			Type: protocol.EventPluginStatus, Name: c.issues[0].Code, Text: c.issues[0].Message, Issues: c.issues,
+		}})
+		return struct{}{}, err
+	})
+	if err != nil {
+		c.eng.Log.Error("issues of plugins are not stored", "session", c.id, "error", err)
+	}
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// prepared is what plugins made of a turn before it began. It is stored with the turn's beginning.
+type prepared struct {
+	Messages []protocol.Message   `json:"messages,omitempty"` // after the input
+	Abort    *protocol.Issue      `json:"abort,omitempty"`    // the turn ends before it begins
+	Outcome  protocol.OutcomeKind `json:"outcome,omitempty"`  // and how
+}
+
+// beforeTurn asks plugins before the turn begins, unless an earlier run of the daemon has stored what they said. An error
+// means that the daemon stops.
+func (r *run) beforeTurn(ctx context.Context) error {
+	if r.machine != nil {
+		return nil
+	}
+	p := &prepared{}
+	all, err := r.plugins.BeforeTurn(ctx, &plugin.TurnContext{
+		TurnID: r.id, View: r.view(nil), Input: r.input, Host: r.capabilities(),
+	})
+	if err == nil {
+		err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		if leaves(cause) {
+			return cause
+		}
+		err = nil // the turn is cancelled, which its first effect sees to
+	}
+	if err != nil {
+		p.Abort, p.Outcome = issueOfSeam(err, "plugin_prepare_turn")
+	}
+	r.begin.Prepared = p
+	r.assemble()
+	return nil
+}
+
+// abortion is the error of a seam at which a plugin stops the turn.
+type abortion struct{ owned plugin.Owned }
+
+func (a *abortion) Error() string { return a.owned.Message }
+
+// seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
+func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) error {
+	var stop error
+	for i, o := range all {
+		switch o.Kind {
+		case plugin.AbortTurn, plugin.EnqueueMessages:
+			if err := plugin.CheckSeam(seam, o); err != nil {
+				return err
+			}
+			if o.Kind == plugin.AbortTurn {
+				stop = &abortion{o}
+				continue
+			}
+			say(messagesOfPlugin(o))
+		default:
+			if err := r.apply(ctx, seam, at+"#"+itoa(i), []plugin.Owned{o}); err != nil {
+				return err
+			}
+		}
+	}
+	return stop
+}
+
+// issueOfSeam is an error of a turn seam as an issue, and how the turn ends with it.
+func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind) {
+	if a, ok := err.(*abortion); ok {
+		return &protocol.Issue{Kind: "plugin", Code: a.owned.Code, Message: a.owned.Message}, protocol.OutcomePluginAbort
+	}
+	return &protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()}, protocol.OutcomeRuntimeError
+}
+
+// atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
+// now.
+func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (turn.Delivery, error) {
+	d := turn.Delivery{Messages: r.held}
+	r.held = nil
+	if !r.plugins.HasCheckpoint() {
+		return d, nil
+	}
+	all, err := r.plugins.Checkpoint(ctx, &plugin.CheckpointContext{
+		TurnID: r.id, Kind: effect.Checkpoint.Kind, View: r.view(r.machine.Messages()), Host: r.capabilities(),
+	})
+	if err == nil {
+		at := itoa(int(effect.ID))
+		err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(msgs []protocol.Message) { d.Messages = append(slices.Clip(d.Messages), msgs...) })
+	}
+	switch {
+	case err == nil:
+	case context.Cause(ctx) != nil:
+		return d, context.Cause(ctx)
+	default:
+		issue, _ := issueOfSeam(err, "plugin_checkpoint")
+		d = turn.Delivery{Abort: issue}
+	}
+	return d, nil
+}
+
+// afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
+func (r *run) afterTurn(ctx context.Context) error {
+	if r.plugins == nil || !r.plugins.HasAfterTurn() && !r.plugins.Listens() {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // a turn that was cancelled has an end too
+	if r.plugins.HasAfterTurn() {
+		if err := r.concluded(ctx); err != nil {
+			if leaves(err) {
+				return err
+			}
+			issue, _ := issueOfSeam(err, "plugin_finalize_turn")
+			issue.Code = "plugin_finalize_turn"
+			r.given = &givenUp{*issue}
+		}
+	}
+	r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnFinalized, Report: r.report(r.result(nil), 0)})
+	return nil
+}
+
+// concluded applies what plugins want of a turn that is over. Events are told after the commit.
+func (r *run) concluded(ctx context.Context) error {
+	all, err := r.plugins.AfterTurn(ctx, &plugin.TurnSummary{TurnID: r.id, Report: r.report(r.result(nil), 0), Host: r.capabilities()})
+	if err != nil {
+		return err
+	}
+	var later []plugin.Owned
+	all = slices.DeleteFunc(all, func(o plugin.Owned) bool {
+		if o.Kind == plugin.EmitEvents && plugin.CheckSeam(plugin.HookAfterTurn, o) == nil {
+			later = append(later, o)
+			return true
+		}
+		return false
+	})
+	if err := r.seam(ctx, plugin.HookAfterTurn, "", all, func(msgs []protocol.Message) { r.append(spoken(msgs)) }); err != nil {
+		return err
+	}
+	for _, o := range later {
+		r.after = append(r.after, pluginEvents(r.id, o)...)
+	}
+	return nil
+}
+
+// append adds messages to the history that the turn becomes.
+func (r *run) append(msgs []protocol.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, msg := range msgs {
+		r.nodes = append(r.nodes, protocol.Node{ID: r.nodeID(len(r.nodes)), TurnID: r.id, Frame: r.begin.Frame, AtMs: now(), Message: &msg})
+	}
+}
+
+// happened tells plugins of a fact. What fails there is an issue of the turn.
+func (r *run) happened(event *plugin.LifecycleEvent) {
+	if r.plugins == nil || !r.plugins.Listens() {
+		return
+	}
+	event.Host = r.capabilities()
+	for _, f := range r.plugins.Emit(r.life, event) {
+		r.eng.Log.Error("lifecycle hook failed", "turn", r.id, "plugin", f.Plugin, "event", event.Kind, "error", f.Err)
+		r.issues = append(r.issues, protocol.Issue{Kind: "plugin", Code: "lifecycle_hook_failed", Message: f.Plugin + ": " + f.Err.Error()})
+	}
+}
+
+// afterCommit tells what was to be told once the turn is history.
+func (r *run) afterCommit() {
+	if r.plugins == nil {
+		return
+	}
+	before := len(r.issues)
+	if r.plugins.Listens() {
+		r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.report(r.result(nil), 0), View: r.view(r.machine.Messages())})
+	}
+	for _, issue := range r.issues[before:] {
+		r.after = append(r.after, logEvent{Event: protocol.Event{
+			Type: protocol.EventPluginStatus, TurnID: r.id, Name: issue.Code, Text: issue.Message, Issues: []protocol.Issue{issue},
+		}})
+	}
+	if len(r.after) == 0 {
+		return
+	}
+	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{}, r.after...)
+		return struct{}{}, err
+	})
+	if err != nil && !leaves(err) {
+		r.eng.Log.Error("events after a turn are not stored", "turn", r.id, "error", err)
+	}
+}
+
+// view is the session as its plugins see it, with messages of the turn.
+func (r *run) view(more []protocol.Message) *plugin.View {
+	v := &plugin.View{Session: protocol.Session{ID: r.session.id, Cwd: r.cwd, Config: r.begin.Config, State: protocol.SessionRunning}, Window: r.begin.Config.Model.ContextWindow}
+	for _, m := range r.past {
+		v.Messages = append(v.Messages, *m)
+	}
+	v.Messages = append(v.Messages, more...)
+	return v
+}

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Operations lists what the plugins of a session offer to clients; without a session, those of a new one.
+func (e *Engine) Operations(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
+	return withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (*protocol.OperationListResult, error) {
+		return &protocol.OperationListResult{Data: s.Operations()}, nil
+	})
+}
+
+// QueryOperation asks a plugin, also beside a turn.
+func (e *Engine) QueryOperation(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
+	return withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (*protocol.OperationQueryResult, error) {
+		call := &plugin.OperationCall{Args: p.Args, Host: e.hostFor(p.SessionID)}
+		out, err := s.Query(ctx, p.Name, call, plugin.Target{Explicit: &p.SessionID})
+		if err != nil {
+			return nil, cancelledOr(ctx, err)
+		}
+		op, _ := operationOf(s, p.Name)
+		return &protocol.OperationQueryResult{Plugin: op.Plugin, Output: out}, nil
+	})
+}
+
+// Command has a plugin change something. It waits for the running turn to end, and no turn starts while it runs.
+func (e *Engine) Command(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return e.operate(ctx, "operation/command", protocol.OperationCommand, p)
+}
+
+// Task is Command for what takes its time. What it comes to after ctx is done still counts.
+func (e *Engine) Task(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return e.operate(ctx, "operation/task", protocol.OperationTask, p)
+}
+
+// Action is an operation of whatever kind it is.
+func (e *Engine) Action(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	op, err := withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (protocol.OperationInfo, error) { return operationOf(s, p.Name) })
+	if err != nil {
+		return nil, err
+	}
+	if op.Kind != protocol.OperationQuery {
+		return e.operate(ctx, "action/invoke", op.Kind, p)
+	}
+	r, err := e.QueryOperation(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: p.Name, Args: p.Args})
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.OperationReceipt{Plugin: r.Plugin, Output: r.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}, nil
+}
+
+func (e *Engine) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return single(ctx, e, method, p.Key(), p, func(rc receipt) (*protocol.OperationReceipt, error) {
+		o := &operation{eng: e, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
+		if p.SessionID == "" {
+			return o.alone(ctx)
+		}
+		return o.held(ctx)
+	})
+}
+
+// scopeOf is unique to one run of an operation; a repetition of a request runs in the same one.
+func scopeOf(name string, rc receipt) string {
+	if rc.key == "" {
+		return "operation:" + name + ":" + string(protocol.NewInputID())
+	}
+	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32])
+}
+
+// operation is a run of a command or a task.
+type operation struct {
+	eng     *Engine
+	kind    protocol.OperationKind
+	params  *protocol.OperationParams
+	scope   string
+	receipt receipt
+	info    protocol.OperationInfo
+}
+
+// known refuses what need not wait for the session to be refused.
+func (o *operation) known(s *plugin.Session) (err error) {
+	if o.info, err = operationOf(s, o.params.Name); err != nil {
+		return err
+	}
+	switch {
+	case o.info.Kind != o.kind:
+		return &plugin.OperationError{Code: plugin.UnknownOperation, Name: o.params.Name}
+	case o.info.Session == protocol.SessionForbidden && o.params.SessionID != "":
+		return &plugin.OperationError{Code: plugin.UnexpectedSession, Name: o.params.Name}
+	}
+	return nil
+}
+
+// held runs the operation while it holds its session.
+func (o *operation) held(ctx context.Context) (*protocol.OperationReceipt, error) {
+	w, err := o.eng.hold(ctx, o.params.SessionID, func(t *toolbox) error { return o.known(t.plugins) })
+	if err != nil {
+		return nil, err
+	}
+	result, k, issues, err := o.run(w)
+	close(w.over)
+	if err != nil {
+		w.leave(ctx)
+		return nil, cancelledOr(ctx, err)
+	}
+	return release(ctx, w, func(ctx context.Context, st *state) (*protocol.OperationReceipt, error) {
+		return o.apply(ctx, st, result, k, issues)
+	})
+}
+
+// run calls the plugin, and captures what plugins keep then.
+func (o *operation) run(w *writer) (*plugin.OperationResult, *captured, []protocol.Issue, error) {
+	result, err := o.call(w.ctx, w.tools.plugins)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	k, err := capture(context.WithoutCancel(w.ctx), w.tools.plugins, w.owner.plugged)
+	if err != nil {
+		return result, nil, []protocol.Issue{uncaptured(o.eng, o.params.SessionID, err)}, nil
+	}
+	return result, k, nil, nil
+}
+
+func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
+	call := &plugin.OperationCall{Args: o.params.Args, Host: o.eng.hostFor(o.params.SessionID)}
+	to := plugin.Target{Explicit: &o.params.SessionID}
+	var result *plugin.OperationResult
+	var err error
+	if o.kind == protocol.OperationCommand {
+		result, err = s.Command(ctx, o.params.Name, call, to)
+	} else {
+		call.Scope = o.scope
+		result, err = s.Task(ctx, o.params.Name, call, to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range result.Queue {
+		if err := checkInput(q.Input); err != nil {
+			return nil, o.failed(err)
+		}
+	}
+	return result, nil
+}
+
+func (o *operation) failed(err error) error {
+	return &plugin.OperationError{Code: plugin.OperationFailed, Name: o.params.Name, Message: err.Error()}
+}
+
+// alone runs the operation with plugins that belong to no session.
+func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, error) {
+	return withPlugins(ctx, o.eng, "", func(s *plugin.Session) (*protocol.OperationReceipt, error) {
+		if err := o.known(s); err != nil {
+			return nil, err
+		}
+		result, err := o.call(ctx, s)
+		if err != nil {
+			return nil, cancelledOr(ctx, err)
+		}
+		if len(result.Events)+len(result.Queue) > 0 {
+			return nil, o.failed(errNowhere)
+		}
+		r := o.answer(result)
+		if o.receipt.key != "" {
+			_, err = o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(r), AtMs: now()})
+		}
+		return r, err
+	})
+}
+
+var errNowhere = errors.New("events and turns need a session")
+
+func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationReceipt {
+	return &protocol.OperationReceipt{Plugin: o.info.Plugin, Output: result.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}
+}
+
+// apply makes everything that an operation came to durable in one commit.
+func (o *operation) apply(ctx context.Context, st *state, result *plugin.OperationResult, k *captured, issues []protocol.Issue) (*protocol.OperationReceipt, error) {
+	c, r := &persistence.Commit{}, o.answer(result)
+	kept := st.keep(c, k)
+	var events []logEvent
+	for i, event := range result.Events {
+		event.Plugin = o.info.Plugin
+		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, o.scope, i), AtMs: now(), Plugin: &event}
+		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
+		events = append(events, appendedEvents(&n)...)
+	}
+	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, accepted...)
+	r.Inputs, r.Issues, r.Seq = list(inputs), issues, st.row.Seq+protocol.Seq(len(events))
+	c.Receipt = o.receipt.with(r)
+	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
+		return r, nil
+	}
+	before := st.row.Head.Leaf
+	done, err := st.commit(ctx, c, events...)
+	if err != nil {
+		return nil, err
+	}
+	kept()
+	queued()
+	st.grow(before, done.Nodes)
+	return r, nil
+}
+
+func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInput {
+	var all []protocol.QueuedInput
+	for _, q := range result.Queue {
+		in := protocol.QueuedInput{Input: q.Input}
+		if q.SourceKey != "" {
+			in.Source = o.info.Plugin + ":" + q.SourceKey
+		}
+		all = append(all, in)
+	}
+	return all
+}
+
+// withPlugins works with the plugins of a session, which stay as they are meanwhile, or with some that belong to none.
+func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(*plugin.Session) (T, error)) (v T, err error) {
+	if id == "" {
+		// Its workspace is where no tool may go.
+		s, err := e.Host.Open(e.Defaults.Driver, e.Defaults.Options, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir})
+		if err != nil {
+			return v, err
+		}
+		v, err = f(s)
+		return v, errors.Join(err, s.Close())
+	}
+	// Not with ctx: who borrows must be there to give back.
+	t, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*toolbox, error) {
+		t, err := st.openTools(st.row.Config)
+		if err == nil {
+			st.borrowed++
+		}
+		return t, err
+	})
+	if err != nil {
+		return v, err
+	}
+	defer e.giveBack(ctx, id)
+	return f(t.plugins)
+}
+
+func operationOf(s *plugin.Session, name string) (protocol.OperationInfo, error) {
+	all := s.Operations()
+	i := slices.IndexFunc(all, func(op protocol.OperationInfo) bool { return op.Name == name })
+	if i < 0 {
+		return protocol.OperationInfo{}, &plugin.OperationError{Code: plugin.UnknownOperation, Name: name}
+	}
+	return all[i], nil
+}
+
+// hostFor is what an operation may do besides answering; without a session, nothing.
+func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
+	if id == "" {
+		return plugin.Capabilities{}
+	}
+	return e.capabilities(id, func(kind TraceKind, body any) { e.Trace.append(kind, TraceRecord{SessionID: id}, body) })
+}
+
+// cancelledOr is why an operation failed: because it was cancelled, if it was.
+func cancelledOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func isMissing(err error) bool { return errors.Is(err, persistence.ErrNotFound) }

@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// Capabilities is what a hook may do beyond answering. Each hook is given some of them, as Granted tells; the others are
+// nil, and the Need methods fail for those with an UnavailableError that names what is missing. Tracing never fails.
+type Capabilities struct {
+	State     StateService
+	Lifecycle LifecycleService
+	Graph     GraphService
+	Models    CompletionService
+	Tracer    TraceService
+}
+
+// StateService looks at sessions and changes which tools they have.
+type StateService interface {
+	View(context.Context, protocol.SessionID) (*View, error) // empty id: the hook's own session
+	Catalog(context.Context, protocol.SessionID) ([]protocol.ToolRecord, error)
+	ToolState(context.Context, protocol.SessionID) (protocol.ToolState, error)
+	ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (generation int64, err error)
+	SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (generation int64, err error)
+}
+
+// LifecycleService creates, drives and closes sessions.
+type LifecycleService interface {
+	CreateSession(context.Context, *protocol.SessionNewParams) (*protocol.SessionNewResult, error)
+	TakeFirstTurnInput(context.Context, protocol.SessionID) ([]protocol.InputPart, bool, error)
+	CloseSession(context.Context, protocol.SessionID) error
+	StartTurn(context.Context, *protocol.TurnStartParams) (protocol.TurnID, error)
+	AwaitTurn(context.Context, protocol.TurnID) (*protocol.TurnReport, error)
+	CancelTurn(context.Context, protocol.TurnID) error
+}
+
+// GraphService adds to histories.
+type GraphService interface {
+	AppendNodes(context.Context, *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error)
+}
+
+// CompletionService makes model calls outside of turns.
+type CompletionService interface {
+	Complete(context.Context, *protocol.CompletionParams) (*protocol.CompletionResult, error)
+}
+
+// TraceService adds records to the trace.
+type TraceService interface {
+	Trace(name string, payload json.RawMessage)
+}
+
+// UnavailableError says that a hook was not given a capability.
+type UnavailableError struct{ Capability string }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("the capability %s is not given here", e.Capability)
+}
+
+// NeedState is the StateService, or an UnavailableError.
+func (c Capabilities) NeedState() (StateService, error) { return need(c.State, "session state") }
+
+// NeedLifecycle is the LifecycleService, or an UnavailableError.
+func (c Capabilities) NeedLifecycle() (LifecycleService, error) {
+	return need(c.Lifecycle, "session lifecycle")
+}
+
+// NeedGraph is the GraphService, or an UnavailableError.
+func (c Capabilities) NeedGraph() (GraphService, error) { return need(c.Graph, "session graph") }
+
+// NeedModels is the CompletionService, or an UnavailableError.
+func (c Capabilities) NeedModels() (CompletionService, error) {
+	return need(c.Models, "direct completions")
+}
+
+func need[S comparable](service S, name string) (S, error) {
+	var none S
+	if service == none {
+		return none, &UnavailableError{name}
+	}
+	return service, nil
+}

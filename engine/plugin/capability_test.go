@@ -1,0 +1,137 @@
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// engine stands for the engine: it offers everything, and does little.
+type engine struct {
+	plugin.StateService
+	plugin.LifecycleService
+	plugin.GraphService
+	plugin.CompletionService
+	traced []string
+}
+
+func (e *engine) Trace(name string, _ json.RawMessage) { e.traced = append(e.traced, name) }
+
+func (*engine) View(context.Context, protocol.SessionID) (*plugin.View, error) { return nil, nil }
+
+func (*engine) Catalog(context.Context, protocol.SessionID) ([]protocol.ToolRecord, error) {
+	return nil, nil
+}
+
+func (*engine) SetMembership(context.Context, protocol.SessionID, []string, bool) (int64, error) {
+	return 1, nil
+}
+
+func (*engine) ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (int64, error) {
+	return 1, nil
+}
+
+func everything() plugin.Capabilities {
+	e := &engine{}
+	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tracer: e}
+}
+
+// has tells what of the capabilities works.
+func has(ctx context.Context, c plugin.Capabilities) string {
+	var list []string
+	try := func(name string, err error) {
+		if err == nil {
+			list = append(list, name)
+		} else if _, ok := errors.AsType[*plugin.UnavailableError](err); !ok {
+			list = append(list, name+": "+err.Error())
+		}
+	}
+	if state, err := c.NeedState(); err == nil {
+		_, err = state.View(ctx, "")
+		try("view", err)
+		_, err = state.Catalog(ctx, "")
+		try("catalog", err)
+		_, err = state.SetMembership(ctx, "", nil, true)
+		try("member", err)
+		_, err = state.ApplyToolState(ctx, "", protocol.ToolState{})
+		try("apply", err)
+	}
+	_, err := c.NeedLifecycle()
+	try("lifecycle", err)
+	_, err = c.NeedGraph()
+	try("graph", err)
+	_, err = c.NeedModels()
+	try("models", err)
+	if c.Tracer != nil {
+		list = append(list, "trace")
+	}
+	return strings.Join(list, " ")
+}
+
+const state = "view catalog member apply"
+
+// granted is what each hook is given, by the table of services.
+var granted = map[plugin.Hook]string{
+	plugin.HookPrompt:          state + " trace",
+	plugin.HookBeforeTurn:      state + " trace",
+	plugin.HookBeforeTool:      "view member trace",
+	plugin.HookAfterTool:       "view member trace",
+	plugin.HookCheckpoint:      state + " lifecycle graph trace",
+	plugin.HookAfterTurn:       state + " trace",
+	plugin.HookConfigMutator:   state + " trace",
+	plugin.HookConfigChanged:   state + " trace",
+	plugin.HookTurnPersisted:   state + " graph models trace",
+	plugin.HookTurnFinalized:   "",
+	plugin.HookSessionRestored: "",
+	plugin.HookTransform:       state + " lifecycle graph models trace",
+	plugin.HookCompactor:       state + " lifecycle graph trace",
+	plugin.HookBeforeModel:     state + " graph trace",
+	plugin.HookProjector:       "",
+	plugin.HookQuery:           "view catalog trace",
+	plugin.HookCommand:         state + " lifecycle graph trace",
+	plugin.HookTask:            state + " lifecycle graph trace",
+}
+
+func TestGrants(t *testing.T) {
+	got := map[plugin.Hook]string{}
+	s := open(t, with("p", func(r *plugin.Registrar) { listenEverywhere(r, got) }))
+	callEverything(t, s, everything())
+	for hook, want := range granted {
+		if have, called := got[hook]; have != want || !called {
+			t.Errorf("plugin/HC-02 %s has %q, want %q; called: %v", hook, have, want, called)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	t.Run("plugin/HC-02 what is missing is named, and tracing never fails", func(t *testing.T) {
+		var none plugin.Capabilities
+		var got []string
+		for _, need := range []func() error{
+			func() error { _, err := none.NeedState(); return err }, func() error { _, err := none.NeedLifecycle(); return err },
+			func() error { _, err := none.NeedGraph(); return err }, func() error { _, err := none.NeedModels(); return err },
+		} {
+			if e, ok := errors.AsType[*plugin.UnavailableError](need()); ok {
+				got = append(got, e.Capability)
+			}
+		}
+		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions"}) {
+			t.Errorf("%q", got)
+		}
+		none.Trace("dropped", nil)
+		e := &engine{}
+		plugin.Capabilities{Tracer: e}.Trace("kept", nil)
+		if !slices.Equal(e.traced, []string{"kept"}) {
+			t.Errorf("%q", e.traced)
+		}
+	})
+	if g := plugin.Granted("nonsense"); g != (plugin.Grants{}) {
+		t.Errorf("plugin/HC-02 a hook that is not known is granted %+v", g)
+	}
+}

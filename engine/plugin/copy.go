@@ -1,0 +1,58 @@
+package plugin
+
+import "reflect"
+
+// own is a deep copy, for a hook that may change it. Interfaces, functions and unexported fields are shared.
+func own[T any](v T) T {
+	duplicate(reflect.ValueOf(&v).Elem())
+	return v
+}
+
+// duplicate replaces what v points to by copies.
+func duplicate(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fresh := reflect.New(v.Type().Elem())
+			fresh.Elem().Set(v.Elem())
+			duplicate(fresh.Elem())
+			v.Set(fresh)
+		}
+	case reflect.Slice:
+		if !v.IsNil() {
+			duplicateSlice(v)
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			duplicateMap(v)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				duplicate(f)
+			}
+		}
+	}
+}
+
+func duplicateSlice(v reflect.Value) {
+	fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	reflect.Copy(fresh, v)
+	if v.Type().Elem().Kind() != reflect.Uint8 {
+		for i := range fresh.Len() {
+			duplicate(fresh.Index(i))
+		}
+	}
+	v.Set(fresh)
+}
+
+func duplicateMap(v reflect.Value) {
+	fresh := reflect.MakeMapWithSize(v.Type(), v.Len())
+	for key, value := range v.Seq2() {
+		element := reflect.New(v.Type().Elem()).Elem()
+		element.Set(value)
+		duplicate(element)
+		fresh.SetMapIndex(key, element)
+	}
+	v.Set(fresh)
+}

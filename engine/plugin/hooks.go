@@ -1,0 +1,197 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// Every hook gets a context that ends with the turn, and what it may look at as values of its own: it may change them, and
+// nobody sees that. A hook that panics has failed with that.
+
+// View is a session as it is settled, with what a running turn has added so far. It is shared and never changes.
+type View struct {
+	Session  protocol.Session
+	Messages []protocol.Message // of the active path, then of the turn
+	Window   int64              // tokens of the model's context; 0: not known
+	Context  int64              // tokens of the newest prompt; 0: not known
+}
+
+// TurnContext is what the hooks before a turn know.
+type TurnContext struct {
+	TurnID protocol.TurnID
+	View   *View              // before the input
+	Input  []protocol.Message // of this turn
+	Inputs map[string][]byte  // typed input for plugins, by plugin id: JSON
+	Host   Capabilities
+}
+
+// CheckpointContext is what a checkpoint hook knows.
+type CheckpointContext struct {
+	TurnID protocol.TurnID
+	Kind   protocol.Boundary
+	View   *View // without what is delivered now
+	Host   Capabilities
+}
+
+// TurnSummary is what a turn came to.
+type TurnSummary struct {
+	TurnID protocol.TurnID
+	Report *protocol.TurnReport
+	Host   Capabilities
+}
+
+// ToolCallContext is a call that is about to run.
+type ToolCallContext struct {
+	TurnID protocol.TurnID
+	CallID protocol.CallID
+	Tool   string
+	Args   json.RawMessage // as they are now; they may not fit the tool's schema
+	Host   Capabilities
+}
+
+// ToolResultContext is a call that has run, or one attempt of it.
+type ToolResultContext struct {
+	ToolCallContext
+	Attempt    int
+	Output     protocol.ToolOutput
+	DurationMs int64
+}
+
+// TurnHook acts at a turn seam: before the turn.
+type TurnHook func(context.Context, *TurnContext) ([]Directive, error)
+
+// CheckpointHook acts at a checkpoint.
+type CheckpointHook func(context.Context, *CheckpointContext) ([]Directive, error)
+
+// AfterTurnHook acts when a turn is assembled, before it is committed.
+type AfterTurnHook func(context.Context, *TurnSummary) ([]Directive, error)
+
+// ToolCallHook acts before a call.
+type ToolCallHook func(context.Context, *ToolCallContext) ([]Directive, error)
+
+// ToolResultHook acts after a call.
+type ToolResultHook func(context.Context, *ToolResultContext) ([]Directive, error)
+
+// StreamChunk is a piece of visible text on its way to observers.
+type StreamChunk struct {
+	Text      string
+	Reasoning []string       // further reasoning to show
+	Events    []RuntimeEvent // for observers
+	Abort     bool           // the reply has said enough: it is stopped here
+}
+
+// StreamHook changes text while it comes in; its output is the next hook's input.
+type StreamHook func(context.Context, StreamChunk) (StreamChunk, error)
+
+// Response is a complete reply of the model.
+type Response struct {
+	Parts  []protocol.Part
+	Stop   protocol.StopReason
+	Events []RuntimeEvent
+}
+
+// ResponseHook changes a complete reply. It is a pure function: it may be called again for the same reply.
+type ResponseHook func(context.Context, Response) (Response, error)
+
+// StreamEnd is why a stream ended.
+type StreamEnd string
+
+const (
+	StreamComplete      StreamEnd = "complete"
+	StreamAborted       StreamEnd = "aborted" // by a stream hook
+	StreamCancelled     StreamEnd = "cancelled"
+	StreamProviderError StreamEnd = "providerError"
+	StreamAttemptReset  StreamEnd = "attemptReset" // the provider tries again: what came so far is void
+)
+
+// StreamEndHook releases what was kept for a stream.
+type StreamEndHook func(context.Context, StreamEnd) error
+
+// ResultProjector decides what of a tool's output enters the conversation. The record of the call keeps the output.
+type ResultProjector func(ctx context.Context, call *ToolResultContext) (protocol.ToolOutput, error)
+
+// LifecycleKind names something that has happened to a session.
+type LifecycleKind string
+
+const (
+	TurnFinalized        LifecycleKind = "turnFinalized" // assembled, not committed
+	TurnPersisted        LifecycleKind = "turnPersisted" // committed
+	SessionRestored      LifecycleKind = "sessionRestored"
+	SessionConfigChanged LifecycleKind = "sessionConfigChanged"
+)
+
+// LifecycleEvent is a fact that plugins may react to and cannot change. Kind tells which fields are set.
+type LifecycleEvent struct {
+	Kind     LifecycleKind
+	Report   *protocol.TurnReport // of both turn events
+	View     *View                // of turnPersisted and sessionRestored
+	Previous *protocol.Config     // of sessionConfigChanged
+	Current  *protocol.Config
+	Host     Capabilities
+}
+
+// LifecycleHook is told of events. All hooks of an event run at once, and are waited for.
+type LifecycleHook func(context.Context, *LifecycleEvent) error
+
+// ConfigChange is a change of a session's settings. Every mutator sees the same Previous and Current, and Config as the one
+// before it left it.
+type ConfigChange struct {
+	Previous, Current protocol.Config
+	Config            protocol.Config
+	Host              Capabilities
+}
+
+// ConfigMutator gives the settings as they shall be.
+type ConfigMutator func(context.Context, *ConfigChange) (protocol.Config, error)
+
+// PromptContext is what a prompt contributor knows.
+type PromptContext struct {
+	TurnID protocol.TurnID
+	View   *View
+	Host   Capabilities
+}
+
+// PromptHook contributes to the system prompt of an iteration.
+type PromptHook func(context.Context, *PromptContext) ([]Prompt, error)
+
+// ContextView is the conversation as the model is to see it.
+type ContextView struct {
+	View *View
+	Host Capabilities
+}
+
+// PreparedContext is what goes into a turn: it is shown to the model and never becomes history.
+type PreparedContext struct {
+	Messages    []protocol.Message // the history before the turn, as the model is to see it
+	Prompts     []Prompt
+	Tools       []tool.Source
+	WithoutBase bool // the session's own tools are left out
+}
+
+// ContextTransform changes what the model sees in one turn; its output is the next one's input.
+type ContextTransform func(context.Context, *ContextView, PreparedContext) (PreparedContext, error)
+
+// CompactRequest asks for a summary of history.
+type CompactRequest struct {
+	View         *View
+	Instructions string
+	Host         Capabilities
+}
+
+// Compactor summarises history into nodes for a new frame; none: it leaves it to the next compactor.
+type Compactor func(context.Context, *CompactRequest) ([]protocol.NodeBody, error)
+
+// CatalogContext is what a catalog contributor knows: every tool, filtered by nobody.
+type CatalogContext struct {
+	SessionID  protocol.SessionID
+	Manifests  []protocol.ToolManifest
+	Authority  protocol.Authority
+	Extensions Extensions
+}
+
+// CatalogHook names tools to be left out of the catalog. It is called under a lock: it does no IO and waits for nothing.
+// What it goes by, other than its arguments, must change the plugin's revision.
+type CatalogHook func(CatalogContext) (remove []string, err error)

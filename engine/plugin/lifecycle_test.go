@@ -1,0 +1,96 @@
+package plugin_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+func listens(id string, hook plugin.LifecycleHook) plugin.Factory {
+	return with(id, func(r *plugin.Registrar) { r.Session().On(hook) })
+}
+
+func mutates(id string, m plugin.ConfigMutator) plugin.Factory {
+	return with(id, func(r *plugin.Registrar) { r.Session().MutateConfig(m) })
+}
+
+func TestLifecycle(t *testing.T) {
+	event := &plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: &protocol.TurnReport{TurnID: "t"}}
+	t.Run("plugin/HK-25 plugin/HK-26 all hooks run at once, all are awaited, and failures come in order of id", func(t *testing.T) {
+		var met sync.WaitGroup // nobody goes on before all four are there
+		met.Add(4)
+		meet := func(err error) plugin.LifecycleHook {
+			return func(_ context.Context, e *plugin.LifecycleEvent) error {
+				met.Done()
+				met.Wait()
+				e.Report.TurnID = "spoilt"
+				return err
+			}
+		}
+		clumsy := func(ctx context.Context, e *plugin.LifecycleEvent) error {
+			_ = meet(nil)(ctx, e)
+			panic("clumsy")
+		}
+		s := open(t, listens("c", meet(errBoom)), listens("d2", meet(nil)), listens("b", clumsy), listens("a", meet(errBoom)))
+		got := s.Emit(t.Context(), event)
+		if len(got) != 3 || got[0].Plugin != "a" || got[1].Plugin != "b" || got[2].Plugin != "c" || !s.Listens() {
+			t.Fatalf("%+v", got)
+		}
+		panicked, _ := errors.AsType[*plugin.PanicError](got[1].Err)
+		if !errors.Is(got[0].Err, errBoom) || panicked == nil || len(panicked.Stack) == 0 || event.Report.TurnID != "t" {
+			t.Errorf("%+v, report %+v", got, event.Report)
+		}
+	})
+	t.Run("plugin/HK-01 events are bracketed, also those that fail", func(t *testing.T) {
+		var marks []string
+		s := open(t, listens("p", func(context.Context, *plugin.LifecycleEvent) error { return errBoom }))
+		s.SetProbe(func(mark string) { marks = append(marks, mark) })
+		s.Emit(t.Context(), event)
+		if !slices.Equal(marks, []string{"plugin_hook.turn_persisted.p begin", "plugin_hook.turn_persisted.p end"}) {
+			t.Errorf("%q", marks)
+		}
+	})
+	if s := open(t); s.Listens() || s.Emit(t.Context(), event) != nil {
+		t.Error("a session without hooks tells somebody")
+	}
+}
+
+func TestMutateConfig(t *testing.T) {
+	t.Run("plugin/HK-27 mutators are a pipeline with one fixed change, and one that fails is left out", func(t *testing.T) {
+		var seen []plugin.ConfigChange
+		add := func(text string, err error) plugin.ConfigMutator {
+			return func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
+				seen = append(seen, *c)
+				c.Current.Options["p"][0], c.Previous.Prompt = '9', "spoilt"
+				c.Config.Prompt += text
+				return c.Config, err
+			}
+		}
+		previous, current := protocol.Config{Prompt: "old"}, protocol.Config{Prompt: "new", Options: protocol.PluginOptions{"p": raw(`1`)}}
+		s := open(t, mutates("a", add(" a", nil)), mutates("b", add(" b", errBoom)), mutates("c", add(" c", nil)))
+		got, failed := s.MutateConfig(t.Context(), previous, current, plugin.Capabilities{})
+		if got.Prompt != "new a c" || len(failed) != 1 || failed[0].Plugin != "b" || !errors.Is(failed[0].Err, errBoom) {
+			t.Errorf("%+v, failures %v", got, failed)
+		}
+		for i, want := range []string{"new", "new a", "new a"} {
+			if c := seen[i]; c.Config.Prompt != want || c.Current.Prompt != "new" || c.Previous.Prompt != "old" {
+				t.Errorf("mutator %d got %+v, want %s", i, c, want)
+			}
+		}
+		if diff := cmp.Diff(protocol.Config{Prompt: "new", Options: protocol.PluginOptions{"p": raw(`1`)}}, current); diff != "" || previous.Prompt != "old" {
+			t.Error(diff)
+		}
+	})
+	t.Run("plugin/HK-27 nobody registered changes nothing", func(t *testing.T) {
+		if got, failed := open(t).MutateConfig(t.Context(), protocol.Config{}, protocol.Config{Prompt: "x"}, plugin.Capabilities{}); got.Prompt != "x" || failed != nil {
+			t.Errorf("%+v, %v", got, failed)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"lashd/rpc/protocol"
+)
+
+// ErrOpen means that a session is open already.
+var ErrOpen = errors.New("the session is open already")
+
+// live are the sessions that are open, by id.
+type live struct {
+	mu       sync.Mutex
+	sessions map[protocol.SessionID]*Session
+}
+
+func (l *live) add(s *Session) error {
+	if s.id == "" {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sessions[s.id] != nil {
+		return fmt.Errorf("session %s: %w", s.id, ErrOpen)
+	}
+	if l.sessions == nil {
+		l.sessions = map[protocol.SessionID]*Session{}
+	}
+	l.sessions[s.id] = s
+	return nil
+}
+
+// remove forgets s, but not another session that has its id now.
+func (l *live) remove(s *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sessions[s.id] == s {
+		delete(l.sessions, s.id)
+	}
+}
+
+// Session finds an open session; if there is none, that is an OperationError.
+func (h *Host) Session(id protocol.SessionID) (*Session, error) {
+	h.live.mu.Lock()
+	defer h.live.mu.Unlock()
+	s, ok := h.live.sessions[id]
+	if !ok {
+		return nil, &OperationError{Code: UnknownSession, Name: string(id)}
+	}
+	return s, nil
+}
+
+// Isolated is the same host with no sessions open: what is open in one does not hinder the other. Shutdown of either shuts
+// down the factories of both.
+func (h *Host) Isolated() *Host {
+	other := *h
+	other.live = &live{}
+	return &other
+}

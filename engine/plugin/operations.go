@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// operation is one that a plugin has registered: a query, or a command or task.
+type operation struct {
+	info   protocol.OperationInfo
+	query  QueryFunc
+	change CommandFunc
+	input  *argumentSchema
+}
+
+// OperationGroup takes operations that clients may call.
+type OperationGroup struct{ r *Registrar }
+
+// Operations is where operations are contributed. The plugin and the kind of an operation are filled in; without a session
+// rule a session is required.
+func (r *Registrar) Operations() OperationGroup { return OperationGroup{r} }
+
+// Query offers an operation that reads.
+func (g OperationGroup) Query(info protocol.OperationInfo, f QueryFunc) {
+	g.add(protocol.OperationQuery, info, operation{query: f}, missing(f))
+}
+
+// Command offers an operation that changes something.
+func (g OperationGroup) Command(info protocol.OperationInfo, f CommandFunc) {
+	g.add(protocol.OperationCommand, info, operation{change: f}, missing(f))
+}
+
+// Task offers a command that takes its time.
+func (g OperationGroup) Task(info protocol.OperationInfo, f CommandFunc) {
+	g.add(protocol.OperationTask, info, operation{change: f}, missing(f))
+}
+
+func (g OperationGroup) add(kind protocol.OperationKind, info protocol.OperationInfo, op operation, absent bool) {
+	info = own(info)
+	info.Plugin, info.Kind, info.Session = g.r.owner, kind, cmp.Or(info.Session, protocol.SessionRequired)
+	op.info, op.input = info, newArgumentSchema(info.Input)
+	c := g.r.in()
+	other, taken := c.operations[info.Name]
+	switch {
+	case absent:
+		g.r.fail(errNothing)
+	case info.Name == "":
+		g.r.fail(fmt.Errorf("registers a %s without a name", kind))
+	case !slices.Contains(rules, info.Session):
+		g.r.fail(fmt.Errorf("registers the %s %s with the unknown session rule %q", kind, info.Name, info.Session))
+	case taken:
+		g.r.fail(fmt.Errorf("registers the %s %s, but the plugin %s has registered a %s of that name already", kind, info.Name, other.info.Plugin, other.info.Kind))
+	default:
+		if c.operations == nil {
+			c.operations = map[string]operation{}
+		}
+		c.operations[info.Name] = op
+	}
+}
+
+var rules = []protocol.SessionRule{protocol.SessionRequired, protocol.SessionOptional, protocol.SessionForbidden}
+
+// Operations are what clients may call, in order of name.
+func (s *Session) Operations() []protocol.OperationInfo {
+	list := make([]protocol.OperationInfo, 0, len(s.operations))
+	for _, name := range slices.Sorted(maps.Keys(s.operations)) {
+		list = append(list, own(s.operations[name].info))
+	}
+	return list
+}
+
+// Target says for which session an operation is called.
+type Target struct {
+	Explicit *protocol.SessionID // named by the caller; the empty id: none, whatever Current says
+	Current  bool                // if the caller names none: the session that is asked
+}
+
+// Query runs a query. Errors are OperationErrors.
+func (s *Session) Query(ctx context.Context, name string, call *OperationCall, to Target) (json.RawMessage, error) {
+	op, mine, err := s.prepare(protocol.OperationQuery, name, call, to)
+	if err != nil {
+		return nil, err
+	}
+	out, err := invoke(ctx, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
+	if err == nil {
+		out, err = whole(out)
+	}
+	if err != nil {
+		return nil, failed(name, err)
+	}
+	return out, nil
+}
+
+// Command runs a command. Nothing of its result is applied here. Errors are OperationErrors.
+func (s *Session) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	return s.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
+}
+
+// Task runs a task, as Command does. What it answers after ctx is done still counts.
+func (s *Session) Task(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	return s.change(ctx, protocol.OperationTask, HookTask, name, call, to)
+}
+
+func (s *Session) change(ctx context.Context, kind protocol.OperationKind, hook Hook, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	op, mine, err := s.prepare(kind, name, call, to)
+	if err != nil {
+		return nil, err
+	}
+	result, err := invoke(ctx, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
+	if err == nil {
+		result, err = result.whole()
+	}
+	if err != nil {
+		return nil, failed(name, err)
+	}
+	return result, nil
+}
+
+// prepare finds the operation, decides about its session, and checks its arguments, in this order.
+func (s *Session) prepare(kind protocol.OperationKind, name string, call *OperationCall, to Target) (operation, *OperationCall, error) {
+	op, ok := s.operations[name]
+	if !ok || op.info.Kind != kind {
+		return op, nil, &OperationError{Code: UnknownOperation, Name: name}
+	}
+	mine := *call
+	mine.SessionID = to.resolve(s.id)
+	if code := misplaced(op.info.Session, mine.SessionID); code != "" {
+		return op, nil, &OperationError{Code: code, Name: name}
+	}
+	mine.Args, mine.Host = arguments(call.Args), call.Host.limit(Hook(kind))
+	if err := op.input.validate(mine.Args); err != nil {
+		return op, nil, failed(name, err)
+	}
+	return op, &mine, nil
+}
+
+func (t Target) resolve(current protocol.SessionID) protocol.SessionID {
+	switch {
+	case t.Explicit != nil:
+		return *t.Explicit
+	case t.Current:
+		return current
+	default:
+		return ""
+	}
+}
+
+func misplaced(rule protocol.SessionRule, id protocol.SessionID) OperationCode {
+	switch {
+	case rule == protocol.SessionRequired && id == "":
+		return MissingSession
+	case rule == protocol.SessionForbidden && id != "":
+		return UnexpectedSession
+	default:
+		return ""
+	}
+}

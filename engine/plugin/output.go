@@ -1,0 +1,104 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+
+	"lashd/rpc/protocol"
+)
+
+// Streams tells whether anything acts on text while it comes in.
+func (s *Session) Streams() bool { return len(s.stream) > 0 }
+
+// Stream is a piece of text as observers see it. Each hook gets the text as the one before it left it, and nothing else of
+// the chunk; what they add is collected, and one of them is enough to stop the reply.
+func (s *Session) Stream(ctx context.Context, chunk StreamChunk) (StreamChunk, error) {
+	for _, h := range s.stream {
+		next, err := invoke(ctx, HookStream, h.plugin, func() (StreamChunk, error) {
+			return h.do(ctx, StreamChunk{Text: chunk.Text})
+		})
+		if err != nil {
+			return StreamChunk{}, err
+		}
+		chunk = chunk.then(next, h.plugin)
+	}
+	return chunk, nil
+}
+
+func (c StreamChunk) then(next StreamChunk, plugin string) StreamChunk {
+	c.Text = next.Text
+	c.Reasoning = append(c.Reasoning[:len(c.Reasoning):len(c.Reasoning)], next.Reasoning...)
+	c.Events = append(c.Events[:len(c.Events):len(c.Events)], attributed(next.Events, plugin)...)
+	c.Abort = c.Abort || next.Abort
+	return c
+}
+
+// attributed are events with the plugin whose they are.
+func attributed(events []RuntimeEvent, plugin string) []RuntimeEvent {
+	events = own(events)
+	for i := range events {
+		events[i].Plugin = plugin
+	}
+	return events
+}
+
+// HasResponse tells whether anything acts on complete replies.
+func (s *Session) HasResponse() bool { return len(s.response) > 0 }
+
+// Response is a complete reply as the hooks leave it, with the events of all of them. Each hook gets a reply without events.
+func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
+	for _, h := range s.response {
+		next, err := invoke(ctx, HookResponse, h.plugin, func() (Response, error) {
+			return h.do(ctx, Response{Parts: own(r.Parts), Stop: r.Stop})
+		})
+		if err != nil {
+			return Response{}, err
+		}
+		next.Events = append(r.Events[:len(r.Events):len(r.Events)], attributed(next.Events, h.plugin)...)
+		r = next
+	}
+	return r, nil
+}
+
+// StreamFinished tells the hooks that a stream has ended; the first error stops that.
+func (s *Session) StreamFinished(ctx context.Context, end StreamEnd) error {
+	for _, h := range s.streamEnd {
+		if _, err := invoke(ctx, HookStreamEnd, h.plugin, func() (struct{}, error) { return struct{}{}, h.do(ctx, end) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ProjectResult is a tool's output as it enters the conversation. If the projector fails, the model reads its error.
+func (s *Session) ProjectResult(ctx context.Context, call *ToolResultContext) protocol.ToolOutput {
+	if s.project == nil {
+		return call.Output
+	}
+	out, err := invoke(ctx, HookProjector, s.project.plugin, func() (protocol.ToolOutput, error) {
+		return s.project.do(ctx, call.own(HookProjector, call.Args, call.Output))
+	})
+	if err != nil {
+		return protocol.Fail(protocol.FailInternal, projectorCode(err), err.Error(), protocol.FromPlugin)
+	}
+	return out
+}
+
+func projectorCode(err error) string {
+	if _, panicked := errors.AsType[*PanicError](err); panicked {
+		return "projector_panicked"
+	}
+	return "projector_failed"
+}
+
+// Prose is text as a person sees it. A projector that panics leaves it as it is.
+func (s *Session) Prose(text string) string {
+	if s.prose == nil {
+		return text
+	}
+	out, err := contain(func() (string, error) { return s.prose.do(text), nil })
+	if err != nil {
+		return text
+	}
+	return out
+}

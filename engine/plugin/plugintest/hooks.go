@@ -1,0 +1,137 @@
+package plugintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// seam calls the hooks of a seam with a context that has nothing in it.
+type seam struct {
+	name string
+	call func(context.Context, *plugin.Session) error
+}
+
+func no[T any](_ T, err error) error { return err }
+
+var seams = []seam{
+	{"prompts", func(ctx context.Context, s *plugin.Session) error { return no(s.Prompts(ctx, &plugin.PromptContext{})) }},
+	{"before turn", func(ctx context.Context, s *plugin.Session) error {
+		return no(s.BeforeTurn(ctx, &plugin.TurnContext{}))
+	}},
+	{"checkpoint", func(ctx context.Context, s *plugin.Session) error {
+		return no(s.Checkpoint(ctx, &plugin.CheckpointContext{}))
+	}},
+	{"after turn", func(ctx context.Context, s *plugin.Session) error { return no(s.AfterTurn(ctx, &plugin.TurnSummary{})) }},
+	{"before tool call", func(ctx context.Context, s *plugin.Session) error {
+		return verdict(s.BeforeToolCall(ctx, &plugin.ToolCallContext{}))
+	}},
+	{"after tool call", func(ctx context.Context, s *plugin.Session) error {
+		return verdict(s.AfterToolCall(ctx, &plugin.ToolResultContext{}))
+	}},
+	{"stream", func(ctx context.Context, s *plugin.Session) error { return no(s.Stream(ctx, plugin.StreamChunk{})) }},
+	{"response", func(ctx context.Context, s *plugin.Session) error { return no(s.Response(ctx, plugin.Response{})) }},
+	{"stream finished", func(ctx context.Context, s *plugin.Session) error {
+		return s.StreamFinished(ctx, plugin.StreamCancelled)
+	}},
+	{"transform", func(ctx context.Context, s *plugin.Session) error {
+		return no(s.Transform(ctx, &plugin.ContextView{}, plugin.PreparedContext{}))
+	}},
+	{"compact", func(ctx context.Context, s *plugin.Session) error {
+		_, _, err := s.Compact(ctx, &plugin.CompactRequest{})
+		return err
+	}},
+	{"project", func(ctx context.Context, s *plugin.Session) error {
+		return projected(s.ProjectResult(ctx, &plugin.ToolResultContext{Output: protocol.Succeed("x")}))
+	}},
+	{"config", func(ctx context.Context, s *plugin.Session) error {
+		_, failed := s.MutateConfig(ctx, protocol.Config{}, protocol.Config{}, plugin.Capabilities{})
+		return first(failed)
+	}},
+	{"events", events},
+}
+
+func events(ctx context.Context, s *plugin.Session) error {
+	var errs []error
+	for _, kind := range []plugin.LifecycleKind{plugin.TurnFinalized, plugin.TurnPersisted, plugin.SessionRestored, plugin.SessionConfigChanged} {
+		errs = append(errs, first(s.Emit(ctx, &plugin.LifecycleEvent{Kind: kind})))
+	}
+	return errors.Join(errs...)
+}
+
+func first(failed []plugin.Failure) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return failed[0].Err
+}
+
+func verdict(v *plugin.ToolVerdict, err error) error {
+	if err != nil {
+		return err
+	}
+	return v.Err
+}
+
+func projected(out protocol.ToolOutput) error {
+	if out.Failure == nil || out.Failure.Code != "projector_panicked" {
+		return nil
+	}
+	return &plugin.PanicError{Value: out.Text}
+}
+
+// soon is when a turn ends: late enough for a hook to have begun.
+const soon = 20 * time.Millisecond
+
+// cancels ends the turn of each seam while it runs.
+func (k *kit) cancels(t *testing.T) {
+	s := k.open(t)
+	for _, x := range seams {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		_ = k.wait(t, x, x.start(ctx, s)) // it may fail: what counts is that it returns
+		cancel()
+	}
+}
+
+// survives lets hooks fail, but not panic.
+func (k *kit) survives(t *testing.T) {
+	s := k.open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), k.Seams)
+	defer cancel()
+	for _, x := range seams {
+		if err := panicked(k.wait(t, x, x.start(ctx, s))); err != nil {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+func (x seam) start(ctx context.Context, s *plugin.Session) <-chan error {
+	answer := make(chan error, 1)
+	go func() { answer <- x.call(ctx, s) }()
+	return answer
+}
+
+// wait gives a hook the time of the longest context and as much again, and then gives up.
+func (k *kit) wait(t *testing.T, x seam, answer <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(2 * k.Seams):
+		t.Fatalf("%s: still running %v after the end of its turn", x.name, k.Seams)
+		return nil
+	}
+}
+
+// panicked is err if a plugin has panicked.
+func panicked(err error) error {
+	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
+		return fmt.Errorf("%w\n%s", err, p.Stack)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lashd/engine/tool"
+)
+
+// Slot is a place in the system prompt. Slots are rendered in the order of their names.
+type Slot string
+
+const (
+	SlotEnvironment         Slot = "environment"
+	SlotExecution           Slot = "execution"
+	SlotGuidance            Slot = "guidance"
+	SlotIntro               Slot = "intro"
+	SlotProjectInstructions Slot = "projectInstructions"
+	SlotRuntimeContext      Slot = "runtimeContext"
+)
+
+var slots = []Slot{SlotEnvironment, SlotExecution, SlotGuidance, SlotIntro, SlotProjectInstructions, SlotRuntimeContext}
+
+// Prompt is a text for the system prompt.
+type Prompt struct {
+	Slot     Slot
+	Title    string   // if any: a heading
+	Priority int      // lower comes first in its slot
+	Tools    []string // if any: only when one of these is in the catalog
+	Content  string
+}
+
+func (p Prompt) check() error {
+	if !slices.Contains(slots, p.Slot) {
+		return fmt.Errorf("there is no slot %q", p.Slot)
+	}
+	return nil
+}
+
+// promptSource is a text that stays the same, or a hook.
+type promptSource struct {
+	text []Prompt
+	hook PromptHook
+}
+
+// HasPromptHooks tells whether the prompts of an iteration must be asked for. If not, they are always the same.
+func (s *Session) HasPromptHooks() bool { return s.dynamic }
+
+// Prompts are the contributions to the system prompt of an iteration, in the order of registration.
+func (s *Session) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, error) {
+	mine := *pc
+	mine.Host = pc.Host.limit(HookPrompt)
+	var all []Prompt
+	for _, h := range s.prompts {
+		list, err := invoke(ctx, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+func (p promptSource) ask(ctx context.Context, pc PromptContext) ([]Prompt, error) {
+	if p.hook == nil {
+		return p.text, nil
+	}
+	list, err := p.hook(ctx, &pc)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+	}
+	return own(list), nil
+}
+
+// RenderPrompts is a system prompt. Of contributions with one slot, priority and text only the first counts, even if it does
+// not fit the catalog. Slots come in the order of their names, and in a slot the lower priority comes first. What is about
+// tools is there if fit says that one of them is in the catalog.
+func RenderPrompts(fit func(tools []string) bool, prompts []Prompt) string {
+	kept := slices.DeleteFunc(distinct(prompts), func(p Prompt) bool { return len(p.Tools) > 0 && !fit(p.Tools) })
+	slices.SortStableFunc(kept, func(a, b Prompt) int {
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Priority, b.Priority))
+	})
+	texts := make([]string, len(kept))
+	for i, p := range kept {
+		texts[i] = p.text()
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func distinct(prompts []Prompt) []Prompt {
+	type identity struct {
+		slot     Slot
+		priority int
+		content  string
+	}
+	seen := map[identity]bool{}
+	var kept []Prompt
+	for _, p := range prompts {
+		p.Content = strings.TrimSpace(p.Content)
+		id := identity{p.Slot, p.Priority, p.Content}
+		if p.Content == "" || seen[id] {
+			continue
+		}
+		seen[id] = true
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+func (p Prompt) text() string {
+	if p.Title == "" {
+		return p.Content
+	}
+	return "# " + p.Title + "\n\n" + p.Content
+}
+
+// System renders the system prompt of a session without prompt hooks: the driver's preamble, then the contributions, then
+// extra.
+func (s *Session) System(catalog *tool.Catalog, extra ...Prompt) string {
+	all := []Prompt{{Slot: SlotExecution, Content: s.Driver().Preamble(catalog.Manifests())}}
+	for _, h := range s.prompts {
+		all = append(all, h.do.text...)
+	}
+	return RenderPrompts(Fits(catalog), append(all, extra...))
+}
+
+// Fits is the fitness of a catalog, for RenderPrompts.
+func Fits(c *tool.Catalog) func(tools []string) bool {
+	return func(tools []string) bool {
+		return slices.ContainsFunc(tools, func(name string) bool {
+			_, ok := c.Lookup(name)
+			return ok
+		})
+	}
+}

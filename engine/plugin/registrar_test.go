@@ -1,0 +1,168 @@
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/engine/turn"
+	"lashd/rpc/protocol"
+)
+
+type executor struct{}
+
+func (executor) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+	return turn.CellReply{Printed: "ran"}, nil
+}
+
+func query(context.Context, *plugin.OperationCall) (json.RawMessage, error) { return nil, nil }
+
+func command(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) {
+	return &plugin.OperationResult{}, nil
+}
+
+func project(_ context.Context, call *plugin.ToolResultContext) (protocol.ToolOutput, error) {
+	return call.Output, nil
+}
+
+var mail = plugin.TriggerEvent{ResourceType: "mailbox", Alias: "mail", Event: "new"}
+
+// twice are contributions that a session has only one of, and how the second is refused.
+var twice = []struct {
+	row, want string
+	register  func(*plugin.Registrar)
+}{
+	{"PH-07", "registers a protocol session, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) }},
+	{"PH-07", "registers a result projector, but the plugin p has registered one already", func(r *plugin.Registrar) { r.ToolResults().Projector(project) }},
+	{"PH-07", "registers a code executor, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Execution().Executor(executor{}) }},
+	{"PH-07", "registers a prose projector, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Protocol().Prose(strings.ToUpper) }},
+	{"PH-08", `registers a tool named "look", but the plugin p has registered one already`, func(r *plugin.Registrar) { r.Tools().Add(tools{"look"}) }},
+	{"PH-09", "registers the trigger event mail.new of mailbox, which the plugin p has registered already", func(r *plugin.Registrar) { r.Triggers().Event(mail) }},
+	{"OP-01", "registers the query op, but the plugin p has registered a query of that name already", func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) }},
+}
+
+func TestUniqueContributions(t *testing.T) {
+	for _, c := range twice {
+		t.Run("plugin/"+c.row+" "+c.want, func(t *testing.T) {
+			if got := refused(t, with("p", c.register), with("q", c.register)); got != "plugin q: "+c.want {
+				t.Errorf("two plugins: %s", got)
+			}
+			if got := refused(t, with("p", c.register), with("x", func(*plugin.Registrar) {}), with("p2", c.register)); !strings.HasPrefix(got, "plugin p2: ") {
+				t.Errorf("two plugins and one between: %s", got)
+			}
+			open(t, with("p", c.register))
+		})
+	}
+	for want, plugins := range map[string][2]func(*plugin.Registrar){
+		`PH-08 plugin q: registers a tool with the id "1", but the plugin p has registered one already`: {
+			func(r *plugin.Registrar) { r.Tools().Add(tools{"1=look"}) }, func(r *plugin.Registrar) { r.Tools().Add(tools{"1=see"}) }},
+		`PH-08 plugin p: registers a tool with the id "1", but the plugin p has registered one already`: {
+			func(r *plugin.Registrar) { r.Tools().Add(tools{"1=look", "1=see"}) }, func(*plugin.Registrar) {}},
+		"PH-09 plugin q: registers the trigger source type mail.new for calendar, which the plugin p has registered for mailbox already": {
+			func(r *plugin.Registrar) { r.Triggers().Event(mail) },
+			func(r *plugin.Registrar) {
+				r.Triggers().Event(plugin.TriggerEvent{ResourceType: "calendar", Alias: "mail", Event: "new"})
+			}},
+		"OP-01 plugin q: registers the task op, but the plugin p has registered a query of that name already": {
+			func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) },
+			func(r *plugin.Registrar) { r.Operations().Task(protocol.OperationInfo{Name: "op"}, command) }},
+		"PH-07 plugin p: registers a protocol driver, but the plugin d has registered one already": {
+			func(r *plugin.Registrar) { r.Protocol().Driver(silent{}) }, func(*plugin.Registrar) {}},
+	} {
+		t.Run("plugin/"+want, func(t *testing.T) {
+			if got := refused(t, with("p", plugins[0]), with("q", plugins[1])); !strings.HasSuffix(want, got) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestRegistrar(t *testing.T) {
+	t.Run("plugin/PH-07 a session without a driver is refused, whatever else there is", func(t *testing.T) {
+		h, err := plugin.NewHost([]plugin.Factory{with("none", func(*plugin.Registrar) {})}, []plugin.Factory{driver("other")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Open("none", nil, plugin.BuildContext{}); err == nil || err.Error() != "plugin none: registers no protocol driver" {
+			t.Errorf("error %v", err)
+		}
+	})
+
+	for name, register := range map[string]func(*plugin.Registrar){
+		"tools":      func(r *plugin.Registrar) { r.Tools().Add(nil) },
+		"prompt":     func(r *plugin.Registrar) { r.Prompt().Hook(nil) },
+		"turn":       func(r *plugin.Registrar) { r.Turn().Before(nil) },
+		"checkpoint": func(r *plugin.Registrar) { r.Turn().Checkpoint(nil) },
+		"projector":  func(r *plugin.Registrar) { r.ToolResults().Projector(nil) },
+		"driver":     func(r *plugin.Registrar) { r.Protocol().Driver(nil) },
+		"prose":      func(r *plugin.Registrar) { r.Protocol().Prose(nil) },
+		"pointer":    func(r *plugin.Registrar) { r.Execution().Executor((*executor)(nil)) },
+		"query":      func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, nil) },
+		"command":    func(r *plugin.Registrar) { r.Operations().Command(protocol.OperationInfo{Name: "op"}, nil) },
+		"transform":  func(r *plugin.Registrar) { r.Context().Transform(1, nil) },
+	} {
+		t.Run("plugin/PH-06 nothing is no contribution: "+name, func(t *testing.T) {
+			if got := refused(t, with("p", register)); got != "plugin p: registers a contribution that is nil" {
+				t.Error(got)
+			}
+		})
+	}
+
+	for want, register := range map[string]func(*plugin.Registrar){
+		`registers a prompt: there is no slot "cellar"`: func(r *plugin.Registrar) {
+			r.Prompt().Add(plugin.Prompt{Slot: "cellar", Content: "x"})
+			r.Tools().Add(nil)
+		},
+		"registers a task without a name": func(r *plugin.Registrar) { r.Operations().Task(protocol.OperationInfo{}, command) },
+		`registers the query op with the unknown session rule "sometimes"`: func(r *plugin.Registrar) {
+			r.Operations().Query(protocol.OperationInfo{Name: "op", Session: "sometimes"}, query)
+		},
+	} {
+		t.Run("plugin/PH-06 the first mistake fails the build: "+want, func(t *testing.T) {
+			if got := refused(t, with("p", register)); got != "plugin p: "+want {
+				t.Error(got)
+			}
+		})
+	}
+
+	t.Run("a registrar that is kept changes nothing later", func(t *testing.T) {
+		var kept *plugin.Registrar
+		s := open(t, with("p", func(r *plugin.Registrar) { kept = r; r.Tools().Add(tools{"a"}) }), with("q", func(*plugin.Registrar) {}))
+		kept.Tools().Add(tools{"b"})
+		kept.Prompt().Add(plugin.Prompt{Slot: plugin.SlotIntro, Content: "late"})
+		_ = append(s.Sources(), tool.Source{ID: "junk"})
+		if got := s.Sources(); len(got) != 1 || got[0].ID != "p" {
+			t.Errorf("sources %+v", got)
+		}
+		if got := s.System(tool.NewRegistry(nil, protocol.ToolState{}).Catalog()); strings.Contains(got, "late") {
+			t.Errorf("prompt %q", got)
+		}
+	})
+
+	t.Run("plugin/PH-01 sources keep their plugin's id and the order of registration", func(t *testing.T) {
+		s := open(t,
+			with("q", func(r *plugin.Registrar) { r.Tools().Add(tools{"b"}); r.Tools().Add(tools{"c"}) }),
+			with("p", func(r *plugin.Registrar) { r.Tools().Add(tools{"a"}) }))
+		var got []string
+		for _, src := range s.Sources() {
+			got = append(got, src.ID+" "+src.Provider.Tools()[0].Manifest.Name)
+		}
+		if !slices.Equal(got, []string{"q b", "q c", "p a"}) {
+			t.Errorf("sources %q", got)
+		}
+	})
+
+	t.Run("plugin/PH-09 trigger events are listed by source type", func(t *testing.T) {
+		other := plugin.TriggerEvent{ResourceType: "mailbox", Alias: "mail", Event: "gone"}
+		s := open(t, with("p", func(r *plugin.Registrar) { r.Triggers().Event(mail); r.Triggers().Event(other) }))
+		if diff := cmp.Diff([]plugin.TriggerEvent{other, mail}, s.Triggers()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// inSnapshots are the components that named snapshots hold: what a client adds to a session and what a person allowed is
+// not of the past.
+var inSnapshots = []string{componentPlugins, componentTools}
+
+// CreateSnapshot gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
+// that is the state before it.
+func (e *Engine) CreateSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotResult, error) {
+	if err := checkSnapshotName(p.Name); err != nil {
+		return nil, err
+	}
+	return mutate(ctx, e, p.SessionID, "snapshot/create", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotResult, error) {
+		k, err := st.captureIdle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c := &persistence.Commit{Save: p.Name, Keep: inSnapshots}
+		kept := st.keep(c, k)
+		result := &protocol.SnapshotResult{
+			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: st.row.Head.Leaf, AtMs: now()}, Seq: st.row.Seq + 1,
+		}
+		c.Receipt = rc.with(result)
+		if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventSnapshotCreated, Name: p.Name}}); err != nil {
+			return nil, err
+		}
+		kept()
+		return result, nil
+	})
+}
+
+func checkSnapshotName(name string) error {
+	if name == "" {
+		return bad("/name", "must not be empty")
+	}
+	return checkName("/name", name)
+}
+
+// Snapshots lists the snapshots of a session.
+func (e *Engine) Snapshots(ctx context.Context, p *protocol.SessionParams) (*protocol.SnapshotListResult, error) {
+	row, err := e.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	all, err := e.store.Snapshots(ctx, row.Key)
+	result := &protocol.SnapshotListResult{Data: []protocol.SnapshotInfo{}}
+	for _, s := range all {
+		result.Data = append(result.Data, protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs})
+	}
+	return result, err
+}
+
+// ReadSnapshot reads what a snapshot holds.
+func (e *Engine) ReadSnapshot(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotReadResult, error) {
+	row, err := e.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.readSnapshot(ctx, row.Key, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.SnapshotReadResult{
+		Snapshot: protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs}, Tools: s.tools, Plugins: []protocol.PluginState{},
+	}
+	if s.plugins == nil {
+		return result, nil
+	}
+	result.Fingerprint = s.plugins.Fingerprint
+	for _, id := range slices.Sorted(maps.Keys(s.plugins.Entries)) {
+		entry := s.plugins.Entries[id]
+		result.Plugins = append(result.Plugins, protocol.PluginState{
+			Plugin: id, Version: entry.Meta.Version, Revision: entry.Meta.Revision, State: entry.Meta.State, Artifacts: entry.Artifacts,
+		})
+	}
+	return result, nil
+}
+
+// snapshot is a named snapshot with its components.
+type snapshot struct {
+	persistence.Snapshot
+	plugins *pluginState
+	tools   *protocol.ToolState
+}
+
+func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (*snapshot, error) {
+	row, err := e.store.Snapshot(ctx, session, name)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := e.store.Components(ctx, session, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{Snapshot: row}
+	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools} {
+		if body, ok := parts[component]; ok {
+			if err := json.Unmarshal(body, into); err != nil {
+				return nil, fmt.Errorf("snapshot %s: component %s: %w", name, component, err)
+			}
+		}
+	}
+	return s, nil
+}
+
+// RestoreSnapshot makes the session what it was: a new head begins at the snapshot's leaf, and plugins and tools get their
+// state back. History stays; the leaf that is left is pinned. If a plugin cannot take its state, nothing is changed.
+func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
+	return mutate(ctx, e, p.SessionID, "snapshot/restore", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotRestoreResult, error) {
+		if err := st.idle(); err != nil {
+			return nil, err
+		}
+		if st.borrowed > 0 {
+			return nil, ErrSessionInUse
+		}
+		s, err := e.readSnapshot(ctx, st.key, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := st.tryOut(s); err != nil {
+			return nil, err
+		}
+		return st.restore(ctx, s, rc)
+	})
+}
+
+// tryOut has plugins that nobody else knows of take the state of a snapshot.
+func (st *state) tryOut(s *snapshot) error {
+	if s.plugins == nil {
+		return nil
+	}
+	plugins, _, err := st.restored(st.eng.Host.Isolated(), st.row.Config, s.plugins, s.Name)
+	if err != nil {
+		return err
+	}
+	return plugins.Close()
+}
+
+func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protocol.SnapshotRestoreResult, error) {
+	node, err := st.eng.node(ctx, s.Node)
+	if err != nil {
+		return nil, err
+	}
+	head := protocol.Head{Revision: st.row.Head.Revision + 1, Leaf: node.ID, Generation: node.Generation, Frame: node.Frame}
+	result := &protocol.SnapshotRestoreResult{Head: head}
+	c := &persistence.Commit{Restore: s.Name, Keep: inSnapshots}
+	if left := st.row.Head.Leaf; left != node.ID {
+		result.Pinned = left
+		c.Pins = []persistence.Pin{{Node: left, Reason: "restored from", AtMs: now()}}
+	}
+	tools := st.toolsAgain(s)
+	c.Component = []persistence.Component{{Name: componentTools, Body: encode(tools)}}
+	events := []logEvent{
+		{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name}},
+		{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}},
+	}
+	result.Seq = st.row.Seq + protocol.Seq(len(events))
+	c.Receipt = rc.with(result)
+	if _, err := st.commit(ctx, c, events...); err != nil {
+		return nil, err
+	}
+	st.startOver()
+	return result, nil
+}
+
+// toolsAgain is the tool state of a snapshot, as the newest of the session: no generation comes twice.
+func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
+	tools := protocol.ToolState{Tools: map[string]protocol.ToolSetting{}}
+	if s.tools != nil {
+		tools = *s.tools
+	}
+	tools.Generation = max(tools.Generation, st.saved.Generation)
+	if st.tools != nil {
+		tools.Generation = max(tools.Generation, st.tools.composer.Base().Generation())
+	}
+	tools.Generation++
+	return tools
+}
+
+// startOver forgets what was loaded of the session's components, history and place.
+func (st *state) startOver() {
+	st.dropTools()
+	st.history, st.saved, st.plugged = nil, protocol.ToolState{}, nil
+	row, err := st.eng.store.Session(st.ctx, st.id)
+	if err == nil {
+		err = st.loadComponents(st.key)
+	}
+	if err != nil {
+		st.broken = err // load the session again
+		return
+	}
+	st.branch = row.Branch
+}
+
+// DeleteSnapshot lets a snapshot go.
+func (e *Engine) DeleteSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		result := &protocol.SeqResult{Seq: st.row.Seq}
+		_, err := st.commit(ctx, &persistence.Commit{Drop: p.Name, Receipt: rc.with(result)})
+		return result, err
+	})
+}

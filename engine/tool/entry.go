@@ -1,0 +1,107 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// Entry is a tool with what is behind it. It does not change.
+type Entry struct {
+	Manifest protocol.ToolManifest // with its id, without its schema
+	from     *part                 // nil: nothing provides it
+	contract *contract
+}
+
+// part is a provider of a source.
+type part struct {
+	label    string // whose it is, for people
+	provider Provider
+}
+
+// orphan is an entry with nothing behind it.
+func orphan(m protocol.ToolManifest) *Entry {
+	return &Entry{Manifest: m, contract: &contract{}}
+}
+
+// Source is whose tool it is.
+func (e *Entry) Source() string {
+	if e.from == nil {
+		return ""
+	}
+	return e.from.label
+}
+
+// Contract is the tool's contract, which may have to be made. The error is a CallError.
+func (e *Entry) Contract() (protocol.ToolContract, error) {
+	t, err := e.terms()
+	if err != nil {
+		return protocol.ToolContract{}, err
+	}
+	return t.ToolContract, nil
+}
+
+func (e *Entry) terms() (*terms, error) {
+	t, err := e.contract.of(e.Manifest)
+	if err != nil {
+		return nil, &CallError{CodeContract, e.Manifest.Name, fmt.Errorf("contract: %w", err)}
+	}
+	return t, nil
+}
+
+// Terms is the contract of an entry that was admitted. If it cannot be had, it is the strictest: never run again, alone.
+func (e *Entry) Terms() protocol.ToolContract {
+	c, err := e.Contract()
+	if err != nil {
+		return protocol.ToolContract{Replay: protocol.ReplayNever, Serial: true}
+	}
+	return c
+}
+
+// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object. The error
+// is a CallError.
+func (e *Entry) Validate(args json.RawMessage) error {
+	t, err := e.terms()
+	if err != nil {
+		return err
+	}
+	if err := t.schema.validate(args); err != nil {
+		return &CallError{CodeArgs, e.Manifest.Name, fmt.Errorf("the arguments do not fit the tool's schema: %w", err)}
+	}
+	return nil
+}
+
+// Execute makes a call that was admitted. A call that cannot be made has failed; an error is the provider's own.
+func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
+	if e.from == nil {
+		return Result{Output: Refusal(&CallError{CodeUnavailable, e.Manifest.Name, ErrOrphan})}, nil
+	}
+	call, err := e.prepare(ctx, call)
+	if _, refused := errors.AsType[*CallError](err); refused {
+		return Result{Output: Refusal(err)}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return e.from.provider.Execute(ctx, call)
+}
+
+// prepare is a call as the provider wants it.
+func (e *Entry) prepare(ctx context.Context, call Invocation) (Invocation, error) {
+	call.ToolID, call.Name = e.Manifest.ID, e.Manifest.Name
+	p, ok := e.from.provider.(Preparer)
+	if !ok {
+		return call, nil
+	}
+	prepared, err := p.Prepare(ctx, call)
+	if err != nil {
+		return call, fmt.Errorf("prepare: %w", err)
+	}
+	if prepared.ToolID != call.ToolID {
+		return call, &CallError{CodePrepared, call.Name, fmt.Errorf("the provider prepared a call of %q", prepared.ToolID)}
+	}
+	return prepared, nil
+}

@@ -1,0 +1,161 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// kit is a provider whose tools a test may change. It keeps what it ran.
+type kit struct {
+	tools []Tool
+	ran   []Invocation
+}
+
+func (k *kit) Tools() []Tool { return k.tools }
+
+func (k *kit) Execute(_ context.Context, call Invocation) (Result, error) {
+	k.ran = append(k.ran, call)
+	return Result{Output: protocol.Succeed("ran " + call.ToolID)}, nil
+}
+
+// named makes tools of words of the form name or id=name.
+func named(words ...string) []Tool {
+	var tools []Tool
+	for _, word := range words {
+		id, name, ok := strings.Cut(word, "=")
+		if !ok {
+			name, id = word, ""
+		}
+		tools = append(tools, Tool{Manifest: protocol.ToolManifest{ID: id, Name: name, Description: "does " + name}})
+	}
+	return tools
+}
+
+func offers(words ...string) *kit { return &kit{tools: named(words...)} }
+
+// lazy is a kit that makes contracts on demand, and counts them.
+type lazy struct {
+	kit
+	made map[string]int
+	fail error
+}
+
+func (l *lazy) Contract(id string) (protocol.ToolContract, error) {
+	l.made[id]++
+	return protocol.ToolContract{Replay: protocol.ReplaySafe, Input: json.RawMessage(`{"type":"object","required":["x"]}`)}, l.fail
+}
+
+func lazily(words ...string) *lazy { return &lazy{kit: *offers(words...), made: map[string]int{}} }
+
+// deep is a kit that knows more than it lists, and counts how often it is asked for that.
+type deep struct {
+	kit
+	below []Tool
+	asked int
+}
+
+func (d *deep) ResolveName(name string) (Tool, bool) {
+	return d.find(func(m protocol.ToolManifest) bool { return m.Name == name })
+}
+
+func (d *deep) ResolveID(id string) (Tool, bool) {
+	return d.find(func(m protocol.ToolManifest) bool { return m.ID == id || m.ID == "" && m.Name == id })
+}
+
+func (d *deep) find(is func(protocol.ToolManifest) bool) (Tool, bool) {
+	d.asked++
+	i := slices.IndexFunc(d.below, func(t Tool) bool { return is(t.Manifest) })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return d.below[i], true
+}
+
+// registry is a registry of kits by source id, in the order given as pairs.
+func registry(t *testing.T, pairs ...any) *Registry {
+	t.Helper()
+	var sources []Source
+	for i := 0; i < len(pairs); i += 2 {
+		sources = append(sources, Source{ID: pairs[i].(string), Provider: pairs[i+1].(Provider)})
+	}
+	r := NewRegistry(sources, protocol.ToolState{})
+	if err := r.Refused(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// show is a state in words: the generation, then each tool with what is special about it.
+func show(s protocol.ToolState) string {
+	words := []string{fmt.Sprint(s.Generation)}
+	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
+		tool, word := s.Tools[id], id
+		if name := tool.Manifest.Name; name != id {
+			word += "=" + name
+		}
+		if !tool.IsMember() {
+			word += "-out"
+		}
+		if tool.Orphaned {
+			word += "-orphan"
+		}
+		if tool.Override != "" {
+			word += "-" + string(tool.Override)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// is compares the state of a registry.
+func (r *Registry) is(t *testing.T, want string) {
+	t.Helper()
+	if got := show(r.State()); got != want {
+		t.Errorf("state %q, want %q", got, want)
+	}
+}
+
+// out is a state of a generation from words as show makes them.
+func stateOf(generation int64, words ...string) protocol.ToolState {
+	s := protocol.ToolState{Generation: generation, Tools: map[string]protocol.ToolSetting{}}
+	for _, word := range words {
+		name, flags, _ := strings.Cut(word, "-")
+		m := named(name)[0].Manifest
+		if m.ID == "" {
+			m.ID = m.Name
+		}
+		set := protocol.ToolSetting{Manifest: m, Orphaned: strings.Contains(flags, "orphan")}
+		if strings.Contains(flags, "out") {
+			set.Member = new(false)
+		}
+		s.Tools[m.ID] = set
+	}
+	return s
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names are what a catalog offers, in order.
+func names(c *Catalog) string { return strings.Join(c.Names(), " ") }

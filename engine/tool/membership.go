@@ -1,0 +1,88 @@
+package tool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// ladder are the levels of availability, lowest first.
+var ladder = []protocol.ToolAvailability{protocol.ToolOff, protocol.ToolSearchable, protocol.ToolCallable, protocol.ToolShowcased}
+
+// Callable tells whether a level makes a tool a member; no level is as good as the highest.
+func Callable(a protocol.ToolAvailability) bool {
+	return a == "" || slices.Index(ladder, a) >= slices.Index(ladder, protocol.ToolCallable)
+}
+
+// CheckAvailability tells whether a level exists; none does.
+func CheckAvailability(a protocol.ToolAvailability) error {
+	if !known(a) {
+		return fmt.Errorf("availability %q: must be one of %v: %w", a, ladder, ErrState)
+	}
+	return nil
+}
+
+func known(a protocol.ToolAvailability) bool { return a == "" || slices.Contains(ladder, a) }
+
+// availability is the level that holds: what was set, or what membership comes to.
+func (it item) availability() protocol.ToolAvailability {
+	switch {
+	case it.override != "":
+		return it.override
+	case it.member:
+		return protocol.ToolShowcased
+	}
+	return protocol.ToolOff
+}
+
+// SetMembership says which tools the model may call, by name, in one change of the current generation. It fails with a
+// GenerationError or ErrUnknown, and then changes nothing.
+func (r *Registry) SetMembership(generation int64, members map[string]bool) (protocol.ToolState, error) {
+	return r.set(generation, func(c *contents) error {
+		return c.each(slices.Sorted(maps.Keys(members)), func(it *item) {
+			it.member = members[it.Manifest.Name]
+			if it.member != Callable(it.override) {
+				it.override = ""
+			}
+		})
+	})
+}
+
+// SetAvailability sets the level of tools, by name, or with no level takes back what was set. It is otherwise as
+// SetMembership.
+func (r *Registry) SetAvailability(generation int64, names []string, level protocol.ToolAvailability) (protocol.ToolState, error) {
+	return r.set(generation, func(c *contents) error {
+		if err := CheckAvailability(level); err != nil {
+			return err
+		}
+		return c.each(names, func(it *item) { it.override, it.member = level, Callable(level) })
+	})
+}
+
+// each changes the tools of some names, members or not, orphans or not.
+func (c *contents) each(names []string, change func(*item)) error {
+	for _, name := range names {
+		it, ok := c.named(name)
+		if !ok {
+			return fmt.Errorf("%q: %w", name, ErrUnknown)
+		}
+		change(&it)
+		c.entries[it.Manifest.ID] = it
+	}
+	return nil
+}
+
+// named finds a tool by name, rather one that something provides.
+func (c *contents) named(name string) (item, bool) {
+	if it, ok := c.bound(lookup{name: name}); ok {
+		return it, true
+	}
+	for _, it := range c.sorted() {
+		if it.Manifest.Name == name {
+			return it, true
+		}
+	}
+	return item{}, false
+}

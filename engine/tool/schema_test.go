@@ -1,0 +1,75 @@
+package tool
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestValidate(t *testing.T) {
+	check := func(schema, args string) error {
+		k := offers("a")
+		k.tools[0].Manifest.Input = json.RawMessage(schema)
+		_, err := registry(t, "p", k).Catalog().Admit("a", json.RawMessage(args))
+		return err
+	}
+	const strict = `{"type":"object","properties":{"path":{"type":"string","minLength":1},"n":{"type":"integer"}},"required":["path"],"additionalProperties":false}`
+	const open = `{"type":"object","properties":{"path":{"type":"string"}}}`
+	const tree = `{"$defs":{"node":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/node"}}},"additionalProperties":false}},"$ref":"#/$defs/node"}`
+
+	t.Run("runtime/T08 arguments that fit are accepted", func(t *testing.T) {
+		for _, c := range [][2]string{
+			{strict, `{"path":"x"}`}, {strict, ` {"path":"x","n":3.0} `}, {open, `{"path":"x","more":1}`}, {open, `{}`},
+			{``, `{}`}, {``, `{"x":1}`}, {tree, `{"kids":[{"kids":[]},{}]}`}, {`true`, `{}`},
+			{`{"properties":{"$ref":{"type":"string"},"$id":{"type":"string"}}}`, `{"$ref":"#"}`},
+			{`{"definitions":{"a/b":{"type":"string"}},"properties":{"x":{"$ref":"#/definitions/a~1b"}}}`, `{"x":"y"}`},
+			{`{"$defs":{"a b":{"type":"string"}},"properties":{"x":{"$ref":"#/$defs/a%20b"}}}`, `{"x":"y"}`},
+			{`{"$schema":"http://json-schema.org/draft-07/schema#","anyOf":[{"$ref":"#/definitions/a"},{"$ref":"#/definitions/a"}],"definitions":{"a":{}}}`, `{}`},
+		} {
+			if err := check(c[0], c[1]); err != nil {
+				t.Errorf("%s with schema %s: %v", c[1], c[0], err)
+			}
+		}
+	})
+
+	t.Run("runtime/T08 arguments that do not fit are refused", func(t *testing.T) {
+		for _, c := range [][2]string{
+			{strict, `{}`}, {strict, `{"path":""}`}, {strict, `{"path":1}`}, {strict, `{"path":"x","n":1.5}`}, {strict, `{"path":"x","more":1}`},
+			{strict, `{"path":"x"} {}`}, {strict, `{"path":`}, {strict, ``}, {strict, `null`}, {strict, `[]`},
+			{``, `[]`}, {``, `"x"`}, {``, ``}, {tree, `{"kids":[{"x":1}]}`}, {`false`, `{}`},
+		} {
+			if err := check(c[0], c[1]); err == nil {
+				t.Errorf("%q with schema %s is accepted", c[1], c[0])
+			}
+		}
+	})
+
+	t.Run("runtime/T08 a schema that cannot serve fails its own calls", func(t *testing.T) {
+		for _, schema := range []string{
+			`{"broken`, `[]`, `{"type":5}`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/x"}`, `{"pattern":"("}`,
+			// Validating by these would never end.
+			`{"$ref":"#"}`,
+			`{"allOf":[{"$ref":"#"}]}`,
+			`{"not":{"anyOf":[{"type":"string"},{"$ref":"#"}]}}`,
+			`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"if":{"$ref":"#/$defs/a"}}},"properties":{"x":{"$ref":"#/$defs/a"}}}`,
+			`{"dependentSchemas":{"x":{"$ref":"#"}}}`,
+			`{"$defs":{"a b":{"$ref":"#/$defs/a%20b"}},"$ref":"#/$defs/a%20b"}`,
+			`{"$dynamicAnchor":"a","$dynamicRef":"#a"}`,
+			`{"$anchor":"a","$ref":"#a"}`,
+			`{"$id":"https://x/y","$ref":"https://x/y"}`,
+			`{"properties":{"p":{"$id":"https://x/p","$ref":"#"}}}`,
+		} {
+			if err := CheckSchema(json.RawMessage(schema)); err == nil {
+				t.Errorf("%s is accepted", schema)
+			}
+			if err := check(schema, `{"x":{}}`); err == nil || !strings.Contains(err.Error(), "schema") && !strings.Contains(err.Error(), "resolv") {
+				t.Errorf("a call with schema %s: %v", schema, err)
+			}
+		}
+		for _, good := range []string{``, strict, open, tree} {
+			if err := CheckSchema(json.RawMessage(good)); err != nil {
+				t.Errorf("%s: %v", good, err)
+			}
+		}
+	})
+}

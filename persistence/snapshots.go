@@ -1,0 +1,151 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// Snapshot is a state of a session that has a name.
+type Snapshot struct {
+	Name string
+	Node protocol.NodeID // the leaf
+	AtMs int64
+}
+
+// applySnapshots comes after the session's other rows: what is saved is what the commit leaves.
+func applySnapshots(ctx context.Context, t *tx, c *change, h *head) error {
+	if c.Save != "" {
+		if err := saveSnapshot(ctx, t, c, h); err != nil {
+			return fmt.Errorf("snapshot %q: %w", c.Save, err)
+		}
+	}
+	if c.Drop != "" {
+		return dropSnapshot(ctx, t, c, h)
+	}
+	return nil
+}
+
+const (
+	insertSnapshot = `
+INSERT INTO snapshots (session, name, node_id, place, at)
+SELECT ?, ?, node_id, place, ?
+FROM nodes
+WHERE node_id = ?
+ON CONFLICT (session, name) DO NOTHING`
+	// The same components of another state: those of a name, and its parts.
+	copyState = `
+INSERT INTO components (session, snapshot, name, digest, body)
+SELECT session, ?, name, digest, body
+FROM components
+WHERE session = ? AND snapshot = ? AND (name = ? OR name BETWEEN ? || '/' AND ? || '/~')`
+)
+
+func saveSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
+	err := t.changed(ctx, ErrExists, insertSnapshot, h.session, c.Save, c.AtMs, h.leaf)
+	for _, name := range c.Keep {
+		if err == nil {
+			err = t.exec(ctx, copyState, c.Save, h.session, "", name, name, name)
+		}
+	}
+	return err
+}
+
+const snapshotPlace = `
+SELECT node_id, place
+FROM snapshots
+WHERE session = ? AND name = ?`
+
+// restoreSnapshot opens a new branch at the snapshot's node, as a rewind does, and takes its components over.
+func restoreSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
+	var at int64
+	err := t.row(ctx, snapshotPlace, []any{h.session, c.Restore}, &h.leaf, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &NotFoundError{What: "snapshot", ID: c.Restore}
+	}
+	if err != nil {
+		return err
+	}
+	if err := newBranch(ctx, t, h, at); err != nil {
+		return err
+	}
+	h.generation, h.moved = at&0xffffffff, true
+	if err := t.row(ctx, "SELECT frame FROM nodes WHERE place = ?", []any{at}, &h.frame); err != nil {
+		return err
+	}
+	return restoreState(ctx, t, c, h)
+}
+
+func restoreState(ctx context.Context, t *tx, c *change, h *head) error {
+	var old []protocol.Digest
+	for _, name := range c.Keep {
+		gone, err := removeState(ctx, t, h, "", name)
+		if err != nil {
+			return err
+		}
+		old = append(old, gone...)
+		if err := t.exec(ctx, copyState, "", h.session, c.Restore, name, name, name); err != nil {
+			return err
+		}
+	}
+	return dropBlobs(ctx, t, old)
+}
+
+const deleteState = `
+DELETE FROM components
+WHERE session = ? AND snapshot = ? AND (name = ? OR name BETWEEN ? || '/' AND ? || '/~')
+RETURNING digest`
+
+// removeState removes a component with its parts, and tells which blobs it may have been the last to need.
+func removeState(ctx context.Context, t *tx, h *head, snapshot, name string) ([]protocol.Digest, error) {
+	return column[protocol.Digest](ctx, t, deleteState, h.session, snapshot, name, name, name)
+}
+
+const deleteSnapshotState = `
+DELETE FROM components
+WHERE session = ? AND snapshot = ?
+RETURNING digest`
+
+func dropSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
+	err := t.changed(ctx, &NotFoundError{What: "snapshot", ID: c.Drop},
+		"DELETE FROM snapshots WHERE session = ? AND name = ?", h.session, c.Drop)
+	if err != nil {
+		return err
+	}
+	old, err := column[protocol.Digest](ctx, t, deleteSnapshotState, h.session, c.Drop)
+	if err != nil {
+		return err
+	}
+	return dropBlobs(ctx, t, old)
+}
+
+func dropBlobs(ctx context.Context, t *tx, all []protocol.Digest) error {
+	for _, d := range all {
+		if err := dropBlob(ctx, t, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanSnapshot(rows *sql.Rows, s *Snapshot) error { return rows.Scan(&s.Name, &s.Node, &s.AtMs) }
+
+// Snapshots lists a session's snapshots, in order of name.
+func (s *Store) Snapshots(ctx context.Context, session int64) ([]Snapshot, error) {
+	return list(ctx, s.read, scanSnapshot, "SELECT name, node_id, at FROM snapshots WHERE session = ? ORDER BY name", session)
+}
+
+// Snapshot reads one snapshot of a session, or fails with ErrNotFound.
+func (s *Store) Snapshot(ctx context.Context, session int64, name string) (Snapshot, error) {
+	found, err := list(ctx, s.read, scanSnapshot, "SELECT name, node_id, at FROM snapshots WHERE session = ? AND name = ?", session, name)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if len(found) == 0 {
+		return Snapshot{}, &NotFoundError{What: "snapshot", ID: name}
+	}
+	return found[0], nil
+}

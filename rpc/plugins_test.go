@@ -1,0 +1,191 @@
+package rpc_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// counter is a plugin that counts, and whose operations are of all kinds.
+type counter struct{ n, revision uint64 }
+
+func (c *counter) ID() string                                       { return "counter" }
+func (c *counter) Build(plugin.BuildContext) (plugin.Plugin, error) { return &counter{}, nil }
+func (c *counter) Revision() uint64                                 { return c.revision }
+
+func (c *counter) Register(r *plugin.Registrar) error {
+	ops := r.Operations()
+	ops.Query(protocol.OperationInfo{Name: "count", Description: "How many?"}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
+		return json.Marshal(c.n)
+	})
+	ops.Query(protocol.OperationInfo{Name: "about", Session: protocol.SessionForbidden}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
+		return json.RawMessage(`"counts"`), nil
+	})
+	ops.Command(protocol.OperationInfo{Name: "add", Input: json.RawMessage(`{"type":"object","properties":{"by":{"type":"integer"}}}`)}, c.add)
+	ops.Task(protocol.OperationInfo{Name: "forever"}, func(ctx context.Context, _ *plugin.OperationCall) (*plugin.OperationResult, error) {
+		<-ctx.Done()
+		return &plugin.OperationResult{Output: json.RawMessage(`"late"`)}, nil
+	})
+	return nil
+}
+
+func (c *counter) add(_ context.Context, call *plugin.OperationCall) (*plugin.OperationResult, error) {
+	var args struct{ By uint64 }
+	if err := json.Unmarshal(call.Args, &args); err != nil || args.By == 13 {
+		return nil, errors.Join(err, errors.New("not by so many"))
+	}
+	c.n, c.revision = c.n+args.By, c.revision+1
+	out, err := json.Marshal(c.n)
+	return &plugin.OperationResult{Output: out, Events: []protocol.PluginNode{{Type: "counted", Body: out}}}, err
+}
+
+func (c *counter) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMessage, error) {
+	return json.Marshal(c.n)
+}
+
+func (c *counter) Restore(_ context.Context, meta plugin.Meta, _ *plugin.ArtifactReader) error {
+	c.n, c.revision = 0, meta.Revision
+	if meta.State == nil {
+		return nil
+	}
+	return json.Unmarshal(meta.State, &c.n)
+}
+
+func TestPluginsOnTheWire(t *testing.T) {
+	s := startWith(t, []plugin.Factory{&counter{}})
+	w := s.dial(t, false)
+	id := w.newSession(t)
+	result := func(method, params string) (r struct {
+		Output json.RawMessage
+		Seq    protocol.Seq
+		protocol.SnapshotReadResult
+		Data []protocol.OperationInfo
+	}) {
+		t.Helper()
+		a := w.ask(t, 1, method, params)
+		if err := json.Unmarshal(a.Result, &r); err != nil || a.Error != nil {
+			t.Fatalf("%s %s: %+v %v", method, params, a.Error, err)
+		}
+		return r
+	}
+	in := fmt.Sprintf(`{"sessionId":%q`, id)
+	t.Run("plugin/OP-02 plugin/OP-11 operations are listed and called, with a session and without", func(t *testing.T) {
+		if all := result("operation/list", `{}`).Data; len(all) != 4 || all[2].Name != "count" || all[2].Description != "How many?" {
+			t.Errorf("%+v", all)
+		}
+		if out := result("operation/query", `{"name":"about"}`).Output; string(out) != `"counts"` {
+			t.Errorf("%s", out)
+		}
+		if out := result("operation/command", in+`,"name":"add","args":{"by":2}}`).Output; string(out) != "2" {
+			t.Errorf("%s", out)
+		}
+		if out := result("action/invoke", in+`,"name":"count"}`).Output; string(out) != "2" {
+			t.Errorf("%s", out)
+		}
+	})
+	t.Run("plugin/OP-05 the event of an operation comes to whoever follows the session", func(t *testing.T) {
+		w.send(t, strings.TrimSpace(call("operation/command", in+`,"name":"add","args":{"by":1}}`)))
+		for seen, answered := false, false; !seen || !answered; {
+			a := w.read(t)
+			e := a.Params
+			answered = answered || a.Method == ""
+			seen = seen || e.Type == protocol.EventPluginCustom && e.Plugin == "counter" && e.Name == "counted" && string(e.Body) == "3"
+		}
+	})
+	t.Run("plugin/OP-10 what goes wrong has a kind", func(t *testing.T) {
+		for params, kind := range map[string]protocol.ErrorKind{
+			`{"name":"add"}`: protocol.KindMissingSession, in + `,"name":"count"}`: protocol.KindUnknownOperation,
+			in + `,"name":"add","args":{"by":13}}`: protocol.KindOperationFailed, in + `,"name":"add","args":{"by":"x"}}`: protocol.KindOperationFailed,
+		} {
+			if a := w.ask(t, 2, "operation/command", params); a.Error == nil || a.Error.Data.Kind != kind || a.Error.Data.Outcome != protocol.EffectNone {
+				t.Errorf("%s: %+v", params, a.Error)
+			}
+		}
+		if a := w.ask(t, 2, "operation/query", in+`,"name":"about"}`); a.Error == nil || a.Error.Data.Kind != protocol.KindUnexpectedSession {
+			t.Errorf("%+v", a.Error)
+		}
+	})
+	t.Run("plugin/OP-09 a task ends when its request is cancelled, and what it says is the answer", func(t *testing.T) {
+		w.send(t, `{"jsonrpc":"2.0","id":7,"method":"operation/task","params":`+in+`,"name":"forever"}}`)
+		w.send(t, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}`)
+		a := w.answer(t)
+		late := bytes.Contains(a.Result, []byte(`"late"`))
+		early := a.Error != nil && a.Error.Data.Kind == protocol.KindCancelled // it had not begun
+		if string(a.ID) != "7" || !late && !early {
+			t.Errorf("%s: %s %+v", a.ID, a.Result, a.Error)
+		}
+	})
+	t.Run("a snapshot is made, told of, read and restored", func(t *testing.T) {
+		name := in + `,"name":"three"}`
+		result("snapshot/create", name)
+		if r := result("snapshot/read", name); len(r.Plugins) != 1 || string(r.Plugins[0].State) != "3" || r.Plugins[0].Plugin != "counter" {
+			t.Errorf("%+v", r.Plugins)
+		}
+		result("operation/command", in+`,"name":"add","args":{"by":4}}`)
+		result("snapshot/restore", name)
+		if out := result("operation/query", in+`,"name":"count"}`).Output; string(out) != "3" {
+			t.Errorf("restored to %s", out)
+		}
+		if a := w.ask(t, 3, "snapshot/create", name); a.Error == nil || a.Error.Data.Kind != protocol.KindConflict {
+			t.Errorf("the same name again: %+v", a.Error)
+		}
+	})
+	t.Run("an artifact is written in parts, once each, and read in parts", func(t *testing.T) { artifacts(t, w, id) })
+}
+
+func artifacts(t *testing.T, w *peer, id string) {
+	whole := bytes.Repeat([]byte("lashd"), 300_000)
+	digest := protocol.DigestOf(whole)
+	const part = 1 << 20
+	send := func(offset, end int, done bool) (r protocol.ArtifactWriteResult) {
+		t.Helper()
+		p := protocol.ArtifactWriteParams{SessionID: protocol.SessionID(id), UploadID: "u", Offset: int64(offset), Bytes: whole[offset:end], Done: done}
+		if done {
+			p.Digest, p.IdempotencyKey = digest, "last"
+		}
+		w.call(t, "artifact/write", p, &r)
+		return r
+	}
+	for range 2 {
+		if r := send(0, part, false); r.Received != part || r.Digest != "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, again := range []bool{false, true} {
+		if r := send(part, len(whole), true); r.Received != int64(len(whole)) || r.Digest != digest || r.Duplicate != again {
+			t.Errorf("%+v", r)
+		}
+	}
+	var got []byte
+	for len(got) < len(whole) {
+		var r protocol.ArtifactReadResult
+		w.call(t, "artifact/read", protocol.ArtifactReadParams{Digest: digest, Offset: int64(len(got))}, &r)
+		if r.Size != int64(len(whole)) || len(r.Bytes) == 0 {
+			t.Fatalf("%d bytes of %d at %d", len(r.Bytes), r.Size, r.Offset)
+		}
+		got = append(got, r.Bytes...)
+	}
+	if !bytes.Equal(got, whole) {
+		t.Error("other bytes come back")
+	}
+}
+
+// call makes a request that must succeed.
+func (p *peer) call(t *testing.T, method string, params, into any) {
+	t.Helper()
+	body, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := p.ask(t, 9, method, string(body))
+	if err := json.Unmarshal(a.Result, into); err != nil || a.Error != nil {
+		t.Fatalf("%s: %+v %v", method, a.Error, err)
+	}
+}
