@@ -49,6 +49,7 @@ var levels = map[string]int{
 	"lashd/test/fakemodel":               8,
 	"lashd/test/bench":                   8,
 	"lashd/test/e2e":                     8,
+	"lashd/test/e2e/plugged":             8,
 	"lashd/test/floor":                   8,
 	"lashd/test/skip":                    0,
 	"lashd/test/fakemodel/cmd/fakemodel": 9,

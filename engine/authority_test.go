@@ -41,7 +41,7 @@ func (d *daemon) without(t *testing.T, id protocol.SessionID, name string) {
 	t.Helper()
 	must[*protocol.ToolStateResult](t)(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	if got := d.offered(t, id); slices.Contains(got, name) {
-		t.Errorf("session %s has %q", id, got)
+		t.Fatalf("session %s has %q", id, got)
 	}
 	_, err := d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name})
 	if !errors.Is(err, engine.ErrToolNotFound) {

@@ -47,6 +47,7 @@ func groups() []group {
 			"session/setTitle":   bind("Names a session for people.", (*conn).sessionSetTitle),
 			"session/fork":       bind("Makes a session that shares this one's history up to a node.", (*conn).sessionFork),
 			"session/rewind":     bind("Moves the leaf to an ancestor; what came after it stays, pinned.", (*conn).sessionRewind),
+			"session/compact":    wait("Has a plugin summarise history: the model sees only the summary from then on.", (*conn).sessionCompact),
 			"session/close":      bind("Takes an idle session out of memory; it is loaded again when used.", (*conn).sessionClose),
 			"session/archive":    bind("Puts a session away, or takes it out again.", (*conn).sessionArchive),
 			"session/delete":     bind("Removes a session for ever; a running turn is stopped.", (*conn).sessionDelete),

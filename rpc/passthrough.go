@@ -32,6 +32,10 @@ func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParam
 	return c.eng.Rewind(ctx, p)
 }
 
+func (c *conn) sessionCompact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
+	return c.eng.Compact(ctx, p)
+}
+
 func (c *conn) sessionClose(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return c.eng.CloseSession(ctx, p)
 }

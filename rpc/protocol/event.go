@@ -48,7 +48,7 @@ const (
 	EventSessionForked EventType = "session/forked"
 	// The leaf moved to an ancestor: head.
 	EventSessionRewound EventType = "session/rewound"
-	// History was summarised: frame, frameId.
+	// History was summarised: frame, frameId, plugin, itemId of the mark that people see.
 	EventSessionCompacted EventType = "session/compacted"
 	// The tools of the session changed: tools.
 	EventToolsChanged EventType = "tools/changed"

@@ -342,3 +342,19 @@ func (r *Replayable) MarkDuplicate() { r.Duplicate = true }
 type ShutdownParams struct {
 	Daemon bool `json:"daemon,omitempty"` // the daemon too; turns are resumed when it starts again
 }
+
+// SessionCompactParams asks for a summary of history.
+type SessionCompactParams struct {
+	Mutation
+	SessionID    SessionID `json:"sessionId"`
+	Instructions string    `json:"instructions,omitempty"` // for whoever writes the summary
+}
+
+// SessionCompactResult is the session after it. Compacted is false if no plugin had anything to summarise.
+type SessionCompactResult struct {
+	Compacted bool   `json:"compacted"`
+	Plugin    string `json:"plugin,omitempty"` // that wrote the summary
+	Head      Head   `json:"head"`
+	Seq       Seq    `json:"seq"`
+	Replayable
+}

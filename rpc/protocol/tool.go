@@ -138,8 +138,8 @@ type ToolOutput struct {
 	Text      string          `json:"text,omitempty"`  // what the model reads
 	Value     json.RawMessage `json:"value,omitempty"` // structured result for clients and code
 	Failure   *ToolFailure    `json:"failure,omitempty"`
-	Artifact  *ArtifactRef    `json:"artifact,omitempty"` // the whole output, where Text is a part of it
-	Change    *FileChange     `json:"change,omitempty"`   // what the call changed in the workspace
+	Artifact  *ArtifactRef    `json:"artifact,omitempty"`  // the whole output, where Text is a part of it
+	Change    *FileChange     `json:"change,omitempty"`    // what the call changed in the workspace
 	Exhausted bool            `json:"exhausted,omitempty"` // it was tried as often as it may be
 }
 

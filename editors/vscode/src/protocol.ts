@@ -981,6 +981,24 @@ export interface SessionAttachResult {
   gap?: Gap;
 }
 
+/** SessionCompactParams asks for a summary of history. */
+export interface SessionCompactParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** for whoever writes the summary */
+  instructions?: string;
+}
+
+/** SessionCompactResult is the session after it. Compacted is false if no plugin had anything to summarise. */
+export interface SessionCompactResult {
+  compacted: boolean;
+  /** that wrote the summary */
+  plugin?: string;
+  head: Head;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
 /** SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are. */
 export interface SessionConfigureParams {
   idempotencyKey?: string;
@@ -1665,6 +1683,8 @@ export interface Methods {
   "session/attach": { params: SessionAttachParams; result: SessionAttachResult };
   /** Takes an idle session out of memory; it is loaded again when used. */
   "session/close": { params: SessionMutationParams; result: SeqResult };
+  /** Has a plugin summarise history: the model sees only the summary from then on. */
+  "session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   /** Changes settings, from the next turn on. */
   "session/configure": { params: SessionConfigureParams; result: HeadResult };
   /** Removes a session for ever; a running turn is stopped. */

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+func (v *visit) before(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+	return nil, v.tell("before turn")
+}
+
+func (v *visit) after(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) {
+	return nil, v.tell("after turn")
+}
+
+// call denies what is forbidden, and puts a command in place of PLACEHOLDER.
+func (v *visit) call(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
+	if bytes.Contains(tc.Args, []byte("forbidden")) {
+		denied := protocol.Fail(protocol.FailPermission, "tour_forbidden", "the tour does not go there", protocol.FromPlugin)
+		return []plugin.Directive{plugin.ShortCircuit(denied)}, v.tell("denied")
+	}
+	if bytes.Contains(tc.Args, []byte("PLACEHOLDER")) {
+		args := bytes.ReplaceAll(tc.Args, []byte("PLACEHOLDER"), []byte("printf x >> ran; echo fragile"))
+		return []plugin.Directive{plugin.ReplaceArgs(args)}, v.tell("replaced")
+	}
+	return nil, v.tell("allowed")
+}
+
+func (v *visit) result(context.Context, *plugin.ToolResultContext) ([]plugin.Directive, error) {
+	return nil, v.tell("result")
+}
+
+// checkpoint says something of a result that is fragile.
+func (v *visit) checkpoint(_ context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
+	if err := v.tell("checkpoint %s", cc.Kind); err != nil || !fragile(cc.View) {
+		return nil, err
+	}
+	return []plugin.Directive{plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: "Mind the step."})}, nil
+}
+
+// fragile tells whether the newest message is a result that says so.
+func fragile(v *plugin.View) bool {
+	if v == nil || len(v.Messages) == 0 {
+		return false
+	}
+	for _, p := range v.Messages[len(v.Messages)-1].Parts {
+		if p.Result != nil && strings.Contains(p.Result.Output.Text, "fragile") {
+			return true
+		}
+	}
+	return false
+}
+
+// stream masks a word, where a chunk has the whole of it.
+func (v *visit) stream(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
+	c.Text = strings.ReplaceAll(c.Text, "sekret", "******")
+	return c, nil
+}
+
+// long is how many messages the model may see of the past.
+const long = 6
+
+// transform has the model see one sentence in place of a long past.
+func (v *visit) transform(_ context.Context, _ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+	if n := len(pc.Messages); n > long {
+		part := protocol.Part{Kind: protocol.PartText, Text: fmt.Sprintf("Earlier there were %d messages.", n)}
+		pc.Messages = []protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{part}}}
+	}
+	return pc, nil
+}
+
+// happened notes that a turn has been remembered, once that is history.
+func (v *visit) happened(_ context.Context, e *plugin.LifecycleEvent) error {
+	if e.Kind == plugin.TurnPersisted && e.Report != nil && e.Report.Outcome != nil && e.Report.Outcome.Text == "remember" {
+		v.add("remembered")
+	}
+	return nil
+}

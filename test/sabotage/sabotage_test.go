@@ -1,0 +1,126 @@
+// Package sabotage shows that tests of plugins fail without what they guard. Each patch takes something away that lashd
+// promises, and its first line names the test that must then fail: "# fails: PACKAGE TEST", where TEST is as for go test
+// -run. A patch that does not apply any more is made anew, by hand.
+package sabotage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// patch is a change for the worse.
+type patch struct{ file, pkg, test string }
+
+func patches(t *testing.T) (all []patch) {
+	t.Helper()
+	files, err := filepath.Glob("*.patch")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("patches: %v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		p := patch{file: file}
+		if _, err := fmt.Sscanf(first, "# fails: %s %s", &p.pkg, &p.test); err != nil {
+			t.Errorf("%s begins with %q: %v", file, first, err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// TestEachFamilyIsSabotaged sees to it that no family of the acceptance rows of plugins is left out.
+func TestEachFamilyIsSabotaged(t *testing.T) {
+	all := patches(t)
+	for _, family := range []string{"hk", "sn", "tl", "op", "ph", "pr"} {
+		if !slices.ContainsFunc(all, func(p patch) bool { return strings.HasPrefix(p.file, family+"-") }) {
+			t.Errorf("there is no patch against plugin/%s", strings.ToUpper(family))
+		}
+	}
+}
+
+// TestSabotage applies each patch to a copy of the tree, and takes it back.
+func TestSabotage(t *testing.T) {
+	if os.Getenv("LASHD_LONG") == "" {
+		return // it takes minutes
+	}
+	dir := copyOfTree(t)
+	for _, p := range patches(t) {
+		t.Run(p.file, func(t *testing.T) {
+			p.apply(t, dir)
+			if out, err := p.run(dir); err == nil || !strings.Contains(out, "--- FAIL: "+p.top()) {
+				t.Errorf("%s does not fail: %v\n%s", p.test, err, out)
+			}
+			p.apply(t, dir, "--reverse")
+			if out, err := p.run(dir); err != nil || !strings.Contains(out, "--- PASS: "+p.top()) {
+				t.Errorf("%s fails without the patch: %v\n%s", p.test, err, out)
+			}
+		})
+	}
+}
+
+// top is the test that the one which is named is a part of.
+func (p patch) top() string {
+	top, _, _ := strings.Cut(p.test, "/")
+	return top
+}
+
+func (p patch) apply(t *testing.T, dir string, how ...string) {
+	t.Helper()
+	file, err := filepath.Abs(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := exec.Command("git", append(append([]string{"apply"}, how...), file)...)
+	git.Dir, git.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if out, err := git.CombinedOutput(); err != nil {
+		t.Fatalf("git apply %s: %v\n%s", how, err, out)
+	}
+}
+
+func (p patch) run(dir string) (string, error) {
+	run := strings.Split(p.test, "/")
+	run[0] = "^" + run[0] + "$"
+	test := exec.Command("go", "test", "-vet=off", "-count=1", "-v", "-run", strings.Join(run, "/"), p.pkg)
+	test.Dir = dir
+	out, err := test.CombinedOutput()
+	return string(out), err
+}
+
+// copyOfTree is the module without what go does not build.
+func copyOfTree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(root, path)
+		if err := errors.Join(err, relErr); err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir() && slices.Contains([]string{".git", "editors"}, rel):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
+		case !d.Type().IsRegular() || filepath.Ext(rel) == ".test":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(filepath.Join(dir, rel), text, 0o600))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
