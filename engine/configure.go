@@ -35,6 +35,7 @@ type change struct {
 	eng               *Engine
 	id                protocol.SessionID
 	plugins           *plugin.Session // borrowed; nil: they could not be built
+	lender            *state          // of the plugins
 	previous, current protocol.Config
 	issues            []protocol.Issue
 	stored            bool
@@ -54,7 +55,7 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
 			return c, nil
 		}
-		c.plugins = t.plugins
+		c.plugins, c.lender = t.plugins, st
 		st.borrowed++
 		return c, nil
 	})
@@ -65,7 +66,7 @@ func (c *change) settle(ctx context.Context, p *protocol.SessionConfigureParams)
 	if c.plugins == nil {
 		return c.store(ctx, p)
 	}
-	defer c.eng.giveBack(ctx, c.id)
+	defer c.eng.giveBack(ctx, c.id, c.lender)
 	c.mutate(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

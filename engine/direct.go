@@ -25,7 +25,7 @@ func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*pro
 		if err != nil {
 			return nil, err
 		}
-		defer e.giveBack(ctx, p.SessionID)
+		defer e.giveBack(ctx, p.SessionID, r.lender)
 		if err := e.direct(ctx, r, s, rc); err != nil {
 			return nil, err
 		}
@@ -58,21 +58,29 @@ func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc rece
 			return nil, bad("/args", "%s", s.reply.Output.Text)
 		}
 		st.borrowed++
-		return &run{session: st.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: st.row.Config}, plugins: t.plugins}, nil
+		return &run{
+			session: st.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: st.row.Config}, cwd: st.row.Cwd, plugins: t.plugins,
+			lender: st,
+		}, nil
 	})
 	return r, s, err
 }
 
-func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID) {
+func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID, lender *state) {
 	// An error means that the session is gone, and what was borrowed with it.
 	_, _ = do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (struct{}, error) {
-		st.borrowed = max(0, st.borrowed-1) // it may have been loaded again meanwhile
+		if st == lender { // and was not loaded again meanwhile
+			st.borrowed--
+		}
 		return struct{}{}, nil
 	})
 }
 
-// direct runs a borrowed tool, unless a rule denies it or a daemon that died has started the same call before.
+// direct runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
 func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error {
+	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
+		return err
+	}
 	if judge(r.begin.Config.Approval, nil, s.entry.Manifest, s.call.Args) == protocol.ApproveDeny {
 		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 		return nil

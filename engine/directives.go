@@ -49,6 +49,13 @@ func (r *run) createFor(ctx context.Context, o plugin.Owned, key string) error {
 // tell makes news of a plugin durable, and so shows them.
 func (r *run) tell(ctx context.Context, o plugin.Owned) error {
 	events := pluginEvents(r.id, o)
+	if r.owner == nil {
+		_, err := do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+			_, err := st.commit(ctx, &persistence.Commit{}, events...)
+			return struct{}{}, err
+		})
+		return err
+	}
 	if r.machine != nil {
 		return r.flush(ctx, persistence.Commit{}, events...)
 	}

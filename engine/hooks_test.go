@@ -270,6 +270,39 @@ func TestToolHooks(t *testing.T) {
 	})
 }
 
+func TestDirectCallHooks(t *testing.T) {
+	t.Run("plugin/HK-04 plugin/HK-06 a tool that is called directly is looked at like any other", func(t *testing.T) {
+		ran := &notes{}
+		work := toolFunc{name: "work", run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
+			ran.add(string(call.Args))
+			return tool.Result{Output: protocol.Succeed("worked")}, nil
+		}}
+		guard := hooked{"guard", func(r *plugin.Registrar) {
+			r.ToolCalls().Before(func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
+				if string(c.Args) == `{"evil":true}` {
+					return []plugin.Directive{plugin.Abort("policy", "no")}, nil
+				}
+				return []plugin.Directive{plugin.ReplaceArgs(json.RawMessage(`{"n":1}`)), plugin.Tell(plugin.RuntimeEvent{Kind: "custom", Name: "seen"})}, nil
+			})
+		}}
+		d := start(t, setup{model: replies(), tools: []tool.Provider{work}, plugins: plugins(guard)})
+		id := d.session(t)
+		o := d.observe(t, id)
+		call := func(args string) protocol.ToolOutput {
+			return must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "work", Args: json.RawMessage(args)})).Output
+		}
+		if out := call(`{}`); out.Text != "worked" || !slices.Equal(ran.list, []string{`{"n":1}`}) {
+			t.Errorf("output %+v, ran %q", out, ran.list)
+		}
+		if e := o.typed(protocol.EventPluginCustom); e.Plugin != "guard" || e.Name != "seen" {
+			t.Errorf("told %+v", e)
+		}
+		if out := call(`{"evil":true}`); out.Failure == nil || out.Failure.Code != "policy" || len(ran.list) != 1 {
+			t.Errorf("output %+v, ran %q", out, ran.list)
+		}
+	})
+}
+
 // resultsOf are the texts of tool results as the conversation has them.
 func resultsOf(nodes []protocol.Node) (texts []string) {
 	for _, n := range nodes {

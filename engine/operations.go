@@ -237,9 +237,11 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 		return v, errors.Join(err, s.Close())
 	}
 	// Not with ctx: who borrows must be there to give back.
+	var lender *state
 	t, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*toolbox, error) {
 		t, err := st.openTools(st.row.Config)
 		if err == nil {
+			lender = st
 			st.borrowed++
 		}
 		return t, err
@@ -247,7 +249,7 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 	if err != nil {
 		return v, err
 	}
-	defer e.giveBack(ctx, id)
+	defer e.giveBack(ctx, id, lender)
 	return f(t.plugins)
 }
 

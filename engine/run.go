@@ -20,7 +20,8 @@ import (
 // time, as the goroutine waits whenever the actor stores something for it; what others may look at meanwhile is guarded.
 type run struct {
 	*session
-	owner      *state
+	owner      *state // nil: this is a tool that is called directly
+	lender     *state // of the tools of a direct call
 	id         protocol.TurnID
 	begin      beginning
 	cwd        string

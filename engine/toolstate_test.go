@@ -16,7 +16,7 @@ type shelf struct{ words string }
 
 func (s *shelf) Tools() []tool.Tool {
 	var tools []tool.Tool
-	for _, name := range strings.Fields(s.words) {
+	for name := range strings.FieldsSeq(s.words) {
 		tools = append(tools, tool.Tool{Manifest: protocol.ToolManifest{Name: name}})
 	}
 	return tools

@@ -27,8 +27,8 @@ func duplicate(v reflect.Value) {
 			duplicateMap(v)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Field(i); f.CanSet() {
+		for _, f := range v.Fields() {
+			if f.CanSet() {
 				duplicate(f)
 			}
 		}
