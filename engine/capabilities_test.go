@@ -1,0 +1,126 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// lent gives the capabilities of a context transform, which is granted all of them.
+func lent(t *testing.T, s setup) (*daemon, protocol.SessionID, plugin.Capabilities) {
+	t.Helper()
+	var host plugin.Capabilities
+	s.plugins = plugins(hooked{"a", func(r *plugin.Registrar) {
+		r.Context().Transform(0, func(_ context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+			host = v.Host
+			return pc, nil
+		})
+	}})
+	d := start(t, s)
+	id := d.session(t)
+	d.turn(t, id, "go")
+	return d, id, host
+}
+
+func TestCapabilities(t *testing.T) {
+	answers := func() setup {
+		return setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("work", "fine")}}
+	}
+	t.Run("plugin/HC-01 a hook looks at its own session, at others, and at none that is not there", func(t *testing.T) {
+		d, id, host := lent(t, answers())
+		other := d.session(t)
+		for _, named := range []protocol.SessionID{"", id, other} {
+			v := must[*plugin.View](t)(host.State.View(t.Context(), named))
+			if want := map[bool]int{true: 0, false: 2}[named == other]; len(v.Messages) != want {
+				t.Errorf("session %q has %d messages, want %d", named, len(v.Messages), want)
+			}
+			if tools := must[[]protocol.ToolRecord](t)(host.State.Catalog(t.Context(), named)); len(tools) != 1 || tools[0].Name != "work" {
+				t.Errorf("session %q has tools %+v", named, tools)
+			}
+			must[protocol.ToolState](t)(host.State.ToolState(t.Context(), named))
+		}
+		if _, err := host.State.View(t.Context(), "ses_none"); !errors.Is(err, persistence.ErrNotFound) {
+			t.Errorf("a session that is not there: %v", err)
+		}
+	})
+	t.Run("plugin/HC-01 plugin/S-11 a hook switches tools, and is told the generation to go on from", func(t *testing.T) {
+		_, id, host := lent(t, answers())
+		generation := must[int64](t)(host.State.SetMembership(t.Context(), "", []string{"work"}, false))
+		state := must[protocol.ToolState](t)(host.State.ToolState(t.Context(), id))
+		if state.Generation != generation {
+			t.Errorf("generation %d, told %d", state.Generation, generation)
+		}
+		if _, err := host.State.ApplyToolState(t.Context(), id, state); err != nil {
+			t.Errorf("what was read last cannot be applied: %v", err)
+		}
+		stale, ok := errors.AsType[*engine.GenerationError](errOf(host.State.ApplyToolState(t.Context(), id, state)))
+		if !ok || stale.Current != generation+1 {
+			t.Errorf("what is stale was applied: %+v", stale)
+		}
+	})
+	t.Run("plugin/HC-04 plugin/HC-06 a hook drives sessions of its own, and not the one that it runs in", func(t *testing.T) {
+		_, id, host := lent(t, answers())
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: made.SessionID, Input: text("hi")}))
+		if report := must[*protocol.TurnReport](t)(host.Lifecycle.AwaitTurn(t.Context(), turn)); report.Outcome.Text != "ok" {
+			t.Errorf("report %+v", report)
+		}
+		if err := host.Lifecycle.CloseSession(t.Context(), id); !errors.Is(err, engine.ErrSessionInUse) {
+			t.Errorf("closing its own session: %v", err)
+		}
+		if _, err := host.Lifecycle.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("hi")}); !errors.Is(err, engine.ErrSessionInUse) {
+			t.Errorf("a turn in its own session: %v", err)
+		}
+		for range 2 {
+			if err := host.Lifecycle.CloseSession(t.Context(), made.SessionID); err != nil {
+				t.Errorf("closing: %v", err)
+			}
+		}
+	})
+	t.Run("plugin/HC-09 plugin/HC-10 plugin/S-06 nodes go after the leaf if their base is alive, once for an operation", func(t *testing.T) {
+		d, id, host := lent(t, answers())
+		base := d.graph(t, id).Data[1].ID
+		d.turn(t, id, "more")
+		p := &protocol.GraphAppendParams{OperationID: "op", RequiresAncestorNodeID: base, Nodes: summary("derived")}
+		first := must[*protocol.GraphAppendResult](t)(host.Graph.AppendNodes(t.Context(), p))
+		again := must[*protocol.GraphAppendResult](t)(host.Graph.AppendNodes(t.Context(), p))
+		if first.Status != protocol.Appended || again.Leaf != first.Leaf || len(d.graph(t, id).Data) != 6 {
+			t.Errorf("first %+v, again %+v, %d nodes", first, again, len(d.graph(t, id).Data))
+		}
+		other := *p
+		other.Nodes = summary("something else")
+		if _, err := host.Graph.AppendNodes(t.Context(), &other); !errors.Is(err, persistence.ErrReceiptConflict) {
+			t.Errorf("other nodes for the same operation: %v", err)
+		}
+		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: base}))
+		left := &protocol.GraphAppendParams{OperationID: "late", RequiresAncestorNodeID: first.Leaf, Nodes: summary("late")}
+		if got := must[*protocol.GraphAppendResult](t)(host.Graph.AppendNodes(t.Context(), left)); got.Status != protocol.StaleBranch || d.graph(t, id).Head.Leaf != base {
+			t.Errorf("onto a branch that was left: %+v", got)
+		}
+	})
+	t.Run("plugin/HC-11 a call of the model beside any turn is booked under its label", func(t *testing.T) {
+		d, id, host := lent(t, answers())
+		done := must[*protocol.CompletionResult](t)(host.Models.Complete(t.Context(), &protocol.CompletionParams{
+			Messages: []protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "sum up"}}}}, Label: "memory",
+		}))
+		if done.Text != "ok" {
+			t.Errorf("answered %+v", done)
+		}
+		booked := false
+		for _, row := range must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data {
+			booked = booked || row.Source == "memory" && row.Calls == 1
+		}
+		if !booked {
+			t.Error("the call is not in the session's ledger")
+		}
+	})
+}
+
+func errOf[T any](_ T, err error) error { return err }
