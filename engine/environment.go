@@ -10,10 +10,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// preamble is the driver's part of the prompt for a catalog.
-type preamble struct {
-	catalog *tool.Catalog
-	text    string
+// rendered is the newest environment that plugins were asked for. Turns use it one after the other: as long as they are given
+// the same catalog and the same prompt, it stays the same value, which the journal and the adapters know again.
+type rendered struct {
+	catalog  *tool.Catalog
+	preamble string // the driver's part of the prompt for the catalog
+	system   string
+	env      *turn.Environment // nil: none was made for the catalog yet
+}
+
+func (m *rendered) environment(system string) (turn.Response, error) {
+	if m.env == nil || m.system != system {
+		env, err := turn.Environment{System: system, Tools: m.catalog.Manifests()}.Exact()
+		if err != nil {
+			return turn.Response{}, err
+		}
+		m.system, m.env = system, &env
+	}
+	return turn.Response{Sync: m.env, Exact: true}, nil
 }
 
 // environment is what an iteration of the turn works in. Plugins that have to be asked for it are asked here, and not on
@@ -22,12 +36,13 @@ func (r *run) environment(ctx context.Context) (turn.Response, error) {
 	asks := r.plugins.HasPromptHooks() || r.extra != nil
 	var tools *tool.Composer
 	var layers []plugin.Prompt
+	var memo *rendered
 	env, err := ask(r, func(_ context.Context, st *state) (turn.Response, error) {
 		r.catalog = st.tools.catalog
 		if !asks {
 			return st.environment(r.begin.Config)
 		}
-		tools, layers = st.tools.composer, st.layers(r.begin.Config)
+		tools, layers, memo = st.tools.composer, st.layers(r.begin.Config), &st.tools.rendered
 		return turn.Response{}, nil
 	})
 	if err != nil || !asks {
@@ -36,24 +51,24 @@ func (r *run) environment(ctx context.Context) (turn.Response, error) {
 	if r.catalog, err = r.extra.catalog(r.catalog, tools); err != nil {
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
-	system, err := r.system(ctx, layers)
+	if memo.catalog != r.catalog {
+		*memo = rendered{catalog: r.catalog, preamble: r.plugins.Driver().Preamble(r.catalog.Manifests())}
+	}
+	system, err := r.system(ctx, memo.preamble, layers)
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return turn.Response{Sync: &turn.Environment{System: system, Tools: r.catalog.Manifests()}}, nil
+	return memo.environment(system)
 }
 
 // system is the system prompt of an iteration: the driver's preamble, what transforms and plugins contribute, and the
 // layers of the session and its client.
-func (r *run) system(ctx context.Context, layers []plugin.Prompt) (string, error) {
+func (r *run) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
 	said, err := r.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: r.id, View: r.view(r.machine.Messages()), Host: r.capabilities()})
 	if err != nil {
 		return "", err
 	}
-	if r.preamble.catalog != r.catalog {
-		r.preamble = preamble{r.catalog, r.plugins.Driver().Preamble(r.catalog.Manifests())}
-	}
-	all := []plugin.Prompt{{Slot: plugin.SlotExecution, Content: r.preamble.text}}
+	all := []plugin.Prompt{{Slot: plugin.SlotExecution, Content: preamble}}
 	if r.extra != nil {
 		all = append(all, r.extra.prompts...)
 	}

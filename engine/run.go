@@ -37,7 +37,6 @@ type run struct {
 	input    []protocol.Message // what the turn begins with
 	past     []*protocol.Message
 	extra    *turnContext // what plugins made of the past for this turn; nil: nothing
-	preamble preamble
 	plugins  *plugin.Session
 	model    provider.Provider // nil: not configured any more
 	machine  *turn.Machine

@@ -20,6 +20,7 @@ type toolbox struct {
 	prompts  [2]string
 	system   string            // for catalog and prompts; empty: not rendered yet
 	env      *turn.Environment // of system and catalog; nil: not made yet
+	rendered rendered          // where plugins are asked for the prompt; the running turn owns it
 }
 
 // openTools builds what plugins contribute, on first use and whenever their options have changed, unless somebody

@@ -136,6 +136,7 @@ func counted(dir, what string) int {
 
 // victim runs a turn up to a point, says so, and waits to be killed.
 func victim(dir, point string) {
+	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // whoever should have killed it is gone
 	reached := func(string) {
 		fmt.Println("reached")
 		select {}

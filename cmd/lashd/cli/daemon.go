@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/builtin/history"
 	"lashd/engine/builtin/outputbudget"
+	"lashd/engine/builtin/plan"
+	"lashd/engine/builtin/promptcontext"
 	"lashd/engine/builtin/shell"
+	"lashd/engine/builtin/toolsearch"
 	"lashd/engine/builtin/workspace"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
@@ -103,6 +107,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}()
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
+		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{},
 	}
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugin.Override(builtin, e.plugins))
 	if err != nil {

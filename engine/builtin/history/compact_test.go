@@ -1,0 +1,191 @@
+package history_test
+
+import (
+	"strings"
+	"testing"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/builtin/history"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/rpc/protocol"
+)
+
+// texts are what messages say, without what the model thought.
+func texts(messages []protocol.Message) string {
+	var list []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Kind != protocol.PartReasoning {
+				list = append(list, p.Text)
+			}
+		}
+	}
+	return strings.Join(list, "|")
+}
+
+const summarises = "Summarise the conversation"
+
+// model answers a summariser with summary, and everybody else with the text "ok".
+func model(summary ...scripted.Reply) *builtintest.Recorder {
+	return &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
+		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: summarises}, Replies: summary}},
+		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Reasoning: "musing", Text: "ok"}}},
+	})}
+}
+
+// lastInput is the text that the model was asked last.
+func lastInput(t *testing.T, m *builtintest.Recorder) string {
+	t.Helper()
+	messages := m.Last(t).Messages
+	return messages[len(messages)-1].Text(protocol.PartText)
+}
+
+// compact compacts a session, and tells whether anything was compacted.
+func compact(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (bool, error) {
+	t.Helper()
+	r, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "mind the gap"})
+	if err != nil {
+		return false, err
+	}
+	return r.Compacted, nil
+}
+
+// seen is what the model is shown in a further turn.
+func seen(t *testing.T, d *builtintest.Daemon, m *builtintest.Recorder, id protocol.SessionID) string {
+	t.Helper()
+	d.Turn(t, id, "and now?")
+	return texts(m.Last(t).Messages)
+}
+
+func TestCompact(t *testing.T) {
+	const window = 2000 // of which 500 tokens are kept: one long turn, and not two
+	long := strings.Repeat("word", 300)
+	for name, c := range map[string]struct {
+		inputs  []string
+		summary []scripted.Reply
+		want    string // the nodes
+		err     bool
+	}{
+		"what is old becomes a summary":        {[]string{"1" + long, "2" + long, "3" + long}, []scripted.Reply{{Text: " the sum "}}, "the sum|3" + long + "|ok", false},
+		"a short history stays":                {[]string{"1", "2"}, []scripted.Reply{{Text: "the sum"}}, "", false},
+		"the newest turn stays, however long":  {[]string{"1" + long, "2" + long + long}, []scripted.Reply{{Text: "the sum"}}, "the sum|2" + long + long + "|ok", false},
+		"one turn cannot be summarised":        {[]string{"1" + long + long}, []scripted.Reply{{Text: "the sum"}}, "", false},
+		"without a summary nothing is changed": {[]string{"1" + long, "2" + long}, []scripted.Reply{{Text: "  "}}, "", true},
+		"the summariser is asked once":         {[]string{"1" + long, "2" + long}, []scripted.Reply{{ToolCalls: []scripted.Call{{Name: "big"}}}, {Text: "the sum"}}, "", true},
+	} {
+		t.Run("runtime/S11 "+name, func(t *testing.T) {
+			m := model(c.summary...)
+			d := builtintest.Start(t, t.TempDir(), window, m, history.Factory{}, bigTool)
+			id := d.Session(t, nil)
+			all := ""
+			for _, text := range c.inputs {
+				d.Turn(t, id, text)
+				all += text + "|ok|"
+			}
+			if done, err := compact(t, d, id); done != (c.want != "") || (err != nil) != c.err {
+				t.Fatalf("compacted: %t, error %v", done, err)
+			}
+			want := all
+			if c.want != "" {
+				want = heading + c.want + "|"
+			}
+			if got := seen(t, d, m, id); got != want+"and now?" {
+				t.Errorf("the model sees %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+const heading = "This is a summary of what was said and done before. It stands in for the older history.\n\n"
+
+func TestSummaries(t *testing.T) {
+	m := model(scripted.Reply{Text: "new sum"})
+	d := builtintest.Start(t, t.TempDir(), 2000, m, history.Factory{}, bigTool)
+	id := d.Session(t, nil)
+	long := strings.Repeat("word", 300)
+	summary := protocol.Message{
+		Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: heading + "old sum"}},
+		Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: history.ID},
+	}
+	builtintest.Must(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{{Message: &summary}}}))(t)
+	d.Turn(t, id, "1"+long+long) // alone more than is kept
+	if done, err := compact(t, d, id); err != nil || done {
+		t.Errorf("runtime/S11 a summary is summarised again: %t, %v", done, err)
+	}
+	d.Turn(t, id, "2"+long)
+	m.Asked = nil
+	if done, err := compact(t, d, id); err != nil || !done {
+		t.Fatalf("runtime/S11 compacted: %t, %v", done, err)
+	}
+	said := lastInput(t, m)
+	for _, want := range []string{summarises, "# Goal", "# Instructions", "# Discoveries", "# Accomplished", "# Relevant files", "mind the gap", "old sum", "[user] 1" + long, "[assistant] ok"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("runtime/S11 the summariser is not told %q: %s", want, said)
+		}
+	}
+	if strings.Contains(said, "2"+long) || strings.Contains(said, "musing") || len(m.Asked) != 1 || len(m.Asked[0].Tools) != 0 {
+		t.Errorf("runtime/S11 the summariser is asked %d times, with %d tools, last: %s", len(m.Asked), len(m.Asked[0].Tools), said)
+	}
+	if loaded, _ := d.Stats(); loaded != 1 {
+		t.Errorf("runtime/S11 %d sessions are loaded: that of the summariser is not closed", loaded)
+	}
+	for _, s := range builtintest.Must(d.Sessions(t.Context(), &protocol.SessionListParams{}))(t).Data {
+		if s.ID != id && string(s.Config.Options[history.ID]) != `{"off":true}` {
+			t.Errorf("runtime/S11 the summariser may be compacted itself: %+v", s.Config)
+		}
+	}
+	if got := seen(t, d, m, id); got != heading+"new sum|2"+long+"|ok|and now?" {
+		t.Errorf("runtime/S11 the model sees %q", got)
+	}
+}
+
+func TestCallsAreKeptAsText(t *testing.T) {
+	m := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
+		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: summarises}, Replies: []scripted.Reply{{Text: "sum"}}}},
+		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "let me see", ToolCalls: []scripted.Call{{Name: "big", Args: []byte(`{"n":1}`)}}}, {Text: "ok"}}},
+	})}
+	d := builtintest.Start(t, t.TempDir(), 2400, m, history.Factory{}, bigTool)
+	id := d.Session(t, nil)
+	d.Turn(t, id, "1")
+	d.Turn(t, id, "2")
+	if done, err := compact(t, d, id); err != nil || !done {
+		t.Fatalf("runtime/S11 compacted: %t, %v", done, err)
+	}
+	m.Asked = nil
+	d.Turn(t, id, "3")
+	want := heading + "sum|2|let me see|[The call of big with {\"n\":1} ended with success.]\n" + strings.Repeat("long", 500) + "|ok|3"
+	if got := texts(m.Asked[0].Messages); got != want {
+		t.Errorf("runtime/S11 the model sees %q", got)
+	}
+}
+
+func TestTranscript(t *testing.T) {
+	m := model(scripted.Reply{Text: "sum"})
+	d := builtintest.Start(t, t.TempDir(), 2000, m, history.Factory{})
+	id := d.Session(t, nil)
+	for _, text := range []string{"first" + strings.Repeat("a", 9000), strings.Repeat("b", 9000) + "last", "new"} {
+		d.Turn(t, id, text)
+	}
+	m.Asked = nil
+	if _, err := compact(t, d, id); err != nil {
+		t.Fatal(err)
+	}
+	said := lastInput(t, m)
+	// Of a conversation of more than 3 bytes for each token of the context, the ends remain.
+	if a, b := strings.Count(said, "a"), strings.Count(said, "b"); a < 2900 || a > 3200 || b < 2900 || b > 3200 || !strings.Contains(said, "[user] first") || !strings.Contains(said, "last\n\n[assistant] ok") {
+		t.Errorf("runtime/S11 of %d bytes, %d are a and %d b: %s", len(said), a, b, said)
+	}
+}
+
+func TestOff(t *testing.T) {
+	for options, want := range map[string]bool{`{"off":true,"shorten":true}`: false, shorten: true, `{}`: false} {
+		if open(t, options).Transforms() != want {
+			t.Errorf("runtime/S11 with %s, that history is shortened is not %t", options, want)
+		}
+	}
+	nodes, by, err := open(t, `{"off":true}`).Compact(t.Context(), &plugin.CompactRequest{View: &plugin.View{}})
+	if err != nil || by != "" || nodes != nil {
+		t.Errorf("runtime/S11 a summariser compacts: %v, %q, %v", nodes, by, err)
+	}
+}

@@ -1,0 +1,49 @@
+// Package history is the plugin that keeps long sessions within the model's context: what the model sees of old tool outputs
+// and attachments is shortened when the context fills, if a session wants that, and history is summarised when it is to be
+// compacted. What is stored stays as it is.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"lashd/engine/plugin"
+)
+
+// ID is the plugin's.
+const ID = "history"
+
+const priority = 100
+
+// Options are the plugin's settings in the configuration of a session.
+type Options struct {
+	// Shorten has old outputs and attachments shortened when the context fills. It costs a copy of the history in each turn.
+	Shorten bool `json:"shorten,omitempty"`
+	// Off leaves history as it is, and its compaction to others.
+	Off bool `json:"off,omitempty"`
+}
+
+// Factory builds the history of sessions.
+type Factory struct{}
+
+// ID implements plugin.Factory.
+func (Factory) ID() string { return ID }
+
+// Build implements plugin.Factory.
+func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+	var o Options
+	if len(ctx.Options) > 0 {
+		if err := json.Unmarshal(ctx.Options, &o); err != nil {
+			return nil, fmt.Errorf("options: %w", err)
+		}
+	}
+	return plugin.Spec(func(r *plugin.Registrar) error {
+		if !o.Off {
+			r.Context().Compactor(priority, compact)
+		}
+		if !o.Off && o.Shorten {
+			r.Context().Transform(priority, elide)
+		}
+		return nil
+	}), nil
+}
