@@ -78,15 +78,15 @@ func TestCompact(t *testing.T) {
 			m := model(c.summary...)
 			d := builtintest.Start(t, t.TempDir(), window, m, history.Factory{}, bigTool)
 			id := d.Session(t, nil)
-			all := ""
+			var all strings.Builder
 			for _, text := range c.inputs {
 				d.Turn(t, id, text)
-				all += text + "|ok|"
+				all.WriteString(text + "|ok|")
 			}
 			if done, err := compact(t, d, id); done != (c.want != "") || (err != nil) != c.err {
 				t.Fatalf("compacted: %t, error %v", done, err)
 			}
-			want := all
+			want := all.String()
 			if c.want != "" {
 				want = heading + c.want + "|"
 			}
