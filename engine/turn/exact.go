@@ -16,6 +16,15 @@ import (
 // exact is v as it would be read back from its JSON: raw values compact, text valid UTF-8, empty lists absent where
 // the field says so. It shares nothing with v.
 func exact[T any](v T) (T, error) {
+	out := v
+	if !encodesItself(reflect.TypeFor[T]()) && faithful(reflect.ValueOf(&out).Elem()) {
+		return out, nil
+	}
+	return reread(v)
+}
+
+// reread goes over JSON.
+func reread[T any](v T) (T, error) {
 	var out T
 	text, err := json.Marshal(v)
 	if err != nil {
