@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,26 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// body is an encoded request, in pieces that are sent one after the other.
+// body is an encoded request. It is in one piece because that is sent with its header in one write.
 type body struct {
-	pieces   [][]byte
+	data     []byte
 	receipts []protocol.OptionReceipt
-}
-
-func (b *body) size() int64 {
-	n := int64(0)
-	for _, p := range b.pieces {
-		n += int64(len(p))
-	}
-	return n
-}
-
-func (b *body) reader() io.Reader {
-	readers := make([]io.Reader, len(b.pieces))
-	for i, p := range b.pieces {
-		readers[i] = bytes.NewReader(p)
-	}
-	return io.MultiReader(readers...)
 }
 
 // encode writes a request. The messages that were sent before come from the history as they are; what depends on the
@@ -42,26 +25,29 @@ func (p *Provider) encode(req *provider.Request) (*body, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := append([]byte(`{"model":`), quote(nil, req.Model.ID)...)
-	head = append(head, `,"messages":[`...)
-	if req.System != "" {
-		head = append(head, `{"role":"system","content":`...)
-		head = append(quote(head, req.System), `},`...)
-	}
 	stable := req.Messages[:stableMessages(req.Messages)]
 	told := p.history.encode(historyKey{req.Scope.SessionID, req.Model.ID}, stable, p.Route(req.Model.ID))
-	tail := []byte{}
-	for _, m := range req.Messages[len(stable):] {
-		tail = appendMessage(tail, m, p.Route(req.Model.ID))
+	b := &body{data: make([]byte, 0, len(told)+len(req.System)+toolsGuess*len(req.Tools)+1<<10)}
+	b.data = quote(append(b.data, `{"model":`...), req.Model.ID)
+	b.data = append(b.data, `,"messages":[`...)
+	if req.System != "" {
+		b.data = append(b.data, `{"role":"system","content":`...)
+		b.data = append(quote(b.data, req.System), `},`...)
 	}
-	b := &body{pieces: trimComma([][]byte{head, told, tail})}
-	end := append([]byte{}, ']')
-	end = appendTools(end, req.Tools, req.Choice)
-	end = appendOutput(end, req.Output)
-	end = p.appendOptions(end, &req.Model, req.Options, effort, b)
-	b.pieces = append(b.pieces, append(end, `,"stream":true,"stream_options":{"include_usage":true}}`...))
+	b.data = append(b.data, told...)
+	for _, m := range req.Messages[len(stable):] {
+		b.data = appendMessage(b.data, m, p.Route(req.Model.ID))
+	}
+	b.data = append(bytes.TrimSuffix(b.data, []byte{','}), ']')
+	b.data = appendTools(b.data, req.Tools, req.Choice)
+	b.data = appendOutput(b.data, req.Output)
+	b.data = p.appendOptions(b.data, &req.Model, req.Options, effort, b)
+	b.data = append(b.data, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 	return b, nil
 }
+
+// toolsGuess is about how many bytes a tool takes.
+const toolsGuess = 1 << 10
 
 // stableMessages counts the messages before the first one that will not be there in the next call.
 func stableMessages(messages []*protocol.Message) int {
@@ -71,21 +57,6 @@ func stableMessages(messages []*protocol.Message) int {
 		}
 	}
 	return len(messages)
-}
-
-// trimComma takes away the comma after the last message. Pieces may share memory with the history, so they are cut and
-// never written to.
-func trimComma(pieces [][]byte) [][]byte {
-	for i, p := range slices.Backward(pieces) {
-		if len(p) == 0 {
-			continue
-		}
-		if p[len(p)-1] == ',' {
-			pieces[i] = p[:len(p)-1]
-		}
-		break
-	}
-	return pieces
 }
 
 // chooseEffort says how hard the model shall think, or nothing where that is not asked.

@@ -4,6 +4,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -253,16 +254,17 @@ func (p *Provider) request(ctx context.Context, method, path string, sent *body)
 	target := *p.base
 	target.Path = strings.TrimSuffix(target.Path, "/") + path
 	target.RawPath = ""
-	req, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
+	var content io.Reader
+	if sent != nil {
+		content = bytes.NewReader(sent.data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), content)
 	if err != nil {
 		return nil, err
 	}
 	if sent != nil {
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "text/event-stream, application/json")
-		req.ContentLength = sent.size()
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(sent.reader()), nil }
-		req.Body, _ = req.GetBody()
 	}
 	req.Header.Set("User-Agent", "lashd")
 	for name, value := range p.cfg.Headers {
