@@ -171,7 +171,7 @@ func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
 const updateHead = `
 UPDATE sessions
 SET revision = ?, branch = ?, generation = ?, leaf = ?, frame = ?, seq = ?, chain = ?,
-    turn_index = turn_index + ?, updated_at = max(updated_at, ?)
+    turn_index = turn_index + ?, updated_at = max(updated_at, ?), config = coalesce(?, config), usage = coalesce(?, usage)
 WHERE session = ?`
 
 func saveHead(ctx context.Context, t *tx, c *change, h *head) error {
@@ -182,12 +182,6 @@ func saveHead(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Turned {
 		turned = 1
 	}
-	err := t.exec(ctx, updateHead, h.revision, h.branch, h.generation, h.leaf, h.frame, h.seq, h.chain, turned, c.AtMs, h.session)
-	if err == nil && c.Config != nil {
-		err = t.exec(ctx, "UPDATE sessions SET config = ? WHERE session = ?", c.config, h.session)
-	}
-	if err == nil && c.Total != nil {
-		err = t.exec(ctx, "UPDATE sessions SET usage = ? WHERE session = ?", c.total, h.session)
-	}
-	return err
+	return t.exec(ctx, updateHead, h.revision, h.branch, h.generation, h.leaf, h.frame, h.seq, h.chain,
+		turned, c.AtMs, c.config, c.total, h.session)
 }

@@ -28,21 +28,22 @@ type Config struct {
 
 // Store is an open database. Its methods are safe for concurrent use.
 type Store struct {
-	cfg      Config
-	path     string
-	def      definition
-	write    *sql.DB
-	stmts    *statements // of the one connection of write
-	read     *reader
-	blobs    *blobFiles
-	ballast  *ballast
-	witness  *witness
-	facts    Facts
-	requests chan *request
-	ended    chan struct{} // closed when Run has answered its last request
-	commits  atomic.Int64
-	state    atomic.Pointer[error] // why nothing is written any more; nil while all is well
-	turned   tip.Tip               // at each change of the condition
+	cfg       Config
+	path      string
+	def       definition
+	write     *sql.DB
+	stmts     *statements // of the one connection of write
+	read      *reader
+	blobs     *blobFiles
+	ballast   *ballast
+	witness   *witness
+	facts     Facts
+	requests  chan *request
+	ended     chan struct{} // closed when Run has answered its last request
+	commits   int64         // that the database has counted, and those since; the writer's
+	uncounted int64
+	state     atomic.Pointer[error] // why nothing is written any more; nil while all is well
+	turned    tip.Tip               // at each change of the condition
 }
 
 // Facts are what a store says of itself.
@@ -159,7 +160,7 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if !errors.Is(err, ErrCorrupt) {
-		s.saveWitness()
+		s.count(ctx)
 		s.fold(ctx, "TRUNCATE")
 	}
 	s.stop(ErrClosed)

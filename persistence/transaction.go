@@ -36,17 +36,13 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 		tx.rollback(ctx)
 		return nil
 	}
-	err := tx.exec(ctx, "UPDATE meta SET value = CAST(value AS INTEGER) + ? WHERE name = 'commits'", written)
-	if err == nil {
-		err = tx.exec(ctx, "COMMIT")
-	}
-	if err != nil {
-		if err = s.failed(err); !errors.Is(err, ErrPoisoned) {
+	if err := s.failed(tx.exec(ctx, "COMMIT")); err != nil {
+		if !errors.Is(err, ErrPoisoned) {
 			tx.rollback(ctx)
 		}
 		return err
 	}
-	s.commits.Add(int64(written))
+	s.uncounted += int64(written)
 	s.dropFiles(ctx, tx.dropped)
 	return nil
 }

@@ -66,7 +66,7 @@ func (k *upkeep) tick(ctx context.Context) {
 		return
 	}
 	if k.unseen {
-		k.s.saveWitness()
+		k.s.count(context.WithoutCancel(ctx))
 		k.unseen = false
 	}
 	if k.s.ballast.away.Load() && k.s.ballast.restore() == nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // witness is a small file beside the database which says how many commits there were: if the database's log lost its
-// tail, the database alone could not tell. It is written within a second after a commit, so it may be behind, but it is
-// never ahead of a store that lost nothing.
+// tail, the database alone could not tell. The database counts its commits within a second, in a commit of its own, and the
+// witness is written after that: it may be behind, but it is never ahead of a store that lost nothing.
 type witness struct {
 	file *os.File
 }
@@ -63,8 +63,23 @@ func (w *witness) close() error {
 	return w.file.Close()
 }
 
+// count has the database count what was committed since it last did, and then tells the witness.
+func (s *Store) count(ctx context.Context) {
+	tx := &tx{stmts: s.stmts}
+	if s.uncounted > 0 {
+		err := s.failed(tx.exec(ctx, "UPDATE meta SET value = CAST(value AS INTEGER) + ? WHERE name = 'commits'", s.uncounted))
+		if err != nil { // tried again later
+			s.cfg.Log.Warn("commits not counted", "error", err)
+			return
+		}
+		s.commits += s.uncounted
+		s.uncounted = 0
+	}
+	s.saveWitness()
+}
+
 func (s *Store) saveWitness() {
-	err := s.witness.save(witnessed{s.facts.StoreID, s.facts.Epoch, s.commits.Load()})
+	err := s.witness.save(witnessed{s.facts.StoreID, s.facts.Epoch, s.commits})
 	if err != nil { // a witness that stays behind only sees less
 		s.cfg.Log.Warn("witness not written", "error", err)
 	}
@@ -93,7 +108,7 @@ func (s *Store) loadFacts(ctx context.Context) error {
 		case "epoch":
 			s.facts.Epoch = n
 		case "commits":
-			s.commits.Store(n)
+			s.commits = n
 		}
 	}
 	return nil
@@ -107,12 +122,12 @@ func (s *Store) checkWitness(ctx context.Context) error {
 	if s.witness, seen, err = openWitness(filepath.Join(s.cfg.Dir, "lashd.witness")); err != nil {
 		return err
 	}
-	if seen.StoreID != s.facts.StoreID || !seen.after(s.facts.Epoch, s.commits.Load()) {
+	if seen.StoreID != s.facts.StoreID || !seen.after(s.facts.Epoch, s.commits) {
 		return nil
 	}
 	s.facts.Epoch = seen.Epoch + 1
 	s.cfg.Log.Error("the database lost commits that were seen before; clients will read their sessions again",
-		"commits", s.commits.Load(), "seen", seen.Commits, "epoch", s.facts.Epoch)
+		"commits", s.commits, "seen", seen.Commits, "epoch", s.facts.Epoch)
 	if s.stopped() != nil {
 		return nil // found damaged: nothing is written, and the next start sees the loss again
 	}

@@ -28,6 +28,7 @@ func TestNodeIDs(t *testing.T) {
 			{"ses_1trn", "_1", 0, "nod_4bae7d5c12f1e8e72012bd59f144485a"},
 			{"ses_é", "open", 7, "nod_4153a3ca51a91307159a2ffb99b785c6"},
 			{"", "", 0, "nod_9d908ecfb6b256def8b49a7c504e6c88"},
+			{"ses_1", "trn_0190163d8694700000000000000000ff", 0, "nod_0190163d8694f47178c3e883bfe98cde"},
 		} {
 			if got := protocol.DeriveNodeID(c.session, c.operation, c.ordinal); got != c.want {
 				t.Errorf("%s %s %d is %s, want %s", c.session, c.operation, c.ordinal, got, c.want)
