@@ -22,6 +22,9 @@ type head struct {
 	seq        protocol.Seq
 	chain      []byte
 	moved      bool // the leaf or the configuration changed
+
+	turn        protocol.TurnID // that was written last and is open, if it is known
+	incarnation string          // of it
 }
 
 // apply makes one commit in the open transaction. The order of the checks: the session, the receipt, the ancestor, the
@@ -48,6 +51,7 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 		return Result{}, err
 	}
 	if c.Delete {
+		t.heads.forget(c.Session)
 		if err := deleteSession(ctx, t, h, c.AtMs); err != nil {
 			return Result{}, err
 		}
@@ -56,7 +60,11 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 	if err := saveHead(ctx, t, c, h); err != nil {
 		return Result{}, err
 	}
-	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes}, saveReceipt(ctx, t, c, h.session)
+	if err := saveReceipt(ctx, t, c, h.session); err != nil {
+		return Result{}, err
+	}
+	t.heads.put(h)
+	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes}, nil
 }
 
 func (h *head) public() protocol.Head {
@@ -113,6 +121,9 @@ func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
 	if c.Create != nil {
 		return createSession(ctx, t, c)
 	}
+	if h, known := t.heads.get(c.Session); known {
+		return h, nil
+	}
 	h := &head{id: c.Session}
 	err := t.row(ctx, selectHead, []any{c.Session},
 		&h.session, &h.revision, &h.branch, &h.generation, &h.leaf, &h.frame, &h.seq, &h.chain)
@@ -157,8 +168,10 @@ func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Fence.Turn == "" {
 		return nil
 	}
-	var incarnation string
-	err := t.row(ctx, openTurnOf, []any{c.Fence.Turn, h.session}, &incarnation)
+	incarnation, err := h.incarnation, error(nil)
+	if h.turn != c.Fence.Turn {
+		err = t.row(ctx, openTurnOf, []any{c.Fence.Turn, h.session}, &incarnation)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("turn %s is not open: %w", c.Fence.Turn, ErrFenced)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"lashd/rpc/protocol"
 )
 
 func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
@@ -46,8 +48,21 @@ func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 		if err != nil {
 			return fmt.Errorf("turn %s: %w", turn.ID, err)
 		}
+		h.wrote(turn)
 	}
 	return nil
+}
+
+// wrote remembers the turn that commits are most likely to be fenced by.
+func (h *head) wrote(t Turn) {
+	switch t.State {
+	case protocol.TurnQueued, protocol.TurnRunning, protocol.TurnWaiting:
+		h.turn, h.incarnation = t.ID, t.Incarnation
+	default:
+		if h.turn == t.ID {
+			h.turn = ""
+		}
+	}
 }
 
 const upsertInput = `

@@ -42,6 +42,7 @@ type Store struct {
 	ended     chan struct{} // closed when Run has answered its last request
 	commits   int64         // that the database has counted, and those since; the writer's
 	uncounted int64
+	heads     heads                 // the writer's
 	state     atomic.Pointer[error] // why nothing is written any more; nil while all is well
 	turned    tip.Tip               // at each change of the condition
 }

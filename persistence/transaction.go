@@ -15,7 +15,8 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 	if err := s.stopped(); err != nil {
 		return err
 	}
-	tx := &tx{stmts: s.stmts, blobs: s.blobs}
+	s.heads.begin()
+	tx := &tx{stmts: s.stmts, blobs: s.blobs, heads: &s.heads}
 	// A client that goes away must not interrupt what others wait for, and a deadline could only turn a slow commit into one
 	// of unknown outcome. Another process that holds the lock is waited for until busyTimeout, here and nowhere later.
 	ctx = context.WithoutCancel(ctx)
@@ -42,6 +43,7 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 		}
 		return err
 	}
+	s.heads.committed()
 	s.uncounted += int64(written)
 	s.dropFiles(ctx, tx.dropped)
 	return nil
@@ -116,6 +118,7 @@ func (s *Store) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
 type tx struct {
 	stmts   *statements
 	blobs   *blobFiles
+	heads   *heads
 	dropped []protocol.Digest // files to remove after COMMIT
 }
 
