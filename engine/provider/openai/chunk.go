@@ -77,10 +77,14 @@ func (c *chunk) text() (text string, reasoning, ok bool) {
 type template struct {
 	before, after []byte
 	reasoning     bool
+	met           int // chunks that were decoded
 	credit        int // templates that may still be made in vain, for servers whose chunks are never alike
 }
 
-const templateCredit = 8
+const (
+	templateAfter  = 3 // chunks: a reply may be short, and the first chunk is often unlike the others
+	templateCredit = 8
+)
 
 // cut gives the text of a chunk that fits.
 func (t *template) cut(data []byte) (text []byte, ok bool) {
@@ -112,7 +116,7 @@ func plain(text []byte) bool {
 // other text in that place must decode to that other text.
 func (t *template) learn(data []byte, c *chunk) {
 	text, reasoning, ok := c.text()
-	if !ok || t.credit == 0 || !plain([]byte(text)) {
+	if t.met++; t.met < templateAfter || !ok || t.credit == 0 || !plain([]byte(text)) {
 		return
 	}
 	t.credit--

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 )
 
 // maxLine bounds one line of a stream, and one answer that is not a stream. The longest reply fits into one, in most
@@ -20,8 +21,19 @@ type lineReader struct {
 	max  int
 }
 
+// readers are those of answers that were read: their buffers were a fifth of what a turn allocates.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
+
 func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(r, 32<<10), max: maxLine}
+	in := readers.Get().(*bufio.Reader)
+	in.Reset(r)
+	return &lineReader{in: in, max: maxLine}
+}
+
+// release gives the buffer back. Nothing that was read from it may be used any more.
+func (l *lineReader) release() {
+	l.in.Reset(nil)
+	readers.Put(l.in)
 }
 
 // next gives a line without its end. The line is valid until the next call. A last line without an end counts as one:

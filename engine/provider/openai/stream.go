@@ -36,6 +36,7 @@ type stream struct {
 // read passes the reply on, up to and with its end.
 func (s *stream) read(ctx context.Context) error {
 	lines := newLineReader(s.answer)
+	defer lines.release()
 	s.template.credit = templateCredit
 	first, err := lines.in.Peek(1)
 	if err != nil {
