@@ -12,32 +12,41 @@ import (
 // drive starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error
 // means that not even this could be stored.
 func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
+	r := st.newRun(turn, resumed)
+	if err := st.prepare(r); err != nil {
+		r.halt(nil)
+		return st.abandon(turn, err)
+	}
+	if turn.Cancel != nil {
+		r.cancel(&cancelled{*turn.Cancel})
+	}
+	st.launch(r)
+	return nil
+}
+
+func (st *state) newRun(turn persistence.StoredTurn, resumed bool) *run {
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
 		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}), cwd: st.row.Cwd,
 	}
-	if err := st.prepare(r); err != nil {
-		return st.abandon(turn, err)
-	}
-	life, halt := context.WithCancelCause(st.ctx)
-	ctx, cancel := context.WithCancelCause(life)
-	r.life, r.halt, r.cancel = life, halt, cancel
-	if turn.Cancel != nil {
-		r.cancel(&cancelled{*turn.Cancel})
-	}
+	r.life, r.halt = context.WithCancelCause(st.ctx)
+	r.ctx, r.cancel = context.WithCancelCause(r.life)
+	return r
+}
+
+func (st *state) launch(r *run) {
 	st.current = r
 	st.show(st) // before the turn runs, so that whoever stops all turns finds it
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
-		defer halt(nil)
-		defer cancel(nil)
-		r.do(ctx)
+		defer r.halt(nil)
+		defer r.awaitAhead()
+		r.do(r.ctx)
 	})
 	if !started {
-		halt(nil)
 		st.current = nil
+		r.callOff()
 	}
-	return nil
 }
 
 // abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.

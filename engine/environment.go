@@ -30,35 +30,51 @@ func (m *rendered) environment(system string) (turn.Response, error) {
 	return turn.Response{Sync: m.env, Exact: true}, nil
 }
 
+// scene is what the actor knows of what an iteration works in, for plugins that must be asked for the rest.
+type scene struct {
+	catalog *tool.Catalog
+	tools   *tool.Composer
+	layers  []plugin.Prompt
+	memo    *rendered
+}
+
+func (st *state) scene(cfg protocol.Config) scene {
+	return scene{st.tools.catalog, st.tools.composer, st.layers(cfg), &st.tools.rendered}
+}
+
+func (r *run) asksForPrompts() bool { return r.plugins.HasPromptHooks() || r.extra != nil }
+
 // environment is what an iteration of the turn works in. Plugins that have to be asked for it are asked here, and not on
 // the actor: they may wait.
 func (r *run) environment(ctx context.Context) (turn.Response, error) {
-	asks := r.plugins.HasPromptHooks() || r.extra != nil
-	var tools *tool.Composer
-	var layers []plugin.Prompt
-	var memo *rendered
-	env, err := ask(r, func(_ context.Context, st *state) (turn.Response, error) {
-		r.catalog = st.tools.catalog
-		if !asks {
-			return st.environment(r.begin.Config)
-		}
-		tools, layers, memo = st.tools.composer, st.layers(r.begin.Config), &st.tools.rendered
-		return turn.Response{}, nil
-	})
-	if err != nil || !asks {
-		return env, err
+	if r.ahead != nil {
+		return r.early()
 	}
-	if r.catalog, err = r.extra.catalog(r.catalog, tools); err != nil {
+	if !r.asksForPrompts() {
+		return ask(r, func(_ context.Context, st *state) (turn.Response, error) {
+			r.catalog = st.tools.catalog
+			return st.environment(r.begin.Config)
+		})
+	}
+	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r.begin.Config), nil })
+	if err != nil {
+		return turn.Response{}, err
+	}
+	return r.compose(ctx, s)
+}
+
+func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err error) {
+	if r.catalog, err = r.extra.catalog(s.catalog, s.tools); err != nil {
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
-	if memo.catalog != r.catalog {
-		*memo = rendered{catalog: r.catalog, preamble: r.plugins.Driver().Preamble(r.catalog.Manifests())}
+	if s.memo.catalog != r.catalog {
+		*s.memo = rendered{catalog: r.catalog, preamble: r.plugins.Driver().Preamble(r.catalog.Manifests())}
 	}
-	system, err := r.system(ctx, memo.preamble, layers)
+	system, err := r.system(ctx, s.memo.preamble, s.layers)
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return memo.environment(system)
+	return s.memo.environment(system)
 }
 
 // system is the system prompt of an iteration: the driver's preamble, what transforms and plugins contribute, and the

@@ -28,15 +28,17 @@ type run struct {
 	started    time.Time
 	startedMs  int64
 	acceptedMs int64
-	resumed    bool // an earlier run of the daemon began it
-	life       context.Context
+	resumed    bool                    // an earlier run of the daemon began it
+	life       context.Context         // until the turn is left or over
+	ctx        context.Context         // until it is cancelled, too
 	halt       context.CancelCauseFunc // leaves the turn as it is
 	cancel     context.CancelCauseFunc // has it end as cancelled
 	ended      chan struct{}           // closed when its goroutine has returned
 
 	input    []protocol.Message // what the turn begins with
 	past     []*protocol.Message
-	extra    *turnContext // what plugins made of the past for this turn; nil: nothing
+	extra    *turnContext  // what plugins made of the past for this turn; nil: nothing
+	ahead    chan composed // for the first iteration; nil: it is not composed ahead, or taken
 	plugins  *plugin.Session
 	model    provider.Provider // nil: not configured any more
 	machine  *turn.Machine

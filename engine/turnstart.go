@@ -82,12 +82,20 @@ func (st *state) accept(ctx context.Context, input []protocol.InputPart, rc rece
 	if !idle {
 		events = append(events, queueChanged(append(st.waiting(), in)))
 	}
+	var r *run
+	if idle {
+		r = st.ahead(turn, in)
+	}
 	c := &persistence.Commit{Receipt: rc.with(result), Turns: []persistence.Turn{turn.Turn}, Inputs: []protocol.QueuedInput{in}}
 	if _, err := st.commit(ctx, c, events...); err != nil {
+		r.callOff()
 		return nil, err
 	}
 	st.turns, st.inputs = append(st.turns, turn), append(slices.Clip(st.inputs), in)
-	if idle {
+	switch {
+	case r != nil:
+		st.launch(r)
+	case idle:
 		if err := st.drive(turn, false); err != nil {
 			st.later() // the input is durable, and that is what was asked for
 		}
