@@ -15,6 +15,7 @@ const (
 	sweepEvery    = 24 * time.Hour
 	keepReceipts  = 30 * 24 * time.Hour // of deleted sessions and of the store itself; the others go with their session
 	walSoftLimit  = 4 << 20             // bytes of log that are folded in even while busy; writing begins anew after that
+	commitPages   = 32 << 10            // bytes of log that a small commit takes, about: 10 to 14 pages
 	walHardLimit  = 64 << 20            // ... and cut off, though a reader may make that wait
 	walAlarm      = 256 << 20
 	freePageShare = 4 // a quarter of the pages may be free before some are given back
@@ -25,9 +26,10 @@ const (
 type upkeep struct {
 	s       *Store
 	timer   *time.Timer
-	unseen  bool // by the witness
-	unfold  bool // the log holds commits that are not folded in
-	erase   bool // ... and what was deleted
+	unseen  bool  // by the witness
+	unfold  bool  // the log holds commits that are not folded in
+	erase   bool  // ... and what was deleted
+	log     int64 // bytes that it has about, since it was folded in
 	last    time.Time
 	swept   time.Time
 	alarmed bool
@@ -47,17 +49,28 @@ func (k *upkeep) wrote(ctx context.Context, group []*request) {
 		k.unseen, k.unfold = true, true
 		k.timer.Reset(witnessDelay)
 	}
-	switch wal := fileSize(k.s.path + "-wal"); {
-	case wal > walHardLimit:
-		k.s.fold(ctx, "TRUNCATE")
-		if wal > walAlarm && !k.alarmed {
-			k.alarmed = true
-			k.s.cfg.Log.Warn("the log of recent commits is very large: is a reader stuck?", "bytes", wal)
-		}
-	case wal > walSoftLimit:
-		k.s.fold(ctx, "PASSIVE")
-	default:
+	for _, r := range group {
+		k.log += commitPages + 2*int64(r.size)
+	}
+	if k.log > walSoftLimit {
+		k.log = 0
+		k.foldBusy(ctx)
+	}
+}
+
+// foldBusy folds the log in although there is work, so that it is written over from then on, or cut off if a reader kept
+// it from that for long.
+func (k *upkeep) foldBusy(ctx context.Context) {
+	wal := fileSize(k.s.path + "-wal")
+	if wal <= walHardLimit {
 		k.alarmed = false
+		k.s.fold(ctx, "PASSIVE")
+		return
+	}
+	k.s.fold(ctx, "TRUNCATE")
+	if wal > walAlarm && !k.alarmed {
+		k.alarmed = true
+		k.s.cfg.Log.Warn("the log of recent commits is very large: is a reader stuck?", "bytes", wal)
 	}
 }
 
@@ -77,7 +90,7 @@ func (k *upkeep) tick(ctx context.Context) {
 	if idle && k.unfold {
 		k.s.fold(ctx, k.idleMode())
 		k.s.shrink(ctx)
-		k.unfold, k.erase = false, false
+		k.unfold, k.erase, k.log = false, false, 0
 	}
 	if idle && time.Since(k.swept) > sweepEvery {
 		k.sweep(ctx)

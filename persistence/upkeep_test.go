@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,15 @@ func afterIdling(s *Store) (db, wal int64) {
 	time.Sleep(idleAfter + 2*witnessDelay)
 	synctest.Wait()
 	return s.Sizes()
+}
+
+func modified(t *testing.T, path string) time.Time {
+	t.Helper()
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.ModTime()
 }
 
 func TestUpkeep(t *testing.T) {
@@ -61,6 +71,14 @@ func TestUpkeep(t *testing.T) {
 		}
 		if _, wal := s.Sizes(); wal > 2*walSoftLimit {
 			t.Errorf("the log has %d bytes after 20 MiB were committed, want about %d", wal, walSoftLimit)
+		}
+		commit(t, s, turnLike("ses_a", 0)) // what was folded in after the last one is, by now
+		before := modified(t, s.path)
+		for i := range 5 {
+			commit(t, s, turnLike("ses_a", 1+i))
+		}
+		if !modified(t, s.path).Equal(before) {
+			t.Error("the database was written although the log has room")
 		}
 	})
 }
