@@ -13,11 +13,29 @@ type project struct {
 	repo string   // that root; empty: there is none
 }
 
+// location is where a path leads to, for as long as that is so: to look again takes two system calls, not one for each of
+// its names.
+type location struct {
+	real string
+	at   os.FileInfo
+}
+
+// of is the path without symbolic links, as far as that can be known.
+func (l *location) of(name string) string {
+	now, err := os.Stat(name)
+	if err == nil && l.at != nil && os.SameFile(now, l.at) {
+		if same, err := os.Lstat(l.real); err == nil && os.SameFile(same, l.at) {
+			return l.real
+		}
+	}
+	l.real, l.at = resolved(name), now
+	return l.real
+}
+
 // climb looks for the repository around cwd. It does not look above a directory that everybody may write to: what lies
-// there may be anybody's. A workspace among lashd's own files has nothing to tell.
+// there may be anybody's. A workspace among lashd's own files has nothing to tell. Both paths have no symbolic links.
 func climb(cwd, state string) project {
-	cwd = resolved(cwd)
-	if within(resolved(state), cwd) {
+	if within(state, cwd) {
 		return project{}
 	}
 	var dirs []string

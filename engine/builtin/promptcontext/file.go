@@ -40,6 +40,10 @@ func (r *reader) read(dir, name string) (file, error) {
 		return file{}, err
 	}
 	defer root.Close() // a directory handle: nothing is written through it
+	return r.readIn(root, dir, name)
+}
+
+func (r *reader) readIn(root *os.Root, dir, name string) (file, error) {
 	fi, err := root.Lstat(name)
 	if err != nil {
 		return file{}, err

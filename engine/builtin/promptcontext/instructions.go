@@ -2,6 +2,7 @@ package promptcontext
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,8 +42,13 @@ func (i *instance) instructions(at project) string {
 
 // find is the first file of instructions in a directory that has any text.
 func (i *instance) find(dir string) (name string, f file, ok bool) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", file{}, false
+	}
+	defer root.Close() // a directory handle: nothing is written through it
 	for _, name := range names {
-		f, err := i.files.read(dir, name)
+		f, err := i.files.readIn(root, dir, name)
 		if err == nil && strings.TrimSpace(f.text) != "" && !strings.ContainsRune(f.text, 0) {
 			return name, f, true
 		}

@@ -29,6 +29,8 @@ type instance struct {
 
 	mu    sync.Mutex
 	files reader
+	here  location        // of cwd
+	own   location        // of state
 	turn  protocol.TurnID // that told was made for; empty: none
 	told  []plugin.Prompt
 }
@@ -50,7 +52,7 @@ func (i *instance) prompts(_ context.Context, pc *plugin.PromptContext) ([]plugi
 }
 
 func (i *instance) look() []plugin.Prompt {
-	at := climb(i.cwd, i.state)
+	at := climb(i.here.of(i.cwd), i.own.of(i.state))
 	return []plugin.Prompt{
 		{Slot: plugin.SlotEnvironment, Title: "Environment", Content: i.environment(at)},
 		{Slot: plugin.SlotProjectInstructions, Title: "Project instructions", Content: i.instructions(at)},

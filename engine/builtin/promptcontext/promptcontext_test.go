@@ -168,6 +168,29 @@ func TestRead(t *testing.T) {
 	lacks(t, b.says(t, "t6"), "seven")
 }
 
+func TestMovedWorkspace(t *testing.T) {
+	b := work(t, "ws", map[string]string{"ws/AGENTS.md": "one", "there/AGENTS.md": "two"})
+	order(t, b.says(t, "t1"), "one")
+	if err := os.Rename(b.path("ws"), b.path("away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.path("there"), b.path("ws")); err != nil {
+		t.Fatal(err)
+	}
+	order(t, b.says(t, "t2"), "two")
+	if err := os.Rename(b.path("there"), b.path("elsewhere")); err != nil { // the same directory, by another path
+		t.Fatal(err)
+	}
+	lacks(t, b.says(t, "t3"), "two")
+	if err := os.Remove(b.path("ws")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.path("elsewhere"), b.path("ws")); err != nil {
+		t.Fatal(err)
+	}
+	order(t, b.says(t, "t4"), "two")
+}
+
 func TestTurn(t *testing.T) {
 	model := &builtintest.Recorder{Provider: builtintest.Calling()}
 	d := builtintest.Start(t, t.TempDir(), 0, model, new(promptcontext.Factory))
