@@ -35,30 +35,30 @@ type stdio struct {
 
 func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 
-// breakable is stdin and stdout whose Close ends a read that is under way, which closing the file itself does not.
+// breakable is stdin and stdout whose Close ends a read that is under way, which closing stdin itself mostly does not.
 type breakable struct {
-	*io.PipeReader
-	stdio
+	io.ReadCloser
+	io.Writer
 }
 
-func newBreakable(both stdio) breakable {
+func newBreakable() breakable {
+	if in := pollable(os.Stdin); in != nil {
+		return breakable{in, os.Stdout}
+	}
 	r, w := io.Pipe()
 	go func() {
-		_, err := io.Copy(w, both)
+		_, err := io.Copy(w, os.Stdin)
 		w.CloseWithError(err)
 	}()
-	return breakable{r, both}
+	return breakable{r, os.Stdout}
 }
 
-func (b breakable) Read(p []byte) (int, error) { return b.PipeReader.Read(p) }
-
-func (b breakable) Close() error { return errors.Join(b.PipeReader.Close(), os.Stdout.Close()) }
+func (b breakable) Close() error { return errors.Join(b.ReadCloser.Close(), os.Stdout.Close()) }
 
 func (c stdioCommand) Run(ctx context.Context, e *environment) error {
-	both := stdio{os.Stdin, os.Stdout}
 	if c.Isolated {
 		err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
-			return srv.Serve(ctx, newBreakable(both), true)
+			return srv.Serve(ctx, newBreakable(), true)
 		})
 		if held, ok := errors.AsType[*socket.HeldError](err); ok {
 			return &exitError{exitHeld, fmt.Errorf("%w; leave out --isolated to use that one, or choose another --home", held)}
@@ -69,7 +69,7 @@ func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	return e.forward(ctx, conn, both)
+	return e.forward(ctx, conn, stdio{os.Stdin, os.Stdout})
 }
 
 // forward copies both ways: what the client writes as it comes, what the daemon answers in whole messages. The end of stdin is
