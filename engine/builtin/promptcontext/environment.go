@@ -1,12 +1,14 @@
 package promptcontext
 
 import (
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // environment is a few facts, a line each. They change from day to day and with the branch, and no more often.
@@ -22,27 +24,34 @@ func (i *instance) environment(at project) string {
 	return strings.Join(lines, "\n")
 }
 
-var (
-	branchName = regexp.MustCompile(`^ref: refs/heads/([\pL\pN_@+#-][\pL\pN_@+#.-]*(/[\pL\pN_@+#-][\pL\pN_@+#.-]*)*)\s*$`)
-	commitName = regexp.MustCompile(`^([0-9a-f]{12})[0-9a-f]{28,52}\s*$`)
-)
-
 // branch is what git's HEAD says. Anything that is not of git's usual form is not passed on.
 func (i *instance) branch(repo string) string {
 	head, err := i.files.read(i.gitDir(repo), "HEAD")
 	if err != nil {
 		return "a repository"
 	}
-	if m := branchName.FindStringSubmatch(head.text); m != nil && len(m[1]) <= 200 {
-		return "branch " + m[1]
+	text := strings.TrimRightFunc(head.text, unicode.IsSpace)
+	if name, ok := strings.CutPrefix(text, "ref: refs/heads/"); ok && isBranch(name) {
+		return "branch " + name
 	}
-	if m := commitName.FindStringSubmatch(head.text); m != nil {
-		return "no branch, commit " + m[1]
+	if hash, err := hex.DecodeString(text); err == nil && len(hash) >= 20 && len(hash) <= 32 {
+		return "no branch, commit " + text[:12]
 	}
 	return "a repository"
 }
 
-var pointer = regexp.MustCompile(`^gitdir: ([^\r\n]+)\s*$`)
+// isBranch tells whether a name can be shown as it is: letters, digits and a few marks between slashes. No part begins with a
+// dot.
+func isBranch(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.ContainsFunc(part, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_@+#.-", r) || r == utf8.RuneError
+		}) {
+			return false
+		}
+	}
+	return len(name) <= 200
+}
 
 // gitDir is git's directory. In a worktree or a submodule, a file says where it is.
 func (i *instance) gitDir(repo string) string {
@@ -51,12 +60,12 @@ func (i *instance) gitDir(repo string) string {
 	if err != nil {
 		return dir
 	}
-	m := pointer.FindStringSubmatch(f.text)
+	there, ok := strings.CutPrefix(strings.TrimRightFunc(f.text, unicode.IsSpace), "gitdir: ")
 	switch {
-	case m == nil, strings.HasPrefix(m[1], "//"), strings.HasPrefix(m[1], `\\`): // no file names another machine
+	case !ok, there == "", strings.ContainsAny(there, "\r\n"), strings.HasPrefix(there, "//"), strings.HasPrefix(there, `\\`): // no file names another machine
 		return dir
-	case filepath.IsAbs(m[1]):
-		return m[1]
+	case filepath.IsAbs(there):
+		return there
 	}
-	return filepath.Join(repo, m[1])
+	return filepath.Join(repo, there)
 }

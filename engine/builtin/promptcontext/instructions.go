@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -66,10 +67,10 @@ func (p project) name(dir, name string) string {
 }
 
 // mark is what begins and ends a file; in the text of a file it is broken, so that no file can say where it ends.
-var mark = regexp.MustCompile(`(?i)<(\s*/?\s*workspace-file)`)
+var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)<(\s*/?\s*workspace-file)`) })
 
 func section(name, text string, missing int64) string {
-	text = mark.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "< $1")
+	text = mark().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "< $1")
 	note := ""
 	if missing > 0 {
 		note = fmt.Sprintf("\n[%d bytes more are left out.]", missing)

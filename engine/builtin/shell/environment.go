@@ -4,13 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secretWords mark a variable whose value a command has no business to print.
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"}
 
 // login is a URL with a password in it, as in many database settings.
-var login = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
+var login = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`) })
 
 // environment is what of the daemon's environment a command gets: no secrets, nothing of lashd's own, and no terminal.
 func environment(environ []string, dir string) []string {
@@ -29,7 +30,7 @@ func withheld(name, value string) bool {
 	switch {
 	case name == "TERM", name == "PWD", name == "OLDPWD", strings.HasPrefix(name, "LASHD_"):
 		return true
-	case login.MatchString(value):
+	case login().MatchString(value):
 		return true
 	}
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })

@@ -3,6 +3,7 @@ package workspace
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // section is what an envelope says of one file.
@@ -54,7 +55,7 @@ var headers = []struct{ prefix, verb string }{
 }
 
 // lineNumbers is the hunk header of diff, which some models write; the numbers are not needed.
-var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)? @@ ?`)
+var lineNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)? @@ ?`) })
 
 // parsePatch reads an envelope. It looks at nothing but the text.
 func parsePatch(text string) ([]section, error) {
@@ -159,7 +160,7 @@ func (p *patchParser) block() (block, error) {
 	b := block{line: p.at + 1}
 	for ; p.more() && strings.HasPrefix(p.peek(), "@@"); p.at++ {
 		anchor := strings.TrimPrefix(strings.TrimPrefix(p.peek(), "@@"), " ")
-		anchor = lineNumbers.ReplaceAllString(anchor, "")
+		anchor = lineNumbers().ReplaceAllString(anchor, "")
 		if strings.TrimSpace(anchor) != "" {
 			b.anchors = append(b.anchors, anchor)
 		}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lashd/engine/provider"
@@ -150,13 +151,13 @@ func (a *answer) mask(text string) string { return a.provider.mask.Cut(text, max
 
 // word is a server's code if it can be ours: a stable word, without a key.
 func (a *answer) word(code scalar) string {
-	if text := string(code); stable.MatchString(text) && a.mask(text) == text {
+	if text := string(code); stable().MatchString(text) && a.mask(text) == text {
 		return text
 	}
 	return ""
 }
 
-var stable = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var stable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 
 // failureBody is the error object, in any of the forms that servers give it.
 type failureBody struct {

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"lashd/engine/provider"
@@ -79,7 +80,7 @@ func (p *Provider) keys() []provider.Secret {
 	keys = append(keys, provider.NewSecret(p.base.User.Username()), provider.NewSecret(password))
 	for name, values := range p.base.Query() {
 		for _, v := range values {
-			if secretName.MatchString(name) {
+			if secretName().MatchString(name) {
 				keys = append(keys, provider.NewSecret(v))
 			}
 		}
@@ -88,7 +89,7 @@ func (p *Provider) keys() []provider.Secret {
 }
 
 // secretName tells the keys in a query from the version of the API.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|sig|auth|code`)
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)key|token|secret|pass|sig|auth|code`) })
 
 func parseBase(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
