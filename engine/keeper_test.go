@@ -142,7 +142,7 @@ func seen[T any](k *keeper, of func() T) T {
 }
 
 // holds has the keeper of a session keep something.
-func (d *daemon) holds(t *testing.T, id protocol.SessionID, text, bulk string) *protocol.OperationReceipt {
+func (d *daemon) holds(t testing.TB, id protocol.SessionID, text, bulk string) *protocol.OperationReceipt {
 	t.Helper()
 	args, err := json.Marshal(keeping{text, bulk})
 	if err != nil {
