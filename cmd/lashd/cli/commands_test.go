@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"lashd/rpc/protocol"
@@ -97,20 +96,6 @@ func TestInterruptCancelsTheTurn(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != exitCancelled || !strings.Contains(errs.String(), "cancelled") {
 		t.Errorf("exit code %d, stderr %q; want %d and that it was cancelled", code, errs, exitCancelled)
 	}
-}
-
-func TestSecondInterruptLeavesAtOnce(t *testing.T) {
-	p := newPlace(t)
-	cmd, _, _ := p.start("run", "--allow", "sleep")
-	until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })
-	syscall.Kill(p.holder(), syscall.SIGSTOP) // so that the first is not answered
-	defer syscall.Kill(p.holder(), syscall.SIGCONT)
-	left := make(chan error, 1)
-	go func() { left <- cmd.Wait() }()
-	until(t, "it leaves", func() bool {
-		cmd.Process.Signal(os.Interrupt)
-		return len(left) == 1
-	})
 }
 
 // seqs reads events up to a turn's end, and returns the numbers of the durable ones.

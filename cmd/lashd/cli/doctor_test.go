@@ -16,7 +16,7 @@ func (p *place) stop() {
 	p.t.Helper()
 	pid := p.holder()
 	p.want(0, "{}", "", "call", "shutdown", `{"daemon":true}`)
-	until(p.t, "the daemon ends", func() bool { return syscall.Kill(pid, 0) != nil })
+	until(p.t, "the daemon ends", func() bool { return sendSignal(pid, syscall.Signal(0)) != nil })
 }
 
 // patch overwrites bytes of the database file.

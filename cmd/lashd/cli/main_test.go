@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -61,7 +60,7 @@ func newPlace(t *testing.T) *place {
 		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"))
 	t.Cleanup(func() {
 		if pid := p.holder(); pid > 0 {
-			syscall.Kill(pid, syscall.SIGKILL)
+			sendSignal(pid, os.Kill)
 		}
 	})
 	return p
@@ -87,7 +86,7 @@ func (p *place) holder() int {
 // kill ends the daemon by SIGKILL.
 func (p *place) kill() {
 	p.t.Helper()
-	if err := syscall.Kill(p.holder(), syscall.SIGKILL); err != nil {
+	if err := sendSignal(p.holder(), os.Kill); err != nil {
 		p.t.Fatal("kill the daemon: ", err)
 	}
 }
@@ -156,4 +155,14 @@ func until(t *testing.T, what string, ok func() bool) {
 			t.Fatal("never happened: ", what)
 		}
 	}
+}
+
+// sendSignal sends a signal to any process.
+func sendSignal(pid int, sig os.Signal) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	return p.Signal(sig)
 }
