@@ -9,30 +9,40 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 
 -- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. authority is
--- what it was granted when it was created, which never changes. Numbers of
+-- what it was granted when it was created, which never changes. parent is the session that it works for, in whose ledger its
+-- usage is shown under usage_label; once that one is deleted, it is the one above it, if any. Numbers of
 -- deleted sessions are not used again, so that a reader which still holds one finds nothing instead of another's rows.
 CREATE TABLE sessions (
-  session    INTEGER PRIMARY KEY AUTOINCREMENT,
-  session_id TEXT NOT NULL UNIQUE CHECK (length(session_id) BETWEEN 1 AND 128),
-  title      TEXT NOT NULL,
-  cwd        TEXT NOT NULL,
-  relation   BLOB NOT NULL,
-  config     BLOB NOT NULL,
-  authority  BLOB NOT NULL,
-  revision   INTEGER NOT NULL,
-  branch     INTEGER NOT NULL,
-  generation INTEGER NOT NULL,
-  leaf       TEXT NOT NULL,
-  frame      TEXT NOT NULL,
-  seq        INTEGER NOT NULL,
-  chain      BLOB NOT NULL CHECK (length(chain) = 32),
-  turn_index INTEGER NOT NULL,
-  usage      BLOB NOT NULL,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  archived   INTEGER NOT NULL
+  session     INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id  TEXT NOT NULL UNIQUE CHECK (length(session_id) BETWEEN 1 AND 128),
+  title       TEXT NOT NULL,
+  cwd         TEXT NOT NULL,
+  relation    BLOB NOT NULL,
+  parent      INTEGER,
+  usage_label TEXT NOT NULL,
+  config      BLOB NOT NULL,
+  authority   BLOB NOT NULL,
+  revision    INTEGER NOT NULL,
+  branch      INTEGER NOT NULL,
+  generation  INTEGER NOT NULL,
+  leaf        TEXT NOT NULL,
+  frame       TEXT NOT NULL,
+  seq         INTEGER NOT NULL,
+  chain       BLOB NOT NULL CHECK (length(chain) = 32),
+  turn_index  INTEGER NOT NULL,
+  usage       BLOB NOT NULL,
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  archived    INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+
+-- The input that a session was created with, for whoever takes it: who takes it removes the row. Goes with its session.
+CREATE TABLE first_inputs (
+  session INTEGER PRIMARY KEY REFERENCES sessions (session) ON DELETE CASCADE,
+  body    BLOB NOT NULL
+) STRICT;
 
 -- An id that was used by a session which is deleted. It is never used again, so the row is never removed.
 CREATE TABLE deleted_sessions (
@@ -96,7 +106,8 @@ CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
 
 -- What a person or a client sent, or a plugin queued, and which turn consumes it. source is a plugin's own key, which makes
--- the same input come once. Rows that ended stay as evidence. Goes with its session.
+-- the same input come once. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes
+-- with its session.
 CREATE TABLE inputs (
   input    INTEGER PRIMARY KEY,
   input_id TEXT NOT NULL UNIQUE,
@@ -106,6 +117,7 @@ CREATE TABLE inputs (
   boundary TEXT NOT NULL,
   source   TEXT NOT NULL,
   body     BLOB NOT NULL,
+  plugin_inputs BLOB,
   at       INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
@@ -127,7 +139,8 @@ CREATE TABLE effects (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX effects_by_session ON effects (session);
 
--- A line of the usage ledger. operation and ordinal make a replayed commit count once. Goes with its session.
+-- A line of the usage ledger. operation and ordinal make a replayed commit count once. Goes with its session, or, if that one
+-- worked for another, into the ledger of that other.
 CREATE TABLE usage (
   operation   TEXT NOT NULL,
   ordinal     INTEGER NOT NULL,

@@ -8,40 +8,65 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// authorityFor checks what a new session is to be granted. One that works for another never gets more than that one has.
-func (e *Engine) authorityFor(ctx context.Context, asked protocol.Authority) (protocol.Authority, protocol.Relation, error) {
-	root := protocol.Relation{Kind: protocol.RelationRoot}
-	for pointer, names := range map[string][]string{"/authority/tools": asked.Tools, "/authority/hiddenTools": asked.Hidden} {
+// authorityFor checks what a new session is to be granted. One that works for another, or starts where another is, never gets
+// more than that one has.
+func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
+	got := p.Authority
+	for pointer, names := range map[string][]string{"/authority/tools": got.Tools, "/authority/hiddenTools": got.Hidden} {
 		if i := slices.Index(names, ""); i >= 0 {
-			return asked, root, bad(pointer+"/"+itoa(i), "must not be empty")
+			return got, p.Relation, bad(pointer+"/"+itoa(i), "must not be empty")
 		}
 	}
-	if asked.Subagent == nil {
-		return asked, root, nil
+	var err error
+	if from != nil {
+		if got, err = narrowed(from.row.Authority, got); err != nil {
+			return got, p.Relation, err
+		}
 	}
-	parent, err := e.store.Session(ctx, asked.Subagent.Parent)
+	if p.Relation.Kind != protocol.RelationChild {
+		if from != nil && got.Subagent == nil {
+			got.Subagent = from.row.Authority.Subagent
+		}
+		return got, p.Relation, nil
+	}
+	parent, err := e.store.Session(ctx, p.Relation.Parent)
 	if err != nil {
-		return asked, root, err
+		return got, p.Relation, err
 	}
-	got, err := narrowed(parent.Authority, asked)
-	return got, protocol.Relation{Kind: protocol.RelationChild, Parent: parent.ID}, err
+	if got, err = narrowed(parent.Authority, got); err != nil {
+		return got, p.Relation, err
+	}
+	got.Subagent, err = below(parent.Session, got.Subagent)
+	return got, p.Relation, err
 }
 
-// narrowed is what a session is granted that works for another: what was asked for, and never more than its parent has.
-func narrowed(parent, asked protocol.Authority) (protocol.Authority, error) {
+// narrowed is what was asked for, and never more tools than another session has.
+func narrowed(other, asked protocol.Authority) (protocol.Authority, error) {
 	got := asked
-	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(parent.Hidden, asked.Hidden))))
+	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))
 	switch {
-	case len(parent.Tools) == 0:
+	case len(other.Tools) == 0:
 	case len(asked.Tools) == 0:
-		got.Tools = parent.Tools
+		got.Tools = other.Tools
 	default:
-		got.Tools = slices.DeleteFunc(slices.Clone(asked.Tools), func(name string) bool { return !slices.Contains(parent.Tools, name) })
+		got.Tools = slices.DeleteFunc(slices.Clone(asked.Tools), func(name string) bool { return !slices.Contains(other.Tools, name) })
 		if len(got.Tools) == 0 {
-			return got, bad("/authority/tools", "has none of the tools that the parent has: %s", strings.Join(parent.Tools, ", "))
+			return got, bad("/authority/tools", "has none of the tools that the other session has: %s", strings.Join(other.Tools, ", "))
 		}
 	}
-	return got, checkDepth(parent.Subagent, asked.Subagent)
+	return got, nil
+}
+
+// below is a session that works for parent. One that says nothing of its depth is as deep as it is.
+func below(parent protocol.Session, asked *protocol.Subagent) (*protocol.Subagent, error) {
+	above := parent.Authority.Subagent
+	if asked == nil {
+		if above == nil {
+			return nil, nil
+		}
+		asked = &protocol.Subagent{Parent: parent.ID, Depth: above.Depth + 1, MaxDepth: above.MaxDepth}
+	}
+	return asked, checkDepth(above, asked)
 }
 
 func checkDepth(parent, child *protocol.Subagent) error {

@@ -44,11 +44,7 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 				Relation: protocol.Relation{Kind: protocol.RelationFork, Source: source}, Authority: st.row.Authority,
 			},
 		}
-		if k, err := st.captureIdle(ctx); err != nil {
-			uncaptured(e, st.id, err) // the fork gets what is stored
-		} else {
-			st.keep(c, k) // in the fork
-		}
+		st.keepIdle(ctx, c)
 		if p.ToolCatalog == protocol.ForkFresh {
 			c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
 		}

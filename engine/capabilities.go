@@ -90,7 +90,7 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 
 // CreateSession implements plugin.LifecycleService.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return s.eng.NewSession(ctx, p)
+	return s.eng.newSession(ctx, s.session, p)
 }
 
 // CloseSession implements plugin.LifecycleService.
@@ -126,8 +126,12 @@ func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 }
 
 // TakeFirstTurnInput implements plugin.LifecycleService.
-func (s *services) TakeFirstTurnInput(context.Context, protocol.SessionID) ([]protocol.InputPart, bool, error) {
-	return nil, false, nil // no session is created with one yet
+func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID) ([]protocol.InputPart, bool, error) {
+	input, err := do(ctx, s.eng, s.own(id), func(ctx context.Context, st *state) ([]protocol.InputPart, error) { return st.takeFirst(ctx) })
+	if isGone(err) {
+		return nil, false, nil
+	}
+	return input, err == nil, err
 }
 
 // AppendNodes implements plugin.GraphService.

@@ -17,7 +17,7 @@ import (
 func lent(t *testing.T, s setup) (*daemon, protocol.SessionID, plugin.Capabilities) {
 	t.Helper()
 	var host plugin.Capabilities
-	s.plugins = plugins(hooked{"a", func(r *plugin.Registrar) {
+	s.plugins = append(s.plugins, hooked{"a", func(r *plugin.Registrar) {
 		r.Context().Transform(0, func(_ context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 			host = v.Host
 			return pc, nil

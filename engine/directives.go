@@ -39,10 +39,7 @@ func (r *run) createFor(ctx context.Context, o plugin.Owned, key string) error {
 	if p.IdempotencyKey == "" {
 		p.IdempotencyKey = key
 	}
-	if p.Cwd == "" {
-		p.Cwd = r.cwd
-	}
-	_, err := r.eng.NewSession(ctx, &p)
+	_, err := r.eng.newSession(ctx, r.session.id, &p)
 	return err
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -112,8 +113,12 @@ func TestPanics(t *testing.T) {
 		})
 	}
 	t.Run("runtime/T22 a plugin that panics while it is built fails the turn", func(t *testing.T) {
-		d := start(t, setup{model: script, plugins: []plugin.Factory{clumsy{at: "build"}}})
+		d := start(t, setup{model: script})
 		id := d.session(t)
+		d = d.restart(t, func(s *setup) { s.plugins = []plugin.Factory{clumsy{at: "build"}} })
+		if _, err := d.grant(t, protocol.Authority{}); !errors.As(err, new(*plugin.PanicError)) {
+			t.Errorf("a session is created: %v", err)
+		}
 		if report := d.turn(t, id, "go"); report.State != protocol.TurnFailed || report.Issues[0].Code != "panic" {
 			t.Errorf("report %+v", report)
 		}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,37 +11,6 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
-
-// NewSession creates a session in a workspace. It is durable when this returns.
-func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	cfg, err := e.configFor(p)
-	if err != nil {
-		return nil, err
-	}
-	cwd, err := checkCwd(p.Cwd)
-	if err := cmp.Or(err, checkSessionID(p.SessionID), checkTitle(p.Title)); err != nil {
-		return nil, err
-	}
-	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
-		authority, relation, err := e.authorityFor(ctx, p.Authority)
-		if err != nil {
-			return nil, err
-		}
-		id := p.SessionID
-		if id == "" {
-			id = protocol.NewSessionID()
-		}
-		c := &persistence.Commit{
-			Session: id, AtMs: now(),
-			Create: &persistence.NewSession{Title: p.Title, Cwd: cwd, Config: cfg, Relation: relation, Authority: authority},
-			Nodes: []protocol.Node{{
-				ID: protocol.DeriveNodeID(id, "open", 0), AtMs: now(),
-				FrameOpen: &protocol.FrameOpen{Key: "initial", Reason: "initial", Config: cfg},
-			}},
-		}
-		return e.create(ctx, c, rc)
-	})
-}
 
 // create commits a new session, and answers with what was created.
 func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) (*protocol.SessionNewResult, error) {
@@ -64,13 +32,23 @@ func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) 
 	return result, nil
 }
 
-func (e *Engine) configFor(p *protocol.SessionNewParams) (protocol.Config, error) {
+// defaults are the settings of a session that begins with nothing and asks for nothing.
+func (e *Engine) defaults() (protocol.Config, error) {
 	cfg := e.Defaults
-	model, err := e.model(p.Model)
-	if err != nil {
-		return cfg, err
-	}
+	model, err := e.model("")
 	cfg.Model = model.Spec
+	return cfg, err
+}
+
+// configFor is a session's settings with what a request wants otherwise.
+func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (protocol.Config, error) {
+	if p.Model != "" {
+		model, err := e.model(p.Model)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Model = model.Spec
+	}
 	if p.Driver != "" {
 		cfg.Driver = p.Driver
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -146,8 +147,9 @@ func TestToolState(t *testing.T) {
 	})
 	t.Run("plugin/TL-02 a session cannot be opened whose plugins have two tools of one name", func(t *testing.T) {
 		d := start(t, setup{model: replies(), tools: []tool.Provider{&shelf{"a"}, &shelf{"b a"}}})
-		if _, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: d.session(t)}); err == nil {
-			t.Error("no error")
+		p := &protocol.SessionNewParams{SessionID: "ses_a", Cwd: t.TempDir()}
+		if _, err := d.NewSession(t.Context(), p); !errors.As(err, new(*plugin.BuildError)) || d.exists(t, p.SessionID) {
+			t.Errorf("error %v", err)
 		}
 	})
 }

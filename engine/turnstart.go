@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -59,6 +61,14 @@ func checkInput(parts []protocol.InputPart) error {
 		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, maxInput)
 	}
 	return nil
+}
+
+// under points at a part of other params than those whose check it was.
+func under(pointer, was string, err error) error {
+	if e, ok := errors.AsType[*ParamError](err); ok {
+		return &ParamError{Pointer: pointer + strings.TrimPrefix(e.Pointer, was), Reason: e.Reason}
+	}
+	return err
 }
 
 // accept commits a turn with its input. If the session is idle, the turn is running from that commit on.

@@ -47,6 +47,10 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	first, err := takeFirst(ctx, t, c, h)
+	if err != nil {
+		return Result{}, err
+	}
 	if err := applyRows(ctx, t, c, h); err != nil {
 		return Result{}, err
 	}
@@ -64,7 +68,7 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 		return Result{}, err
 	}
 	t.heads.put(h)
-	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes}, nil
+	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes, First: first}, nil
 }
 
 func (h *head) public() protocol.Head {

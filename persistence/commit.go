@@ -44,6 +44,7 @@ type Commit struct {
 	Unpin     []protocol.NodeID
 	Blobs     []Blob
 	Approve   []Approval
+	TakeFirst bool // the first input goes to Result.First; without one it is ErrNotFound
 	AtMs      int64
 }
 
@@ -66,12 +67,16 @@ type Receipt struct {
 
 // NewSession creates the session that the commit is about. Exactly one of Root and Source is set.
 type NewSession struct {
-	Title     string
-	Cwd       string
-	Relation  protocol.Relation
-	Config    protocol.Config
-	Authority protocol.Authority
-	Source    *protocol.ForkSource // shares this history
+	Title      string
+	Cwd        string
+	Relation   protocol.Relation
+	UsageLabel string // of a child: under which its parent's ledger shows what it uses
+	Config     protocol.Config
+	Authority  protocol.Authority
+	Source     *protocol.ForkSource // shares this history
+	Snapshot   string               // takes over the components of this snapshot of Source, not its present ones
+	Blank      bool                 // takes over no components of Source
+	First      []protocol.InputPart // for whoever takes it first
 }
 
 // Meta are the facts of a session that are not history.
@@ -150,6 +155,7 @@ type Result struct {
 	Head     protocol.Head
 	Seq      protocol.Seq    // of the last event
 	Nodes    []protocol.Node // as they were placed
+	First    []protocol.InputPart
 }
 
 // Commit makes a change durable. It returns once the change survives any crash, or with an error that says what

@@ -16,6 +16,20 @@ SELECT digest FROM components WHERE session = ?1 AND body IS NULL`
 	branchesOfSession = `SELECT branch FROM branches WHERE session = ?`
 )
 
+// What was used for another session stays in that one's ledger, and so does what is still to come.
+const (
+	bequeathUsage = `
+UPDATE usage
+SET session = s.parent, source = s.usage_label
+FROM sessions s
+WHERE usage.session = ?1 AND s.session = ?1 AND s.parent IS NOT NULL`
+	bequeathChildren = `
+UPDATE sessions
+SET parent = s.parent, usage_label = iif(s.parent IS NULL, sessions.usage_label, s.usage_label)
+FROM sessions s
+WHERE sessions.parent = ?1 AND s.session = ?1`
+)
+
 // deleteSession removes a session and everything that only it owns; its id stays used for ever.
 func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 	blobs, err := column[protocol.Digest](ctx, t, blobsOfSession, h.session)
@@ -33,6 +47,8 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		{"INSERT INTO deleted_sessions (session_id, deleted_at) VALUES (?, ?)", []any{h.id, atMs}},
 		{"DELETE FROM events WHERE place BETWEEN ? AND ?", []any{place(h.session, 0), place(h.session+1, 0) - 1}},
 		{"UPDATE branches SET session = NULL WHERE session = ?", []any{h.session}},
+		{bequeathUsage, []any{h.session}},
+		{bequeathChildren, []any{h.session}},
 		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // what refers to it goes by ON DELETE CASCADE
 	}
 	for _, s := range steps {

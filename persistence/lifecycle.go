@@ -10,9 +10,9 @@ import (
 )
 
 const insertSession = `
-INSERT INTO sessions (session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq,
-  chain, turn_index, usage, created_at, updated_at, archived)
-VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
+INSERT INTO sessions (session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
+  leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
+VALUES (?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
 
 var emptyUsage = []byte(`{}`)
 
@@ -32,8 +32,8 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, c.created, c.authority,
-		emptyUsage, c.AtMs, c.AtMs)
+	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, n.Relation.Parent, n.UsageLabel, c.created,
+		c.authority, emptyUsage, c.AtMs, c.AtMs)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,13 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	if h.session, err = res.LastInsertId(); err != nil {
 		return nil, err
 	}
+	if c.first != nil {
+		if err := t.exec(ctx, "INSERT INTO first_inputs (session, body) VALUES (?, ?)", h.session, c.first); err != nil {
+			return nil, err
+		}
+	}
 	if n.Source != nil {
-		return h, forkHistory(ctx, t, h, n.Source)
+		return h, forkHistory(ctx, t, h, n)
 	}
 	return h, newBranch(ctx, t, h, 0)
 }
@@ -52,9 +57,10 @@ SELECT place
 FROM (SELECT session, node_id, place FROM pins UNION SELECT session, node_id, place FROM snapshots) JOIN sessions USING (session)
 WHERE session_id = ? AND node_id = ?`
 
-// forkHistory lets a new session share history up to a node of another, and its state components as they are now.
-func forkHistory(ctx context.Context, t *tx, h *head, from *protocol.ForkSource) error {
-	src := &head{}
+// forkHistory lets a new session share history up to a node of another, and its state components: as they are now, as a
+// snapshot kept them, or none.
+func forkHistory(ctx context.Context, t *tx, h *head, n *NewSession) error {
+	src, from := &head{}, n.Source
 	err := t.row(ctx, selectHead, []any{from.SessionID},
 		&src.session, &src.revision, &src.branch, &src.generation, &src.leaf, &src.frame, &src.seq, &src.chain)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,21 +86,36 @@ func forkHistory(ctx context.Context, t *tx, h *head, from *protocol.ForkSource)
 	if err := t.row(ctx, "SELECT frame FROM nodes WHERE place = ?", []any{at}, &h.frame); err != nil {
 		return err
 	}
-	return copyComponents(ctx, t, src.session, h.session)
+	if !n.Blank {
+		if err := t.exec(ctx, cloneComponents, h.session, src.session, n.Snapshot); err != nil {
+			return err
+		}
+	}
+	return t.exec(ctx, copyBlobRefs, h.session, src.session)
 }
 
 const (
 	cloneComponents = `
 INSERT INTO components (session, snapshot, name, digest, body)
-SELECT ?, '', name, digest, body FROM components WHERE session = ? AND snapshot = ''`
+SELECT ?, '', name, digest, body FROM components WHERE session = ? AND snapshot = ?`
 	copyBlobRefs = `
 INSERT INTO blob_refs (session, digest)
 SELECT ?, digest FROM blob_refs WHERE session = ?`
 )
 
-func copyComponents(ctx context.Context, t *tx, from, to int64) error {
-	if err := t.exec(ctx, cloneComponents, to, from); err != nil {
-		return err
+// takeFirst removes the input that a session was created with, and gives it.
+func takeFirst(ctx context.Context, t *tx, c *change, h *head) ([]protocol.InputPart, error) {
+	if !c.TakeFirst {
+		return nil, nil
 	}
-	return t.exec(ctx, copyBlobRefs, to, from)
+	var body []byte
+	var first []protocol.InputPart
+	err := t.row(ctx, "DELETE FROM first_inputs WHERE session = ? RETURNING body", []any{h.session}, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &NotFoundError{What: "first input of session", ID: string(h.id)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return first, decode(body, &first, "first input")
 }

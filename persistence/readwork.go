@@ -72,13 +72,18 @@ ORDER BY min(t.turn)`)
 }
 
 const inputColumns = `
-SELECT input_id, turn_id, state, boundary, source, body, at
+SELECT input_id, turn_id, state, boundary, source, body, plugin_inputs, at
 FROM inputs `
 
 func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
-	var body []byte
-	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &body, &in.AtMs); err != nil {
+	var body, forPlugins []byte
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &body, &forPlugins, &in.AtMs); err != nil {
 		return err
+	}
+	if forPlugins != nil {
+		if err := decode(forPlugins, &in.PluginInputs, "plugin inputs of "+string(in.ID)); err != nil {
+			return err
+		}
 	}
 	return decode(body, &in.Input, "input "+string(in.ID))
 }
@@ -129,18 +134,27 @@ func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.De
 	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
 }
 
-const sumUsage = `
-SELECT source, model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(calls), sum(unknown)
-FROM usage %s
+const (
+	sumsOfUsage   = `model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(calls), sum(unknown)`
+	sumUsageOfAll = `
+SELECT source, ` + sumsOfUsage + `
+FROM usage
 GROUP BY source, model
 ORDER BY source, model`
-
-var (
-	sumUsageOfAll = fmt.Sprintf(sumUsage, "")
-	sumUsageOfOne = fmt.Sprintf(sumUsage, "WHERE session = ?")
+	// What works for the session, however far below it, counts under the label of that child of it which it is, or belongs to.
+	sumUsageOfOne = `
+WITH RECURSIVE family (session, label) AS (
+  SELECT ?, NULL
+  UNION ALL
+  SELECT s.session, coalesce(f.label, s.usage_label) FROM sessions s JOIN family f ON s.parent = f.session)
+SELECT coalesce(label, source) AS shown, ` + sumsOfUsage + `
+FROM family JOIN usage USING (session)
+GROUP BY shown, model
+ORDER BY shown, model`
 )
 
-// Usage sums a session's ledger by source and model; session 0 sums all.
+// Usage sums a session's ledger by source and model, with what was used for it by others; session 0 sums all ledgers, each
+// call once.
 func (s *Store) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, error) {
 	scan := func(rows *sql.Rows, r *protocol.UsageRow) error {
 		u := &r.Usage

@@ -21,7 +21,8 @@ type request struct {
 type change struct {
 	*Commit
 	relation, created, authority, config, total []byte
-	nodes, inputs, decisions                    [][]byte
+	first                                       []byte // of a new session; nil: none
+	nodes, inputs, forPlugins, decisions        [][]byte
 	cancels, reports                            [][]byte
 }
 
@@ -63,9 +64,12 @@ type encoder struct {
 
 func (e *encoder) change(c *Commit) *change {
 	k := &change{Commit: c, nodes: make([][]byte, len(c.Nodes)), inputs: make([][]byte, len(c.Inputs)),
-		decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
+		forPlugins: make([][]byte, len(c.Inputs)), decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
 	if c.Create != nil {
 		k.relation, k.created, k.authority = e.json(c.Create.Relation), e.json(c.Create.Config), e.json(c.Create.Authority)
+		if len(c.Create.First) > 0 {
+			k.first = e.json(c.Create.First)
+		}
 	}
 	if c.Config != nil {
 		k.config = e.json(c.Config)
@@ -78,6 +82,9 @@ func (e *encoder) change(c *Commit) *change {
 	}
 	for i, in := range c.Inputs {
 		k.inputs[i] = e.json(in.Input)
+		if len(in.PluginInputs) > 0 {
+			k.forPlugins[i] = e.json(in.PluginInputs)
+		}
 	}
 	for i, d := range c.Decisions {
 		k.decisions[i] = e.json(d)

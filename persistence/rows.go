@@ -66,8 +66,8 @@ func (h *head) wrote(t Turn) {
 }
 
 const upsertInput = `
-INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, body, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, body, plugin_inputs, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (input_id) DO UPDATE
 SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary
 WHERE inputs.session = excluded.session`
@@ -75,7 +75,7 @@ WHERE inputs.session = excluded.session`
 func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, in := range c.Inputs {
 		err := t.changed(ctx, fmt.Errorf("it is another session's: %w", ErrExists), upsertInput,
-			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, c.inputs[i], in.AtMs)
+			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, c.inputs[i], c.forPlugins[i], in.AtMs)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.ID, err)
 		}

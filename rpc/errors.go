@@ -136,6 +136,10 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever
 		return newError(codePlugin, e.Error(), none), true
 	}
+	if e, ok := errors.AsType[*plugin.BuildError](err); ok {
+		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever
+		return newError(codePlugin, e.Error(), none), true
+	}
 	if e, ok := errors.AsType[*persistence.NotFoundError](err); ok {
 		none.Kind = missingKinds[e.What]
 		return newError(codeNotFound, e.Error(), none), true

@@ -31,15 +31,25 @@ type instance struct {
 // ErrNoDriverMade means that a factory of protocol plugins built one that has no driver.
 var ErrNoDriverMade = errors.New("registers no protocol driver")
 
+// BuildError is a plugin with which no session can be opened: its options are wrong, or what it registers.
+type BuildError struct {
+	Plugin string
+	Err    error
+}
+
+func (e *BuildError) Error() string { return fmt.Sprintf("plugin %s: %v", e.Plugin, e.Err) }
+
+func (e *BuildError) Unwrap() error { return e.Err }
+
 // open builds plugins in order; the first is the one that must bring the driver.
 func (s *Session) open(factories []Factory, options protocol.PluginOptions, ctx BuildContext) error {
 	for _, f := range factories {
 		ctx.Options = own(options[f.ID()])
 		if err := s.build(f, ctx); err != nil {
-			return fmt.Errorf("plugin %s: %w", f.ID(), err)
+			return &BuildError{f.ID(), err}
 		}
 		if s.driver == nil {
-			return fmt.Errorf("plugin %s: %w", f.ID(), ErrNoDriverMade)
+			return &BuildError{f.ID(), ErrNoDriverMade}
 		}
 	}
 	s.sort()
@@ -74,13 +84,13 @@ func (s *Session) checkTools() error {
 	for _, src := range s.sources {
 		list, err := contain(func() ([]tool.Tool, error) { return src.Provider.Tools(), nil })
 		if err != nil {
-			return fmt.Errorf("plugin %s: tools: %w", src.ID, err)
+			return &BuildError{src.ID, fmt.Errorf("tools: %w", err)}
 		}
 		for _, t := range list {
 			m := t.Manifest
 			err := cmp.Or(claim(names, "named", m.Name, src.ID), claim(ids, "with the id", cmp.Or(m.ID, m.Name), src.ID))
 			if err != nil {
-				return err
+				return &BuildError{src.ID, err}
 			}
 		}
 	}
@@ -89,7 +99,7 @@ func (s *Session) checkTools() error {
 
 func claim(owner map[string]string, what, key, plugin string) error {
 	if other, taken := owner[key]; taken {
-		return fmt.Errorf("plugin %s: registers a tool %s %q, but the plugin %s has registered one already", plugin, what, key, other)
+		return fmt.Errorf("registers a tool %s %q, but the plugin %s has registered one already", what, key, other)
 	}
 	owner[key] = plugin
 	return nil
@@ -103,7 +113,7 @@ func (s *Session) ready() error {
 			continue
 		}
 		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.id, s.host) }); err != nil {
-			return fmt.Errorf("plugin %s: ready: %w", p.id, err)
+			return &BuildError{p.id, fmt.Errorf("ready: %w", err)}
 		}
 	}
 	return nil

@@ -75,20 +75,27 @@ type DiagnosticsResult struct {
 	TraceLost   int64  `json:"traceRecordsLost"`
 }
 
-// SessionNewParams creates a session. Fields that are absent take the daemon's configuration.
+// SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts;
+// if it starts with nothing, the daemon's, or, if a plugin asks, those of the session it asks from.
 type SessionNewParams struct {
 	Mutation
-	SessionID SessionID          `json:"sessionId,omitempty"` // chosen by the client; never used before
-	Cwd       string             `json:"cwd"`                 // the workspace: an absolute path to a directory
-	Title     string             `json:"title,omitempty"`
-	Driver    string             `json:"driver,omitempty"`
-	Model     string             `json:"model,omitempty"` // a name from model/list
-	Prompt    string             `json:"prompt,omitempty"`
-	Budget    *Budget            `json:"budget,omitempty"`
-	Approval  *ApprovalConfig    `json:"approval,omitempty"`
-	Options   PluginOptions      `json:"options,omitempty"`
-	Unknown   UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
-	Authority Authority          `json:"authority,omitzero"` // what it may use; a subagent never more than its parent
+	SessionID      SessionID          `json:"sessionId,omitempty"` // chosen by the client; never used before
+	Cwd            string             `json:"cwd,omitempty"`       // the workspace: an absolute path to a directory; absent: as where it starts
+	Title          string             `json:"title,omitempty"`
+	Driver         string             `json:"driver,omitempty"`
+	Model          string             `json:"model,omitempty"` // a name from model/list
+	Prompt         string             `json:"prompt,omitempty"`
+	Budget         *Budget            `json:"budget,omitempty"`
+	Approval       *ApprovalConfig    `json:"approval,omitempty"`
+	Options        PluginOptions      `json:"options,omitempty"`
+	Unknown        UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
+	Authority      Authority          `json:"authority,omitzero"`       // what it may use; never more than its parent, or where it starts
+	Start          SessionStart       `json:"start,omitzero"`           // absent: with nothing
+	PluginSource   PluginSource       `json:"pluginSource,omitempty"`   // absent: fork
+	Relation       Relation           `json:"relation,omitzero"`        // root, or child with its parent; absent: as the authority says
+	Nodes          []NodeBody         `json:"nodes,omitempty"`          // that its history begins with, or goes on with where it starts
+	UsageLabel     string             `json:"usageLabel,omitempty"`     // under which its parent's ledger shows what it uses; absent: child
+	FirstTurnInput []InputPart        `json:"firstTurnInput,omitempty"` // for the plugin that takes it first
 }
 
 // SessionNewResult is the session as created. The connection is attached to it.

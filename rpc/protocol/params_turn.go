@@ -14,9 +14,10 @@ const (
 // TurnStartParams gives a session an input.
 type TurnStartParams struct {
 	Mutation
-	SessionID SessionID   `json:"sessionId"`
-	Input     []InputPart `json:"input"`
-	WhenBusy  WhenBusy    `json:"whenBusy,omitempty"`
+	SessionID    SessionID    `json:"sessionId"`
+	Input        []InputPart  `json:"input"`
+	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that begins with the input
+	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
 }
 
 // TurnStartResult says that the input is durable. Seq is that of its turn/accepted event.

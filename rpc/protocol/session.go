@@ -81,11 +81,12 @@ const (
 
 // QueuedInput is an input and where it is.
 type QueuedInput struct {
-	ID       InputID     `json:"inputId"`
-	TurnID   TurnID      `json:"turnId"` // the turn that will consume it, or did
-	State    InputState  `json:"state"`
-	Input    []InputPart `json:"input"`
-	Boundary Boundary    `json:"boundary,omitempty"`
-	Source   string      `json:"source,omitempty"` // of a plugin that queued it: its id and its own key
-	AtMs     int64       `json:"atMs"`
+	ID           InputID      `json:"inputId"`
+	TurnID       TurnID       `json:"turnId"` // the turn that will consume it, or did
+	State        InputState   `json:"state"`
+	Input        []InputPart  `json:"input"`
+	PluginInputs PluginInputs `json:"pluginInputs,omitempty"`
+	Boundary     Boundary     `json:"boundary,omitempty"`
+	Source       string       `json:"source,omitempty"` // of a plugin that queued it: its id and its own key
+	AtMs         int64        `json:"atMs"`
 }

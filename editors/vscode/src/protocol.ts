@@ -793,6 +793,9 @@ export interface PluginArtifact {
   data?: string;
 }
 
+/** PluginInputs are inputs for plugins, by plugin id: JSON that only its plugin understands. */
+export type PluginInputs = Record<string, unknown>;
+
 /** PluginNode is an entry that only its plugin understands. */
 export interface PluginNode {
   /** whose it is, if lashd saw to that */
@@ -803,6 +806,9 @@ export interface PluginNode {
 
 /** PluginOptions are settings that only their plugin understands. */
 export type PluginOptions = Record<string, unknown>;
+
+/** PluginSource says what the plugins and tools of a session are like that starts where another one is. */
+export type PluginSource = "fork" | "fresh";
 
 /** PluginState is the saved state of a plugin. */
 export interface PluginState {
@@ -859,6 +865,7 @@ export interface QueuedInput {
   turnId: TurnID;
   state: InputState;
   input: InputPart[];
+  pluginInputs?: PluginInputs;
   boundary?: Boundary;
   /** of a plugin that queued it: its id and its own key */
   source?: string;
@@ -1046,13 +1053,13 @@ export interface SessionMutationParams {
   sessionId: SessionID;
 }
 
-/** SessionNewParams creates a session. Fields that are absent take the daemon's configuration. */
+/** SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, the daemon's, or, if a plugin asks, those of the session it asks from. */
 export interface SessionNewParams {
   idempotencyKey?: string;
   /** chosen by the client; never used before */
   sessionId?: SessionID;
-  /** the workspace: an absolute path to a directory */
-  cwd: string;
+  /** the workspace: an absolute path to a directory; absent: as where it starts */
+  cwd?: string;
   title?: string;
   driver?: string;
   /** a name from model/list */
@@ -1062,8 +1069,20 @@ export interface SessionNewParams {
   approval?: ApprovalConfig;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
-  /** what it may use; a subagent never more than its parent */
+  /** what it may use; never more than its parent, or where it starts */
   authority?: Authority;
+  /** absent: with nothing */
+  start?: SessionStart;
+  /** absent: fork */
+  pluginSource?: PluginSource;
+  /** root, or child with its parent; absent: as the authority says */
+  relation?: Relation;
+  /** that its history begins with, or goes on with where it starts */
+  nodes?: NodeBody[];
+  /** under which its parent's ledger shows what it uses; absent: child */
+  usageLabel?: string;
+  /** for the plugin that takes it first */
+  firstTurnInput?: InputPart[];
 }
 
 /** SessionNewResult is the session as created. The connection is attached to it. */
@@ -1141,6 +1160,15 @@ export interface SessionSetTitleParams {
   title: string;
 }
 
+/** SessionStart is what a new session begins with: with nothing, or with the history of another. */
+export interface SessionStart {
+  kind: StartKind;
+  /** of an existing session, or whose snapshot it is */
+  sessionId?: SessionID;
+  /** its name */
+  snapshot?: string;
+}
+
 /** SessionState is what a session is doing. */
 export type SessionState = "idle" | "running" | "requiresAction";
 
@@ -1215,6 +1243,9 @@ export interface SnapshotResult {
   seq: Seq;
   duplicate?: boolean;
 }
+
+/** StartKind names a way to begin. */
+export type StartKind = "empty" | "currentSession" | "existingSession" | "snapshot";
 
 /** StatusResult is what server/status answers. */
 export interface StatusResult {
@@ -1548,6 +1579,8 @@ export interface TurnStartParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   input: InputPart[];
+  /** for the turn that begins with the input */
+  pluginInputs?: PluginInputs;
   whenBusy?: WhenBusy;
 }
 

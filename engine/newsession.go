@@ -1,0 +1,317 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// NewSession creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
+// anything fails, there is none.
+func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	return e.newSession(ctx, "", p)
+}
+
+// newSession creates a session that a plugin of another one asks for; empty: a client does.
+func (e *Engine) newSession(ctx context.Context, by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	p, err := whole(by, asked)
+	if err == nil {
+		err = checkNew(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
+		b := &birth{eng: e, by: by, params: p, id: cmp.Or(p.SessionID, protocol.NewSessionID())}
+		if err := b.prepare(ctx); err != nil {
+			return nil, err
+		}
+		if p.Start.Kind == protocol.StartEmpty {
+			return e.create(ctx, b.commit(nil), rc)
+		}
+		return do(ctx, e, p.Start.SessionID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
+			return b.branch(ctx, st, rc)
+		})
+	})
+}
+
+// whole is a request that says by name what it means by the current session.
+func whole(by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewParams, error) {
+	p := *asked
+	switch p.Start.Kind {
+	case "":
+		p.Start.Kind = protocol.StartEmpty
+	case protocol.StartCurrent:
+		if by == "" || p.Start.SessionID != "" && p.Start.SessionID != by {
+			return nil, bad("/start/kind", "a client has no current session; name one as existingSession")
+		}
+		p.Start.Kind, p.Start.SessionID = protocol.StartExisting, by
+	case protocol.StartSnapshot:
+		p.Start.SessionID = cmp.Or(p.Start.SessionID, by)
+	}
+	if sub := p.Authority.Subagent; sub != nil {
+		p.Relation.Kind = cmp.Or(p.Relation.Kind, protocol.RelationChild)
+		p.Relation.Parent = cmp.Or(p.Relation.Parent, sub.Parent)
+	}
+	p.Relation.Kind = cmp.Or(p.Relation.Kind, protocol.RelationRoot)
+	if p.Relation.Kind == protocol.RelationChild {
+		p.Relation.Parent = cmp.Or(p.Relation.Parent, by)
+		p.UsageLabel = cmp.Or(p.UsageLabel, "child")
+	}
+	p.PluginSource = cmp.Or(p.PluginSource, protocol.PluginsFork)
+	return &p, nil
+}
+
+// checkNew refuses what makes no sense, whatever the sessions are that it names.
+func checkNew(p *protocol.SessionNewParams) error {
+	err := cmp.Or(checkSessionID(p.SessionID), checkTitle(p.Title), checkStart(p.Start), checkRelation(p), checkName("/usageLabel", p.UsageLabel))
+	if err != nil {
+		return err
+	}
+	if p.PluginSource != protocol.PluginsFork && p.PluginSource != protocol.PluginsFresh {
+		return bad("/pluginSource", "must be fork or fresh")
+	}
+	if len(p.Nodes) > 0 {
+		if err := checkAppend(p.Nodes); err != nil {
+			return err
+		}
+	}
+	if len(p.FirstTurnInput) == 0 {
+		return nil
+	}
+	return under("/firstTurnInput", "/input", checkInput(p.FirstTurnInput))
+}
+
+func checkStart(s protocol.SessionStart) error {
+	switch s.Kind {
+	case protocol.StartEmpty:
+		if s.SessionID != "" {
+			return bad("/start/sessionId", "must not be set where the start is empty")
+		}
+	case protocol.StartExisting, protocol.StartSnapshot:
+		if s.SessionID == "" {
+			return bad("/start/sessionId", "must name a session")
+		}
+	default:
+		return bad("/start/kind", "must be empty, currentSession, existingSession or snapshot, not %.40q", s.Kind)
+	}
+	if (s.Kind == protocol.StartSnapshot) != (s.Snapshot != "") {
+		return bad("/start/snapshot", "must name the snapshot where the start is one, and only there")
+	}
+	return nil
+}
+
+func checkRelation(p *protocol.SessionNewParams) error {
+	r, sub := p.Relation, p.Authority.Subagent
+	switch r.Kind {
+	case protocol.RelationRoot:
+		switch {
+		case r.Parent != "" || r.Cause != "":
+			return bad("/relation/kind", "must be child where there is a parent")
+		case sub != nil:
+			return bad("/relation/kind", "must be child, as the authority is a subagent's")
+		case p.UsageLabel != "":
+			return bad("/usageLabel", "is of a child: a root has nobody to show its usage to")
+		}
+	case protocol.RelationChild:
+		if r.Parent == "" {
+			return bad("/relation/parent", "must name a session")
+		}
+		if sub != nil && sub.Parent != r.Parent {
+			return bad("/relation/parent", "must be that of the subagent, %s", sub.Parent)
+		}
+	default:
+		return bad("/relation/kind", "must be root or child, not %.40q", r.Kind)
+	}
+	if r.Source != nil {
+		return bad("/relation/source", "must not be set; start says where a session begins")
+	}
+	return nil
+}
+
+// birth is a session on its way. There is nothing of it in the store until its one commit.
+type birth struct {
+	eng       *Engine
+	by        protocol.SessionID
+	params    *protocol.SessionNewParams
+	id        protocol.SessionID
+	origin    *origin         // where it starts; nil: with nothing
+	base      protocol.Config // what the request does not change
+	config    protocol.Config
+	cwd       string
+	relation  protocol.Relation
+	authority protocol.Authority
+}
+
+// prepare finds out what the session will be, and tries whether its plugins can be built like that.
+func (b *birth) prepare(ctx context.Context) (err error) {
+	p := b.params
+	if err := b.inherit(ctx); err != nil {
+		return err
+	}
+	if b.origin != nil && p.Driver != "" && p.Driver != b.base.Driver {
+		return bad("/driver", "must be %s, as where it starts", b.base.Driver)
+	}
+	if b.config, err = b.eng.configFor(b.base, p); err != nil {
+		return err
+	}
+	if b.cwd, err = checkCwd(b.cwd); err != nil {
+		return err
+	}
+	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin); err != nil {
+		return err
+	}
+	return b.tryOut(ctx)
+}
+
+// inherit takes over what the session has of the one where it starts, or from which it is asked for.
+func (b *birth) inherit(ctx context.Context) (err error) {
+	b.cwd = b.params.Cwd
+	switch {
+	case b.params.Start.Kind != protocol.StartEmpty:
+		if b.origin, err = b.source(ctx); err != nil {
+			return err
+		}
+		b.base, b.cwd = b.origin.row.Config, cmp.Or(b.cwd, b.origin.row.Cwd)
+	case b.by != "":
+		row, err := b.eng.store.Session(ctx, b.by)
+		if err != nil {
+			return err
+		}
+		b.base, b.cwd = row.Config, cmp.Or(b.cwd, row.Cwd)
+	default:
+		b.base, err = b.eng.defaults()
+	}
+	return err
+}
+
+// origin is the session where another one starts.
+type origin struct {
+	row  protocol.Session
+	kept plugin.Snapshot // of its plugins, if the new session takes that over
+}
+
+func (b *birth) source(ctx context.Context) (*origin, error) {
+	start := b.params.Start
+	return do(ctx, b.eng, start.SessionID, func(ctx context.Context, st *state) (*origin, error) {
+		from, kept := &origin{row: st.row}, st.plugged
+		if start.Snapshot != "" {
+			s, err := b.eng.readSnapshot(ctx, st.key, start.Snapshot)
+			if err != nil {
+				return nil, err
+			}
+			kept = s.plugins
+		}
+		if kept == nil || b.params.PluginSource == protocol.PluginsFresh {
+			return from, nil
+		}
+		var err error
+		from.kept, err = st.thaw(kept, start.Snapshot)
+		return from, err
+	})
+}
+
+// tryOut builds the session's plugins as they will be, where nobody else knows of them.
+func (b *birth) tryOut(ctx context.Context) error {
+	bc := plugin.BuildContext{
+		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
+	}
+	plugins, err := b.open(ctx, b.eng.Host.Isolated(), bc)
+	if err != nil {
+		return err
+	}
+	return plugins.Close()
+}
+
+func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildContext) (*plugin.Session, error) {
+	if b.origin == nil || len(b.origin.kept.Entries) == 0 {
+		return host.Open(b.config.Driver, b.config.Options, bc)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	plugins, _, err := host.OpenFrom(ctx, b.origin.kept, b.config.Driver, b.config.Options, bc)
+	return plugins, err
+}
+
+// branch commits a session that starts where another one is.
+func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
+	source := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}
+	if name := b.params.Start.Snapshot; name != "" {
+		s, err := b.eng.store.Snapshot(ctx, st.key, name)
+		if err != nil {
+			return nil, err
+		}
+		source.Node = s.Node
+	}
+	node, err := b.eng.node(ctx, source.Node)
+	if err != nil {
+		return nil, err
+	}
+	if err := restable(node, "/start"); err != nil {
+		return nil, err
+	}
+	c := b.commit(source)
+	if !c.Create.Blank && c.Create.Snapshot == "" {
+		st.keepIdle(ctx, c)
+	}
+	return b.eng.create(ctx, c, rc)
+}
+
+// keepIdle has a session that shares this one's history take over what the plugins are like now, if that can be had; else it
+// gets what is stored.
+func (st *state) keepIdle(ctx context.Context, c *persistence.Commit) {
+	k, err := st.captureIdle(ctx)
+	if err != nil {
+		uncaptured(st.eng, st.id, err)
+		return
+	}
+	st.keep(c, k)
+}
+
+// commit is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with
+// it.
+func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
+	p := b.params
+	c := &persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
+		Title: p.Title, Cwd: b.cwd, Config: b.config, Relation: b.relation, Authority: b.authority, Source: source,
+		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: p.FirstTurnInput,
+	}}
+	var events []logEvent
+	if source == nil {
+		c.Nodes = []protocol.Node{{
+			ID: protocol.DeriveNodeID(b.id, "open", 0), AtMs: c.AtMs,
+			FrameOpen: &protocol.FrameOpen{Key: "initial", Reason: "initial", Config: b.config},
+		}}
+	} else {
+		r := &c.Create.Relation
+		if r.Kind == protocol.RelationRoot {
+			r.Kind = protocol.RelationFork
+		}
+		r.Source = source
+		c.Create.Title = cmp.Or(p.Title, b.origin.row.Title)
+		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source}})
+	}
+	for i, body := range p.Nodes {
+		n := protocol.Node{ID: protocol.DeriveNodeID(b.id, "initial", i), AtMs: c.AtMs, Message: body.Message, Plugin: body.Plugin}
+		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(&n)...)
+	}
+	for _, event := range events {
+		event.AtMs = c.AtMs
+		c.Events = append(c.Events, event.stored())
+	}
+	return c
+}
+
+// takeFirst takes the input that a session was created with. It is given once, whatever happens to who took it.
+func (st *state) takeFirst(ctx context.Context) ([]protocol.InputPart, error) {
+	res, err := st.commit(ctx, &persistence.Commit{TakeFirst: true})
+	return res.First, err
+}
+
+func isGone(err error) bool {
+	return errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted)
+}
