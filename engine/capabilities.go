@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"lashd/engine/plugin"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -102,12 +104,21 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	return err
 }
 
-// StartTurn implements plugin.LifecycleService.
-func (s *services) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (protocol.TurnID, error) {
-	if p.SessionID == s.session {
+// StartTurn implements plugin.LifecycleService. The turn's id is its idempotency key as well.
+func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protocol.TurnID, error) {
+	if err := q.Check(); err != nil {
+		return "", err
+	}
+	if q.SessionID == s.session {
 		return "", ErrSessionInUse
 	}
-	r, err := s.eng.StartTurn(ctx, p)
+	r, err := s.eng.startTurn(ctx, q.TurnID, &protocol.TurnStartParams{
+		Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(q.TurnID)}, SessionID: q.SessionID, Input: q.Input,
+		PluginInputs: q.PluginInputs, WhenBusy: q.WhenBusy,
+	})
+	if errors.Is(err, persistence.ErrReceiptConflict) {
+		err = &plugin.TurnRequestError{Code: plugin.TurnIDInUse, TurnID: q.TurnID}
+	}
 	if err != nil {
 		return "", err
 	}

@@ -68,14 +68,14 @@ func TestCapabilities(t *testing.T) {
 	t.Run("plugin/HC-04 plugin/HC-06 a hook drives sessions of its own, and not the one that it runs in", func(t *testing.T) {
 		_, id, host := lent(t, answers())
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
-		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: made.SessionID, Input: text("hi")}))
+		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_mine", SessionID: made.SessionID, Input: text("hi")}))
 		if report := must[*protocol.TurnReport](t)(host.Lifecycle.AwaitTurn(t.Context(), turn)); report.Outcome.Text != "ok" {
 			t.Errorf("report %+v", report)
 		}
 		if err := host.Lifecycle.CloseSession(t.Context(), id); !errors.Is(err, engine.ErrSessionInUse) {
 			t.Errorf("closing its own session: %v", err)
 		}
-		if _, err := host.Lifecycle.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("hi")}); !errors.Is(err, engine.ErrSessionInUse) {
+		if _, err := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_own", SessionID: id, Input: text("hi")}); !errors.Is(err, engine.ErrSessionInUse) {
 			t.Errorf("a turn in its own session: %v", err)
 		}
 		for range 2 {

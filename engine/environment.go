@@ -80,7 +80,7 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 // system is the system prompt of an iteration: the driver's preamble, what transforms and plugins contribute, and the
 // layers of the session and its client.
 func (r *run) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
-	said, err := r.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: r.id, View: r.view(r.machine.Messages()), Host: r.capabilities()})
+	said, err := r.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: r.id, View: r.view(r.machine.Messages()), Inputs: r.forPlugins, Host: r.capabilities()})
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 	}
 	p := &prepared{}
 	all, err := r.plugins.BeforeTurn(ctx, &plugin.TurnContext{
-		TurnID: r.id, View: r.view(nil), Input: r.input, Host: r.capabilities(),
+		TurnID: r.id, View: r.view(nil), Input: r.input, Inputs: r.forPlugins, Host: r.capabilities(),
 	})
 	if err == nil {
 		err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // Operations lists what the plugins of a session offer to clients; without a session, those of a new one.
 func (e *Engine) Operations(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
 	return withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (*protocol.OperationListResult, error) {
-		return &protocol.OperationListResult{Data: s.Operations()}, nil
+		return &protocol.OperationListResult{Data: s.Operations(), TurnInputs: s.TurnInputs()}, nil
 	})
 }
 
@@ -143,7 +144,7 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 		return nil, err
 	}
 	for _, q := range result.Queue {
-		if err := checkInput(q.Input); err != nil {
+		if err := cmp.Or(checkInput(q.Input), checkPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
 			return nil, o.failed(err)
 		}
 	}
@@ -216,7 +217,7 @@ func (o *operation) apply(ctx context.Context, st *state, result *plugin.Operati
 func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
 	for _, q := range result.Queue {
-		in := protocol.QueuedInput{Input: q.Input}
+		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs}
 		if q.SourceKey != "" {
 			in.Source = o.info.Plugin + ":" + q.SourceKey
 		}

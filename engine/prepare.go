@@ -40,6 +40,7 @@ func (st *state) prepare(r *run) (err error) {
 		return err
 	}
 	r.input = st.inputMessages(r)
+	r.forPlugins = st.pluginInputs(r)
 	if r.plugins.HasBeforeTurn() && !r.journal.begun {
 		return nil // the hooks come first, beside the actor
 	}

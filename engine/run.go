@@ -25,6 +25,7 @@ type run struct {
 	id         protocol.TurnID
 	begin      beginning
 	cwd        string
+	forPlugins protocol.PluginInputs // what the turn brings them
 	started    time.Time
 	startedMs  int64
 	acceptedMs int64

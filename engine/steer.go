@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,17 +28,13 @@ func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 		if st.current == nil || st.current.id != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}
-		return st.steer(ctx, p.Input, p.Boundary, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
+		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
 	})
 }
 
-func (st *state) steer(ctx context.Context, input []protocol.InputPart, at protocol.Boundary, rc func(*protocol.TurnSteerResult) *persistence.Receipt) (*protocol.TurnSteerResult, error) {
-	if at == "" {
-		at = protocol.BoundaryAfterWork
-	}
-	in := protocol.QueuedInput{
-		ID: protocol.NewInputID(), TurnID: st.current.id, State: protocol.InputPendingActive, Input: input, Boundary: at, AtMs: now(),
-	}
+func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*protocol.TurnSteerResult) *persistence.Receipt) (*protocol.TurnSteerResult, error) {
+	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), st.current.id, protocol.InputPendingActive, now()
+	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
 	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: st.row.Seq + 1}
 	inputs := append(slices.Clip(st.inputs), in)
 	c := &persistence.Commit{Receipt: rc(result), Inputs: []protocol.QueuedInput{in}}
@@ -51,7 +48,7 @@ func (st *state) steer(ctx context.Context, input []protocol.InputPart, at proto
 // steerInstead is turn/start of a busy session whose client wants to steer.
 func (st *state) steerInstead(ctx context.Context, p *protocol.TurnStartParams, rc receipt) (*protocol.TurnStartResult, error) {
 	result := &protocol.TurnStartResult{TurnID: st.current.id, State: protocol.TurnRunning}
-	_, err := st.steer(ctx, p.Input, protocol.BoundaryAfterWork, func(r *protocol.TurnSteerResult) *persistence.Receipt {
+	_, err := st.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs}, func(r *protocol.TurnSteerResult) *persistence.Receipt {
 		result.InputID, result.Seq = r.InputID, r.Seq
 		return rc.with(result)
 	})

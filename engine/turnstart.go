@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 
+	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -15,21 +17,44 @@ const maxInput = 4 << 20
 
 // StartTurn makes an input durable and, unless the session is busy, starts its turn.
 func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	if err := checkInput(p.Input); err != nil {
+	return e.startTurn(ctx, "", p)
+}
+
+// startTurn is StartTurn for whoever chooses the turn's id; empty: nobody does.
+func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+	if err := cmp.Or(checkInput(p.Input), checkPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
 		return nil, bad("/whenBusy", "must be one of %v", modes[1:])
 	}
 	return mutateOnce(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
+		if err := cmp.Or(st.takes(p.PluginInputs), st.unusedID(ctx, id)); err != nil {
+			return nil, err
+		}
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
 			return st.steerInstead(ctx, p, rc)
 		}
 		if busy := len(st.turns) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
 		}
-		return st.accept(ctx, p.Input, rc)
+		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs}, rc)
 	})
+}
+
+// unusedID refuses an id for a new turn that is one's already. None is fine.
+func (st *state) unusedID(ctx context.Context, id protocol.TurnID) error {
+	if id == "" {
+		return nil
+	}
+	_, err := st.eng.store.Turn(ctx, id)
+	switch {
+	case isMissing(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &plugin.TurnRequestError{Code: plugin.TurnIDInUse, TurnID: id}
 }
 
 func checkInput(parts []protocol.InputPart) error {
@@ -71,8 +96,9 @@ func under(pointer, was string, err error) error {
 	return err
 }
 
-// accept commits a turn with its input. If the session is idle, the turn is running from that commit on.
-func (st *state) accept(ctx context.Context, input []protocol.InputPart, rc receipt) (*protocol.TurnStartResult, error) {
+// accept commits a turn with its input, under its own id if it has one. If the session is idle, the turn is running from that
+// commit on.
+func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, rc receipt) (*protocol.TurnStartResult, error) {
 	if st.eng.stopping() {
 		return nil, ErrShuttingDown
 	}
@@ -81,12 +107,11 @@ func (st *state) accept(ctx context.Context, input []protocol.InputPart, rc rece
 	}
 	idle := len(st.turns) == 0 && st.writer == nil
 	turn := st.newTurn()
+	turn.ID = cmp.Or(id, turn.ID)
 	if idle {
 		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
 	}
-	in := protocol.QueuedInput{
-		ID: protocol.NewInputID(), TurnID: turn.ID, State: protocol.InputQueued, Input: input, AtMs: turn.AcceptedMs,
-	}
+	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: st.row.Seq + 1}
 	events := []logEvent{acceptedEvent(turn.ID, in)}
 	if !idle {

@@ -32,7 +32,7 @@ type LifecycleService interface {
 	CreateSession(context.Context, *protocol.SessionNewParams) (*protocol.SessionNewResult, error)
 	TakeFirstTurnInput(context.Context, protocol.SessionID) ([]protocol.InputPart, bool, error)
 	CloseSession(context.Context, protocol.SessionID) error
-	StartTurn(context.Context, *protocol.TurnStartParams) (protocol.TurnID, error)
+	StartTurn(context.Context, *TurnRequest) (protocol.TurnID, error) // of another session; a wrong request is a TurnRequestError
 	AwaitTurn(context.Context, protocol.TurnID) (*protocol.TurnReport, error)
 	CancelTurn(context.Context, protocol.TurnID) error
 }

@@ -18,6 +18,7 @@ type contributions struct {
 	afterTurn  []contribution[AfterTurnHook]
 	beforeTool []contribution[ToolCallHook]
 	afterTool  []contribution[ToolResultHook]
+	inputs     map[string]turnInput // by plugin
 
 	stream    []contribution[StreamHook]
 	response  []contribution[ResponseHook]

@@ -24,7 +24,7 @@ type TurnContext struct {
 	TurnID protocol.TurnID
 	View   *View              // before the input
 	Input  []protocol.Message // of this turn
-	Inputs map[string][]byte  // typed input for plugins, by plugin id: JSON
+	Inputs protocol.PluginInputs
 	Host   Capabilities
 }
 
@@ -151,6 +151,7 @@ type ConfigMutator func(context.Context, *ConfigChange) (protocol.Config, error)
 type PromptContext struct {
 	TurnID protocol.TurnID
 	View   *View
+	Inputs protocol.PluginInputs
 	Host   Capabilities
 }
 

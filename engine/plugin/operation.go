@@ -25,8 +25,9 @@ type OperationResult struct {
 
 // QueueTurn begins a turn with an input. The same source key twice is one turn.
 type QueueTurn struct {
-	Input     []protocol.InputPart
-	SourceKey string
+	Input        []protocol.InputPart
+	PluginInputs protocol.PluginInputs
+	SourceKey    string
 }
 
 // QueryFunc answers from what is published; it may run beside a turn.

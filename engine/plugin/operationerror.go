@@ -126,14 +126,11 @@ func resolved(raw json.RawMessage) (*jsonschema.Resolved, error) {
 func (s *argumentSchema) validate(args json.RawMessage) error {
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {
-		return fmt.Errorf("arguments: %w", err)
+		return err
 	}
 	schema, err := s.resolve()
 	if err != nil {
 		return err
 	}
-	if err := schema.Validate(value); err != nil {
-		return fmt.Errorf("arguments: %w", err)
-	}
-	return nil
+	return schema.Validate(value)
 }

@@ -135,7 +135,7 @@ func (s *Session) prepare(kind protocol.OperationKind, name string, call *Operat
 	}
 	mine.Args, mine.Host = arguments(call.Args), call.Host.limit(Hook(kind))
 	if err := op.input.validate(mine.Args); err != nil {
-		return op, nil, failed(name, err)
+		return op, nil, failed(name, fmt.Errorf("arguments: %w", err))
 	}
 	return op, &mine, nil
 }

@@ -68,6 +68,7 @@ func (p promptSource) ask(ctx context.Context, pc PromptContext) ([]Prompt, erro
 	if p.hook == nil {
 		return p.text, nil
 	}
+	pc.Inputs = own(pc.Inputs)
 	list, err := p.hook(ctx, &pc)
 	if err != nil {
 		return nil, err

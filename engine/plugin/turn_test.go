@@ -68,7 +68,7 @@ func TestTurnSeams(t *testing.T) {
 			seen = *tc
 			return nil, nil
 		}
-		tc := plugin.TurnContext{TurnID: "t", Inputs: map[string][]byte{"p": raw(`1`)},
+		tc := plugin.TurnContext{TurnID: "t", Inputs: protocol.PluginInputs{"p": raw(`1`)},
 			Input: []protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "hi"}}}}}
 		if _, err := open(t, before("a", spoil), before("b", see)).BeforeTurn(t.Context(), &tc); err != nil {
 			t.Fatal(err)

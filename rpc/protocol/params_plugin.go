@@ -106,9 +106,17 @@ type OperationListParams struct {
 	SessionID SessionID `json:"sessionId,omitempty"`
 }
 
-// OperationListResult are operations, by name.
+// OperationListResult are operations, by name, and what plugins take with turn/start.
 type OperationListResult struct {
-	Data []OperationInfo `json:"data"`
+	Data       []OperationInfo `json:"data"`
+	TurnInputs []TurnInputInfo `json:"turnInputs"`
+}
+
+// TurnInputInfo is what a plugin takes with a turn.
+type TurnInputInfo struct {
+	Plugin   string          `json:"plugin"`
+	Schema   json.RawMessage `json:"schema,omitempty"` // absent: any JSON
+	Required bool            `json:"required,omitempty"`
 }
 
 // OperationQueryParams asks a plugin.

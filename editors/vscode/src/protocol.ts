@@ -686,9 +686,10 @@ export interface OperationListParams {
   sessionId?: SessionID;
 }
 
-/** OperationListResult are operations, by name. */
+/** OperationListResult are operations, by name, and what plugins take with turn/start. */
 export interface OperationListResult {
   data: OperationInfo[];
+  turnInputs: TurnInputInfo[];
 }
 
 /** OperationParams has a plugin do something. */
@@ -1508,6 +1509,14 @@ export interface ToolStateResult {
 
 /** trn_... */
 export type TurnID = string;
+
+/** TurnInputInfo is what a plugin takes with a turn. */
+export interface TurnInputInfo {
+  plugin: string;
+  /** absent: any JSON */
+  schema?: unknown;
+  required?: boolean;
+}
 
 /** TurnInterruptParams stops a turn. */
 export interface TurnInterruptParams {

@@ -91,8 +91,8 @@ func summariser(v *plugin.View) *protocol.SessionNewParams {
 }
 
 func ask(ctx context.Context, life plugin.LifecycleService, id protocol.SessionID, input string) (string, error) {
-	turn, err := life.StartTurn(ctx, &protocol.TurnStartParams{
-		SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: input}},
+	turn, err := life.StartTurn(ctx, &plugin.TurnRequest{
+		TurnID: protocol.NewTurnID(), SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: input}},
 	})
 	if err != nil {
 		return "", err
