@@ -47,7 +47,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 		fail(&result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
 	}
 	c := &persistence.Commit{
-		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(result), Turned: true, Total: &total,
+		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(result, 0), Turned: true, Total: &total,
 		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
 	}
 	revision := st.row.Head.Revision

@@ -125,7 +125,9 @@ func (r *run) resultEvent(n *protocol.Node, part int) (logEvent, bool) {
 // commitTurn makes durable what the journal gathered, with whatever else belongs to it, and lets observers see it. If
 // that fails, all of it is still to be told.
 func (st *state) commitTurn(ctx context.Context, r *run, c *persistence.Commit, also ...logEvent) error {
-	after, events := r.news(r.machine.Result())
+	result := r.machine.Result()
+	after, events := r.news(result)
+	c.Usage = append(c.Usage, r.ledger(result, r.logged.Calls)...)
 	c.Effects = append(r.unwritten(after), c.Effects...)
 	c.Fence.Turn, c.Fence.Incarnation = r.id, st.eng.incarnation
 	if _, err := st.commitShown(ctx, c, r.streamed, append(events, also...)...); err != nil {

@@ -90,11 +90,12 @@ func (r *run) visible(raw string) (safe string) {
 	return r.plugins.Prose(r.plugins.Driver().Visible(raw))
 }
 
-// ledger has a row for each model call. A call that may have been made twice, because the daemon died during it, is
+// ledger has a row for each model call after the first ones. A call that may have been made twice, because the daemon died during it, is
 // counted twice, the first time with tokens that nobody knows.
-func (r *run) ledger(result turn.Result) []persistence.Usage {
-	rows := make([]persistence.Usage, len(result.Calls))
-	for i, call := range result.Calls {
+func (r *run) ledger(result turn.Result, first int) []persistence.Usage {
+	var rows []persistence.Usage
+	for i := first; i < len(result.Calls); i++ {
+		call := &result.Calls[i]
 		row := protocol.UsageRow{Source: "turn", Model: call.Model, Calls: 1}
 		if call.Usage != nil {
 			row.Usage = *call.Usage
@@ -107,7 +108,7 @@ func (r *run) ledger(result turn.Result) []persistence.Usage {
 				row.Unknown++
 			}
 		}
-		rows[i] = persistence.Usage{Operation: string(r.id), Ordinal: i, Row: row}
+		rows = append(rows, persistence.Usage{Operation: string(r.id), Ordinal: i, Row: row})
 	}
 	return rows
 }

@@ -675,6 +675,7 @@ func Described() map[string]TypeDoc {
 			Fields: map[string]string{
 				"seq":       "of its newest event",
 				"turnIndex": "turns completed",
+				"usage":     "its own, by turns that have ended; usage/read has the ledger",
 			},
 		},
 		"SessionArchiveParams": {Doc: "SessionArchiveParams puts a session away, or takes it out again."},
@@ -1013,11 +1014,11 @@ func Described() map[string]TypeDoc {
 				"input": "not cached",
 			},
 		},
-		"UsageReadParams": {Doc: "UsageReadParams sums a ledger; without a session, that of all."},
+		"UsageReadParams": {Doc: "UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the ledgers of all, each call once."},
 		"UsageReadResult": {Doc: "UsageReadResult is a ledger by source and model."},
 		"UsageRow": {Doc: "UsageRow is one line of a session's ledger.",
 			Fields: map[string]string{
-				"source":  "turn, compaction, subagent, or the label of a direct completion",
+				"source":  "turn, or the label of a direct completion or of a session that works for this one",
 				"unknown": "calls whose usage was lost",
 			},
 		},

@@ -264,7 +264,8 @@ type CompletionResult struct {
 	Replayable
 }
 
-// UsageReadParams sums a ledger; without a session, that of all.
+// UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the
+// ledgers of all, each call once.
 type UsageReadParams struct {
 	SessionID SessionID `json:"sessionId,omitempty"`
 }

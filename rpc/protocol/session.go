@@ -53,7 +53,7 @@ type Session struct {
 	Authority   Authority    `json:"authority,omitzero"`
 	Seq         Seq          `json:"seq"`       // of its newest event
 	TurnIndex   int64        `json:"turnIndex"` // turns completed
-	Usage       Usage        `json:"usage"`
+	Usage       Usage        `json:"usage"`     // its own, by turns that have ended; usage/read has the ledger
 	CreatedAtMs int64        `json:"createdAtMs"`
 	UpdatedAtMs int64        `json:"updatedAtMs"`
 	Archived    bool         `json:"archived,omitempty"`

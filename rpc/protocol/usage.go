@@ -38,7 +38,7 @@ func (u Usage) buckets() [5]int64 {
 
 // UsageRow is one line of a session's ledger.
 type UsageRow struct {
-	Source  string `json:"source"` // turn, compaction, subagent, or the label of a direct completion
+	Source  string `json:"source"` // turn, or the label of a direct completion or of a session that works for this one
 	Model   string `json:"model"`
 	Usage   Usage  `json:"usage"`
 	Calls   int64  `json:"calls"`

@@ -949,6 +949,7 @@ export interface Session {
   seq: Seq;
   /** turns completed */
   turnIndex: number;
+  /** its own, by turns that have ended; usage/read has the ledger */
   usage: Usage;
   createdAtMs: number;
   updatedAtMs: number;
@@ -1644,7 +1645,7 @@ export interface Usage {
   reasoning: number;
 }
 
-/** UsageReadParams sums a ledger; without a session, that of all. */
+/** UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the ledgers of all, each call once. */
 export interface UsageReadParams {
   sessionId?: SessionID;
 }
@@ -1657,7 +1658,7 @@ export interface UsageReadResult {
 
 /** UsageRow is one line of a session's ledger. */
 export interface UsageRow {
-  /** turn, compaction, subagent, or the label of a direct completion */
+  /** turn, or the label of a direct completion or of a session that works for this one */
   source: string;
   model: string;
   usage: Usage;
