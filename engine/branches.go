@@ -19,36 +19,11 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 	if err := checkTitle(p.Title); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "session/fork", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
-		at := p.AtNode
-		if at == "" {
-			at = st.row.Head.Leaf
-		}
-		node, err := e.node(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		if err := restable(node, "/atNode"); err != nil {
-			return nil, err
-		}
-		source := &protocol.ForkSource{SessionID: st.id, Node: at}
-		title := p.Title
-		if title == "" {
-			title = st.row.Title
-		}
-		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source, AtMs: now()}}
-		c := &persistence.Commit{
-			Session: protocol.NewSessionID(), AtMs: now(), Events: []persistence.Event{event.stored()},
-			Create: &persistence.NewSession{
-				Title: title, Cwd: st.row.Cwd, Config: st.row.Config, Source: source,
-				Relation: protocol.Relation{Kind: protocol.RelationFork, Source: source}, Authority: st.row.Authority,
-			},
-		}
-		st.keepIdle(ctx, c)
-		if p.ToolCatalog == protocol.ForkFresh {
-			c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
-		}
-		return e.create(ctx, c, rc)
+	return single(ctx, e, "session/fork", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
+		return e.born(ctx, &birth{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
+			Title: p.Title, Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: p.SessionID},
+			PluginSource: protocol.PluginsFork, Relation: protocol.Relation{Kind: protocol.RelationRoot},
+		}}, rc)
 	})
 }
 

@@ -43,7 +43,7 @@ func TestMutators(t *testing.T) {
 		id := d.session(t)
 		o := d.observe(t, id)
 		must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 9)))
-		if told := o.typed(protocol.EventSessionConfigured); told.Config.Budget.Iterations != 2 || len(told.Issues) != 0 || !slices.Equal(seen, [][3]int{{20, 9, 5}}) {
+		if told := o.typed(protocol.EventSessionConfigured); told.Config.Budget.Iterations != 2 || len(told.Issues) != 0 || !slices.Equal(seen, [][3]int{{20, 20, 5}, {2, 9, 5}}) {
 			t.Errorf("told of %+v, mutators saw %v", told.Config.Budget, seen)
 		}
 		if report := d.turn(t, id, "go"); report.Outcome.Kind != protocol.OutcomeMaxTurns || len(report.Calls) != 2 {
@@ -95,10 +95,30 @@ func TestMutators(t *testing.T) {
 		})
 		d = start(t, setup{model: replies(), plugins: plugins(uses)})
 		id = d.session(t)
+		times = 0
 		must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 9)))
 		cfg := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config
 		if cfg.Prompt != "beside" || cfg.Budget.Iterations != 9 || times != 3 {
 			t.Errorf("%+v after %d questions", cfg, times)
+		}
+	})
+	t.Run("plugin/HK-27 a new session begins with settings as mutators leave them, and so does a fork; what fails is told", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		old := d.session(t)
+		fails := mutator("fails", func(context.Context, *plugin.ConfigChange) (protocol.Config, error) {
+			return protocol.Config{}, errBoom
+		})
+		d = d.restart(t, func(s *setup) { s.plugins = plugins(fails, clamp) })
+		fresh := d.session(t)
+		fork := d.fork(t, old, "")
+		if got := []int{d.budget(t, old), d.budget(t, fresh), d.budget(t, fork.SessionID), fork.Session.Config.Budget.Iterations}; !slices.Equal(got, []int{20, 5, 5, 5}) {
+			t.Errorf("budgets %v", got)
+		}
+		for _, id := range []protocol.SessionID{fresh, fork.SessionID} {
+			told := d.observe(t, id, 0).typed(protocol.EventPluginStatus)
+			if told.Name != "config_mutator_failed" || len(told.Issues) != 1 || told.Issues[0].Message != "fails: plugin fails: config_mutator: boom" {
+				t.Errorf("told of %+v", told)
+			}
 		}
 	})
 	t.Run("plugin/HK-27 a repeated request changes and tells nothing again", func(t *testing.T) {

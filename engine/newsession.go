@@ -26,16 +26,21 @@ func (e *Engine) newSession(ctx context.Context, by protocol.SessionID, asked *p
 		return nil, err
 	}
 	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
-		b := &birth{eng: e, by: by, params: p, id: cmp.Or(p.SessionID, protocol.NewSessionID())}
-		if err := b.prepare(ctx); err != nil {
-			return nil, err
-		}
-		if p.Start.Kind == protocol.StartEmpty {
-			return e.create(ctx, b.commit(nil), rc)
-		}
-		return do(ctx, e, p.Start.SessionID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
-			return b.branch(ctx, st, rc)
-		})
+		return e.born(ctx, &birth{by: by, params: p, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
+	})
+}
+
+// born makes a session, in one commit once all about it is known.
+func (e *Engine) born(ctx context.Context, b *birth, rc receipt) (*protocol.SessionNewResult, error) {
+	b.eng = e
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if b.origin == nil {
+		return e.create(ctx, b.commit(nil), rc)
+	}
+	return do(ctx, e, b.origin.row.ID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
+		return b.branch(ctx, st, rc)
 	})
 }
 
@@ -135,16 +140,19 @@ func checkRelation(p *protocol.SessionNewParams) error {
 
 // birth is a session on its way. There is nothing of it in the store until its one commit.
 type birth struct {
-	eng       *Engine
-	by        protocol.SessionID
-	params    *protocol.SessionNewParams
-	id        protocol.SessionID
-	origin    *origin         // where it starts; nil: with nothing
-	base      protocol.Config // what the request does not change
-	config    protocol.Config
-	cwd       string
-	relation  protocol.Relation
-	authority protocol.Authority
+	eng        *Engine
+	by         protocol.SessionID // asks for it; empty: a client
+	params     *protocol.SessionNewParams
+	id         protocol.SessionID
+	at         protocol.NodeID // of the origin's history; empty: its leaf
+	freshTools bool            // whatever else it takes over
+	origin     *origin         // where it starts; nil: with nothing
+	base       protocol.Config // what the request does not change
+	config     protocol.Config
+	issues     []protocol.Issue // of plugins, over its settings
+	cwd        string
+	relation   protocol.Relation
+	authority  protocol.Authority
 }
 
 // prepare finds out what the session will be, and tries whether its plugins can be built like that.
@@ -159,8 +167,10 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 	if b.config, err = b.eng.configFor(b.base, p); err != nil {
 		return err
 	}
-	if b.cwd, err = checkCwd(b.cwd); err != nil {
-		return err
+	if b.cwd == p.Cwd {
+		if b.cwd, err = checkCwd(p.Cwd); err != nil {
+			return err
+		}
 	}
 	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin); err != nil {
 		return err
@@ -192,30 +202,26 @@ func (b *birth) inherit(ctx context.Context) (err error) {
 // origin is the session where another one starts.
 type origin struct {
 	row  protocol.Session
-	kept plugin.Snapshot // of its plugins, if the new session takes that over
+	kept plugin.Snapshot // of its plugins, where a new session takes over what they may not take back any more
 }
 
 func (b *birth) source(ctx context.Context) (*origin, error) {
 	start := b.params.Start
 	return do(ctx, b.eng, start.SessionID, func(ctx context.Context, st *state) (*origin, error) {
-		from, kept := &origin{row: st.row}, st.plugged
-		if start.Snapshot != "" {
-			s, err := b.eng.readSnapshot(ctx, st.key, start.Snapshot)
-			if err != nil {
-				return nil, err
-			}
-			kept = s.plugins
+		from := &origin{row: st.row}
+		if start.Snapshot == "" {
+			return from, nil // a fork costs the same, whatever plugins keep
 		}
-		if kept == nil || b.params.PluginSource == protocol.PluginsFresh {
-			return from, nil
+		s, err := b.eng.readSnapshot(ctx, st.key, start.Snapshot)
+		if err != nil || s.plugins == nil || b.params.PluginSource == protocol.PluginsFresh {
+			return from, err
 		}
-		var err error
-		from.kept, err = st.thaw(kept, start.Snapshot)
+		from.kept, err = st.thaw(s.plugins, start.Snapshot)
 		return from, err
 	})
 }
 
-// tryOut builds the session's plugins as they will be, where nobody else knows of them.
+// tryOut builds the session's plugins as they will be, where nobody else knows of them, and has them change its settings.
 func (b *birth) tryOut(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
@@ -224,7 +230,10 @@ func (b *birth) tryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return plugins.Close()
+	c := &change{eng: b.eng, id: b.id, plugins: plugins, previous: b.base, current: b.config}
+	c.mutate(ctx)
+	b.config, b.issues = c.current, c.issues
+	return errors.Join(context.Cause(ctx), plugins.Close())
 }
 
 func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildContext) (*plugin.Session, error) {
@@ -239,7 +248,10 @@ func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildCont
 
 // branch commits a session that starts where another one is.
 func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
-	source := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}
+	source, pointer := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}, "/start"
+	if b.at != "" {
+		source.Node, pointer = b.at, "/atNode"
+	}
 	if name := b.params.Start.Snapshot; name != "" {
 		s, err := b.eng.store.Snapshot(ctx, st.key, name)
 		if err != nil {
@@ -251,12 +263,15 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 	if err != nil {
 		return nil, err
 	}
-	if err := restable(node, "/start"); err != nil {
+	if err := restable(node, pointer); err != nil {
 		return nil, err
 	}
 	c := b.commit(source)
 	if !c.Create.Blank && c.Create.Snapshot == "" {
 		st.keepIdle(ctx, c)
+	}
+	if b.freshTools {
+		c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
 	}
 	return b.eng.create(ctx, c, rc)
 }
@@ -295,6 +310,9 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 		c.Create.Title = cmp.Or(p.Title, b.origin.row.Title)
 		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source}})
 	}
+	if len(b.issues) > 0 {
+		events = append(events, b.complaint())
+	}
 	for i, body := range p.Nodes {
 		n := protocol.Node{ID: protocol.DeriveNodeID(b.id, "initial", i), AtMs: c.AtMs, Message: body.Message, Plugin: body.Plugin}
 		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(&n)...)
@@ -304,6 +322,13 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 		c.Events = append(c.Events, event.stored())
 	}
 	return c
+}
+
+// complaint tells of plugins that failed over the session's settings.
+func (b *birth) complaint() logEvent {
+	return logEvent{Event: protocol.Event{
+		Type: protocol.EventPluginStatus, Name: b.issues[0].Code, Text: b.issues[0].Message, Issues: b.issues,
+	}}
 }
 
 // takeFirst takes the input that a session was created with. It is given once, whatever happens to who took it.
