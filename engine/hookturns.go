@@ -198,7 +198,8 @@ func (r *run) afterCommit() {
 
 // view is the session as its plugins see it, with messages of the turn.
 func (r *run) view(more []protocol.Message) *plugin.View {
-	v := &plugin.View{Session: protocol.Session{ID: r.session.id, Cwd: r.cwd, Config: r.begin.Config, State: protocol.SessionRunning}, Window: r.begin.Config.Model.ContextWindow}
+	v := &plugin.View{Session: r.about, Window: r.begin.Config.Model.ContextWindow}
+	v.Session.Config, v.Session.State = r.begin.Config, protocol.SessionRunning
 	for _, m := range r.past {
 		v.Messages = append(v.Messages, *m)
 	}

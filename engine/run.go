@@ -26,6 +26,7 @@ type run struct {
 	begin      beginning
 	cwd        string
 	forPlugins protocol.PluginInputs // what the turn brings them
+	about      protocol.Session      // as it was when the turn began, or went on after a restart
 	started    time.Time
 	startedMs  int64
 	acceptedMs int64

@@ -88,3 +88,24 @@ func TestDeliveries(t *testing.T) {
 		}
 	})
 }
+
+func TestViewOfHooks(t *testing.T) {
+	t.Run("plugin/HC-01 hooks of a turn see the session whole: its title, what it has used, how many turns it had", func(t *testing.T) {
+		var seen []protocol.Session
+		d := start(t, setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: 7}}), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
+			r.Turn().Before(func(_ context.Context, c *plugin.TurnContext) ([]plugin.Directive, error) {
+				seen = append(seen, c.View.Session)
+				return nil, nil
+			})
+		}})})
+		id := d.session(t)
+		must[*protocol.SeqResult](t)(d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: "named"}))
+		d.turn(t, id, "one")
+		head := d.graph(t, id).Head
+		d.turn(t, id, "two")
+		s := seen[1]
+		if s.ID != id || s.Title != "named" || s.Usage.Input != 7 || s.TurnIndex != 1 || s.Head != head || s.State != protocol.SessionRunning || s.CreatedAtMs == 0 {
+			t.Errorf("seen %+v", s)
+		}
+	})
+}
