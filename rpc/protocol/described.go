@@ -465,7 +465,7 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"NodeBody":      {Doc: "NodeBody is the content of a node that is not placed in history yet: what a client appends and a turn produces."},
-		"NodeID":        {Doc: "nod_..., a hash of session, operation and ordinal"},
+		"NodeID":        {Doc: "nod_..., derived from session, operation and ordinal"},
 		"OperationInfo": {Doc: "OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session."},
 		"OperationKind": {Doc: "OperationKind says what an operation may do.",
 			Values: []ValueDoc{

@@ -664,7 +664,7 @@ export interface NodeBody {
   frameOpen?: FrameOpen;
 }
 
-/** nod_..., a hash of session, operation and ordinal */
+/** nod_..., derived from session, operation and ordinal */
 export type NodeID = string;
 
 /** OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session. */
