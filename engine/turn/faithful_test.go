@@ -36,9 +36,9 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(r, v.Field(i), depth)
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(r, field, depth)
 			}
 		}
 	}
