@@ -32,7 +32,7 @@ func openDatabase(t testing.TB, dir string) *database {
 	return &database{db: db}
 }
 
-// dump is every row of every table. It reads them only if somebody has committed since the last time.
+// dump is every row of every table, but for how many commits there were. It reads them only if somebody has committed since the last time.
 func (d *database) dump(t testing.TB) string {
 	t.Helper()
 	d.mu.Lock()
@@ -47,7 +47,9 @@ func (d *database) dump(t testing.TB) string {
 	var all strings.Builder
 	for _, table := range d.query(t, "SELECT name FROM sqlite_schema WHERE type = 'table'") {
 		for _, row := range d.query(t, `SELECT * FROM "`+table+`"`) {
-			fmt.Fprintf(&all, "%s %q\n", table, row)
+			if !strings.HasPrefix(row, "commits|") { // counted up to a second after they were made
+				fmt.Fprintf(&all, "%s %q\n", table, row)
+			}
 		}
 	}
 	d.version, d.rows = version, all.String()
