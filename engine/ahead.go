@@ -29,7 +29,10 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 	if r.machine == nil || r.plugins.Transforms() || !r.asksForPrompts() {
 		return r
 	}
-	s := st.scene(r.begin.Config)
+	s, err := st.scene(r)
+	if err != nil {
+		return r // it is found out once more in its place
+	}
 	r.ahead = make(chan composed, 1)
 	go func() {
 		c := composed{err: errStopped}

@@ -14,7 +14,7 @@ import (
 // the same catalog and the same prompt, it stays the same value, which the journal and the adapters know again.
 type rendered struct {
 	catalog  *tool.Catalog
-	preamble string // the driver's part of the prompt for the catalog
+	preamble preamble // of a catalog of the turn's own
 	system   string
 	env      *turn.Environment // nil: none was made for the catalog yet
 }
@@ -32,14 +32,20 @@ func (m *rendered) environment(system string) (turn.Response, error) {
 
 // scene is what the actor knows of what an iteration works in, for plugins that must be asked for the rest.
 type scene struct {
-	catalog *tool.Catalog
-	tools   *tool.Composer
-	layers  []plugin.Prompt
-	memo    *rendered
+	catalog  *tool.Catalog
+	tools    *tool.Composer
+	preamble string // of the catalog, unless the turn has one of its own
+	layers   []plugin.Prompt
+	memo     *rendered
 }
 
-func (st *state) scene(cfg protocol.Config) scene {
-	return scene{st.tools.catalog, st.tools.composer, st.layers(cfg), &st.tools.rendered}
+func (st *state) scene(r *run) (s scene, err error) {
+	t := st.tools
+	s = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(r.begin.Config), memo: &t.rendered}
+	if !r.extra.extends() {
+		s.preamble, err = t.preamble.of(t.catalog, t.plugins)
+	}
+	return s, err
 }
 
 func (r *run) asksForPrompts() bool { return r.plugins.HasPromptHooks() || r.extra != nil }
@@ -56,7 +62,7 @@ func (r *run) environment(ctx context.Context) (turn.Response, error) {
 			return st.environment(r.begin.Config)
 		})
 	}
-	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r.begin.Config), nil })
+	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r) })
 	if err != nil {
 		return turn.Response{}, err
 	}
@@ -68,9 +74,14 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
 	if s.memo.catalog != r.catalog {
-		*s.memo = rendered{catalog: r.catalog, preamble: r.plugins.Driver().Preamble(r.catalog.Manifests())}
+		*s.memo = rendered{catalog: r.catalog, preamble: s.memo.preamble}
 	}
-	system, err := r.system(ctx, s.memo.preamble, s.layers)
+	if r.extra.extends() {
+		if s.preamble, err = s.memo.preamble.of(r.catalog, r.plugins); err != nil {
+			return env, err
+		}
+	}
+	system, err := r.system(ctx, s.preamble, s.layers)
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}

@@ -39,9 +39,9 @@ func (c clumsy) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-func (c clumsy) Preamble(tools []protocol.ToolManifest) string {
+func (c clumsy) Preamble(in plugin.PreambleInput) string {
 	c.here("preamble")
-	return c.Driver.Preamble(tools)
+	return c.Driver.Preamble(in)
 }
 
 func (c clumsy) Reply(v turn.View, reply provider.Reply) []turn.Action {

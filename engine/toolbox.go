@@ -16,7 +16,8 @@ type toolbox struct {
 	composer *tool.Composer
 	catalog  *tool.Catalog
 	client   *clientTools
-	settings []byte // the driver and the plugins' options that it was built with
+	settings []byte   // the driver and the plugins' options that it was built with
+	preamble preamble // of catalog
 	prompts  [2]string
 	system   string            // for catalog and prompts; empty: not rendered yet
 	env      *turn.Environment // of system and catalog; nil: not made yet
@@ -106,18 +107,34 @@ func (t *toolbox) rebuild() error {
 	return nil
 }
 
-// render is the system prompt for the catalog as it is. It is kept until something of it changes. A panic of a plugin
-// is an error of whoever asks: the session is none the worse for it.
+// preamble is the driver's part of the prompt for a catalog. The driver is asked once for each.
+type preamble struct {
+	catalog *tool.Catalog
+	text    string
+}
+
+func (p *preamble) of(catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
+	if p.catalog == catalog {
+		return p.text, nil
+	}
+	text, err := plugins.Preamble(catalog)
+	if err != nil {
+		return "", err
+	}
+	*p = preamble{catalog, text}
+	return text, nil
+}
+
+// render is the system prompt for the catalog as it is. It is kept until something of it changes.
 func (st *state) render(cfg protocol.Config) (system string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = st.eng.panicked("session", st.id, p)
-		}
-	}()
 	t := st.tools
 	prompts := [2]string{cfg.Prompt, st.overlay.Prompt}
 	if t.system == "" || t.prompts != prompts {
-		system := t.plugins.System(t.catalog, st.layers(cfg)...)
+		preamble, err := t.preamble.of(t.catalog, t.plugins)
+		if err != nil {
+			return "", err
+		}
+		system := t.plugins.System(preamble, t.catalog, st.layers(cfg)...)
 		t.prompts, t.system, t.env = prompts, strings.ToValidUTF8(system, "\uFFFD"), nil
 	}
 	return t.system, nil

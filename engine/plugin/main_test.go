@@ -27,8 +27,8 @@ func (silent) Limit(turn.View) []turn.Action                     { return nil }
 func (silent) Visible(prose string) string                       { return prose }
 func (silent) HandlesOutputLimit() bool                          { return false }
 
-func (s silent) Preamble(tools []protocol.ToolManifest) string {
-	return s.name + " with " + strings.Repeat("tool ", len(tools))
+func (s silent) Preamble(in plugin.PreambleInput) string {
+	return s.name + " with " + strings.Repeat("tool ", len(in.Tools))
 }
 
 // tools is a source of tools with these names, or "id=name".

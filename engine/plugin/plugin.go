@@ -47,6 +47,13 @@ func (c BuildContext) Root() bool { return c.Parent == "" }
 // Driver is the singleton that decides how turns talk to the model.
 type Driver interface {
 	turn.Driver
-	// Preamble is the driver's own part of the system prompt.
-	Preamble(tools []protocol.ToolManifest) string
+	// Preamble is the driver's own part of the system prompt. It is a pure function, and asked once for each catalog.
+	Preamble(PreambleInput) string
+}
+
+// PreambleInput is what a driver's part of the prompt is made of.
+type PreambleInput struct {
+	Tools      []protocol.ToolManifest // of the catalog
+	Extensions Extensions
+	Triggers   []TriggerEvent
 }

@@ -123,10 +123,18 @@ func (p Prompt) text() string {
 	return "# " + p.Title + "\n\n" + p.Content
 }
 
-// System renders the system prompt of a session without prompt hooks: the driver's preamble, then the contributions, then
-// extra.
-func (s *Session) System(catalog *tool.Catalog, extra ...Prompt) string {
-	all := []Prompt{{Slot: SlotExecution, Content: s.Driver().Preamble(catalog.Manifests())}}
+// Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
+func (s *Session) Preamble(catalog *tool.Catalog) (string, error) {
+	return contain(func() (string, error) {
+		in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
+		return s.Driver().Preamble(in), nil
+	})
+}
+
+// System renders the system prompt of a session without prompt hooks: the driver's preamble for the catalog, then the
+// contributions, then extra.
+func (s *Session) System(preamble string, catalog *tool.Catalog, extra ...Prompt) string {
+	all := []Prompt{{Slot: SlotExecution, Content: preamble}}
 	for _, h := range s.prompts {
 		all = append(all, h.do.text...)
 	}

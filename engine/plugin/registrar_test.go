@@ -140,7 +140,7 @@ func TestRegistrar(t *testing.T) {
 		if got := s.Sources(); len(got) != 1 || got[0].ID != "p" {
 			t.Errorf("sources %+v", got)
 		}
-		if got := s.System(tool.NewRegistry(nil, protocol.ToolState{}).Catalog()); strings.Contains(got, "late") {
+		if got := s.System("", tool.NewRegistry(nil, protocol.ToolState{}).Catalog()); strings.Contains(got, "late") {
 			t.Errorf("prompt %q", got)
 		}
 	})

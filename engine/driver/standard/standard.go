@@ -34,8 +34,8 @@ func (instance) Register(r *plugin.Registrar) error {
 type Driver struct{}
 
 // Preamble tells the model how to work in this protocol.
-func (Driver) Preamble(tools []protocol.ToolManifest) string {
-	if len(tools) == 0 {
+func (Driver) Preamble(in plugin.PreambleInput) string {
+	if len(in.Tools) == 0 {
 		return ""
 	}
 	return "Call tools to look and to act; several calls in one reply run at the same time. " +

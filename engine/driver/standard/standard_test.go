@@ -304,7 +304,7 @@ func TestFactory(t *testing.T) {
 		t.Errorf("the driver is %T", s.Driver())
 	}
 	none := tool.NewRegistry(nil, protocol.ToolState{}).Catalog()
-	if got := s.System(none); got != "" {
-		t.Errorf("without tools the prompt is %q", got)
+	if got, err := s.Preamble(none); got != "" || err != nil {
+		t.Errorf("without tools the prompt is %q, %v", got, err)
 	}
 }

@@ -180,4 +180,4 @@ func (idler) Cell(turn.View, turn.CellReply) []turn.Action      { return nil }
 func (idler) Limit(turn.View) []turn.Action                     { return nil }
 func (idler) Visible(prose string) string                       { return prose }
 func (idler) HandlesOutputLimit() bool                          { return false }
-func (idler) Preamble([]protocol.ToolManifest) string           { return "" }
+func (idler) Preamble(plugin.PreambleInput) string              { return "" }
