@@ -37,17 +37,7 @@ func (s *services) own(id protocol.SessionID) protocol.SessionID {
 
 // View implements plugin.StateService: what is settled.
 func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.View, error) {
-	return do(ctx, s.eng, s.own(id), func(ctx context.Context, st *state) (*plugin.View, error) {
-		past, err := st.past()
-		if err != nil {
-			return nil, err
-		}
-		v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow}
-		for _, m := range past {
-			v.Messages = append(v.Messages, *m)
-		}
-		return v, nil
-	})
+	return do(ctx, s.eng, s.own(id), func(_ context.Context, st *state) (*plugin.View, error) { return st.view() })
 }
 
 // Catalog implements plugin.StateService.

@@ -37,6 +37,8 @@ type kept struct {
 	revision uint64
 	text     string
 	bulk     string
+
+	restoring func() // nil: nobody wants to know
 }
 
 func (k *keeper) ID() string {
@@ -116,6 +118,9 @@ func (k *kept) Snapshot(_ context.Context, w *plugin.ArtifactWriter) (json.RawMe
 }
 
 func (k *kept) Restore(_ context.Context, meta plugin.Meta, r *plugin.ArtifactReader) error {
+	if k.restoring != nil {
+		k.restoring()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.restored = append(k.restored, strings.TrimSpace(meta.Version+" "+string(meta.State)))

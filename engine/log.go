@@ -62,6 +62,7 @@ func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown [
 	c.Session, c.AtMs = st.row.ID, now()
 	seq := st.row.Seq
 	c.Fence.Seq = &seq
+	inherited := st.inherit(c)
 	for i := range events {
 		if events[i].AtMs == 0 {
 			events[i].AtMs = c.AtMs
@@ -76,6 +77,7 @@ func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown [
 		st.commitFailed(err)
 		return res, err
 	}
+	inherited()
 	st.row.Head, st.row.UpdatedAtMs = res.Head, c.AtMs
 	wires := make([][]byte, len(events))
 	for i := range events {

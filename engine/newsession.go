@@ -202,7 +202,7 @@ func (b *birth) inherit(ctx context.Context) (err error) {
 // origin is the session where another one starts.
 type origin struct {
 	row  protocol.Session
-	kept plugin.Snapshot // of its plugins, where a new session takes over what they may not take back any more
+	kept plugin.Stored // of its plugins, where a new session takes over what they may not take back any more
 }
 
 func (b *birth) source(ctx context.Context) (*origin, error) {
@@ -216,7 +216,9 @@ func (b *birth) source(ctx context.Context) (*origin, error) {
 		if err != nil || s.plugins == nil || b.params.PluginSource == protocol.PluginsFresh {
 			return from, err
 		}
-		from.kept, err = st.thaw(s.plugins, start.Snapshot)
+		if from.kept.Plugins, err = st.thaw(s.plugins, start.Snapshot); err == nil {
+			from.kept.Execution, err = st.executed(start.Snapshot)
+		}
 		return from, err
 	})
 }
@@ -237,7 +239,7 @@ func (b *birth) tryOut(ctx context.Context) error {
 }
 
 func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildContext) (*plugin.Session, error) {
-	if b.origin == nil || len(b.origin.kept.Entries) == 0 {
+	if b.origin == nil || b.origin.kept.Plugins == nil {
 		return host.Open(b.config.Driver, b.config.Options, bc)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
@@ -281,7 +283,7 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 func (st *state) keepIdle(ctx context.Context, c *persistence.Commit) {
 	k, err := st.captureIdle(ctx)
 	if err != nil {
-		uncaptured(st.eng, st.id, err)
+		st.eng.Log.Error("what plugins keep is not captured for a new session", "session", st.id, "error", err)
 		return
 	}
 	st.keep(c, k)

@@ -122,11 +122,8 @@ func (o *operation) run(w *writer) (*plugin.OperationResult, *captured, []protoc
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	k, err := capture(context.WithoutCancel(w.ctx), w.tools.plugins, w.owner.plugged)
-	if err != nil {
-		return result, nil, []protocol.Issue{uncaptured(o.eng, o.params.SessionID, err)}, nil
-	}
-	return result, k, nil, nil
+	k, issues := o.eng.captureAll(context.WithoutCancel(w.ctx), o.params.SessionID, w.tools.plugins, w.owner.plugged)
+	return result, k, issues, nil
 }
 
 func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {

@@ -7,13 +7,14 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// inSnapshots are the components that named snapshots hold: what a client adds to a session and what a person allowed is
-// not of the past.
-var inSnapshots = []string{componentPlugins, componentTools}
+// inSnapshots are the components that named snapshots hold: what a client adds to a session, what a person allowed and what
+// the protocol has recorded is not of the past.
+var inSnapshots = []string{componentPlugins, componentTools, componentExecution}
 
 // CreateSnapshot gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
 // that is the state before it.
@@ -137,10 +138,21 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutati
 
 // tryOut has plugins that nobody else knows of take the state of a snapshot.
 func (st *state) tryOut(s *snapshot) error {
-	if s.plugins == nil {
-		return nil
+	var stored plugin.Stored
+	var err error
+	if s.plugins != nil {
+		stored.Plugins, err = st.thaw(s.plugins, s.Name)
 	}
-	plugins, _, err := st.restored(st.eng.Host.Isolated(), st.row.Config, s.plugins, s.Name)
+	if err == nil {
+		stored.Execution, err = st.executed(s.Name)
+	}
+	if err != nil || stored.Plugins == nil && stored.Execution == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	cfg := st.row.Config
+	plugins, _, err := st.eng.Host.Isolated().OpenFrom(ctx, stored, cfg.Driver, cfg.Options, st.buildContext())
 	if err != nil {
 		return err
 	}

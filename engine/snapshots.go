@@ -35,8 +35,9 @@ type pluginEntry struct {
 
 // captured is what plugins keep, on its way into the store.
 type captured struct {
-	state      *pluginState
+	state      *pluginState // nil: it is as it is stored
 	components []persistence.Component
+	execution  *plugin.Execution // nil: likewise
 }
 
 // capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
@@ -132,71 +133,9 @@ func (k *captured) check() error {
 	return nil
 }
 
-// keep adds what was captured to a commit. What it gives is called once the commit is durable.
-func (st *state) keep(c *persistence.Commit, k *captured) (kept func()) {
-	if k == nil {
-		return func() {}
-	}
-	c.Component = append(c.Component, k.components...)
-	return func() { st.plugged = k.state }
-}
-
-// captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
-func (st *state) captureIdle(ctx context.Context) (*captured, error) {
-	if st.tools == nil || st.idle() != nil {
-		return nil, nil
-	}
-	return capture(ctx, st.tools.plugins, st.plugged)
-}
-
-// capture captures what plugins keep for the commit of the turn. If that fails what was stored stays, and is tried again.
-func (r *run) capture() {
-	k, err := capture(r.life, r.plugins, r.owner.plugged)
-	if err != nil {
-		r.issues = append(r.issues, uncaptured(r.eng, r.session.id, err))
-		return
-	}
-	r.captured = k
-}
-
-// uncaptured logs a failed capture, and makes it an issue.
-func uncaptured(e *Engine, id protocol.SessionID, err error) protocol.Issue {
-	e.Log.Error("the state of plugins is not captured", "session", id, "error", err)
-	return protocol.Issue{Kind: "plugin", Code: "plugin_snapshot", Message: err.Error()}
-}
-
-// openPlugins builds the session's plugins with what it was granted, and gives them back what is stored of them.
-func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
-	if st.plugged == nil {
-		return st.eng.Host.Open(cfg.Driver, cfg.Options, st.buildContext())
-	}
-	plugins, unknown, err := st.restored(st.eng.Host, cfg, st.plugged, "")
-	if len(unknown) > 0 {
-		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", unknown)
-	}
-	return plugins, err
-}
-
-func (st *state) buildContext() plugin.BuildContext {
-	return plugin.BuildContext{
-		SessionID: st.id, Parent: st.row.Relation.Parent, Authority: st.row.Authority, Cwd: st.row.Cwd, StateDir: st.eng.StateDir,
-	}
-}
-
-// restored opens plugins with a stored state: the present one, or that of a snapshot.
-func (st *state) restored(host *plugin.Host, cfg protocol.Config, from *pluginState, snapshot string) (*plugin.Session, []string, error) {
-	snap, err := st.thaw(from, snapshot)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	return host.OpenFrom(ctx, snap, cfg.Driver, cfg.Options, st.buildContext())
-}
-
 // thaw is a stored state as plugins get it.
-func (st *state) thaw(from *pluginState, snapshot string) (plugin.Snapshot, error) {
-	snap := plugin.Snapshot{Entries: map[string]plugin.Entry{}, Fingerprint: from.Fingerprint}
+func (st *state) thaw(from *pluginState, snapshot string) (*plugin.Snapshot, error) {
+	snap := &plugin.Snapshot{Entries: map[string]plugin.Entry{}, Fingerprint: from.Fingerprint}
 	var bulk map[string][]byte
 	if len(from.bulk()) > 0 {
 		var err error

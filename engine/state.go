@@ -16,6 +16,7 @@ const (
 	componentTools     = "tools"
 	componentOverlay   = "overlay"
 	componentApprovals = "approvals"
+	componentProtocol  = "protocol"
 )
 
 // state is everything about a session that changes. It belongs to the session's actor.
@@ -34,6 +35,7 @@ type state struct {
 	overlay   overlay
 	saved     protocol.ToolState
 	plugged   *pluginState // as it is stored; nil: nothing is
+	recorded  recorded     // likewise
 	writer    *writer      // holds the session: no turn starts
 	writers   []*writer    // want to
 	history   *history
@@ -93,6 +95,7 @@ func (st *state) loadComponents(key int64) error {
 	}
 	into := map[string]any{
 		componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved, componentPlugins: &st.plugged,
+		componentProtocol: &st.recorded,
 	}
 	for name, value := range into {
 		if body, ok := parts[name]; ok {

@@ -104,7 +104,7 @@ func Example() {
 	kept, err := s.Capture(ctx)
 	check(err)
 	check(s.Close())
-	again, _, err := host.OpenFrom(ctx, kept, standard.ID, options, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
+	again, _, err := host.OpenFrom(ctx, plugin.Stored{Plugins: &kept}, standard.ID, options, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
 	check(err)
 	show(ctx, again)
 	check(again.Close())

@@ -17,6 +17,8 @@ type View struct {
 	Messages []protocol.Message // of the active path, then of the turn
 	Window   int64              // tokens of the model's context; 0: not known
 	Context  int64              // tokens of the newest prompt; 0: not known
+
+	TurnOptions *protocol.TurnOptions // of the protocol, as they hold in the turn or would in the next; nil: none
 }
 
 // TurnContext is what the hooks before a turn know.

@@ -71,7 +71,7 @@ func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildCont
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
 	ctx.Extensions = h.Extensions()
-	s := &Session{id: ctx.SessionID, host: h}
+	s := &Session{id: ctx.SessionID, host: h, root: ctx.Root(), options: options}
 	err := s.open(append([]Factory{h.drivers[i]}, h.plugins...), options, ctx)
 	if err == nil {
 		err = h.publish(s)
@@ -89,14 +89,14 @@ func (h *Host) publish(s *Session) error {
 	return s.ready()
 }
 
-// OpenFrom opens a session and restores a snapshot. It also gives the ids of entries that no plugin has: the session
-// cannot use them, and whoever saves it carries them on.
-func (h *Host) OpenFrom(ctx context.Context, snap Snapshot, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, []string, error) {
+// OpenFrom opens a session and has it take back what is stored. It also gives the ids of entries that no plugin has: the
+// session cannot use them, and whoever saves it carries them on.
+func (h *Host) OpenFrom(ctx context.Context, st Stored, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, []string, error) {
 	s, err := h.Open(driver, options, bc)
 	if err != nil {
 		return nil, nil, err
 	}
-	unknown, err := s.Restore(ctx, snap)
+	unknown, err := s.TakeBack(ctx, st)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}

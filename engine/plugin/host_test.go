@@ -94,7 +94,7 @@ func TestOpen(t *testing.T) {
 			bad := noted{id: "bad", log: &log, fail: fail}
 			h := newHost(t, noted{id: "a", log: &log}, &bad, noted{id: "z", log: &log})
 			from := func() (*plugin.Session, error) {
-				s, _, err := h.OpenFrom(t.Context(), plugin.Snapshot{}, "d", nil, plugin.BuildContext{SessionID: "s"})
+				s, _, err := h.OpenFrom(t.Context(), plugin.Stored{Plugins: &plugin.Snapshot{}}, "d", nil, plugin.BuildContext{SessionID: "s"})
 				return s, err
 			}
 			s, err := from()
@@ -155,7 +155,7 @@ func TestOpen(t *testing.T) {
 	t.Run("plugin/PH-11 ready comes after the session can be found, and before restore", func(t *testing.T) {
 		var log []string
 		h := newHost(t, noted{id: "a", log: &log}, noted{id: "b", log: &log})
-		s, _, err := h.OpenFrom(t.Context(), plugin.Snapshot{}, "d", nil, plugin.BuildContext{SessionID: "s"})
+		s, _, err := h.OpenFrom(t.Context(), plugin.Stored{Plugins: &plugin.Snapshot{}}, "d", nil, plugin.BuildContext{SessionID: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
@@ -20,10 +19,10 @@ type ProtocolSession struct {
 	AppendNodes func(context.Context, []protocol.NodeBody) error
 	// ApplyExtension takes what a client sends to the protocol.
 	ApplyExtension func(context.Context, json.RawMessage) error
-	// ValidateTurn looks at what a client sends to the protocol with a turn.
-	ValidateTurn func(context.Context, json.RawMessage) error
+	// ValidateTurn looks at the options that a client sends with a turn, before the turn is accepted.
+	ValidateTurn func(context.Context, *protocol.TurnOptions) error
 	// Materialize is called whenever the session is opened, new or not; it gives the options to record.
-	Materialize func(context.Context, *Materialization) (*TurnOptions, error)
+	Materialize func(context.Context, *Materialization) (*Materialized, error)
 	// BeforeModel is called before each model call. A switch ends the turn without the call.
 	BeforeModel func(context.Context, *BeforeModel) (*protocol.FrameSwitch, error)
 }
@@ -31,16 +30,15 @@ type ProtocolSession struct {
 // Materialization is a session that is being opened.
 type Materialization struct {
 	SessionID protocol.SessionID
-	Root      bool // it works for nobody
-	Options   json.RawMessage
-	Recorded  *TurnOptions // of the current frame; nil: none
+	Root      bool                  // it works for nobody
+	Options   json.RawMessage       // of the plugin, from the session's configuration
+	Recorded  *protocol.TurnOptions // for the current frame; nil: none
 }
 
-// TurnOptions are settings of the protocol, for one frame or all.
-type TurnOptions struct {
-	SchemaVersion int             `json:"schemaVersion"`
-	Payload       json.RawMessage `json:"payload"`
-	AllFrames     bool            `json:"-"`
+// Materialized are the turn options of a session from now on.
+type Materialized struct {
+	Options   protocol.TurnOptions
+	AllFrames bool // not only of the current frame, and of those that open from it
 }
 
 // BeforeModel is a model call that is about to be made.
@@ -91,16 +89,22 @@ func (p Protocol) ApplyExtension(ctx context.Context, x json.RawMessage) error {
 }
 
 // ValidateTurn checks what a client sent with a turn.
-func (p Protocol) ValidateTurn(ctx context.Context, x json.RawMessage) error {
-	return callback(ctx, p.plugin, p.callbacks.ValidateTurn, own(x))
+func (p Protocol) ValidateTurn(ctx context.Context, o *protocol.TurnOptions) error {
+	return callback(ctx, p.plugin, p.callbacks.ValidateTurn, own(o))
 }
 
 // Materialize gives the options to record; nil: those that are recorded.
-func (p Protocol) Materialize(ctx context.Context, m *Materialization) (*TurnOptions, error) {
+func (p Protocol) Materialize(ctx context.Context, m *Materialization) (*Materialized, error) {
 	if p.callbacks.Materialize == nil {
 		return nil, nil
 	}
-	return invoke(ctx, HookProtocol, p.plugin, func() (*TurnOptions, error) { return p.callbacks.Materialize(ctx, own(m)) })
+	return invoke(ctx, HookProtocol, p.plugin, func() (*Materialized, error) {
+		made, err := p.callbacks.Materialize(ctx, own(m))
+		if err == nil {
+			err = made.check()
+		}
+		return own(made), err
+	})
 }
 
 // BeforeModel asks for a switch of frames; nil: the call is made.
@@ -119,44 +123,4 @@ func callback[T any](ctx context.Context, plugin string, f func(context.Context,
 	}
 	_, err := invoke(ctx, HookProtocol, plugin, func() (struct{}, error) { return struct{}{}, f(ctx, v) })
 	return err
-}
-
-// CodeCall is a code cell.
-type CodeCall struct {
-	TurnID       protocol.TurnID
-	Language     string
-	Source       string
-	AcceptFinish bool
-}
-
-// CodeExecutor runs code cells. What it keeps between cells survives if it implements ExecutionState.
-type CodeExecutor interface {
-	Execute(context.Context, *CodeCall) (turn.CellReply, error)
-}
-
-// ExecutionState is a CodeExecutor whose state is stored with the session.
-type ExecutionState interface {
-	Dirty() bool // since it was stored or restored
-	Snapshot(context.Context) ([]byte, error)
-	Restore(context.Context, []byte) error
-}
-
-// ErrNoExecutor means that no plugin of a session runs code.
-var ErrNoExecutor = errors.New("code execution is unavailable")
-
-// Execute runs a code cell.
-func (s *Session) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, error) {
-	if s.executor == nil {
-		return turn.CellReply{}, ErrNoExecutor
-	}
-	return invoke(ctx, HookExecutor, s.executor.plugin, func() (turn.CellReply, error) { return s.executor.do.Execute(ctx, own(call)) })
-}
-
-// ExecutionState is that of the code executor, if it has one that is stored.
-func (s *Session) ExecutionState() (ExecutionState, bool) {
-	if s.executor == nil {
-		return nil, false
-	}
-	x, ok := s.executor.do.(ExecutionState)
-	return x, ok
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"lashd/engine/plugin"
-	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
@@ -17,7 +16,7 @@ func TestProtocolSession(t *testing.T) {
 		_, before := p.BeforeModel(ctx, &plugin.BeforeModel{})
 		return map[string]error{
 			"initialize": p.Initialize(ctx, "s"), "restore": p.Restore(ctx, nil), "append": p.AppendNodes(ctx, nil),
-			"extension": p.ApplyExtension(ctx, raw(`1`)), "turn": p.ValidateTurn(ctx, raw(`1`)), "materialize": materialize, "before": before,
+			"extension": p.ApplyExtension(ctx, raw(`1`)), "turn": p.ValidateTurn(ctx, &protocol.TurnOptions{}), "materialize": materialize, "before": before,
 		}
 	}
 	for name, s := range map[string]*plugin.Session{
@@ -39,8 +38,8 @@ func TestProtocolSession(t *testing.T) {
 				Restore:        func(context.Context, *plugin.View) error { return errBoom },
 				AppendNodes:    func(context.Context, []protocol.NodeBody) error { return errBoom },
 				ApplyExtension: func(context.Context, json.RawMessage) error { return errBoom },
-				ValidateTurn:   func(context.Context, json.RawMessage) error { panic(errBoom) },
-				Materialize:    func(context.Context, *plugin.Materialization) (*plugin.TurnOptions, error) { return nil, errBoom },
+				ValidateTurn:   func(context.Context, *protocol.TurnOptions) error { panic(errBoom) },
+				Materialize:    func(context.Context, *plugin.Materialization) (*plugin.Materialized, error) { return nil, errBoom },
 				BeforeModel:    func(context.Context, *plugin.BeforeModel) (*protocol.FrameSwitch, error) { return nil, errBoom },
 			})
 		}))
@@ -48,53 +47,6 @@ func TestProtocolSession(t *testing.T) {
 			if e, ok := errors.AsType[*plugin.HookError](err); !ok || e.Plugin != "p" {
 				t.Errorf("%s: %v", callback, err)
 			}
-		}
-	})
-}
-
-// cells runs code, and keeps what it ran.
-type cells struct{ ran string }
-
-func (c *cells) Execute(_ context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
-	if call.Source == "crash" {
-		panic("clumsy")
-	}
-	c.ran += call.Source
-	return turn.CellReply{Printed: c.ran}, nil
-}
-
-func (c *cells) Dirty() bool                              { return c.ran != "" }
-func (c *cells) Snapshot(context.Context) ([]byte, error) { return []byte(c.ran), nil }
-func (c *cells) Restore(_ context.Context, b []byte) error {
-	c.ran = string(b)
-	return nil
-}
-
-func TestExecutor(t *testing.T) {
-	runs := func(e plugin.CodeExecutor) *plugin.Session {
-		return open(t, with("p", func(r *plugin.Registrar) { r.Execution().Executor(e) }))
-	}
-	t.Run("plugin/PR-07 code runs if somebody runs it", func(t *testing.T) {
-		if _, err := open(t).Execute(t.Context(), &plugin.CodeCall{}); !errors.Is(err, plugin.ErrNoExecutor) {
-			t.Errorf("error %v", err)
-		}
-		s := runs(&cells{})
-		if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "x"}); err != nil || got.Printed != "x" {
-			t.Errorf("%+v, %v", got, err)
-		}
-		if _, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "crash"}); err == nil || err.Error() != "plugin p: code_executor: panicked: clumsy" {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("plugin/PR-07 an executor may keep state, or not", func(t *testing.T) {
-		if _, ok := open(t).ExecutionState(); ok {
-			t.Error("no executor has state")
-		}
-		if _, ok := runs(executor{}).ExecutionState(); ok {
-			t.Error("a plain executor has state")
-		}
-		if st, ok := runs(&cells{ran: "x"}).ExecutionState(); !ok || !st.Dirty() {
-			t.Error("no state")
 		}
 	})
 }

@@ -62,7 +62,7 @@ func TestRestore(t *testing.T) {
 		m.fail = errBoom
 		h := newHost(t, m)
 		again := func() error {
-			_, _, err := h.OpenFrom(t.Context(), plugin.Snapshot{}, "d", nil, plugin.BuildContext{SessionID: "s"})
+			_, _, err := h.OpenFrom(t.Context(), plugin.Stored{Plugins: &plugin.Snapshot{}}, "d", nil, plugin.BuildContext{SessionID: "s"})
 			return err
 		}
 		if err := again(); !errors.Is(err, errBoom) || err.Error() != "plugin m: restore: boom" {
@@ -80,7 +80,7 @@ func TestRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		restore(t, parent, plugin.Snapshot{Entries: map[string]plugin.Entry{"m": entry("m", "1", "shared")}})
-		child, _, err := h.OpenFrom(t.Context(), capture(t, parent), "d", nil, plugin.BuildContext{SessionID: "c", Parent: "p"})
+		child, _, err := h.OpenFrom(t.Context(), plugin.Stored{Plugins: new(capture(t, parent))}, "d", nil, plugin.BuildContext{SessionID: "c", Parent: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -19,6 +20,9 @@ type Session struct {
 	plugins []instance
 	probe   func(string)
 	closed  sync.Once
+	running atomic.Int32 // code cells
+	root    bool
+	options protocol.PluginOptions
 	contributions
 }
 
@@ -141,6 +145,9 @@ func (s *Session) Close() (err error) {
 	})
 	return err
 }
+
+// Leave makes the session's id free before it is closed.
+func (s *Session) Leave() { s.host.live.remove(s) }
 
 func (p instance) close() error {
 	c, ok := p.Plugin.(Closer)

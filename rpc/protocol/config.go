@@ -14,6 +14,15 @@ type Config struct {
 	Unknown    UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
 }
 
+// TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands.
+type TurnOptions struct {
+	SchemaVersion int             `json:"schemaVersion"` // of the payload, from 1
+	Payload       json.RawMessage `json:"payload"`       // at most 64 KiB
+}
+
+// MaxTurnOptions is how many bytes the payload of turn options has at most.
+const MaxTurnOptions = 64 << 10
+
 // PluginOptions are settings that only their plugin understands.
 type PluginOptions map[string]json.RawMessage
 

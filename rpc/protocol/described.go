@@ -968,8 +968,14 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"TurnListResult": {Doc: "TurnListResult is a page of turns."},
-		"TurnOutcome":    {Doc: "TurnOutcome is how a turn ended, with what that kind of end carries."},
-		"TurnParams":     {Doc: "TurnParams names a turn."},
+		"TurnOptions": {Doc: "TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands.",
+			Fields: map[string]string{
+				"payload":       "at most 64 KiB",
+				"schemaVersion": "of the payload, from 1",
+			},
+		},
+		"TurnOutcome": {Doc: "TurnOutcome is how a turn ended, with what that kind of end carries."},
+		"TurnParams":  {Doc: "TurnParams names a turn."},
 		"TurnReport": {Doc: "TurnReport is everything a turn came to. The same report is answered however often and by whomever it is asked for.",
 			Fields: map[string]string{
 				"durationMs": "from start to the final commit",

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// What the code executor keeps is a part of its own: it is read only when somebody takes it back.
+const (
+	componentExecution = "execution"
+	executionPart      = componentExecution + "/state"
+)
+
+// executed is what is stored of the code executor, now or in a snapshot; nil: nothing.
+func (st *state) executed(snapshot string) ([]byte, error) {
+	parts, err := st.eng.store.Parts(st.ctx, st.key, snapshot, componentExecution)
+	return parts[executionPart], err
+}
+
+// captureExecution asks the code executor what it keeps, and adds that to what was captured of the plugins.
+func captureExecution(ctx context.Context, plugins *plugin.Session, k *captured) (*captured, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	x, err := plugins.CaptureExecution(ctx)
+	if err != nil || x == nil {
+		return k, err
+	}
+	if len(x.State) > maxPluginState {
+		return k, fmt.Errorf("the code executor keeps %d bytes, at most %d", len(x.State), maxPluginState)
+	}
+	if k == nil {
+		k = &captured{}
+	}
+	k.execution = x
+	return k, nil
+}
+
+// captureAll captures what plugins and the code executor keep. Of what fails what was stored stays, and is tried again; it
+// is an issue.
+func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginState) (*captured, []protocol.Issue) {
+	var issues []protocol.Issue
+	failed := func(code string, err error) {
+		e.Log.Error("what plugins keep is not captured", "session", id, "code", code, "error", err)
+		issues = append(issues, protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()})
+	}
+	k, err := capture(ctx, plugins, stored)
+	if err != nil {
+		failed("plugin_snapshot", err)
+		k = nil
+	}
+	if k, err = captureExecution(ctx, plugins, k); err != nil {
+		failed("execution_snapshot", err)
+	}
+	return k, issues
+}
+
+// captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
+func (st *state) captureIdle(ctx context.Context) (*captured, error) {
+	if st.tools == nil || st.idle() != nil {
+		return nil, nil
+	}
+	k, err := capture(ctx, st.tools.plugins, st.plugged)
+	if err != nil {
+		return nil, err
+	}
+	return captureExecution(ctx, st.tools.plugins, k)
+}
+
+// capture captures what plugins keep for the commit of the turn.
+func (r *run) capture() {
+	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.plugged)
+	r.captured, r.issues = k, append(r.issues, issues...)
+}
+
+// keep adds what was captured to a commit. What it gives is called once the commit is durable.
+func (st *state) keep(c *persistence.Commit, k *captured) (kept func()) {
+	if k == nil {
+		return func() {}
+	}
+	c.Component = append(c.Component, k.components...)
+	if k.execution != nil {
+		c.Component = append(c.Component, persistence.Component{Name: executionPart, Body: k.execution.State})
+	}
+	return func() {
+		if k.state != nil {
+			st.plugged = k.state
+		}
+		if k.execution != nil {
+			k.execution.Stored()
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// openPlugins builds the session's plugins with what it was granted, gives them back what is stored of them, and records
+// what the protocol makes of it. If any of that fails, nothing is open, and it can be tried again.
+func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
+	plugins, err := st.eng.Host.Open(cfg.Driver, cfg.Options, st.buildContext())
+	if err != nil {
+		return nil, err
+	}
+	stored, err := st.stored(plugins)
+	if err != nil {
+		return nil, errors.Join(err, plugins.Close())
+	}
+	resumed, err := st.patiently(plugins, stored)
+	if err != nil {
+		return nil, err
+	}
+	if len(resumed.Unknown) > 0 {
+		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", resumed.Unknown)
+	}
+	if err := st.record(resumed.Options); err != nil {
+		return nil, errors.Join(err, plugins.Close())
+	}
+	return plugins, nil
+}
+
+func (st *state) buildContext() plugin.BuildContext {
+	return plugin.BuildContext{
+		SessionID: st.id, Parent: st.row.Relation.Parent, Authority: st.row.Authority, Cwd: st.row.Cwd, StateDir: st.eng.StateDir,
+	}
+}
+
+// stored is what plugins that were just built are given.
+func (st *state) stored(plugins *plugin.Session) (plugin.Stored, error) {
+	stored := plugin.Stored{Recorded: st.recorded.of(st.row.Head.Frame)}
+	var err error
+	if st.plugged != nil {
+		stored.Plugins, err = st.thaw(st.plugged, "")
+	}
+	if err == nil && plugins.Executes() {
+		stored.Execution, err = st.executed("")
+	}
+	if err == nil && plugins.Looks() {
+		stored.View, err = st.view()
+	}
+	return stored, err
+}
+
+// view is the session as it is settled.
+func (st *state) view() (*plugin.View, error) {
+	past, err := st.past()
+	if err != nil {
+		return nil, err
+	}
+	v := &plugin.View{
+		Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.recorded.of(st.row.Head.Frame),
+	}
+	for _, m := range past {
+		v.Messages = append(v.Messages, *m)
+	}
+	return v, nil
+}
+
+// patiently has plugins that nobody else knows yet take back what is stored, and closes them if that fails. Those that take
+// too long are left alone until they return; the session's id is free meanwhile.
+func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
+	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	done := make(chan answer[plugin.Resumed], 1)
+	st.eng.goCall(func() {
+		r, err := plugins.Resume(ctx, stored)
+		done <- answer[plugin.Resumed]{r, err}
+	})
+	a, returned := inTime(ctx, done)
+	switch {
+	case !returned:
+		plugins.Leave()
+		st.eng.goCall(func() {
+			<-done
+			if err := plugins.Close(); err != nil {
+				st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
+			}
+		})
+		return a.v, context.Cause(ctx)
+	case a.err != nil:
+		return a.v, errors.Join(a.err, plugins.Close())
+	}
+	return a.v, nil
+}
+
+// inTime waits for an answer until ctx is done and a moment has passed.
+func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
+	select {
+	case v = <-done:
+		return v, true
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(cancelGrace)
+	defer grace.Stop()
+	select {
+	case v = <-done:
+		return v, true
+	case <-grace.C:
+		return v, false
+	}
+}
