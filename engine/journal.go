@@ -120,6 +120,9 @@ func (r *run) known(e turn.Effect) (answer turn.Response, known bool, err error)
 	if err := r.sameEffect(e, rows[0]); err != nil {
 		return answer, false, err
 	}
+	if !rows[0].Finished { // a code cell that was started
+		return answer, false, nil
+	}
 	body := rows[0].Body
 	var again syncAgain
 	if e.Kind == turn.EffectSync && json.Unmarshal(body, &again) == nil && again.SameAs != 0 && len(r.journal.replay[again.SameAs]) > 0 {

@@ -97,14 +97,18 @@ func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugi
 	return a.v, nil
 }
 
-// inTime waits for an answer until ctx is done and a moment has passed.
+// inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
 func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	select {
 	case v = <-done:
 		return v, true
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(cancelGrace)
+	moment := cancelGrace
+	if errors.Is(context.Cause(ctx), errStopped) {
+		moment = stopPatience
+	}
+	grace := time.NewTimer(moment)
 	defer grace.Stop()
 	select {
 	case v = <-done:

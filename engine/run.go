@@ -186,6 +186,8 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 		return r.callModel(ctx, effect)
 	case turn.EffectCheckpoint:
 		return r.checkpoint(ctx, effect)
+	case turn.EffectCode:
+		return r.runCell(ctx, effect)
 	}
 	return fmt.Errorf("no executor for %s effects", effect.Kind)
 }

@@ -52,8 +52,8 @@ func StartTools(calls []protocol.ToolCall) Action {
 }
 
 // StartCode runs a code cell.
-func StartCode(language, source string) Action {
-	return Action{func(m *Machine) { m.startCode(language, source) }}
+func StartCode(cell Cell) Action {
+	return Action{func(m *Machine) { m.startCode(cell) }}
 }
 
 // Append adds a message to the conversation.

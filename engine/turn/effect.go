@@ -72,8 +72,9 @@ type ToolBatch struct {
 
 // Cell asks for a piece of code to be run.
 type Cell struct {
-	Language string `json:"language"`
-	Source   string `json:"source"`
+	Language     string `json:"language"`
+	Source       string `json:"source"`
+	AcceptFinish bool   `json:"acceptFinish,omitempty"` // it may end the turn
 }
 
 // Checkpoint asks what may enter the turn at this seam.

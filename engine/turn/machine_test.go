@@ -471,7 +471,9 @@ func TestToolBatches(t *testing.T) {
 	})
 
 	t.Run("runtime/T14 calls inside a code cell are in the report", func(t *testing.T) {
-		m := New(testDriver{reply: func(View, provider.Reply) []Action { return []Action{StartCode("star", "look()")} }}, unbounded)
+		m := New(testDriver{reply: func(View, provider.Reply) []Action {
+			return []Action{StartCode(Cell{Language: "star", Source: "look()"})}
+		}}, unbounded)
 		answer(t, m, EffectModel, says("code"))
 		answer(t, m, EffectCode, Response{Code: &CellReply{Calls: []protocol.ToolCallRecord{{CallID: "n", Name: "look", Parent: "cell"}}}})
 		if r := m.Result(); len(r.ToolCalls) != 1 || r.ToolCalls[0].Parent != "cell" || !r.HadCode {
@@ -525,7 +527,7 @@ func TestOutcomes(t *testing.T) {
 		for code, d := range map[string]testDriver{
 			"driver_stalled":    reply(Append(user("and now?"))),
 			"driver_conflict":   reply(model),
-			"driver_conflict ":  reply(StartTools(nil), StartCode("star", "")),
+			"driver_conflict ":  reply(StartTools(nil), StartCode(Cell{Language: "star", Source: ""})),
 			"driver_conflict  ": reply(Advance(), Advance()),
 			"malformed_state":   reply(SetState(raw)),
 			"malformed_message": reply(Append(protocol.Message{Parts: []protocol.Part{{Replay: raw}}})),
@@ -675,7 +677,7 @@ func TestBudgets(t *testing.T) {
 			if r.Parts[0].Text == "repair" {
 				return []Action{NoProgress(), Advance()}
 			}
-			return []Action{StartCode("star", r.Parts[0].Text)}
+			return []Action{StartCode(Cell{Language: "star", Source: r.Parts[0].Text})}
 		}}, cfg)
 		cell := func(err string) {
 			answer(t, m, EffectModel, says("code"))

@@ -38,7 +38,7 @@ func (d oddDriver) Reply(v View, r provider.Reply) []Action {
 		{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "lost", Name: "look"}},
 	}}
 	actions := map[string][]Action{
-		"code":     {Append(msg), StartCode("star", text+"\xff")},
+		"code":     {Append(msg), StartCode(Cell{Language: "star", Source: text + "\xff"})},
 		"repair":   {Append(msg), NoProgress(), Advance()},
 		"grace":    {Append(msg), GraceFinal()},
 		"stall":    {Append(msg)},

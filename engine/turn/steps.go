@@ -38,9 +38,9 @@ func (m *Machine) startTools(calls []protocol.ToolCall) {
 	m.wait(Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
 }
 
-func (m *Machine) startCode(language, source string) {
+func (m *Machine) startCode(cell Cell) {
 	m.s.HadCode = true
-	cell, _ := exact(Cell{Language: language, Source: source}) // it is text: it cannot fail
+	cell, _ = exact(cell) // it is text: it cannot fail
 	m.wait(Effect{Kind: EffectCode, Code: &cell})
 }
 

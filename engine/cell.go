@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"lashd/engine/plugin"
+	"lashd/engine/turn"
+	"lashd/persistence"
+)
+
+// runCell runs a piece of the model's code. That it is started is durable before it runs, and what it came to before the
+// model sees it. One that was started by a daemon that died meanwhile is not run again.
+func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
+	reply := turn.CellReply{Error: plugin.ErrNoExecutor.Error()}
+	switch {
+	case len(r.journal.replay[effect.ID]) > 0:
+		reply.Error = "The code was started, then lashd was interrupted. Nobody knows how far it came, and it was not run again."
+	case r.plugins.Executes():
+		var err error
+		if reply, err = r.startCell(ctx, effect); err != nil {
+			return r.interruptedCell(ctx, err)
+		}
+	}
+	r.deliver(effect, turn.Response{Code: &reply})
+	if r.machine.Finished() {
+		return nil // the turn's own commit follows at once
+	}
+	return r.flush(ctx, persistence.Commit{})
+}
+
+// startCell gives the reply of a cell, or why there is none. What goes wrong in the executor is said in the reply.
+func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
+	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.prints.envelope(&effect), Body: []byte("{}")}
+	if err := r.flush(ctx, persistence.Commit{Effects: []persistence.Effect{row}}); err != nil {
+		return turn.CellReply{}, err
+	}
+	done := make(chan answer[turn.CellReply], 1)
+	call := &plugin.CodeCall{TurnID: r.id, Language: effect.Code.Language, Source: effect.Code.Source, AcceptFinish: effect.Code.AcceptFinish}
+	r.eng.goCall(func() {
+		reply, err := r.plugins.Execute(ctx, call)
+		done <- answer[turn.CellReply]{reply, err}
+	})
+	a, returned := inTime(ctx, done)
+	switch {
+	case !returned:
+		return a.v, context.Cause(ctx)
+	case a.err != nil && ctx.Err() != nil:
+		return a.v, a.err
+	case a.err != nil:
+		return turn.CellReply{Error: a.err.Error()}, nil
+	}
+	return storable(a.v), nil
+}
+
+// storable is a reply that JSON can hold.
+func storable(reply turn.CellReply) turn.CellReply {
+	if _, err := json.Marshal(reply); err != nil {
+		return turn.CellReply{Printed: reply.Printed, Error: fmt.Sprintf("The code ran, and what it came to cannot be stored: %v", err)}
+	}
+	return reply
+}
+
+// interruptedCell ends or leaves a turn whose cell has no reply.
+func (r *run) interruptedCell(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return r.stop(cause)
+	}
+	return err
+}
