@@ -117,7 +117,7 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 
 // AwaitTurn implements plugin.LifecycleService.
 func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
-	return s.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id})
+	return s.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
 }
 
 // CancelTurn implements plugin.LifecycleService.

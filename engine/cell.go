@@ -51,6 +51,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	case a.err != nil:
 		return turn.CellReply{Error: a.err.Error()}, nil
 	}
+	a.v.Control = r.meant(ctx, a.v.Control)
 	return storable(a.v), nil
 }
 

@@ -28,6 +28,7 @@ func (st *state) newRun(turn persistence.StoredTurn, resumed bool) *run {
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
 		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}), cwd: st.row.Cwd, about: st.row,
+		entering: turn.ID == st.entering, entered: make(chan struct{}),
 	}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
 	r.ctx, r.cancel = context.WithCancelCause(r.life)

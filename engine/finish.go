@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -46,6 +47,10 @@ func (st *state) complete(ctx context.Context, r *run) error {
 		total = st.row.Usage
 		fail(&result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
 	}
+	to, err := st.switched(ctx, r, &result)
+	if err != nil {
+		return err
+	}
 	c := &persistence.Commit{
 		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(result, 0), Turned: true, Total: &total,
 		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
@@ -62,17 +67,21 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	stored.State, stored.Report = report.State, report
 	c.Turns = []persistence.Turn{stored.Turn}
 	events := r.closing(result)
-	inputs, turns, queued := st.settleInputs(c, r.id)
+	var next *following
+	if to != nil {
+		next = st.follow(r, to)
+		next.into(c)
+		report.FollowedBy = next.turn.ID
+		events = append(events, next.events...)
+	}
+	inputs, turns, queued := st.settleInputs(c, r.id, next)
 	closed, resolved := st.closeDecisions(c, r.id)
 	events = append(events, resolved...)
 	events = append(events,
 		logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &result.Usage, Total: &total}},
-		logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: result.Outcome, Usage: &result.Usage, Issues: report.Issues}})
+		logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: result.Outcome, Usage: &result.Usage, Issues: report.Issues, Follower: report.FollowedBy}})
 	events = append(events, queued...)
-	if r.given != nil {
-		r.captured = nil // it may be what cannot be stored
-	}
-	kept := st.keep(c, r.captured)
+	kept := st.keep(c, r.kept(next != nil))
 	before := st.row.Head.Leaf
 	done, err := st.commitShown(ctx, c, r.streamed, events...)
 	if err != nil {
@@ -87,8 +96,25 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	r.traceEnd(report)
 	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", report.State, "outcome", report.Outcome.Kind, "ms", report.DurationMs)
 	st.turnOver(r.id, report)
+	if next != nil {
+		r.next = st.proceed(next)
+	}
 	st.kick()
 	return nil
+}
+
+// kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
+// frame that the turn was in.
+func (r *run) kept(left bool) *captured {
+	if r.given != nil || r.captured == nil || !left {
+		if r.given != nil {
+			r.captured = nil
+		}
+		return r.captured
+	}
+	k := *r.captured
+	k.execution = nil
+	return &k
 }
 
 func messagesOf(nodes []protocol.Node) []*protocol.Message {
@@ -118,9 +144,13 @@ func (r *run) closing(result resultOf) []logEvent {
 }
 
 // settleInputs says what becomes of the inputs when a turn ends: what it took in is completed, and what was steered at
-// it too late goes to the next turn, which is made if there is none.
-func (st *state) settleInputs(c *persistence.Commit, id protocol.TurnID) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
+// it too late goes to the next turn, which is made if there is none. If another one goes on in its place, it is steered at
+// that.
+func (st *state) settleInputs(c *persistence.Commit, id protocol.TurnID, next *following) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
 	turns = st.turnsWithout(id)
+	if next != nil {
+		return st.steerOn(c, id, next)
+	}
 	made := len(turns) == 0
 	for _, in := range st.inputs {
 		switch {
@@ -148,4 +178,28 @@ func (st *state) settleInputs(c *persistence.Commit, id protocol.TurnID) (left [
 		events = append(events, acceptedEvent(turns[0].ID, left...))
 	}
 	return left, turns, append(events, queueChanged(waitingOf(left, turns)))
+}
+
+// steerOn is settleInputs for a turn that another one goes on from.
+func (st *state) steerOn(c *persistence.Commit, id protocol.TurnID, next *following) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
+	for _, in := range st.inputs {
+		switch {
+		case in.TurnID != id:
+		case in.State == protocol.InputPendingActive:
+			in.TurnID = next.turn.ID
+			c.Inputs = append(c.Inputs, in)
+		default:
+			in.State = protocol.InputCompleted
+			c.Inputs = append(c.Inputs, in)
+			continue
+		}
+		left = append(left, in)
+	}
+	turns = slices.Insert(st.turnsWithout(id), 0, next.turn)
+	left = append(left, next.input)
+	events = []logEvent{acceptedEvent(next.turn.ID, next.input)}
+	if waiting := waitingOf(left, turns); len(waiting) > 0 {
+		events = append(events, queueChanged(waiting))
+	}
+	return left, turns, events
 }

@@ -198,7 +198,7 @@ func (r *run) afterCommit() {
 
 // view is the session as its plugins see it, with messages of the turn.
 func (r *run) view(more []protocol.Message) *plugin.View {
-	v := &plugin.View{Session: r.about, Window: r.begin.Config.Model.ContextWindow}
+	v := &plugin.View{Session: r.about, Window: r.begin.Config.Model.ContextWindow, TurnOptions: r.begin.TurnOptions}
 	v.Session.Config, v.Session.State = r.begin.Config, protocol.SessionRunning
 	for _, m := range r.past {
 		v.Messages = append(v.Messages, *m)

@@ -44,6 +44,8 @@ type beginning struct {
 	Frame      protocol.FrameID   `json:"frame"`
 	Inputs     []protocol.InputID `json:"inputs"`
 	Prepared   *prepared          `json:"prepared,omitempty"` // what plugins made of it
+
+	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // those of the session, with those of its input
 }
 
 // progress is how much of a turn the log tells of.

@@ -18,6 +18,9 @@ import (
 
 // callModel makes a model call and shows its output while it streams.
 func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
+	if ended, err := r.switchFrame(ctx); ended || err != nil {
+		return err
+	}
 	r.feed.show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
 	req := r.request(effect)
 	r.traceRequest(effect, req)

@@ -117,6 +117,18 @@ func mutateOnce[T any, P replayable[T]](ctx context.Context, e *Engine, id proto
 	})
 }
 
+// repeated is the answer to a request that is refused: the first one, if it was accepted before.
+func repeated[T any, P replayable[T]](ctx context.Context, e *Engine, method, key string, params any, refused error) (*T, error) {
+	rc, err := newReceipt(method, key, params)
+	if err != nil {
+		return nil, err
+	}
+	if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
+		return result, err
+	}
+	return nil, refused
+}
+
 // first is the answer of a change that may have met its own repetition.
 func first[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt, result *T, err error) (*T, error) {
 	if errors.Is(err, errReplayed) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/plugin"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -30,6 +31,11 @@ func (st *state) prepare(r *run) (err error) {
 	if err != nil {
 		return err
 	}
+	if !r.journal.begun {
+		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), st.optionsOf(r.begin.Inputs)); err != nil {
+			return err
+		}
+	}
 	r.plugins, r.catalog, r.model = tools.plugins, tools.catalog, st.eng.provider(r.begin.Config.Model)
 	if r.begin.Leaf == st.row.Head.Leaf {
 		r.past, err = st.past()
@@ -55,7 +61,7 @@ func (r *run) assemble() {
 		input = append(slices.Clip(input), p.Messages...)
 	}
 	r.machine = turn.New(r.plugins.Driver(), turn.Config{
-		Input: input, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation,
+		Input: input, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation, Options: r.begin.TurnOptions,
 	})
 	if p := r.begin.Prepared; p != nil && p.Abort != nil {
 		r.machine.Fail(p.Outcome, *p.Abort)

@@ -36,6 +36,9 @@ type run struct {
 	halt       context.CancelCauseFunc // leaves the turn as it is
 	cancel     context.CancelCauseFunc // has it end as cancelled
 	ended      chan struct{}           // closed when its goroutine has returned
+	entering   bool                    // it begins a frame, and who has to be told of that is not told yet
+	entered    chan struct{}           // closed then
+	next       *run                    // goes on where this one has ended, in another frame
 
 	input    []protocol.Message // what the turn begins with
 	past     []*protocol.Message
@@ -76,6 +79,9 @@ func (r *run) do(ctx context.Context) {
 	r.feed.show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace(TraceTurnStarted, tracedTurn{Resumed: r.resumed, Inputs: r.begin.Inputs})
 	defer r.retract() // what was shown and is not stored will be made again
+	if err := r.enter(); err != nil {
+		return
+	}
 	if err := r.transform(ctx); err != nil {
 		return
 	}
@@ -97,6 +103,9 @@ func (r *run) do(ctx context.Context) {
 		}
 	}
 	if r.afterTurn(ctx) == nil && r.finish() {
+		if r.next != nil {
+			<-r.next.entered // plugins are told of what was stored when the protocol has its new frame
+		}
 		r.afterCommit()
 	}
 }

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lashd/persistence"
@@ -43,9 +45,10 @@ type state struct {
 	borrowed  int // direct calls that use the toolbox
 	calls     map[protocol.CallID]*clientCall
 	current   *run
-	alarm     *time.Timer // for what is due next: a decision, or a retry
-	retry     time.Time   // when to try again what found no space; zero: nothing to try
-	told      outline     // of this session, to those who watch the daemon
+	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
+	alarm     *time.Timer     // for what is due next: a decision, or a retry
+	retry     time.Time       // when to try again what found no space; zero: nothing to try
+	told      outline         // of this session, to those who watch the daemon
 }
 
 func (s *session) load(ctx context.Context, again bool) (*state, error) {
@@ -60,6 +63,8 @@ func (s *session) load(ctx context.Context, again bool) (*state, error) {
 	if st.turns, err = s.eng.store.OpenTurns(ctx, row.Key); err != nil {
 		return nil, err
 	}
+	// A turn that has begun comes first: one that follows another in a new frame is the newest.
+	slices.SortStableFunc(st.turns, func(a, b persistence.StoredTurn) int { return cmp.Compare(begunFirst(a), begunFirst(b)) })
 	if st.inputs, err = s.eng.store.PendingInputs(ctx, row.Key); err != nil {
 		return nil, err
 	}
@@ -80,6 +85,14 @@ func (s *session) load(ctx context.Context, again bool) (*state, error) {
 		s.feed.restart(row.Seq)
 	}
 	return st, nil
+}
+
+// begunFirst sorts turns.
+func begunFirst(t persistence.StoredTurn) int {
+	if t.State == protocol.TurnQueued {
+		return 1
+	}
+	return 0
 }
 
 func stoppedTimer() *time.Timer {

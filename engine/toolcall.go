@@ -114,6 +114,7 @@ func (r *run) invoke(ctx context.Context, s *stage) (got outcome) {
 	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
 		got.Control = nil
 	}
+	got.Control = r.meant(ctx, got.Control)
 	return got
 }
 

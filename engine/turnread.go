@@ -39,19 +39,30 @@ func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 	}
 }
 
-// WaitTurn waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is. It may
-// be asked by anybody, any number of times, also long after the end.
+// WaitTurn waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is; if it is to
+// follow, then the last of the turns that follow each other in new frames. It may be asked by anybody, any number of times,
+// also long after the end.
 func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
 	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
+	for id := p.TurnID; ; {
+		report, err := e.waitTurn(ctx, id, timeout)
+		if err != nil || !p.Follow || report.FollowedBy == "" {
+			return report, err
+		}
+		id = report.FollowedBy
+	}
+}
+
+func (e *Engine) waitTurn(ctx context.Context, id protocol.TurnID, timeout <-chan time.Time) (*protocol.TurnReport, error) {
 	for {
-		turn := e.waits.of(p.TurnID)
-		report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: p.TurnID})
+		turn := e.waits.of(id)
+		report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
-			e.waits.end(p.TurnID, nil) // it may have ended before we waited: then nobody else takes the entry away
+			e.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
 			return report, err
 		}
 		select {

@@ -28,17 +28,23 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
 		return nil, bad("/whenBusy", "must be one of %v", modes[1:])
 	}
+	if err := e.validateTurn(ctx, p); err != nil {
+		return repeated[protocol.TurnStartResult](ctx, e, "turn/start", p.Key(), p, err)
+	}
 	return mutateOnce(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
 		if err := cmp.Or(st.takes(p.PluginInputs), st.unusedID(ctx, id)); err != nil {
 			return nil, err
 		}
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
+			if p.TurnOptions != nil {
+				return nil, bad("/turnOptions", "cannot be changed in a turn that runs")
+			}
 			return st.steerInstead(ctx, p, rc)
 		}
 		if busy := len(st.turns) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
 		}
-		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs}, rc)
+		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions}, rc)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -141,7 +142,11 @@ func victim(dir, point string) {
 		fmt.Println("reached")
 		select {}
 	}
-	d, err := crashSetup(dir, point, reached).open(filepath.Join(dir, "store"))
+	made := crashSetup
+	if strings.HasPrefix(point, "switch: ") {
+		made = switchSetup
+	}
+	d, err := made(dir, point, reached).open(filepath.Join(dir, "store"))
 	if err != nil {
 		panic(err)
 	}
@@ -154,6 +159,12 @@ func victim(dir, point string) {
 	turn, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
 	if err != nil {
 		panic(err)
+	}
+	if strings.HasPrefix(point, "switch: ") {
+		if _, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("waiting")}); err != nil {
+			panic(err)
+		}
+		close(queuedBehind)
 	}
 	for point == batchPartly {
 		rows, err := d.store.Effects(ctx, turn.TurnID)

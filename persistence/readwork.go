@@ -85,7 +85,10 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 			return err
 		}
 	}
-	return decode(body, &in.Input, "input "+string(in.ID))
+	b := inputBody{}
+	err := decode(body, &b, "input "+string(in.ID))
+	in.Input, in.TurnOptions, in.Switches = b.Input, b.TurnOptions, b.Switches
+	return err
 }
 
 // PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.

@@ -65,6 +65,13 @@ func (h *head) wrote(t Turn) {
 	}
 }
 
+// inputBody is what of an input never changes.
+type inputBody struct {
+	Input       []protocol.InputPart  `json:"input"`
+	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`
+	Switches    int                   `json:"switches,omitempty"`
+}
+
 const upsertInput = `
 INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, body, plugin_inputs, at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -82,7 +82,7 @@ var otherCodes = []kindCode{
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
-	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin},
 }
@@ -131,6 +131,10 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	}
 	if e, ok := errors.AsType[*plugin.OperationError](err); ok {
 		return operationError(e, none), true
+	}
+	if e, ok := errors.AsType[*engine.RejectedError](err); ok {
+		none.Kind, none.Retry = protocol.KindExtensionRejected, protocol.RetryNever
+		return newError(codePlugin, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*plugin.HookError](err); ok {
 		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever

@@ -137,7 +137,7 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 		return nil, err
 	}
 	return func(ctx context.Context) (*protocol.TurnReport, error) {
-		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID})
+		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
 	}, nil
 }
 

@@ -36,6 +36,10 @@ func (c *conn) sessionCompact(ctx context.Context, p *protocol.SessionCompactPar
 	return c.eng.Compact(ctx, p)
 }
 
+func (c *conn) sessionApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
+	return c.eng.ApplyExtension(ctx, p)
+}
+
 func (c *conn) sessionClose(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return c.eng.CloseSession(ctx, p)
 }

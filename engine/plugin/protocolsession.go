@@ -107,6 +107,9 @@ func (p Protocol) Materialize(ctx context.Context, m *Materialization) (*Materia
 	})
 }
 
+// Switches tells whether anybody wants to be asked before model calls.
+func (p Protocol) Switches() bool { return p.callbacks.BeforeModel != nil }
+
 // BeforeModel asks for a switch of frames; nil: the call is made.
 func (p Protocol) BeforeModel(ctx context.Context, b *BeforeModel) (*protocol.FrameSwitch, error) {
 	if p.callbacks.BeforeModel == nil {

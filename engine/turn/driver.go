@@ -33,7 +33,8 @@ type View struct {
 	Grace     bool
 	Messages  []protocol.Message // of this turn
 	Tools     []protocol.ToolManifest
-	State     json.RawMessage // what the driver remembered; nil at first
+	State     json.RawMessage       // what the driver remembered; nil at first
+	Options   *protocol.TurnOptions // of the turn; nil: none
 }
 
 // Action is one thing that a driver wants done; the functions below make them. Actions are done in order, and those
@@ -121,7 +122,7 @@ func meant(c *protocol.ToolControl) bool {
 	case protocol.ControlFinish, protocol.ControlFail:
 		return true
 	case protocol.ControlSwitchFrame:
-		return c.Frame != nil
+		return c.Frame.Meant()
 	}
 	return false
 }

@@ -25,12 +25,14 @@ type Config struct {
 	Input      []protocol.Message         `json:"input"` // the first messages of the turn
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
+	Options    *protocol.TurnOptions      `json:"options,omitempty"` // for the driver
 }
 
 // state is everything a machine knows; it is what Snapshot writes. Until there is an Outcome there is an Active effect.
 type state struct {
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
+	Options    *protocol.TurnOptions      `json:"options,omitempty"`
 	LastEffect uint64                     `json:"lastEffect"`
 	Active     *Effect                    `json:"active,omitempty"`
 	Outbox     []Effect                   `json:"outbox,omitempty"`
@@ -67,7 +69,7 @@ func New(driver Driver, cfg Config) *Machine {
 		m.broken("malformed_input", err.Error())
 		return m
 	}
-	m.s.Budget, m.s.Generation, m.s.Messages = cfg.Budget, cfg.Generation, cfg.Input
+	m.s.Budget, m.s.Generation, m.s.Messages, m.s.Options = cfg.Budget, cfg.Generation, cfg.Input, cfg.Options
 	m.prepare()
 	return m
 }
@@ -156,7 +158,7 @@ func (m *Machine) Result() Result {
 func (m *Machine) view() View {
 	return View{
 		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: slices.Clip(m.s.Messages), Tools: slices.Clip(m.s.Env.Tools),
-		State: m.s.Driver,
+		State: m.s.Driver, Options: m.s.Options,
 	}
 }
 

@@ -370,6 +370,13 @@ func (m *Machine) stop(evidence protocol.CancelEvidence, partial *provider.Reply
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence})
 }
 
+// Switch ends the turn in favour of another frame.
+func (m *Machine) Switch(frame *protocol.FrameSwitch) {
+	if !m.Finished() {
+		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeFrameSwitch, Frame: frame})
+	}
+}
+
 // Fail ends the turn for a reason outside of it.
 func (m *Machine) Fail(kind protocol.OutcomeKind, issue protocol.Issue) {
 	if m.Finished() {

@@ -10,7 +10,7 @@ const (
 	EventTurnAccepted EventType = "turn/accepted"
 	// The turn is driven, for the first time or again after a restart.
 	EventTurnStarted EventType = "turn/started"
-	// The turn is over: outcome, usage, issues. Nothing of it follows.
+	// The turn is over: outcome, usage, issues. Nothing of it follows, but a turn may: followedBy.
 	EventTurnCompleted EventType = "turn/completed"
 	// An item is under way: item. That of a tool call is durable and comes in the commit before the call.
 	EventItemStarted EventType = "item/started"
@@ -85,6 +85,7 @@ type Event struct {
 	InputIDs  []InputID       `json:"inputIds,omitempty"`
 	Boundary  Boundary        `json:"boundary,omitempty"`
 	Outcome   *TurnOutcome    `json:"outcome,omitempty"`
+	Follower  TurnID          `json:"followedBy,omitempty"` // the turn that goes on in another frame
 	Usage     *Usage          `json:"usage,omitempty"`
 	Total     *Usage          `json:"total,omitempty"` // of the session, this turn included
 	Issues    []Issue         `json:"issues,omitempty"`

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // OutcomeKind is how a turn ended.
 type OutcomeKind string
@@ -41,11 +44,17 @@ func (o TurnOutcome) Finished() bool {
 	return false
 }
 
-// FrameSwitch asks for a fresh frame in which the work goes on.
+// FrameSwitch asks for a fresh frame in which the work goes on. With a blank key or task, or with the key of the frame that
+// there is, it asks for nothing.
 type FrameSwitch struct {
 	Key   string     `json:"key"`
 	Task  string     `json:"task"`
 	Nodes []NodeBody `json:"nodes,omitempty"`
+}
+
+// Meant tells whether it asks for anything, whatever frame there is.
+func (s *FrameSwitch) Meant() bool {
+	return s != nil && strings.TrimSpace(s.Key) != "" && strings.TrimSpace(s.Task) != ""
 }
 
 // CancelEvidence says who cancelled. Requests that lashd makes itself have ids of the form internal:<subject>.
@@ -100,6 +109,7 @@ type TurnReport struct {
 	StartedAtMs   int64            `json:"startedAtMs,omitempty"`
 	DurationMs    int64            `json:"durationMs,omitempty"` // from start to the final commit
 	HeadRevision  int64            `json:"headRevision,omitempty"`
+	FollowedBy    TurnID           `json:"followedBy,omitempty"` // the turn that goes on in another frame
 }
 
 // ToolCallRecord is one tool call of a turn, from start to result.

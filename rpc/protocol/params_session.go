@@ -1,5 +1,7 @@
 package protocol
 
+import "encoding/json"
+
 // Mutation is part of the params of every method that changes something.
 type Mutation struct {
 	// IdempotencyKey makes a retry safe: the same key with the same params gets the first answer again.
@@ -355,6 +357,13 @@ type SessionCompactParams struct {
 	Mutation
 	SessionID    SessionID `json:"sessionId"`
 	Instructions string    `json:"instructions,omitempty"` // for whoever writes the summary
+}
+
+// SessionExtensionParams is what a client sends to the session's protocol.
+type SessionExtensionParams struct {
+	Mutation
+	SessionID SessionID       `json:"sessionId"`
+	Extension json.RawMessage `json:"extension"`
 }
 
 // SessionCompactResult is the session after it. Compacted is false if no plugin had anything to summarise.

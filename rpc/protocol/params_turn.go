@@ -18,6 +18,8 @@ type TurnStartParams struct {
 	Input        []InputPart  `json:"input"`
 	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that begins with the input
 	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
+	// For the session's protocol, over those that it has recorded, in this turn and those that follow it.
+	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 }
 
 // TurnStartResult says that the input is durable. Seq is that of its turn/accepted event.
@@ -38,6 +40,7 @@ type TurnParams struct {
 type TurnWaitParams struct {
 	TurnID    TurnID `json:"turnId"`
 	TimeoutMs int64  `json:"timeoutMs,omitempty"` // absent: no limit; then the report of a turn that has not ended
+	Follow    bool   `json:"follow,omitempty"`    // wait for the turn that follows in another frame instead, and so on
 }
 
 // TurnSteerParams sends an input into a running turn.

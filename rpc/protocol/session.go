@@ -89,4 +89,7 @@ type QueuedInput struct {
 	Boundary     Boundary     `json:"boundary,omitempty"`
 	Source       string       `json:"source,omitempty"` // of a plugin that queued it: its id and its own key
 	AtMs         int64        `json:"atMs"`
+
+	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
+	Switches    int          `json:"switches,omitempty"` // of frames that led to it: it is the task of the last one
 }

@@ -149,7 +149,9 @@ func (t *turnRun) show(ctx context.Context) (ended bool) {
 		case protocol.EventDecisionResolved:
 			t.asker.resolved(ctx, t, ev.Decision)
 		case protocol.EventTurnCompleted:
-			ended = true
+			if ended = ev.Follower == ""; !ended {
+				t.turn = ev.Follower
+			}
 		}
 	}
 	return ended
@@ -222,8 +224,14 @@ func (t *turnRun) interrupt(ctx context.Context) error {
 	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
 }
 
+// read reports the turn, or the last of those that follow it in other frames.
 func (t *turnRun) read(ctx context.Context) (*protocol.TurnReport, error) {
-	var report protocol.TurnReport
-	err := t.call(ctx, "turn/read", protocol.TurnParams{TurnID: t.turn}, &report)
-	return &report, err
+	for {
+		var report protocol.TurnReport
+		err := t.call(ctx, "turn/read", protocol.TurnParams{TurnID: t.turn}, &report)
+		if err != nil || report.FollowedBy == "" {
+			return &report, err
+		}
+		t.turn = report.FollowedBy
+	}
 }

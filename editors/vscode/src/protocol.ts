@@ -359,7 +359,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -378,6 +378,8 @@ export interface Event {
   inputIds?: InputID[];
   boundary?: Boundary;
   outcome?: TurnOutcome;
+  /** the turn that goes on in another frame */
+  followedBy?: TurnID;
   usage?: Usage;
   /** of the session, this turn included */
   total?: Usage;
@@ -441,7 +443,7 @@ export interface FrameOpen {
   config: Config;
 }
 
-/** FrameSwitch asks for a fresh frame in which the work goes on. */
+/** FrameSwitch asks for a fresh frame in which the work goes on. With a blank key or task, or with the key of the frame that there is, it asks for nothing. */
 export interface FrameSwitch {
   key: string;
   task: string;
@@ -871,6 +873,9 @@ export interface QueuedInput {
   /** of a plugin that queued it: its id and its own key */
   source?: string;
   atMs: number;
+  turnOptions?: TurnOptions;
+  /** of frames that led to it: it is the task of the last one */
+  switches?: number;
 }
 
 /** ReasoningSpec says how a model's reasoning is controlled. */
@@ -1019,6 +1024,13 @@ export interface SessionConfigureParams {
   generation?: GenerationOptions;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
+}
+
+/** SessionExtensionParams is what a client sends to the session's protocol. */
+export interface SessionExtensionParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  extension: unknown;
 }
 
 /** SessionForkParams makes a new session that shares this one's history. */
@@ -1547,6 +1559,14 @@ export interface TurnListResult {
   nextCursor?: string;
 }
 
+/** TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands. */
+export interface TurnOptions {
+  /** of the payload, from 1 */
+  schemaVersion: number;
+  /** at most 64 KiB */
+  payload: unknown;
+}
+
 /** TurnOutcome is how a turn ended, with what that kind of end carries. */
 export interface TurnOutcome {
   kind: OutcomeKind;
@@ -1582,6 +1602,8 @@ export interface TurnReport {
   /** from start to the final commit */
   durationMs?: number;
   headRevision?: number;
+  /** the turn that goes on in another frame */
+  followedBy?: TurnID;
 }
 
 /** TurnStartParams gives a session an input. */
@@ -1592,6 +1614,8 @@ export interface TurnStartParams {
   /** for the turn that begins with the input */
   pluginInputs?: PluginInputs;
   whenBusy?: WhenBusy;
+  /** For the session's protocol, over those that it has recorded, in this turn and those that follow it. */
+  turnOptions?: TurnOptions;
 }
 
 /** TurnStartResult says that the input is durable. Seq is that of its turn/accepted event. */
@@ -1627,6 +1651,8 @@ export interface TurnWaitParams {
   turnId: TurnID;
   /** absent: no limit; then the report of a turn that has not ended */
   timeoutMs?: number;
+  /** wait for the turn that follows in another frame instead, and so on */
+  follow?: boolean;
 }
 
 /** UnknownOutcomeRule says how long the question about a call of unknown outcome stays open before the model is told that nobody knows. */
@@ -1720,6 +1746,8 @@ export interface Methods {
   "server/diagnostics": { params: Empty; result: DiagnosticsResult };
   /** Tells who serves and what is going on. */
   "server/status": { params: Empty; result: StatusResult };
+  /** Sends something to the session's protocol, once the running turn has ended. */
+  "session/applyExtension": { params: SessionExtensionParams; result: SeqResult };
   /** Puts a session away, or takes it out again. */
   "session/archive": { params: SessionArchiveParams; result: SeqResult };
   /** Subscribes to a session: a snapshot or a replay, then everything that happens. */
@@ -1784,7 +1812,7 @@ export interface Methods {
   "turn/list": { params: TurnListParams; result: TurnListResult };
   /** Reports a turn as it is. */
   "turn/read": { params: TurnParams; result: TurnReport };
-  /** Starts a turn and waits for its end. */
+  /** Starts a turn and waits for its end, and for that of the turns that follow it. */
   "turn/run": { params: TurnStartParams; result: TurnReport };
   /** Makes an input durable and starts its turn, or queues it. */
   "turn/start": { params: TurnStartParams; result: TurnStartResult };

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// RejectedError means that the session's protocol does not take what a client sends to it.
+type RejectedError struct{ Err error }
+
+func (e *RejectedError) Error() string { return "the session's protocol rejects it: " + e.Err.Error() }
+
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// rejected is an answer of the protocol's as clients get it. A panic is none.
+func rejected(ctx context.Context, err error) error {
+	switch {
+	case err == nil || errors.As(err, new(*plugin.PanicError)):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &RejectedError{err}
+}
+
+// validateTurn has the protocol look at the options of a turn that is to be accepted.
+func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) error {
+	o := p.TurnOptions
+	switch {
+	case o == nil:
+		return nil
+	case o.SchemaVersion < 1:
+		return bad("/turnOptions/schemaVersion", "must be at least 1")
+	case !json.Valid(o.Payload):
+		return bad("/turnOptions/payload", "must be JSON")
+	case len(o.Payload) > protocol.MaxTurnOptions:
+		return bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
+	}
+	_, err := withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (struct{}, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+		defer cancel()
+		return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.TurnOptions, error) {
+		return plugin.MergeTurnOptions(st.recorded.of(st.row.Head.Frame), o)
+	})
+	return rejected(ctx, err)
+}
+
+// optionsOf are the turn options that came with inputs; nil: none.
+func (st *state) optionsOf(ids []protocol.InputID) (o *protocol.TurnOptions) {
+	for _, in := range st.inputs {
+		if in.TurnOptions != nil && slices.Contains(ids, in.ID) {
+			o = in.TurnOptions
+		}
+	}
+	return o
+}
+
+// ApplyExtension gives the session's protocol something that only it understands. It waits for the running turn to end, and
+// no turn starts meanwhile. What plugins keep then is stored with the receipt.
+func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
+	return single(ctx, e, "session/applyExtension", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
+		w, err := e.hold(ctx, p.SessionID, func(*toolbox) error { return nil })
+		if err != nil {
+			return nil, err
+		}
+		k, err := e.extend(w, p)
+		close(w.over)
+		if err != nil {
+			w.leave(ctx)
+			return nil, cancelledOr(ctx, err)
+		}
+		return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
+			result := &protocol.SeqResult{Seq: st.row.Seq}
+			c := &persistence.Commit{Receipt: rc.with(result)}
+			kept := st.keep(c, k)
+			if c.Receipt == nil && len(c.Component) == 0 {
+				return result, nil
+			}
+			if _, err := st.commit(ctx, c); err != nil {
+				return nil, err
+			}
+			kept()
+			return result, nil
+		})
+	})
+}
+
+// extend has the protocol take an extension, and captures what plugins keep then.
+func (e *Engine) extend(w *writer, p *protocol.SessionExtensionParams) (*captured, error) {
+	if err := w.tools.plugins.Protocol().ApplyExtension(w.ctx, p.Extension); err != nil {
+		return nil, rejected(w.ctx, err)
+	}
+	k, _ := e.captureAll(context.WithoutCancel(w.ctx), p.SessionID, w.tools.plugins, w.owner.plugged) // what fails is in the log
+	return k, nil
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// maxSwitches is how often work may go on in another frame before somebody has to say something.
+const maxSwitches = 32
+
+// opens tells whether a switch asks for a frame other than the one that the turn began in.
+func (r *run) opens(ctx context.Context, to *protocol.FrameSwitch) bool {
+	if !to.Meant() {
+		return false
+	}
+	key, err := r.eng.frameKey(ctx, r.begin.Frame)
+	return err != nil || key != to.Key // who cannot know it here fails over it at the end
+}
+
+func (e *Engine) frameKey(ctx context.Context, id protocol.FrameID) (string, error) {
+	node, err := e.node(ctx, protocol.NodeID(id))
+	if err != nil || node.FrameOpen == nil {
+		return "", err
+	}
+	return node.FrameOpen.Key, nil
+}
+
+// meant takes away a wish for another frame that asks for nothing.
+func (r *run) meant(ctx context.Context, c *protocol.ToolControl) *protocol.ToolControl {
+	if c != nil && c.Kind == protocol.ControlSwitchFrame && !r.opens(ctx, c.Frame) {
+		return nil
+	}
+	return c
+}
+
+// switchFrame asks the protocol before a model call, and tells whether the turn ended with that.
+func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
+	p := r.plugins.Protocol()
+	if !p.Switches() {
+		return false, nil
+	}
+	to, err := p.BeforeModel(ctx, &plugin.BeforeModel{TurnID: r.id, View: r.view(r.machine.Messages()), Host: r.capabilities()})
+	if cause := context.Cause(ctx); cause != nil {
+		return true, r.stop(cause)
+	}
+	if err == nil && r.opens(ctx, to) {
+		err = checkSeeds(to)
+	}
+	switch {
+	case err != nil:
+		return true, r.spoilt(ctx, &hookFailure{"before_llm_call_failed", err})
+	case !r.opens(ctx, to):
+		return false, nil
+	}
+	r.machine.Switch(to)
+	r.noteNodes()
+	return true, nil
+}
+
+func checkSeeds(to *protocol.FrameSwitch) error {
+	if len(to.Nodes) == 0 {
+		return nil
+	}
+	return checkAppend(to.Nodes)
+}
+
+// switched is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
+func (st *state) switched(ctx context.Context, r *run, result *resultOf) (*protocol.FrameSwitch, error) {
+	to := result.Outcome.Frame
+	if result.Outcome.Kind != protocol.OutcomeFrameSwitch || !to.Meant() {
+		return nil, nil
+	}
+	key, err := st.eng.frameKey(ctx, st.row.Head.Frame)
+	if err != nil || key == to.Key {
+		return nil, err
+	}
+	if err := checkSeeds(to); err != nil {
+		fail(result, protocol.Issue{Kind: "protocol", Code: "frame_switch_invalid", Message: err.Error()})
+		return nil, nil
+	}
+	if st.switches(r.id) >= maxSwitches {
+		fail(result, protocol.Issue{Kind: "runtime", Code: "frame_switch_limit",
+			Message: "the work went on in another frame " + itoa(maxSwitches) + " times in a row; say something to have it go on"})
+		result.Outcome.Kind = protocol.OutcomeMaxTurns
+		return nil, nil
+	}
+	return to, nil
+}
+
+// switches counts those that led to a turn.
+func (st *state) switches(id protocol.TurnID) (n int) {
+	for _, in := range st.inputs {
+		if in.TurnID == id {
+			n = max(n, in.Switches)
+		}
+	}
+	return n
+}
+
+// following is the turn that goes on where another one ends, with what its commit needs for that.
+type following struct {
+	turn   persistence.StoredTurn
+	input  protocol.QueuedInput
+	nodes  []protocol.Node // the frame, and what it begins with
+	events []logEvent
+}
+
+// follow makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
+func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
+	f := &following{turn: st.newTurn()}
+	f.turn.State, f.turn.StartedMs = protocol.TurnRunning, f.turn.AcceptedMs
+	f.input = protocol.QueuedInput{
+		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
+		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
+		Switches: st.switches(r.id) + 1, TurnOptions: st.optionsOf(r.begin.Inputs), PluginInputs: r.forPlugins,
+	}
+	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
+	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {
+		n := protocol.Node{ID: r.nodeID(len(r.nodes) + i), TurnID: r.id, AtMs: now(), Message: b.Message, Plugin: b.Plugin, FrameOpen: b.FrameOpen}
+		f.nodes = append(f.nodes, n)
+		if i > 0 {
+			f.events = append(f.events, appendedEvents(&n)...)
+		}
+	}
+	opened := protocol.Event{Type: protocol.EventFrameOpened, TurnID: r.id, Frame: open, FrameID: protocol.FrameID(f.nodes[0].ID)}
+	f.events = slices.Insert(f.events, 0, logEvent{Event: opened})
+	return f
+}
+
+// into adds what follows to the commit of the turn before it. What that turn has made the code executor keep ends with it.
+func (f *following) into(c *persistence.Commit) {
+	c.Nodes = append(slices.Clip(c.Nodes), f.nodes...)
+	c.Turns, c.Inputs = append(c.Turns, f.turn.Turn), append(c.Inputs, f.input)
+	c.Component = append(c.Component, persistence.Component{Name: executionPart})
+}
+
+// proceed starts the turn that follows.
+func (st *state) proceed(f *following) *run {
+	st.entering = f.turn.ID
+	if err := st.drive(f.turn, false); err != nil {
+		st.later() // it is durable
+	}
+	st.entering = ""
+	return st.current
+}
+
+// enter tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded
+// again, which tells them, too. An error means that the turn is left.
+func (r *run) enter() error {
+	defer close(r.entered)
+	if !r.entering {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(r.life, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	done, view := make(chan error, 1), r.view(nil)
+	r.eng.goCall(func() {
+		err := r.plugins.RestoreExecution(ctx, nil)
+		if err == nil {
+			err = r.plugins.Protocol().Restore(ctx, view)
+		}
+		done <- err
+	})
+	err, returned := inTime(ctx, done)
+	if !returned {
+		err = context.Cause(ctx)
+	}
+	if err == nil || leaves(err) {
+		return err
+	}
+	return r.reload("protocol_restore_failed", err)
+}
+
+// reload says what is wrong with the session's plugins, and has the session loaded again.
+func (r *run) reload(code string, cause error) error {
+	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
+	issue := protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()}
+	told := logEvent{Event: protocol.Event{Type: protocol.EventPluginStatus, TurnID: r.id, Name: code, Text: issue.Message, Issues: []protocol.Issue{issue}}}
+	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{}, told)
+		st.broken = errors.Join(cause, st.broken)
+		return struct{}{}, err
+	})
+	return errors.Join(errStopped, err)
+}
