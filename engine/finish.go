@@ -106,15 +106,15 @@ func (st *state) complete(ctx context.Context, r *run) error {
 // kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
 // frame that the turn was in.
 func (r *run) kept(left bool) *captured {
-	if r.given != nil || r.captured == nil || !left {
-		if r.given != nil {
-			r.captured = nil
-		}
-		return r.captured
+	switch {
+	case r.given != nil:
+		r.captured = nil
+	case r.captured != nil && left:
+		k := *r.captured
+		k.execution = nil
+		return &k
 	}
-	k := *r.captured
-	k.execution = nil
-	return &k
+	return r.captured
 }
 
 func messagesOf(nodes []protocol.Node) []*protocol.Message {
