@@ -214,7 +214,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 		}
 		c.Nodes = append(c.Nodes, n)
 		result.NodeIDs, result.Leaf = append(result.NodeIDs, n.ID), n.ID
-		events = append(events, appendedEvents(&n)...)
+		events = append(events, appendedEvents(n)...)
 	}
 	result.Seq += protocol.Seq(len(events))
 	c.Receipt = rc.with(result)
@@ -232,16 +232,17 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 	return result, nil
 }
 
-func appendedEvents(n *protocol.Node) []logEvent {
-	if n.Plugin != nil {
-		return []logEvent{{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: n.Plugin.Plugin, Name: n.Plugin.Type, Body: n.Plugin.Body}}}
-	}
+// appendedEvents tell of nodes that were added outside of a turn. A call is told of with its result.
+func appendedEvents(nodes ...protocol.Node) []logEvent {
 	var events []logEvent
-	for _, item := range graph.MessageItems(n) {
-		_, part, _ := graph.Split(item.ID)
-		events = append(events, logEvent{Ref: &ref{Node: n.ID, Part: part}, Event: protocol.Event{
-			Type: protocol.EventItemCompleted, ItemID: item.ID, Item: &item,
-		}})
+	items, refs := graph.Shown(nodes)
+	for i := range items {
+		item := &items[i]
+		if p := item.Plugin; p != nil {
+			events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: p.Plugin, Name: p.Type, Body: p.Body}})
+			continue
+		}
+		events = append(events, logEvent{Ref: &refs[i], Event: protocol.Event{Type: protocol.EventItemCompleted, ItemID: item.ID, Item: item}})
 	}
 	return events
 }

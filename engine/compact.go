@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
@@ -40,7 +43,7 @@ func (e *Engine) summarise(w *writer, p *protocol.SessionCompactParams) ([]proto
 	}
 	nodes, by, err := w.tools.plugins.Compact(w.ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
 	if err == nil && len(nodes) > 0 {
-		err = checkAppend(nodes)
+		err = checkFrame(nodes)
 	}
 	if err != nil {
 		return nil, by, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", by, err)}
@@ -82,7 +85,36 @@ func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, 
 	}}}
 	for i, b := range bodies {
 		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, operation, i+1), AtMs: now(), Message: b.Message, Plugin: b.Plugin}
-		nodes, events = append(nodes, n), append(events, appendedEvents(&n)...)
+		nodes = append(nodes, n)
 	}
-	return nodes, events
+	return nodes, append(events, appendedEvents(nodes[1:]...)...)
+}
+
+// checkFrame lets a conversation begin only with what it can go on from: every call with its result.
+func checkFrame(nodes []protocol.NodeBody) error {
+	var msgs []*protocol.Message
+	plain := slices.Clone(nodes)
+	for i, n := range nodes {
+		if n.Message != nil {
+			msgs = append(msgs, n.Message)
+			plain[i].Message = withoutWork(n.Message)
+		}
+	}
+	return cmp.Or(checkAppend(plain), graph.ResumeSafe(msgs))
+}
+
+// withoutWork is a message with a text in place of each call, each result and each code cell.
+func withoutWork(m *protocol.Message) *protocol.Message {
+	short := *m
+	short.Parts = slices.Clone(m.Parts)
+	for i := range short.Parts {
+		p := &short.Parts[i]
+		switch p.Kind {
+		case protocol.PartToolCall, protocol.PartToolResult, protocol.PartCode, protocol.PartOutput:
+			if _, err := json.Marshal(p); err == nil && p.Attachment == nil && (p.Call == nil || p.Result == nil) {
+				*p = protocol.Part{Kind: protocol.PartText}
+			}
+		}
+	}
+	return &short
 }

@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -64,6 +65,40 @@ func TestCompact(t *testing.T) {
 		}
 		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"hi", "hello", "we met", "and now?", "ok"}) {
 			t.Errorf("people see %q", got)
+		}
+	})
+	t.Run("plugin/HK-30 a frame may begin with calls and their results, and with no call alone", func(t *testing.T) {
+		for name, keep := range map[string]int{"all": 4, "a call without its result": 3} {
+			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, plugins: plugins(
+				compactor("a", 1, func(r *plugin.CompactRequest) (nodes []protocol.NodeBody, err error) {
+					for _, m := range r.View.Messages[:min(keep-1, len(r.View.Messages))] {
+						nodes = append(nodes, protocol.NodeBody{Message: &m})
+					}
+					return nodes, nil
+				}),
+			)})
+			id := d.session(t)
+			d.turn(t, id, "go")
+			o := d.observe(t, id)
+			done, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
+			if name != "all" {
+				if err == nil {
+					t.Errorf("%s: compacted", name)
+				}
+				continue
+			}
+			if err != nil || !done.Compacted {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			if e := o.typed(protocol.EventItemCompleted); e.Item.Text != "go" {
+				t.Errorf("told %+v", e.Item)
+			}
+			if e := o.typed(protocol.EventItemCompleted); e.Item.Tool != "look" || e.Item.Output == nil || e.Item.Output.Text != "fine" {
+				t.Errorf("told %+v", e.Item)
+			}
+			if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+				t.Errorf("the next turn ended as %s %+v", next.State, next.Issues)
+			}
 		}
 	})
 	t.Run("plugin/HK-30 without a summary, or with one that fails, nothing changes", func(t *testing.T) {

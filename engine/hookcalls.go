@@ -59,7 +59,11 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 }
 
 func (r *run) callHook(s *stage) *plugin.ToolCallContext {
-	return &plugin.ToolCallContext{TurnID: r.id, CallID: s.call.CallID, Tool: s.call.Name, Args: s.call.Args, Host: r.capabilities()}
+	terms := s.entry.Terms()
+	return &plugin.ToolCallContext{
+		TurnID: r.id, CallID: s.call.CallID, Tool: s.call.Name, Kind: s.entry.Manifest.Kind, Replay: terms.Replay, Serial: terms.Serial,
+		Args: s.call.Args, Host: r.capabilities(),
+	}
 }
 
 func (r *run) resultHook(s *stage, reply *turn.ToolReply) *plugin.ToolResultContext {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -172,6 +173,24 @@ func TestToolHooks(t *testing.T) {
 			t.Errorf("ran with %q, failure %+v", ran.list, f)
 		}
 	})
+	t.Run("runtime/T23 a hook knows what kind of tool is called, and how it runs", func(t *testing.T) {
+		got := &notes{}
+		look := func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
+			got.add(fmt.Sprintf("%s %s %s %t", c.Tool, c.Kind, c.Replay, c.Serial))
+			return nil, nil
+		}
+		tool1 := says("work", "fine")
+		tool1.kind, tool1.contract = protocol.ToolKindSearch, protocol.ToolContract{Replay: protocol.ReplaySafe, Serial: true}
+		run(t, setup{tools: []tool.Provider{tool1}, plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
+			r.ToolCalls().Before(look)
+			r.ToolResults().After(func(ctx context.Context, c *plugin.ToolResultContext) ([]plugin.Directive, error) {
+				return look(ctx, &c.ToolCallContext)
+			})
+		}})})
+		if want := "work search safe true"; !slices.Equal(got.list, []string{want, want}) {
+			t.Errorf("hooks know %q", got.list)
+		}
+	})
 	t.Run("plugin/HK-05 a result before the call skips it and the hooks after it, not the projector", func(t *testing.T) {
 		ran, after := &notes{}, &notes{}
 		watch := hooked{"b", func(r *plugin.Registrar) {
@@ -191,7 +210,7 @@ func TestToolHooks(t *testing.T) {
 			t.Errorf("the model saw %q", got)
 		}
 	})
-	t.Run("plugin/HK-06 plugin/S-02 an abort fails the call, and the turn goes on", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-06 plugin/S-02 an abort fails the call, and the turn goes on", func(t *testing.T) {
 		ran := &notes{}
 		_, _, report := run(t, setup{tools: []tool.Provider{work(ran)}, plugins: plugins(
 			beforeCall("a", plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, "policy", "not this", protocol.FromPlugin))),

@@ -188,7 +188,7 @@ func (o *operation) apply(ctx context.Context, st *state, result *plugin.Operati
 		event.Plugin = o.info.Plugin
 		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, o.scope, i), AtMs: now(), Plugin: &event}
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
-		events = append(events, appendedEvents(&n)...)
+		events = append(events, appendedEvents(n)...)
 	}
 	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
 	if err != nil {

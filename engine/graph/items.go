@@ -23,12 +23,19 @@ func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 // of part. A tool call is one item, at the place of the call, although its result is another node; a result whose call
 // lies before the first node is left out.
 func Items(nodes []protocol.Node) []protocol.Item {
-	var items []protocol.Item
+	items, _ := Shown(nodes)
+	return items
+}
+
+// Shown is Items, with the parts of nodes that each of them shows.
+func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Message == nil {
-			items = appendSpecial(items, n)
+			if items = appendSpecial(items, n); len(items) > len(refs) {
+				refs = append(refs, Ref{Node: n.ID})
+			}
 			continue
 		}
 		for p := range n.Message.Parts {
@@ -39,6 +46,7 @@ func Items(nodes []protocol.Node) []protocol.Item {
 				}
 				if at, ok := calls[part.Result.CallID]; ok {
 					Complete(&items[at], part.Result)
+					refs[at].Result, refs[at].ResultPart = n.ID, p
 					delete(calls, part.Result.CallID)
 				}
 				continue
@@ -47,10 +55,10 @@ func Items(nodes []protocol.Node) []protocol.Item {
 			if item.Status == protocol.ItemInProgress {
 				calls[item.CallID] = len(items)
 			}
-			items = append(items, item)
+			items, refs = append(items, item), append(refs, Ref{Node: n.ID, Part: p})
 		}
 	}
-	return items
+	return items, refs
 }
 
 // PartItem is the item of one part of a message node; a tool call is in progress until Complete adds its result.
@@ -108,9 +116,6 @@ func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
 	}
 	return append(items, item)
 }
-
-// MessageItems are the items of a message that is about to become a node.
-func MessageItems(n *protocol.Node) []protocol.Item { return Items([]protocol.Node{*n}) }
 
 // Ref names the parts of nodes that an item of a log event shows. Result is set for a finished tool call.
 type Ref struct {

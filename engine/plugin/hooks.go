@@ -50,7 +50,10 @@ type ToolCallContext struct {
 	TurnID protocol.TurnID
 	CallID protocol.CallID
 	Tool   string
-	Args   json.RawMessage // as they are now; they may not fit the tool's schema
+	Kind   protocol.ToolKind // of the tool, as its manifest says
+	Replay protocol.Replay   // likewise of its contract: whether a call may be made again
+	Serial bool              // the call does not run beside others
+	Args   json.RawMessage   // as they are now; they may not fit the tool's schema
 	Host   Capabilities
 }
 

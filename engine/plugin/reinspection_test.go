@@ -48,20 +48,20 @@ func TestReinspection(t *testing.T) {
 		"HK-11 the first new result stays": {afterTool,
 			[]policy{on("a", "1", changed...), always("b", allow), always("c")}, "a 1, b 2, c 2", "a gives 2", ""},
 	} {
-		t.Run("plugin/"+name, func(t *testing.T) {
+		t.Run("runtime/T23 plugin/"+name, func(t *testing.T) {
 			v, seen := judge(t, c.seam, c.by...)
 			if got := strings.Join(seen, ", "); got != c.seen || verdict(v) != c.want || string(v.Args) != c.args {
 				t.Errorf("seen %s, want %s; verdict %s, want %s; args %s, want %s", got, c.seen, verdict(v), c.want, v.Args, c.args)
 			}
 		})
 	}
-	t.Run("plugin/HK-11 the conflict has a type, and names both", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-11 the conflict has a type, and names both", func(t *testing.T) {
 		v, _ := judge(t, beforeTool, on("a", "2", two...), on("b", "1", two...))
 		if want := "plugin a: before_tool_call: the plugin a replaces what the plugin b has just replaced"; v.Output.Text != want {
 			t.Errorf("%s, want %s", v.Output.Text, want)
 		}
 	})
-	t.Run("plugin/HK-11 effects happen once", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-11 effects happen once", func(t *testing.T) {
 		v, _ := judge(t, beforeTool, always("a", create, plugin.TraceWith("n", nil), plugin.Tell()), on("b", "1", two...))
 		if diff := cmp.Diff([]string{"a create_session", "a emit_trace", "a emit_runtime_events"}, ids(v.Effects)); diff != "" {
 			t.Error(diff)

@@ -124,15 +124,17 @@ func TestTerminals(t *testing.T) {
 		{"HK-07", afterTool, []policy{always("a", plugin.ReplaceArgs(raw(`2`)))}, "a denies after_tool_call_failed"},
 		{"HK-07", afterTool, []policy{always("a", ask), always("b", stop)}, "b denies after_tool_call_failed"},
 	} {
-		v, _ := judge(t, c.seam, c.by...)
-		if got := verdict(v); got != c.want {
-			t.Errorf("plugin/%s %s %+v: %s, want %s", c.row, c.seam, c.by, got, c.want)
-		}
+		t.Run("runtime/T23 plugin/"+c.row+" "+string(c.seam)+": "+c.want, func(t *testing.T) {
+			v, _ := judge(t, c.seam, c.by...)
+			if got := verdict(v); got != c.want {
+				t.Errorf("%+v: %s, want %s", c.by, got, c.want)
+			}
+		})
 	}
 }
 
 func TestVerdict(t *testing.T) {
-	t.Run("plugin/HK-12 what gives way leaves evidence, but not against itself", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-12 what gives way leaves evidence, but not against itself", func(t *testing.T) {
 		v, _ := judge(t, beforeTool, always("a", deny("x"), deny("y")), always("b", allow), always("c", stop))
 		want := []plugin.Conflict{
 			{Hook: beforeTool, Later: "b", Winner: "a", WinnerKind: plugin.ShortCircuitTool, Loser: "b", LoserKind: plugin.ShortCircuitTool},
@@ -142,7 +144,7 @@ func TestVerdict(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("plugin/HK-12 the same evidence is given once", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-12 the same evidence is given once", func(t *testing.T) {
 		first := map[string][]plugin.Directive{"1": {deny("y"), plugin.ReplaceArgs(raw(`2`))}}
 		then := map[string][]plugin.Directive{"2": {plugin.ReplaceArgs(raw(`3`))}}
 		v, _ := judge(t, beforeTool, always("b", deny("x")), policy{"a", first}, policy{"c", then})

@@ -27,7 +27,7 @@ func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBo
 		return nil, fmt.Errorf("summarise: %w", err)
 	}
 	nodes := []protocol.NodeBody{{Message: summary(text)}}
-	for _, m := range plain(recent) {
+	for _, m := range recent {
 		nodes = append(nodes, protocol.NodeBody{Message: &m})
 	}
 	return nodes, nil
@@ -52,7 +52,7 @@ func split(messages []protocol.Message, window int64) (old, recent []protocol.Me
 func summary(text string) *protocol.Message {
 	return &protocol.Message{
 		Role:   protocol.RoleUser,
-		Parts:  []protocol.Part{said(heading + strings.TrimSpace(text))},
+		Parts:  []protocol.Part{{Kind: protocol.PartText, Text: heading + strings.TrimSpace(text)}},
 		Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: ID},
 	}
 }

@@ -140,7 +140,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-func TestCallsAreKeptAsText(t *testing.T) {
+func TestCallsAreKept(t *testing.T) {
 	m := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: summarises}, Replies: []scripted.Reply{{Text: "sum"}}}},
 		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "let me see", ToolCalls: []scripted.Call{{Name: "big", Args: []byte(`{"n":1}`)}}}, {Text: "ok"}}},
@@ -154,9 +154,17 @@ func TestCallsAreKeptAsText(t *testing.T) {
 	}
 	m.Asked = nil
 	d.Turn(t, id, "3")
-	want := heading + "sum|2|let me see|[The call of big with {\"n\":1} ended with success.]\n" + strings.Repeat("long", 500) + "|ok|3"
-	if got := texts(m.Asked[0].Messages); got != want {
+	if got := texts(m.Asked[0].Messages); got != heading+"sum|2|let me see|||ok|3" {
 		t.Errorf("runtime/S11 the model sees %q", got)
+	}
+	call, result := m.Asked[0].Messages[2].Parts[1].Call, m.Asked[0].Messages[3].Parts[0].Result
+	if call == nil || string(call.Args) != `{"n":1}` || result == nil || result.CallID != call.CallID || result.Output.Text != strings.Repeat("long", 500) {
+		t.Errorf("runtime/S11 the model sees the call %+v with the result %+v", call, result)
+	}
+	items := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Data
+	kept := items[len(items)-6]
+	if kept.Kind != protocol.ItemToolCall || kept.Status != protocol.ItemDone || kept.Output == nil {
+		t.Errorf("runtime/S11 people see %+v", kept)
 	}
 }
 

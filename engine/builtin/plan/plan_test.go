@@ -8,7 +8,6 @@ import (
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/builtin/plan"
-	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -189,25 +188,3 @@ var impostor = plugin.Static("impostor", func(r *plugin.Registrar) error {
 	})
 	return nil
 })
-
-func TestKinds(t *testing.T) {
-	host := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{plan.Factory{}}))(t)
-	for name, c := range map[string]struct {
-		listings []protocol.ToolKind
-		denied   bool
-	}{
-		"runtime/K09 a tool that nobody has told of is denied":                      {nil, true},
-		"runtime/K09 a safe tool is not denied":                                     {[]protocol.ToolKind{protocol.ToolKindRead, protocol.ToolKindRead}, false},
-		"runtime/K09 a name that was that of an unsafe tool is denied from then on": {[]protocol.ToolKind{protocol.ToolKindRead, protocol.ToolKindEdit, protocol.ToolKindRead}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := builtintest.Must(host.Open(standard.ID, protocol.PluginOptions{plan.ID: []byte(`{"mode":"plan"}`)}, plugin.BuildContext{Cwd: t.TempDir()}))(t)
-			for _, kind := range c.listings {
-				builtintest.Must(s.Contribute(plugin.CatalogContext{Manifests: []protocol.ToolManifest{{Name: "x", Kind: kind}}}))(t)
-			}
-			if v := builtintest.Must(s.BeforeToolCall(t.Context(), &plugin.ToolCallContext{Tool: "x"}))(t); v.Denied != c.denied {
-				t.Errorf("%+v", v)
-			}
-		})
-	}
-}

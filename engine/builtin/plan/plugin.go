@@ -69,8 +69,7 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 
 // instance is the plan of one session.
 type instance struct {
-	mode   Mode
-	safety kinds
+	mode Mode
 
 	mu       sync.Mutex
 	plan     Plan
@@ -85,8 +84,7 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 80, Tools: []string{toolName}, Content: guidance})
 	if i.mode == PlanOnly {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 81, Content: planOnly})
-		r.Catalog().Contribute(i.safety.learn)
-		r.ToolCalls().Before(i.safety.check)
+		r.ToolCalls().Before(check)
 	}
 	return nil
 }
