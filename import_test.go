@@ -39,6 +39,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/plan":          4,
 	"lashd/engine/builtin/toolsearch":    4,
 	"lashd/engine/builtin/history":       4,
+	"lashd/engine/builtin/batch":         4,
 	"lashd/engine/builtin/builtintest":   6,
 	"lashd/pluginloader":                 4,
 	"lashd/engine":                       5,

@@ -11,7 +11,6 @@ import (
 
 	"lashd/engine/provider"
 	"lashd/engine/tool"
-	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -26,7 +25,7 @@ func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*pro
 			return nil, err
 		}
 		defer e.giveBack(ctx, p.SessionID, r.lender)
-		if err := e.direct(ctx, r, s, rc); err != nil {
+		if err := r.direct(ctx, s); err != nil {
 			return nil, err
 		}
 		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
@@ -43,7 +42,7 @@ func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc rece
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &stage{asked: call, call: call}
+	s := &stage{asked: call, call: call, effect: 1}
 	// Not with ctx: who borrows must be there to give back.
 	r, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
 		t, err := st.openTools(st.row.Config)
@@ -60,7 +59,7 @@ func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc rece
 		st.borrowed++
 		return &run{
 			session: st.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: st.row.Config}, cwd: st.row.Cwd, plugins: t.plugins,
-			lender: st,
+			catalog: t.catalog, lender: st, keyed: rc.key != "",
 		}, nil
 	})
 	return r, s, err
@@ -77,7 +76,10 @@ func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID, lender *st
 }
 
 // direct runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
-func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error {
+func (r *run) direct(ctx context.Context, s *stage) error {
+	if err := r.recallDirect(ctx, s); err != nil || s.reply != nil {
+		return err
+	}
 	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
 		return err
 	}
@@ -85,10 +87,9 @@ func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error
 		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 		return nil
 	}
-	if rc.key != "" {
-		if err := r.startDirect(ctx, s); err != nil || s.reply != nil {
-			return err
-		}
+	s.attempt++
+	if err := r.storeDirect(ctx, s); err != nil {
+		return err
 	}
 	reply, ok := r.attempts(ctx, s)
 	if !ok {
@@ -98,18 +99,36 @@ func (e *Engine) direct(ctx context.Context, r *run, s *stage, rc receipt) error
 	return nil
 }
 
-func (r *run) startDirect(ctx context.Context, s *stage) error {
+// recallDirect looks what a daemon that died knew of the call, and of those that it has made.
+func (r *run) recallDirect(ctx context.Context, s *stage) error {
+	if !r.keyed {
+		return nil
+	}
 	rows, err := r.eng.store.Effects(ctx, r.id)
 	if err != nil {
 		return err
 	}
-	if len(rows) > 0 && !s.repeatable() {
+	for _, row := range rows {
+		switch {
+		case row.Ordinal == s.ordinal:
+			err = errors.Join(err, s.recall(row))
+		case row.Ordinal/innerRows-1 == s.ordinal:
+			s.inner.know(row.Ordinal%innerRows, row)
+		}
+	}
+	if err == nil && s.reply == nil && s.began && !s.repeatable() {
 		s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+	}
+	return err
+}
+
+// storeDirect makes durable that a call is about to run, or what it came to.
+func (r *run) storeDirect(ctx context.Context, s *stage) error {
+	if !r.keyed {
 		return nil
 	}
-	s.attempt = len(rows) + 1
-	row := r.callRow(turn.Effect{ID: 1}, s)
-	_, err = do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+	row := r.callRow(s)
+	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{Effects: []persistence.Effect{row}})
 		return struct{}{}, err
 	})

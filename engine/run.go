@@ -22,6 +22,7 @@ type run struct {
 	*session
 	owner      *state // nil: this is a tool that is called directly
 	lender     *state // of the tools of a direct call
+	keyed      bool   // likewise: it is journaled
 	id         protocol.TurnID
 	begin      beginning
 	cwd        string

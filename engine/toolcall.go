@@ -28,14 +28,18 @@ func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 	r.traceCall(TraceToolStarted, s, nil)
 	limited, cancel := callContext(ctx, s.entry.Terms())
 	defer cancel()
+	host := &toolHost{run: r, stage: s, life: limited}
+	s.inner.next = 0
 	done := make(chan outcome, 1)
-	r.eng.goCall(func() { done <- r.invoke(limited, s) })
+	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
 	var got outcome
 	select {
 	case got = <-done:
 	case <-limited.Done():
 		got = interrupted(limited, s, done)
 	}
+	cancel()
+	host.end()
 	if got.unknown {
 		return turn.ToolReply{}, false
 	}
@@ -91,7 +95,7 @@ func interrupted(ctx context.Context, s *stage, done <-chan outcome) outcome {
 
 // invoke calls the provider. Whatever goes wrong there is the call's
 // failure, not the turn's.
-func (r *run) invoke(ctx context.Context, s *stage) (got outcome) {
+func (r *run) invoke(ctx context.Context, s *stage, host *toolHost) (got outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.eng.panicked("tool", s.call.Name, p)
@@ -99,11 +103,8 @@ func (r *run) invoke(ctx context.Context, s *stage) (got outcome) {
 		}
 	}()
 	call := tool.Invocation{
-		SessionID: r.session.id, TurnID: r.id, CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
-		Host: &toolHost{session: r.session, turn: r.id, call: s.call.CallID},
-	}
-	if r.owner == nil { // a direct call belongs to no turn
-		call.TurnID, call.Host = "", &toolHost{session: r.session, call: s.call.CallID}
+		SessionID: r.session.id, TurnID: host.turn(), CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
+		Host: host,
 	}
 	result, err := s.entry.Execute(ctx, call)
 	if err != nil {

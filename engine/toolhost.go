@@ -2,33 +2,50 @@ package engine
 
 import (
 	"context"
+	"sync"
 
+	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// toolHost is what a tool call may ask of lashd.
+// toolHost is what a tool call may ask of lashd. What it has of its turn it has as long as the call runs.
 type toolHost struct {
-	session *session
-	turn    protocol.TurnID
-	call    protocol.CallID
+	run   *run
+	stage *stage
+	life  context.Context // of the call
+
+	mu    sync.Mutex
+	busy  bool
+	over  bool
+	using sync.WaitGroup
+}
+
+// turn is the call's turn; a direct call belongs to none.
+func (h *toolHost) turn() protocol.TurnID {
+	if h.run.owner == nil {
+		return ""
+	}
+	return h.run.id
 }
 
 // Progress implements tool.Host.
 func (h *toolHost) Progress(text string) {
-	h.session.feed.show(protocol.Event{
-		Type: protocol.EventToolProgress, TurnID: h.turn, ToolCall: &protocol.ToolCall{CallID: h.call}, Text: text,
+	h.run.feed.show(protocol.Event{
+		Type: protocol.EventToolProgress, TurnID: h.turn(), Text: text,
+		ToolCall: &protocol.ToolCall{CallID: h.stage.call.CallID, Parent: h.stage.call.Parent},
 	})
 }
 
 // WriteArtifact implements tool.Host.
 func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []byte) (protocol.ArtifactRef, error) {
-	blob, err := h.session.eng.store.PrepareBlob(data)
+	eng := h.run.eng
+	blob, err := eng.store.PrepareBlob(data)
 	if err != nil {
 		return protocol.ArtifactRef{}, err
 	}
 	ref := protocol.ArtifactRef{Digest: blob.Digest, Size: blob.Size, Type: mediaType}
-	_, err = do(context.WithoutCancel(ctx), h.session.eng, h.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = do(context.WithoutCancel(ctx), eng, h.run.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{Blobs: []persistence.Blob{blob}})
 		return struct{}{}, err
 	})
@@ -37,3 +54,51 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 
 // Touch implements tool.Host. File points are not taken yet, so there is nothing to do before a change.
 func (h *toolHost) Touch(context.Context, string) error { return nil }
+
+// Call implements tool.Caller.
+func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.ToolOutput, error) {
+	switch {
+	case h.stage.call.Parent != "":
+		return nil, tool.ErrNestedCall
+	case !h.stage.entry.Terms().Serial:
+		return nil, tool.ErrNotSerial
+	}
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return h.run.callFor(ctx, h.stage, calls)
+}
+
+// enter begins a use of the turn, one at a time. Its context also ends with the call.
+func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.over:
+		return nil, nil, tool.ErrCallOver
+	case h.busy:
+		return nil, nil, tool.ErrCallBusy
+	}
+	h.busy = true
+	h.using.Add(1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		h.mu.Lock()
+		h.busy = false
+		h.mu.Unlock()
+		h.using.Done()
+	}, nil
+}
+
+// end waits until the call uses its turn no more, and sees to it that it never will.
+func (h *toolHost) end() {
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
+	h.using.Wait()
+}

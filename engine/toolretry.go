@@ -23,6 +23,7 @@ func (r *run) attempts(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 			continue
 		}
 		reply.DurationMs = time.Since(began).Milliseconds()
+		s.gather(&reply)
 		r.projected(ctx, s, &reply)
 		return reply, true
 	}

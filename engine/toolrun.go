@@ -18,14 +18,16 @@ import (
 type stage struct {
 	asked    protocol.ToolCall // as the model wrote it
 	call     protocol.ToolCall // as it runs: a plugin may have replaced the arguments
-	ordinal  int
-	entry    *tool.Entry // nil: the catalog has no such tool any more
+	effect   uint64            // of the turn, that its batch is
+	ordinal  int               // of its row in the journal
+	entry    *tool.Entry       // nil: the catalog has no such tool any more
 	attempt  int
 	approval *wanted            // a plugin wants a person to be asked
 	messages []protocol.Message // of plugins, for the next checkpoint
 	reply    *turn.ToolReply    // set once the call has its result
 	began    bool               // an earlier run of the daemon started it, and its result was lost
 	stored   bool               // the journal has its result
+	inner    inner              // the calls that it makes itself
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
@@ -44,53 +46,69 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 		return err
 	}
 	r.batch = stages
-	err = context.Cause(ctx)
-	if err == nil {
-		err = r.beforeCalls(ctx, stages)
-	}
-	if err == nil {
-		err = r.settle(ctx, stages)
-	}
-	if err == nil {
-		err = r.start(ctx, effect, stages)
-	}
-	if err == nil {
-		err = r.dispatch(ctx, effect, stages)
-	}
+	err = r.perform(ctx, stages)
 	switch {
 	case errors.As(err, new(*cancelled)):
 		cancelRest(stages)
 	case leaves(err):
-		return errors.Join(err, r.keepResults(effect, stages))
+		return errors.Join(err, r.keepResults(stages))
 	case err != nil:
 		return err
 	}
 	return r.collect(ctx, effect, stages)
 }
 
+// perform brings calls to their results. After an error, some may be without.
+func (r *run) perform(ctx context.Context, stages []*stage) error {
+	for _, step := range []func(context.Context, []*stage) error{r.beforeCalls, r.settle, r.start, r.dispatch} {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := step(ctx, stages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stages are the calls of a batch with what the journal knows of them.
 func (r *run) stages(effect turn.Effect) ([]*stage, error) {
 	stages := make([]*stage, len(effect.Tools.Calls))
 	for i, call := range effect.Tools.Calls {
-		stages[i] = &stage{asked: call, call: call, ordinal: i}
+		stages[i] = &stage{asked: call, call: call, effect: effect.ID, ordinal: i}
 		stages[i].find(r.catalog)
 	}
 	for _, row := range r.journal.replay[effect.ID] {
-		if row.Ordinal >= len(stages) || string(row.Hash) != string(callHash(stages[row.Ordinal].asked)) {
+		maker, made := row.Ordinal/innerRows-1, row.Ordinal%innerRows
+		switch {
+		case maker >= len(stages), maker < 0 && made >= len(stages):
 			return nil, &JournalError{Effect: effect.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
+		case maker >= 0:
+			stages[maker].inner.know(made, row)
+			continue
 		}
-		var known callRow
-		if err := json.Unmarshal(row.Body, &known); err != nil {
-			return nil, fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
+		if err := stages[made].recall(row); err != nil {
+			return nil, err
 		}
-		s := stages[row.Ordinal]
-		s.attempt, s.reply, s.messages = known.Attempt, known.Reply, known.Messages
-		if known.Args != nil {
-			s.call.Args = known.Args
-		}
-		s.began, s.stored = !row.Finished, row.Finished
 	}
 	return stages, nil
+}
+
+// recall takes what the journal knows of a call.
+func (s *stage) recall(row persistence.Effect) error {
+	if !bytes.Equal(row.Hash, callHash(s.asked)) {
+		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
+	}
+	var known callRow
+	if err := json.Unmarshal(row.Body, &known); err != nil {
+		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
+	}
+	s.attempt, s.reply, s.messages = known.Attempt, known.Reply, known.Messages
+	if known.Args != nil {
+		s.call.Args = known.Args
+	}
+	s.began, s.stored = !row.Finished, row.Finished
+	return nil
 }
 
 func callHash(c protocol.ToolCall) []byte {
@@ -159,7 +177,7 @@ func cancelRest(stages []*stage) {
 }
 
 // start makes durable that calls are about to run.
-func (r *run) start(ctx context.Context, effect turn.Effect, stages []*stage) error {
+func (r *run) start(ctx context.Context, stages []*stage) error {
 	var rows []persistence.Effect
 	for _, s := range stages {
 		if s.reply == nil && s.entry == nil { // somebody wants it to be run again, but it is gone
@@ -167,7 +185,7 @@ func (r *run) start(ctx context.Context, effect turn.Effect, stages []*stage) er
 		}
 		if s.reply == nil {
 			s.attempt++
-			rows = append(rows, r.callRow(effect, s))
+			rows = append(rows, r.callRow(s))
 		}
 	}
 	if len(rows) == 0 {
@@ -179,16 +197,16 @@ func (r *run) start(ctx context.Context, effect turn.Effect, stages []*stage) er
 	return context.Cause(ctx)
 }
 
-func (r *run) callRow(effect turn.Effect, s *stage) persistence.Effect {
+func (r *run) callRow(s *stage) persistence.Effect {
 	return persistence.Effect{
-		Turn: r.id, ID: effect.ID, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
+		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
 		Hash: callHash(s.asked), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages}),
 	}
 }
 
 // dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone. If the turn is
 // left, some calls may still be without.
-func (r *run) dispatch(ctx context.Context, effect turn.Effect, stages []*stage) error {
+func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	var order sync.Mutex
 	completed, left := 0, open(stages)
 	one := func(s *stage) {
@@ -203,7 +221,7 @@ func (r *run) dispatch(ctx context.Context, effect turn.Effect, stages []*stage)
 		last := completed == left
 		order.Unlock()
 		if !last && !s.repeatable() {
-			r.keepResult(effect, s)
+			r.keepResult(s)
 		}
 	}
 	var wg sync.WaitGroup
@@ -238,8 +256,8 @@ func open(stages []*stage) (n int) {
 
 // keepResult makes the result of a call durable that must not be made again, as the others of its batch may take long. If
 // that fails it is stored with them.
-func (r *run) keepResult(effect turn.Effect, s *stage) {
-	row := r.callRow(effect, s)
+func (r *run) keepResult(s *stage) {
+	row := r.callRow(s)
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: []persistence.Effect{row}})
 	})
@@ -248,13 +266,8 @@ func (r *run) keepResult(effect turn.Effect, s *stage) {
 
 // keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
 // became of them.
-func (r *run) keepResults(effect turn.Effect, stages []*stage) error {
-	var rows []persistence.Effect
-	for _, s := range stages {
-		if s.reply != nil && s.attempt > 0 && !s.stored {
-			rows = append(rows, r.callRow(effect, s))
-		}
-	}
+func (r *run) keepResults(stages []*stage) error {
+	rows := r.results(stages)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -264,21 +277,27 @@ func (r *run) keepResults(effect turn.Effect, stages []*stage) error {
 	return err
 }
 
+// results are the rows of the results that are not stored.
+func (r *run) results(stages []*stage) (rows []persistence.Effect) {
+	for _, s := range stages {
+		if s.reply != nil && !s.stored {
+			rows = append(rows, r.callRow(s))
+		}
+	}
+	return rows
+}
+
 // collect makes the results durable and gives them to the machine.
 func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) error {
-	var rows []persistence.Effect
 	replies := make([]turn.ToolReply, len(stages))
 	for i, s := range stages {
 		replies[i] = *s.reply
 		r.held = append(r.held, s.messages...)
-		if !s.stored {
-			rows = append(rows, r.callRow(effect, s))
-		}
 	}
 	r.deliver(effect, turn.Response{Tools: replies})
 	r.batch = nil
 	if r.machine.Finished() {
 		return nil // the turn's own commit follows at once
 	}
-	return r.flush(ctx, persistence.Commit{Effects: rows})
+	return r.flush(ctx, persistence.Commit{Effects: r.results(stages)})
 }

@@ -105,6 +105,7 @@ type tracedModel struct {
 
 type tracedCall struct {
 	Name     string                `json:"name"`
+	Parent   protocol.CallID       `json:"parent,omitempty"`
 	Attempt  int                   `json:"attempt"`
 	ArgBytes int                   `json:"argBytes"`
 	ArgsHash protocol.Digest       `json:"argsHash"`
@@ -186,7 +187,7 @@ func (r *run) traceCall(kind TraceKind, s *stage, reply *turn.ToolReply) {
 	if r.eng.Trace == nil {
 		return
 	}
-	body := tracedCall{Name: s.call.Name, Attempt: s.attempt, ArgBytes: len(s.call.Args), ArgsHash: protocol.DigestOf(s.call.Args)}
+	body := tracedCall{Name: s.call.Name, Parent: s.call.Parent, Attempt: s.attempt, ArgBytes: len(s.call.Args), ArgsHash: protocol.DigestOf(s.call.Args)}
 	if reply != nil {
 		body.Status, body.Bytes, body.Duration = reply.Output.Status, len(reply.Output.Text), reply.DurationMs
 		if reply.Output.Failure != nil {

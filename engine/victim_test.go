@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/builtin/batch"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -35,6 +36,7 @@ const (
 	batchFinished  = "after the results are stored"
 	forApproval    = "while a person is asked"
 	beforeCommit   = "before the last commit"
+	innerStarted   = "after one call of a batch tool has returned, and another was started"
 )
 
 const victimSession = protocol.SessionID("ses_victim")
@@ -47,6 +49,9 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		}
 	}
 	first := scripted.Reply{Text: "Let me see.", ChunkSize: 3, ToolCalls: []scripted.Call{{ID: "c1", Name: "never"}, {ID: "c2", Name: "safe"}}}
+	if point == innerStarted {
+		first = batched(`{"name":"never"},{"name":"safe"}`)
+	}
 	script := scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{first, {Text: "done"}}}},
 		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}},
@@ -81,15 +86,15 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		return tool.Result{Output: protocol.Succeed("once")}, nil
 	}}
 	safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
-		count(dir, "safe-"+string(call.CallID))
+		count(dir, "safe-"+strings.ReplaceAll(string(call.CallID), "/", "-"))
 		at(safeStarted)
-		if point == batchPartly && reached != nil {
+		if (point == batchPartly || point == innerStarted) && reached != nil {
 			select {}
 		}
 		return tool.Result{Output: protocol.Succeed("again")}, nil
 	}}
 	return setup{
-		model: model, tools: []tool.Provider{never, safe}, driver: lastDriver{at: func() { at(beforeCommit) }},
+		model: model, tools: []tool.Provider{never, safe}, plugins: []plugin.Factory{batch.Factory{}}, driver: lastDriver{at: func() { at(beforeCommit) }},
 		config: func(c *engine.Config) {
 			c.Defaults.Unknown.DeadlineMs = new(int64(1))
 			if point == forApproval {
@@ -166,7 +171,7 @@ func victim(dir, point string) {
 		}
 		close(queuedBehind)
 	}
-	for point == batchPartly {
+	for point == batchPartly || point == innerStarted {
 		rows, err := d.store.Effects(ctx, turn.TurnID)
 		if err != nil {
 			panic(err)

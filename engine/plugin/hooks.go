@@ -49,6 +49,7 @@ type TurnSummary struct {
 type ToolCallContext struct {
 	TurnID protocol.TurnID
 	CallID protocol.CallID
+	Parent protocol.CallID // the call that makes this one; empty: the model does
 	Tool   string
 	Kind   protocol.ToolKind // of the tool, as its manifest says
 	Replay protocol.Replay   // likewise of its contract: whether a call may be made again

@@ -6,6 +6,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"lashd/rpc/protocol"
 )
@@ -69,7 +70,32 @@ type Host interface {
 	WriteArtifact(ctx context.Context, mediaType string, data []byte) (protocol.ArtifactRef, error)
 	// Touch tells that a workspace file is about to be changed, before it is.
 	Touch(ctx context.Context, path string) error
+	Caller
 }
+
+// Caller makes calls for a call. Each passes all that a call of the model's passes, from the catalog to what the model is
+// shown, and is recorded with its parent.
+type Caller interface {
+	// Call makes calls, and gives what the model would read of each, in order. They run as the calls of one batch do. The
+	// n-th call of a call has the same id whenever it is made, and its result is kept: a call that is run again after a crash
+	// makes the same calls, which are then not made again. Only the call of a serial tool may make calls, one batch after the
+	// other; a call that was made so may not. An error means that not all were made.
+	Call(ctx context.Context, calls []Request) ([]protocol.ToolOutput, error)
+}
+
+// Request is a call that a call wants made.
+type Request struct {
+	Name string
+	Args json.RawMessage
+}
+
+// Errors of a Caller.
+var (
+	ErrNotSerial  = errors.New("only the call of a tool that is serial may make calls")
+	ErrNestedCall = errors.New("a call that another call made may not make calls")
+	ErrCallBusy   = errors.New("the call makes calls already")
+	ErrCallOver   = errors.New("the call is over")
+)
 
 // Result is what an attempt came to.
 type Result struct {

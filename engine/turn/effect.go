@@ -2,6 +2,7 @@ package turn
 
 import (
 	"encoding/json"
+	"slices"
 
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
@@ -123,6 +124,16 @@ type ToolReply struct {
 	Control    *protocol.ToolControl `json:"control,omitempty"`
 	DurationMs int64                 `json:"durationMs"`
 	Order      int                   `json:"order"` // position in which it completed
+
+	Calls []protocol.ToolCallRecord `json:"calls,omitempty"` // that it made itself
+}
+
+// good tells whether the call got anywhere: one that makes calls does if one of them does.
+func (r *ToolReply) good() bool {
+	if len(r.Calls) == 0 {
+		return r.Output.Status == protocol.OutputSuccess
+	}
+	return slices.ContainsFunc(r.Calls, func(c protocol.ToolCallRecord) bool { return c.Output.Status == protocol.OutputSuccess })
 }
 
 // Seen is the output as it enters the conversation.

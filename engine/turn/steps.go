@@ -153,7 +153,7 @@ func (m *Machine) addUsage(u *protocol.Usage) error {
 func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) {
 	good := false
 	for i, r := range replies {
-		good = good || r.Output.Status == protocol.OutputSuccess
+		good = good || r.good()
 		args := r.Args
 		if args == nil {
 			args = calls[i].Args
@@ -161,6 +161,7 @@ func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) 
 		m.s.ToolCalls = append(m.s.ToolCalls, protocol.ToolCallRecord{
 			CallID: r.CallID, Name: r.Name, Args: args, Output: r.Output, DurationMs: r.DurationMs, Order: r.Order,
 		})
+		m.s.ToolCalls = append(m.s.ToolCalls, r.Calls...)
 	}
 	m.apply(m.driver.Results(m.view(), asShown(replies)))
 	m.progress(good)

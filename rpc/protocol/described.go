@@ -854,11 +854,16 @@ func Described() map[string]TypeDoc {
 				{"showcased", "described in the prompt, too; the default"},
 			},
 		},
-		"ToolCall":       {Doc: "ToolCall is a call as the model made it."},
+		"ToolCall": {Doc: "ToolCall is a call as the model made it, or as another call did.",
+			Fields: map[string]string{
+				"parent": "the call that makes this one; absent: the model does",
+			},
+		},
 		"ToolCallParams": {Doc: "ToolCallParams runs a tool without a model. The session's approval rules hold."},
 		"ToolCallRecord": {Doc: "ToolCallRecord is one tool call of a turn, from start to result.",
 			Fields: map[string]string{
-				"order": "position in which it completed within its batch",
+				"order":  "position in which it completed within its batch",
+				"parent": "the call, or the code cell, that made this one; absent: the model did",
 			},
 		},
 		"ToolCallResult": {Doc: "ToolCallResult is what a tool call came to."},

@@ -119,8 +119,8 @@ type ToolCallRecord struct {
 	Args       json.RawMessage `json:"args"`
 	Output     ToolOutput      `json:"output"`
 	DurationMs int64           `json:"durationMs"`
-	Parent     CallID          `json:"parent,omitempty"`
-	Order      int             `json:"order"` // position in which it completed within its batch
+	Parent     CallID          `json:"parent,omitempty"` // the call, or the code cell, that made this one; absent: the model did
+	Order      int             `json:"order"`            // position in which it completed within its batch
 }
 
 // TurnState is where a turn is.

@@ -106,11 +106,12 @@ const (
 	ToolShowcased  ToolAvailability = "showcased" // described in the prompt, too; the default
 )
 
-// ToolCall is a call as the model made it.
+// ToolCall is a call as the model made it, or as another call did.
 type ToolCall struct {
 	CallID CallID          `json:"callId"`
 	Name   string          `json:"name"`
 	Args   json.RawMessage `json:"args"`
+	Parent CallID          `json:"parent,omitempty"` // the call that makes this one; absent: the model does
 }
 
 // ToolResult is the answer to a call, as it stands in the conversation.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/builtin/batch"
 	"lashd/engine/builtin/history"
 	"lashd/engine/builtin/outputbudget"
 	"lashd/engine/builtin/plan"
@@ -107,7 +108,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}()
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
-		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{},
+		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{},
 	}
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugin.Override(builtin, e.plugins))
 	if err != nil {

@@ -1309,11 +1309,13 @@ export interface ToolApplyStateParams {
 /** ToolAvailability is how far a tool is open to the model. Each level has what the ones before it have. */
 export type ToolAvailability = "off" | "searchable" | "callable" | "showcased";
 
-/** ToolCall is a call as the model made it. */
+/** ToolCall is a call as the model made it, or as another call did. */
 export interface ToolCall {
   callId: CallID;
   name: string;
   args: unknown;
+  /** the call that makes this one; absent: the model does */
+  parent?: CallID;
 }
 
 /** ToolCallParams runs a tool without a model. The session's approval rules hold. */
@@ -1331,6 +1333,7 @@ export interface ToolCallRecord {
   args: unknown;
   output: ToolOutput;
   durationMs: number;
+  /** the call, or the code cell, that made this one; absent: the model did */
   parent?: CallID;
   /** position in which it completed within its batch */
   order: number;

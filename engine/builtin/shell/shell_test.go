@@ -34,6 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // host keeps what a call gave it.
 type host struct {
+	tool.Caller
 	mu       sync.Mutex
 	progress []string
 	artifact []byte

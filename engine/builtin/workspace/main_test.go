@@ -51,6 +51,7 @@ func (b *bench) open(t testing.TB) {
 
 // host remembers what was touched.
 type host struct {
+	tool.Caller
 	mu      sync.Mutex
 	touched []string
 	refuse  error
