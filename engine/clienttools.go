@@ -121,13 +121,23 @@ func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.
 	}
 }
 
+// checkOutput lets only such outputs in from outside as tools give.
+func checkOutput(out *protocol.ToolOutput) error {
+	if !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, out.Status) {
+		return bad("/output/status", "must be success, failure or cancelled")
+	}
+	return nil
+}
+
 // RespondTool takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
 func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 	if p.Output == nil && !p.Ack {
 		return nil, bad("/output", "is required, unless ack is true")
 	}
-	if p.Output != nil && !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, p.Output.Status) {
-		return nil, bad("/output/status", "must be success, failure or cancelled")
+	if p.Output != nil {
+		if err := checkOutput(p.Output); err != nil {
+			return nil, err
+		}
 	}
 	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(_ context.Context, st *state, _ receipt) (*protocol.ToolRespondResult, error) {
 		call, ok := st.calls[p.CallID]

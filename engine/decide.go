@@ -33,6 +33,20 @@ func (st *state) watch(d protocol.Decision) *openDecision {
 	return o
 }
 
+// answeredDecision is a decision that has its answer in the store.
+func (st *state) answeredDecision(ctx context.Context, id protocol.DecisionID) (*openDecision, error) {
+	d, err := st.eng.store.Decision(ctx, id)
+	if err == nil && d.Answer == nil {
+		err = fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &openDecision{Decision: d, done: make(chan struct{})}
+	close(o.done)
+	return o, nil
+}
+
 func (st *state) expire(d *openDecision) error {
 	return st.resolve(st.ctx, d, protocol.DecisionAnswer{Choice: d.Default, By: "deadline", AtMs: now()}, receipt{}, nil)
 }
@@ -43,7 +57,7 @@ func (st *state) resolve(ctx context.Context, d *openDecision, answer protocol.D
 	answered.Answer = &answer
 	c := &persistence.Commit{Decisions: []protocol.Decision{answered}, Receipt: rc.with(result)}
 	approved := st.remember(c, answered, answer.By)
-	if t, ok := st.openTurn(d.TurnID); ok && t.State == protocol.TurnWaiting && st.waitingFor(d.TurnID) == 1 {
+	if t, ok := st.openTurn(d.TurnID); ok && t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
 		t.State = protocol.TurnRunning
 		c.Turns = []persistence.Turn{t.Turn}
 	}
@@ -72,10 +86,14 @@ func (st *state) forget(answered []*openDecision) {
 	st.arm()
 }
 
+// person tells whether a person is asked, not the completion of a call.
+func (d *openDecision) person() bool { return d.Kind != protocol.DecisionCompletion }
+
+// waitingFor counts what a turn waits to be told by a person.
 func (st *state) waitingFor(id protocol.TurnID) int {
 	n := 0
 	for _, d := range st.decisions {
-		if d.TurnID == id {
+		if d.TurnID == id && d.person() {
 			n++
 		}
 	}
@@ -122,12 +140,9 @@ func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *proto
 }
 
 func (st *state) answered(ctx context.Context, id protocol.DecisionID) (*protocol.DecisionRespondResult, error) {
-	d, err := st.eng.store.Decision(ctx, id)
+	d, err := st.answeredDecision(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	if d.Answer == nil {
-		return nil, fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
 	}
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: st.row.Seq}, nil
 }

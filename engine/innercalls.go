@@ -48,7 +48,9 @@ func (r *run) callFor(ctx context.Context, outer *stage, wanted []tool.Request) 
 	}
 	err := r.perform(ctx, stages)
 	switch {
+	case errors.As(err, new(*OverdueError)): // the turn fails once the maker has returned
 	case errors.As(err, new(*cancelled)):
+		r.completeRest(ctx, stages)
 		cancelRest(stages)
 	case err != nil:
 		return nil, errors.Join(err, r.keepResults(stages))
@@ -122,6 +124,7 @@ func (s *stage) gather(reply *turn.ToolReply) {
 			reply.Control = got.Control
 		}
 		said = append(said, made.messages...)
+		s.overdue = s.overdue || made.overdue
 	}
 	s.messages = append(said, s.messages...)
 }

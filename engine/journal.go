@@ -149,7 +149,7 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 	}
 	var replies []turn.ToolReply
 	for _, s := range stages {
-		if !s.stored {
+		if !s.stored || s.overdue {
 			return turn.Response{}, false, nil
 		}
 		replies = append(replies, *s.reply)

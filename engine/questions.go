@@ -54,8 +54,13 @@ func (r *run) settle(ctx context.Context, stages []*stage) error {
 func (r *run) questions(stages []*stage) ([]*question, error) {
 	var asked []*question
 	for _, s := range stages {
+		if s.began {
+			if err := r.recallDeferral(s); err != nil {
+				return nil, err
+			}
+		}
 		switch {
-		case s.reply != nil:
+		case s.reply != nil, s.waits():
 		case s.began && s.repeatable(): // with the same call id, and without asking again
 		case s.began:
 			asked = r.unlessAnswered(asked, s, r.outcomeQuestion(s.call))
@@ -170,12 +175,10 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 			continue
 		}
 		if q.again { // it was answered since the turn was taken over
-			d, err := st.eng.store.Decision(ctx, q.decision.ID)
-			if err != nil {
+			var err error
+			if q.open, err = st.answeredDecision(ctx, q.decision.ID); err != nil {
 				return err
 			}
-			q.open = &openDecision{Decision: d, done: make(chan struct{})}
-			close(q.open.done)
 			continue
 		}
 		c.Decisions = append(c.Decisions, q.decision)

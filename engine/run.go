@@ -157,6 +157,8 @@ func codeOf(err error, otherwise string) string {
 	switch {
 	case errors.As(err, new(*JournalError)):
 		return "journal_mismatch"
+	case errors.As(err, new(*OverdueError)):
+		return "completion_timeout"
 	case errors.Is(err, persistence.ErrBudget):
 		return "commit_budget"
 	case errors.Is(err, errPanic), errors.As(err, new(*plugin.PanicError)):

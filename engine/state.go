@@ -153,7 +153,7 @@ func (st *state) public() protocol.Session {
 
 func (st *state) doing() protocol.SessionState {
 	switch {
-	case len(st.decisions) > 0:
+	case slices.ContainsFunc(st.openDecisions(), (*openDecision).person):
 		return protocol.SessionRequiresAction
 	case len(st.turns) > 0, st.writer != nil:
 		return protocol.SessionRunning

@@ -26,20 +26,7 @@ const (
 func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 	began := time.Now()
 	r.traceCall(TraceToolStarted, s, nil)
-	limited, cancel := callContext(ctx, s.entry.Terms())
-	defer cancel()
-	host := &toolHost{run: r, stage: s, life: limited}
-	s.inner.next = 0
-	done := make(chan outcome, 1)
-	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
-	var got outcome
-	select {
-	case got = <-done:
-	case <-limited.Done():
-		got = interrupted(limited, s, done)
-	}
-	cancel()
-	host.end()
+	got := r.answered(ctx, s)
 	if got.unknown {
 		return turn.ToolReply{}, false
 	}
@@ -50,6 +37,39 @@ func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 	r.afterCall(ctx, s, &reply)
 	r.traceCall(TraceToolCompleted, s, &reply)
 	return reply, true
+}
+
+// answered is what a call comes to: at once, or with its completion.
+func (r *run) answered(ctx context.Context, s *stage) outcome {
+	if s.waits() {
+		return r.completion(ctx, s)
+	}
+	got := r.made(ctx, s)
+	switch {
+	case got.unknown:
+	case got.Pending:
+		return r.pending(ctx, s)
+	case s.awaited != nil && r.withdraw(s.awaited) == nil:
+		s.awaited = nil
+	}
+	return got
+}
+
+// made calls the tool.
+func (r *run) made(ctx context.Context, s *stage) outcome {
+	limited, cancel := callContext(ctx, s.entry.Terms())
+	host := &toolHost{run: r, stage: s, life: limited}
+	defer host.end()
+	defer cancel()
+	s.inner.next = 0
+	done := make(chan outcome, 1)
+	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
+	select {
+	case got := <-done:
+		return got
+	case <-limited.Done():
+		return interrupted(limited, s, done)
+	}
 }
 
 // outcome is a tool's result, or that there is none because the daemon stops.

@@ -28,6 +28,9 @@ type stage struct {
 	began    bool               // an earlier run of the daemon started it, and its result was lost
 	stored   bool               // the journal has its result
 	inner    inner              // the calls that it makes itself
+	awaited  *openDecision      // its completion, if it took a key
+	parked   bool               // it has returned and waits
+	overdue  bool               // its completion did not come in time, and the turn is to fail
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
@@ -36,6 +39,8 @@ type callRow struct {
 	Args     json.RawMessage    `json:"args,omitempty"` // as it runs, where they are not the model's
 	Reply    *turn.ToolReply    `json:"reply,omitempty"`
 	Messages []protocol.Message `json:"messages,omitempty"`
+	Parked   bool               `json:"parked,omitempty"`
+	Overdue  bool               `json:"overdue,omitempty"`
 }
 
 // runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
@@ -49,6 +54,7 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	err = r.perform(ctx, stages)
 	switch {
 	case errors.As(err, new(*cancelled)):
+		r.completeRest(ctx, stages)
 		cancelRest(stages)
 	case leaves(err):
 		return errors.Join(err, r.keepResults(stages))
@@ -68,7 +74,7 @@ func (r *run) perform(ctx context.Context, stages []*stage) error {
 			return err
 		}
 	}
-	return nil
+	return overdue(stages)
 }
 
 // stages are the calls of a batch with what the journal knows of them.
@@ -103,7 +109,7 @@ func (s *stage) recall(row persistence.Effect) error {
 	if err := json.Unmarshal(row.Body, &known); err != nil {
 		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 	}
-	s.attempt, s.reply, s.messages = known.Attempt, known.Reply, known.Messages
+	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
@@ -183,7 +189,7 @@ func (r *run) start(ctx context.Context, stages []*stage) error {
 		if s.reply == nil && s.entry == nil { // somebody wants it to be run again, but it is gone
 			s.check(r.catalog)
 		}
-		if s.reply == nil {
+		if s.reply == nil && !s.waits() {
 			s.attempt++
 			rows = append(rows, r.callRow(s))
 		}
@@ -200,7 +206,7 @@ func (r *run) start(ctx context.Context, stages []*stage) error {
 func (r *run) callRow(s *stage) persistence.Effect {
 	return persistence.Effect{
 		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: callHash(s.asked), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages}),
+		Hash: callHash(s.asked), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue}),
 	}
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ const (
 	batchFinished  = "after the results are stored"
 	forApproval    = "while a person is asked"
 	beforeCommit   = "before the last commit"
+	callWaits      = "while a call waits for its completion"
 	innerStarted   = "after one call of a batch tool has returned, and another was started"
 )
 
@@ -51,6 +53,9 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 	first := scripted.Reply{Text: "Let me see.", ChunkSize: 3, ToolCalls: []scripted.Call{{ID: "c1", Name: "never"}, {ID: "c2", Name: "safe"}}}
 	if point == innerStarted {
 		first = batched(`{"name":"never"},{"name":"safe"}`)
+	}
+	if point == callWaits {
+		first = calls("later")
 	}
 	script := scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{first, {Text: "done"}}}},
@@ -93,8 +98,13 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		}
 		return tool.Result{Output: protocol.Succeed("again")}, nil
 	}}
+	later := toolFunc{name: "later", contract: protocol.ToolContract{MayDefer: true}, run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+		count(dir, "later")
+		key, err := call.Host.CompletionKey(ctx, protocol.Deferral{})
+		return tool.Result{Pending: true}, errors.Join(err, os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
+	}}
 	return setup{
-		model: model, tools: []tool.Provider{never, safe}, plugins: []plugin.Factory{batch.Factory{}}, driver: lastDriver{at: func() { at(beforeCommit) }},
+		model: model, tools: []tool.Provider{never, safe, later}, plugins: []plugin.Factory{batch.Factory{}}, driver: lastDriver{at: func() { at(beforeCommit) }},
 		config: func(c *engine.Config) {
 			c.Defaults.Unknown.DeadlineMs = new(int64(1))
 			if point == forApproval {
@@ -170,6 +180,15 @@ func victim(dir, point string) {
 			panic(err)
 		}
 		close(queuedBehind)
+	}
+	for point == callWaits {
+		rows, err := d.store.Effects(ctx, turn.TurnID)
+		if err != nil {
+			panic(err)
+		}
+		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return strings.Contains(string(e.Body), `"parked":true`) }) {
+			reached(point)
+		}
 	}
 	for point == batchPartly || point == innerStarted {
 		rows, err := d.store.Effects(ctx, turn.TurnID)

@@ -108,6 +108,8 @@ var wrong = []paramCase{
 	{"tool/call", inIdle[:len(inIdle)-1] + `}`, param("/name")},
 	{"tool/call", `{"sessionId":"$ask","name":"deploy","args":5}`, param("/args")},
 	{"tool/call", `{"sessionId":"$ask","name":"deploy","args":null}`, param("/args")},
+	{"tool/complete", `{"output":{"status":"success"}}`, param("/key")},
+	{"tool/complete", `{"key":"dec_none","output":{"status":"unknown"}}`, param("/output/status")},
 	{"tool/respond", inIdle + `"ack":true}`, param("/callId")},
 	{"tool/respond", inIdle + `"callId":"c"}`, param("/output")},
 	{"tool/respond", inIdle + `"callId":"c","output":{}}`, param("/output/status")},

@@ -70,6 +70,7 @@ var states = []paramCase{
 	{"tool/call", inIdle + `"name":""}`, notFound("toolNotFound", "reload")},
 	{"tool/call", inIdle + `"name":"` + strings.Repeat("x", 1_000_000) + `"}`, notFound("toolNotFound", "reload")},
 	{"tool/call", `{"sessionId":"$ask","name":"deploy","args":{},"idempotencyKey":"used"}`, "1 -32011 conflict never none"},
+	{"tool/complete", `{"key":"dec_none","output":{"status":"success"}}`, notFound("callNotFound", "never")},
 	{"tool/respond", inIdle + `"callId":"c","ack":true}`, notFound("toolNotFound", "reload")},
 	{"tool/respond", `{"sessionId":"$ask","callId":"c1","output":{"status":"success"}}`, notFound("toolNotFound", "reload")},
 	{"session/new", `{"cwd":"$dir","authority":{"subagent":{"parentSessionId":"ses_none","depth":1,"maxDepth":1}}}`, notFound("sessionNotFound", "reload")},

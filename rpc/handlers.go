@@ -153,6 +153,10 @@ func (c *conn) sessionSetOverlay(ctx context.Context, p *protocol.SessionOverlay
 	return c.eng.SetOverlay(ctx, c.client, p)
 }
 
+func (c *conn) toolComplete(ctx context.Context, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
+	return c.eng.CompleteTool(ctx, c.client, p)
+}
+
 func (c *conn) toolRespond(ctx context.Context, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 	return c.eng.RespondTool(ctx, c.client, p)
 }

@@ -85,6 +85,7 @@ func groups() []group {
 			"tool/setAvailability": bind("Says how far tools are open to the model.", (*conn).toolSetAvailability),
 			"tool/refresh":         bind("Asks the sources of tools again what they offer.", (*conn).toolRefresh),
 			"tool/call":            wait("Runs a tool without a model.", (*conn).toolCall),
+			"tool/complete":        bind("Completes a call that answered that it is pending.", (*conn).toolComplete),
 			"tool/respond":         bind("Answers a call of a tool that this client provides.", (*conn).toolRespond),
 		}},
 		{"Operations", map[string]Method{

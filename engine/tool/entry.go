@@ -89,6 +89,18 @@ func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
 	return e.from.provider.Execute(ctx, call)
 }
 
+// CancelWork tells the provider that what a call has begun outside is to be cancelled.
+func (e *Entry) CancelWork(ctx context.Context, call Invocation, key protocol.DecisionID) error {
+	if e == nil || e.from == nil {
+		return nil
+	}
+	if c, ok := e.from.provider.(Canceller); ok {
+		call.ToolID = e.Manifest.ID
+		return c.CancelWork(ctx, call, key)
+	}
+	return nil
+}
+
 // prepare is a call as the provider wants it.
 func (e *Entry) prepare(ctx context.Context, call Invocation) (Invocation, error) {
 	call.ToolID, call.Name = e.Manifest.ID, e.Manifest.Name

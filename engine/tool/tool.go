@@ -71,6 +71,21 @@ type Host interface {
 	// Touch tells that a workspace file is about to be changed, before it is.
 	Touch(ctx context.Context, path string) error
 	Caller
+	Deferrer
+}
+
+// Deferrer lets a call answer later.
+type Deferrer interface {
+	// CompletionKey gives the key with which tool/complete gives the call its output, once it is durable. It is the same each
+	// time, also if the call is made again after a crash. The call then says in its Result that it is pending; if it does not,
+	// the key is void. Only a tool whose contract says that it may defer gets one, for a call that belongs to a turn.
+	CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.DecisionID, error)
+}
+
+// Canceller is a Provider that is told when work outside is to be cancelled, as its Deferral says: the turn of the call was.
+// It may be told twice, and has no Host.
+type Canceller interface {
+	CancelWork(ctx context.Context, call Invocation, key protocol.DecisionID) error
 }
 
 // Caller makes calls for a call. Each passes all that a call of the model's passes, from the catalog to what the model is
@@ -89,16 +104,19 @@ type Request struct {
 	Args json.RawMessage
 }
 
-// Errors of a Caller.
+// Errors of a Caller and of a Deferrer.
 var (
-	ErrNotSerial  = errors.New("only the call of a tool that is serial may make calls")
-	ErrNestedCall = errors.New("a call that another call made may not make calls")
-	ErrCallBusy   = errors.New("the call makes calls already")
-	ErrCallOver   = errors.New("the call is over")
+	ErrNotSerial   = errors.New("only the call of a tool that is serial may make calls")
+	ErrNestedCall  = errors.New("a call that another call made may not make calls")
+	ErrCallBusy    = errors.New("the call makes calls already")
+	ErrCallOver    = errors.New("the call is over")
+	ErrMayNotDefer = errors.New("the tool does not declare that it may defer")
+	ErrNoTurn      = errors.New("the call belongs to no turn, which could wait")
 )
 
 // Result is what an attempt came to.
 type Result struct {
 	Output  protocol.ToolOutput
 	Control *protocol.ToolControl // counts only if Output is a success
+	Pending bool                  // the output comes with the completion key; the other fields do not count
 }

@@ -6,9 +6,10 @@ import "encoding/json"
 type DecisionKind string
 
 const (
-	DecisionApproval DecisionKind = "approval" // may this tool call run?
-	DecisionOutcome  DecisionKind = "outcome"  // what became of this call?
-	DecisionQuestion DecisionKind = "question" // anything else
+	DecisionApproval   DecisionKind = "approval"   // may this tool call run?
+	DecisionOutcome    DecisionKind = "outcome"    // what became of this call?
+	DecisionQuestion   DecisionKind = "question"   // anything else
+	DecisionCompletion DecisionKind = "completion" // no person is asked: the call waits for tool/complete with decisionId as its key
 )
 
 // DecisionChoice is an answer that a decision offers.
@@ -40,7 +41,8 @@ type Decision struct {
 	Choices    []DecisionChoice `json:"choices"`
 	Default    DecisionChoice   `json:"default"` // what a passed deadline means
 	OpenedAtMs int64            `json:"openedAtMs"`
-	DeadlineMs int64            `json:"deadlineAtMs"` // wall-clock time; 0: none
+	DeadlineMs int64            `json:"deadlineAtMs"`       // wall-clock time; 0: none
+	Deferral   *Deferral        `json:"deferral,omitempty"` // of a completion
 	Answer     *DecisionAnswer  `json:"answer,omitempty"`
 }
 

@@ -234,6 +234,20 @@ type ToolRespondResult struct {
 	Replayable
 }
 
+// ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took.
+type ToolCompleteParams struct {
+	Mutation
+	Key    DecisionID `json:"key"`
+	Output ToolOutput `json:"output"`
+}
+
+// ToolCompleteResult tells whether this completion counts: the first one does, unless the wait was over.
+type ToolCompleteResult struct {
+	Accepted bool `json:"accepted"`
+	Seq      Seq  `json:"seq"`
+	Replayable
+}
+
 // ModelInfo is a model that sessions can use.
 type ModelInfo struct {
 	Name    string    `json:"name"` // as session/new takes it

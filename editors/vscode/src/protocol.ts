@@ -266,6 +266,8 @@ export interface Decision {
   openedAtMs: number;
   /** wall-clock time; 0: none */
   deadlineAtMs: number;
+  /** of a completion */
+  deferral?: Deferral;
   answer?: DecisionAnswer;
 }
 
@@ -285,7 +287,7 @@ export type DecisionChoice = "allowOnce" | "allowSession" | "allowAlways" | "rej
 export type DecisionID = string;
 
 /** DecisionKind is what a person is asked. */
-export type DecisionKind = "approval" | "outcome" | "question";
+export type DecisionKind = "approval" | "outcome" | "question" | "completion";
 
 /** DecisionListParams lists open decisions; without a session, those of all. */
 export interface DecisionListParams {
@@ -312,6 +314,14 @@ export interface DecisionRespondResult {
   won: boolean;
   seq: Seq;
   duplicate?: boolean;
+}
+
+/** Deferral says how long a call waits for its completion, and what becomes of it without one. */
+export interface Deferral {
+  /** from when the key is taken; absent: a day */
+  deadlineMs?: number;
+  onTimeout?: OnTimeout;
+  onCancel?: OnCancel;
 }
 
 /** DiagnosticsResult is what server/diagnostics answers. */
@@ -359,7 +369,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -668,6 +678,12 @@ export interface NodeBody {
 
 /** nod_..., derived from session, operation and ordinal */
 export type NodeID = string;
+
+/** OnCancel is what becomes of the work outside when the turn is cancelled. */
+export type OnCancel = "ignore" | "cancel";
+
+/** OnTimeout is what a passed deadline means for the turn of a call. */
+export type OnTimeout = "failCall" | "failTurn";
 
 /** OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session. */
 export interface OperationInfo {
@@ -1347,6 +1363,20 @@ export interface ToolCallResult {
   duplicate?: boolean;
 }
 
+/** ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took. */
+export interface ToolCompleteParams {
+  idempotencyKey?: string;
+  key: DecisionID;
+  output: ToolOutput;
+}
+
+/** ToolCompleteResult tells whether this completion counts: the first one does, unless the wait was over. */
+export interface ToolCompleteResult {
+  accepted: boolean;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
 /** ToolContract is what must be known to run a tool. */
 export interface ToolContract {
   replay: Replay;
@@ -1797,6 +1827,8 @@ export interface Methods {
   "tool/applyState": { params: ToolApplyStateParams; result: ToolStateResult };
   /** Runs a tool without a model. */
   "tool/call": { params: ToolCallParams; result: ToolCallResult };
+  /** Completes a call that answered that it is pending. */
+  "tool/complete": { params: ToolCompleteParams; result: ToolCompleteResult };
   /** Lists the tools of a session. */
   "tool/list": { params: SessionParams; result: ToolListResult };
   /** Asks the sources of tools again what they offer. */

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // host keeps what a call gave it.
 type host struct {
 	tool.Caller
+	tool.Deferrer
 	mu       sync.Mutex
 	progress []string
 	artifact []byte

@@ -52,6 +52,7 @@ func (b *bench) open(t testing.TB) {
 // host remembers what was touched.
 type host struct {
 	tool.Caller
+	tool.Deferrer
 	mu      sync.Mutex
 	touched []string
 	refuse  error
