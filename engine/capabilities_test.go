@@ -124,3 +124,41 @@ func TestCapabilities(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+func TestToolCapabilities(t *testing.T) {
+	t.Run("plugin/HC-02 a tool looks at its session, has others work, and asks a model, but adds nothing to history", func(t *testing.T) {
+		var got plugin.Capabilities
+		work := toolFunc{name: "work", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
+			got = plugin.ForTool(c)
+			made, err := got.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{Cwd: t.TempDir()})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			turn, err := got.Lifecycle.StartTurn(ctx, &protocol.TurnStartParams{SessionID: made.SessionID, Input: text("you")})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			report, err := got.Lifecycle.AwaitTurn(ctx, turn)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			said, err := got.Models.Complete(ctx, &protocol.CompletionParams{Messages: []protocol.Message{protocol.UserMessage(text("me"), nil)}})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			view, err := got.State.View(ctx, "")
+			return tool.Result{Output: protocol.Succeed(report.Outcome.Text + said.Text + string(view.Session.ID))}, err
+		}}
+		d := start(t, setup{tools: []tool.Provider{work}, model: scripted.New(&scripted.Script{
+			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{calls("work"), {Text: "done"}}}},
+			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "yes"}}},
+		})})
+		id := d.session(t)
+		if out := d.turn(t, id, "go").ToolCalls[0].Output; out.Text != "yesyes"+string(id) {
+			t.Errorf("output %+v", out)
+		}
+		if _, err := got.NeedGraph(); err == nil || got.Tracer == nil {
+			t.Errorf("capabilities %+v", got)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -54,6 +55,9 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 
 // Touch implements tool.Host. File points are not taken yet, so there is nothing to do before a change.
 func (h *toolHost) Touch(context.Context, string) error { return nil }
+
+// Capabilities are those that plugin.ForTool gives a tool its part of.
+func (h *toolHost) Capabilities() plugin.Capabilities { return h.run.capabilities() }
 
 // Call implements tool.Caller.
 func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.ToolOutput, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -29,6 +30,7 @@ const (
 	HookTransform       Hook = "context_transform"
 	HookCompactor       Hook = "compactor"
 	HookCatalog         Hook = "tool_catalog"
+	HookTool            Hook = "tool"
 	HookQuery           Hook = "query"
 	HookCommand         Hook = "command"
 	HookTask            Hook = "task"
@@ -70,6 +72,7 @@ var grants = map[Hook]Grants{
 	HookTransform:     {State: AllState, Lifecycle: true, Graph: true, Models: true},
 	HookCompactor:     {State: AllState, Lifecycle: true, Graph: true},
 	HookBeforeModel:   {State: AllState, Graph: true},
+	HookTool:          {State: AllState, Lifecycle: true, Models: true},
 	HookQuery:         {State: ReadState},
 	HookCommand:       {State: AllState, Lifecycle: true, Graph: true},
 	HookTask:          {State: AllState, Lifecycle: true, Graph: true},
@@ -78,6 +81,15 @@ var grants = map[Hook]Grants{
 // Granted is what a hook is given of what the engine offers; a hook that is not listed gets nothing. The session hands each
 // hook no more than this.
 func Granted(hook Hook) Grants { return grants[hook] }
+
+// ForTool is what a tool is given while its call runs, besides the call's Host.
+func ForTool(call tool.Invocation) Capabilities {
+	h, ok := call.Host.(interface{ Capabilities() Capabilities })
+	if !ok {
+		return Capabilities{}
+	}
+	return h.Capabilities().limit(HookTool)
+}
 
 func (c Capabilities) limit(hook Hook) Capabilities {
 	g := Granted(hook)
