@@ -22,16 +22,86 @@ func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) 
 		if err != nil {
 			return nil, err
 		}
-		nodes, by, err := e.summarise(w, p)
-		close(w.over)
-		if err != nil {
-			w.leave(ctx)
-			return nil, cancelledOr(ctx, err)
-		}
-		return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
-			return st.openFrame(ctx, nodes, by, rc)
-		})
+		return e.compact(ctx, w, p, rc)
 	})
+}
+
+// compact compacts the history of a session that is held.
+func (e *Engine) compact(ctx context.Context, w *writer, p *protocol.SessionCompactParams, rc receipt) (*protocol.SessionCompactResult, error) {
+	nodes, by, err := e.summarise(w, p)
+	close(w.over)
+	if err != nil {
+		w.leave(ctx)
+		return nil, cancelledOr(ctx, err)
+	}
+	return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
+		return st.openFrame(ctx, nodes, by, rc)
+	})
+}
+
+// compactNext has history compacted before the next turn begins, because a plugin wants it. If the daemon dies before, it is
+// left to the plugin to want it again.
+func (st *state) compactNext() {
+	w := newWriter(st.ctx)
+	st.enlist(w)
+	st.eng.actors.Go(func() {
+		err := w.taken(st.ctx)
+		if err == nil {
+			_, err = st.eng.compact(st.ctx, w, &protocol.SessionCompactParams{SessionID: st.id}, receipt{})
+		}
+		if err != nil && st.ctx.Err() == nil {
+			st.eng.notCompacted(st.ctx, st.session, err)
+		}
+	})
+}
+
+// notCompacted tells why history that was to be compacted was not.
+func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
+	e.Log.Error("history is not compacted", "session", s.id, "error", cause)
+	issue := protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()}
+	event := logEvent{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: issue.Code, Text: issue.Message, Issues: []protocol.Issue{issue}}}
+	_, err := do(ctx, e, s.id, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := st.commit(ctx, &persistence.Commit{}, event)
+		return struct{}{}, err
+	})
+	if err != nil && !leaves(err) {
+		e.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
+	}
+}
+
+const (
+	bytesPerToken    = 4
+	attachmentTokens = 1200
+)
+
+// used is how many tokens of the context the conversation takes at the end of the turn: what the model has told, or a guess.
+func (r *run) used() int64 {
+	if r.begin.Config.Model.ContextWindow <= 0 {
+		return 0
+	}
+	if calls := r.machine.Result().Calls; len(calls) > 0 && calls[len(calls)-1].Usage != nil {
+		return calls[len(calls)-1].Usage.Total()
+	}
+	var n int64
+	for _, m := range slices.Concat(r.shown(), messagesOf(r.nodes)) {
+		for i := range m.Parts {
+			n += guess(&m.Parts[i])
+		}
+	}
+	return n
+}
+
+func guess(p *protocol.Part) int64 {
+	n := len(p.Text)
+	switch {
+	case p.Attachment != nil:
+		return attachmentTokens
+	case p.Call != nil:
+		n += len(p.Call.Args)
+	case p.Result != nil:
+		n += max(len(p.Result.Output.Text), len(p.Result.Output.Value))
+	}
+	return int64(n / bytesPerToken)
 }
 
 // summarise asks the compactors. What they give must be fit to begin a conversation with.

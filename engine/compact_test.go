@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
@@ -118,5 +120,70 @@ func TestCompact(t *testing.T) {
 		if next := d.turn(t, id, "go"); next.State != protocol.TurnCompleted {
 			t.Errorf("the next turn ended as %s", next.State)
 		}
+	})
+}
+
+func TestCompactsNext(t *testing.T) {
+	t.Run("runtime/S11 plugin/HK-30 what a plugin wants compacted is so before the next turn, also one that waits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			model := &remembering{Provider: replies(scripted.Reply{Text: "hello", DelayMs: 1000})}
+			wants := true
+			d := start(t, setup{model: model, plugins: plugins(
+				compactor("sum", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) {
+					time.Sleep(time.Second)
+					return summary("we met"), nil
+				}),
+				hooked{"full", func(r *plugin.Registrar) {
+					r.Turn().After(func(_ context.Context, s *plugin.TurnSummary) ([]plugin.Directive, error) {
+						if !wants {
+							return nil, nil
+						}
+						wants = false
+						return []plugin.Directive{plugin.Compact()}, nil
+					})
+				}},
+			)})
+			id := d.session(t)
+			d.begin(t, id, "hi")
+			d.wait(t, d.begin(t, id, "and now?").TurnID)
+			if got := texts(model.asked[1]); !slices.Equal(got, []string{"we met", "and now?"}) {
+				t.Errorf("the model saw %q", got)
+			}
+		})
+	})
+	t.Run("runtime/S11 plugin/HK-30 if it fails, that is told, and the session goes on", func(t *testing.T) {
+		d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
+			compactor("sum", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { return nil, errors.New("no") }),
+			afterTurn("full", plugin.Compact()),
+		)})
+		id := d.session(t)
+		o := d.observe(t, id)
+		d.turn(t, id, "hi")
+		if e := o.typed(protocol.EventPluginStatus); e.Name != "compaction_failed" || len(e.Issues) != 1 {
+			t.Errorf("told %+v", e)
+		}
+		if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
+			t.Errorf("the next turn ended as %s", next.State)
+		}
+	})
+	t.Run("runtime/S11 a daemon stops while history is compacted, and nothing is changed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
+				hooked{"sum", func(r *plugin.Registrar) {
+					r.Context().Compactor(1, func(ctx context.Context, _ *plugin.CompactRequest) ([]protocol.NodeBody, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					})
+				}},
+				afterTurn("full", plugin.Compact()),
+			)})
+			id := d.session(t)
+			d.turn(t, id, "hi")
+			synctest.Wait()
+			d = d.restart(t, nil)
+			if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"hi", "hello"}) {
+				t.Errorf("history has %q", got)
+			}
+		})
 	})
 }

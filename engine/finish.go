@@ -98,6 +98,8 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	st.turnOver(r.id, report)
 	if next != nil {
 		r.next = st.proceed(next)
+	} else if r.full && r.given == nil {
+		st.compactNext()
 	}
 	st.kick()
 	return nil

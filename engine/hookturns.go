@@ -128,12 +128,15 @@ func (r *run) afterTurn(ctx context.Context) error {
 
 // concluded applies what plugins want of a turn that is over. Events are told after the commit.
 func (r *run) concluded(ctx context.Context) error {
-	all, err := r.plugins.AfterTurn(ctx, &plugin.TurnSummary{TurnID: r.id, Report: r.report(r.result(nil), 0), Host: r.capabilities()})
+	all, err := r.plugins.AfterTurn(ctx, &plugin.TurnSummary{
+		TurnID: r.id, Report: r.report(r.result(nil), 0), Window: r.begin.Config.Model.ContextWindow, Context: r.used(), Host: r.capabilities(),
+	})
 	if err != nil {
 		return err
 	}
 	var later []plugin.Owned
 	all = slices.DeleteFunc(all, func(o plugin.Owned) bool {
+		r.full = r.full || o.Kind == plugin.CompactHistory
 		if o.Kind == plugin.EmitEvents && plugin.CheckSeam(plugin.HookAfterTurn, o) == nil {
 			later = append(later, o)
 			return true

@@ -62,6 +62,7 @@ type run struct {
 	issues   []protocol.Issue             // that are not the machine's
 	captured *captured                    // what plugins keep, for the commit
 	after    []logEvent                   // to be told once the turn is committed
+	full     bool                         // history is to be compacted before the next turn
 
 	mu    sync.Mutex
 	nodes []protocol.Node // of the machine's messages; guarded where the goroutine does not wait
@@ -226,6 +227,11 @@ func (r *run) stop(cause error) error {
 // sync gives the iteration its prompt and tools. They are fixed for the iteration; between iterations the tools may
 // change, while the configuration stays the one that the turn began with.
 func (r *run) sync(ctx context.Context, effect turn.Effect) error {
+	if effect.Sync.Recompute {
+		if err := r.transform(ctx); err != nil || r.machine.Finished() {
+			return err
+		}
+	}
 	env, err := r.environment(ctx)
 	if failed, ok := errors.AsType[*hookFailure](err); ok {
 		return r.spoilt(ctx, failed)

@@ -19,7 +19,7 @@ type turnContext struct {
 	mine     *tool.Catalog
 }
 
-// transform has the plugins decide what the model sees in this turn. If they fail, so does the turn. An error means that the
+// transform has the plugins decide what the model sees of the past, before each of its calls. If they fail, so does the turn. An error means that the
 // daemon stops.
 func (r *run) transform(ctx context.Context) (err error) {
 	if !r.plugins.Transforms() || r.machine != nil && r.machine.Finished() {
@@ -39,8 +39,13 @@ func (r *run) transform(ctx context.Context) (err error) {
 }
 
 func (r *run) transformed(ctx context.Context) (*turnContext, error) {
-	view := r.view(nil)
-	pc, err := r.plugins.Transform(ctx, &plugin.ContextView{View: view, Host: r.capabilities()}, plugin.PreparedContext{Messages: view.Messages})
+	turn := r.input
+	if r.machine != nil {
+		turn = r.machine.Messages()
+	}
+	view := r.view(turn)
+	past := plugin.PreparedContext{Messages: view.Messages[:len(r.past):len(r.past)]}
+	pc, err := r.plugins.Transform(ctx, &plugin.ContextView{View: view, Host: r.capabilities()}, past)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestTransforms(t *testing.T) {
 	t.Run("plugin/HK-29 transforms decide what the model sees of history, the higher priority first, and history is as it was", func(t *testing.T) {
 		model := &remembering{Provider: toGo(scripted.Reply{Text: "one"})}
 		forget := transforms("forget", 9, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-			if len(v.View.Messages) != len(pc.Messages) {
+			if len(v.View.Messages) != len(pc.Messages)+1 { // the input
 				t.Errorf("the view has %d messages, the context %d", len(v.View.Messages), len(pc.Messages))
 			}
 			pc.Messages = nil
@@ -80,9 +81,8 @@ func TestTransforms(t *testing.T) {
 		}
 	})
 	t.Run("plugin/HK-29 tools and prompts of a transform are those of one turn", func(t *testing.T) {
-		times := 0
-		lend := transforms("lend", 0, func(_ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-			if times++; times == 1 {
+		lend := transforms("lend", 0, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+			if len(pc.Messages) == 0 { // this is the first turn
 				pc.Tools = []tool.Source{{ID: "lend", Provider: says("lent", "it ran")}}
 				pc.Prompts = []plugin.Prompt{{Slot: plugin.SlotIntro, Content: "use what is lent", Tools: []string{"lent"}}}
 				pc.WithoutBase = true
@@ -135,6 +135,20 @@ func TestTransforms(t *testing.T) {
 			t.Errorf("%+v", report.Issues)
 		}
 	})
+	t.Run("plugin/HK-29 runtime/S11 transforms are asked before each model call, with the turn so far", func(t *testing.T) {
+		var saw []int
+		watch := transforms("watch", 0, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+			saw = append(saw, len(v.View.Messages))
+			pc.Messages = []protocol.Message{userSays(fmt.Sprintf("seen %d", len(saw)))}
+			return pc, nil
+		})
+		model := &remembering{Provider: toGo(calls("look"), scripted.Reply{Text: "done"})}
+		d := start(t, setup{model: model, tools: []tool.Provider{says("look", "fine")}, plugins: plugins(watch)})
+		d.turn(t, d.session(t), "go")
+		if !slices.Equal(saw, []int{1, 3}) || texts(model.asked[0])[0] != "seen 1" || texts(model.asked[1])[0] != "seen 2" {
+			t.Errorf("asked with %d messages; the model saw %q and %q", saw, texts(model.asked[0]), texts(model.asked[1]))
+		}
+	})
 	t.Run("plugin/HK-29 a turn that goes on after a restart is transformed again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("lent")
@@ -155,7 +169,7 @@ func TestTransforms(t *testing.T) {
 			<-g.called
 			close(g.open)
 			report := d.wait(t, turn)
-			if report.State != protocol.TurnCompleted || times != 2 || !slices.Equal(texts(model.asked[len(model.asked)-1])[:2], []string{"instead", "go"}) {
+			if report.State != protocol.TurnCompleted || times != 3 || !slices.Equal(texts(model.asked[len(model.asked)-1])[:2], []string{"instead", "go"}) {
 				t.Errorf("%s, transformed %d times, issues %+v", report.State, times, report.Issues)
 			}
 		})

@@ -23,8 +23,7 @@ type writer struct {
 
 // hold waits until a command may have the session, after check has found that there is such a command.
 func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*toolbox) error) (*writer, error) {
-	w := &writer{ready: make(chan struct{}), over: make(chan struct{})}
-	w.ctx, w.stop = context.WithCancelCause(ctx)
+	w := newWriter(ctx)
 	// Not with ctx: who has asked must be there to leave.
 	_, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (struct{}, error) {
 		t, err := st.openTools(st.row.Config)
@@ -32,7 +31,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*to
 			err = check(t)
 		}
 		if err == nil {
-			w.owner, st.writers = st, append(st.writers, w)
+			st.enlist(w)
 			st.kick()
 		}
 		return struct{}{}, err
@@ -41,6 +40,23 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*to
 		w.stop(nil)
 		return nil, err
 	}
+	if err := w.taken(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func newWriter(ctx context.Context) *writer {
+	w := &writer{ready: make(chan struct{}), over: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancelCause(ctx)
+	return w
+}
+
+// enlist has a command wait for the session.
+func (st *state) enlist(w *writer) { w.owner, st.writers = st, append(st.writers, w) }
+
+// taken waits until a command has the session. If it fails, the command waits no more.
+func (w *writer) taken(ctx context.Context) (err error) {
 	select {
 	case <-w.ready:
 		err = w.err
@@ -52,9 +68,8 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*to
 	if err != nil {
 		close(w.over)
 		w.leave(ctx)
-		return nil, err
 	}
-	return w, nil
+	return err
 }
 
 // leave gives the session back, or the place in the queue for it.

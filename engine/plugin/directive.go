@@ -18,6 +18,7 @@ const (
 	RequireApproval  DirectiveKind = "require_approval"    // before a call: a person is asked first
 	EmitEvents       DirectiveKind = "emit_runtime_events" // tells observers
 	EmitTrace        DirectiveKind = "emit_trace"          // adds a record to the trace
+	CompactHistory   DirectiveKind = "compact_history"     // after the turn: history is compacted before the next one begins
 )
 
 // Directive is one thing that a hook wants done. Kind says which of the other fields are set; the functions below make them.
@@ -104,3 +105,6 @@ func Tell(events ...RuntimeEvent) Directive { return Directive{Kind: EmitEvents,
 func TraceWith(name string, payload json.RawMessage) Directive {
 	return Directive{Kind: EmitTrace, Trace: &TraceEvent{Name: name, Payload: payload}}
 }
+
+// Compact has history compacted before the next turn begins.
+func Compact() Directive { return Directive{Kind: CompactHistory} }

@@ -40,9 +40,11 @@ type CheckpointContext struct {
 
 // TurnSummary is what a turn came to.
 type TurnSummary struct {
-	TurnID protocol.TurnID
-	Report *protocol.TurnReport
-	Host   Capabilities
+	TurnID  protocol.TurnID
+	Report  *protocol.TurnReport
+	Window  int64 // tokens of the model's context; 0: not known
+	Context int64 // tokens that the conversation takes of it by now; a guess, where the model does not tell
+	Host    Capabilities
 }
 
 // ToolCallContext is a call that is about to run.

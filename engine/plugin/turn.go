@@ -95,6 +95,8 @@ func legal(seam Hook, kind DirectiveKind) bool {
 		return seam != HookAfterTurn
 	case CreateSession, EmitEvents, EmitTrace:
 		return true
+	case CompactHistory:
+		return seam == HookAfterTurn
 	case EnqueueMessages:
 		return seam != HookBeforeTool
 	case ReplaceToolArgs, RequireApproval:

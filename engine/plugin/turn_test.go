@@ -127,13 +127,14 @@ var legality = map[plugin.DirectiveKind][]plugin.Hook{
 	plugin.ReplaceToolArgs:  {plugin.HookBeforeTool},
 	plugin.ShortCircuitTool: {plugin.HookBeforeTool, plugin.HookAfterTool},
 	plugin.RequireApproval:  {plugin.HookBeforeTool},
+	plugin.CompactHistory:   {plugin.HookAfterTurn},
 	plugin.EmitEvents:       {plugin.HookBeforeTurn, plugin.HookBeforeTool, plugin.HookAfterTool, plugin.HookCheckpoint, plugin.HookAfterTurn},
 	plugin.EmitTrace:        {plugin.HookBeforeTurn, plugin.HookBeforeTool, plugin.HookAfterTool, plugin.HookCheckpoint, plugin.HookAfterTurn},
 }
 
 var directives = []plugin.Directive{
 	plugin.Abort("c", "m"), plugin.Enqueue(), create, plugin.ReplaceArgs(raw(`{}`)), plugin.ShortCircuit(protocol.Succeed("x")),
-	plugin.AskFirst("why"), plugin.Tell(), plugin.TraceWith("n", nil),
+	plugin.AskFirst("why"), plugin.Tell(), plugin.TraceWith("n", nil), plugin.Compact(),
 }
 
 func TestLegality(t *testing.T) {

@@ -77,7 +77,7 @@ func TestCompact(t *testing.T) {
 		t.Run("runtime/S11 "+name, func(t *testing.T) {
 			m := model(c.summary...)
 			d := builtintest.Start(t, t.TempDir(), window, m, history.Factory{}, bigTool)
-			id := d.Session(t, nil)
+			id := d.Session(t, manual)
 			var all strings.Builder
 			for _, text := range c.inputs {
 				d.Turn(t, id, text)
@@ -102,7 +102,7 @@ const heading = "This is a summary of what was said and done before. It stands i
 func TestSummaries(t *testing.T) {
 	m := model(scripted.Reply{Text: "new sum"})
 	d := builtintest.Start(t, t.TempDir(), 2000, m, history.Factory{}, bigTool)
-	id := d.Session(t, nil)
+	id := d.Session(t, manual)
 	long := strings.Repeat("word", 300)
 	summary := protocol.Message{
 		Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: heading + "old sum"}},
@@ -146,7 +146,7 @@ func TestCallsAreKept(t *testing.T) {
 		Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "let me see", ToolCalls: []scripted.Call{{Name: "big", Args: []byte(`{"n":1}`)}}}, {Text: "ok"}}},
 	})}
 	d := builtintest.Start(t, t.TempDir(), 2400, m, history.Factory{}, bigTool)
-	id := d.Session(t, nil)
+	id := d.Session(t, manual)
 	d.Turn(t, id, "1")
 	d.Turn(t, id, "2")
 	if done, err := compact(t, d, id); err != nil || !done {
@@ -171,7 +171,7 @@ func TestCallsAreKept(t *testing.T) {
 func TestTranscript(t *testing.T) {
 	m := model(scripted.Reply{Text: "sum"})
 	d := builtintest.Start(t, t.TempDir(), 2000, m, history.Factory{})
-	id := d.Session(t, nil)
+	id := d.Session(t, manual)
 	for _, text := range []string{"first" + strings.Repeat("a", 9000), strings.Repeat("b", 9000) + "last", "new"} {
 		d.Turn(t, id, text)
 	}
@@ -183,6 +183,52 @@ func TestTranscript(t *testing.T) {
 	// Of a conversation of more than 3 bytes for each token of the context, the ends remain.
 	if a, b := strings.Count(said, "a"), strings.Count(said, "b"); a < 2900 || a > 3200 || b < 2900 || b > 3200 || !strings.Contains(said, "[user] first") || !strings.Contains(said, "last\n\n[assistant] ok") {
 		t.Errorf("runtime/S11 of %d bytes, %d are a and %d b: %s", len(said), a, b, said)
+	}
+}
+
+// manual has history compacted only when somebody asks for it.
+var manual = protocol.PluginOptions{history.ID: []byte(`{"compactAt":0}`)}
+
+func TestCompactsByItself(t *testing.T) {
+	const window = 2000
+	turns := func(t *testing.T, window int64, options protocol.PluginOptions, usage *protocol.Usage, inputs ...string) (int, string) {
+		m := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
+			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: summarises}, Replies: []scripted.Reply{{Text: "the sum"}}}},
+			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok", Usage: usage}}},
+		})}
+		d := builtintest.Start(t, t.TempDir(), window, m, history.Factory{})
+		id := d.Session(t, options)
+		for _, text := range inputs {
+			d.Turn(t, id, text)
+		}
+		builtintest.Must(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))(t)
+		marks := 0
+		for _, it := range builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id, Limit: 100}))(t).Data {
+			if it.Kind == protocol.ItemCompaction {
+				marks++
+			}
+		}
+		return marks, seen(t, d, m, id)
+	}
+	long := strings.Repeat("word", 400) // 400 tokens
+	for name, c := range map[string]struct {
+		window  int64
+		options string
+		usage   *protocol.Usage
+		marks   int
+	}{
+		"once history takes four fifths of the context": {window, `{}`, nil, 1},
+		"not if it is told to wait":                     {window, `{"compactAt":0}`, nil, 0},
+		"earlier, and so more often, if it is told so":  {4000, `{"compactAt":0.3}`, nil, 2},
+		"not where the context is not known":            {0, `{}`, nil, 0},
+		"by what the model tells of the context":        {window, `{}`, &protocol.Usage{Input: 10, CacheRead: 10}, 0},
+	} {
+		t.Run("runtime/S11 plugin/HK-30 history is compacted by itself: "+name, func(t *testing.T) {
+			marks, got := turns(t, c.window, protocol.PluginOptions{history.ID: []byte(c.options)}, c.usage, "1"+long, "2"+long, "3"+long, "4"+long)
+			if marks != c.marks || strings.HasPrefix(got, heading+"the sum|") != (c.marks > 0) {
+				t.Errorf("compacted %d times, the model sees %.200q", marks, got)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -19,8 +20,20 @@ const priority = 100
 type Options struct {
 	// Shorten has old outputs and attachments shortened when the context fills. It costs a copy of the history in each turn.
 	Shorten bool `json:"shorten,omitempty"`
+	// CompactAt is the part of the model's context that history may take before it is compacted; absent: 0.8. With 0, only who
+	// asks for it has it compacted. Where the size of the context is not known, nobody else does.
+	CompactAt *float64 `json:"compactAt,omitempty"`
 	// Off leaves history as it is, and its compaction to others.
 	Off bool `json:"off,omitempty"`
+}
+
+const compactAt = 0.8
+
+func (o Options) compactAt() float64 {
+	if o.CompactAt == nil {
+		return compactAt
+	}
+	return *o.CompactAt
 }
 
 // Factory builds the history of sessions.
@@ -37,9 +50,20 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 			return nil, fmt.Errorf("options: %w", err)
 		}
 	}
+	if at := o.compactAt(); at < 0 || at > 1 {
+		return nil, fmt.Errorf("options: compactAt is %v, and not between 0 and 1", at)
+	}
 	return plugin.Spec(func(r *plugin.Registrar) error {
 		if !o.Off {
 			r.Context().Compactor(priority, compact)
+		}
+		if at := o.compactAt(); !o.Off && at > 0 {
+			r.Turn().After(func(_ context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
+				if sum.Window <= 0 || float64(sum.Context) < at*float64(sum.Window) {
+					return nil, nil
+				}
+				return []plugin.Directive{plugin.Compact()}, nil
+			})
 		}
 		if !o.Off && o.Shorten {
 			r.Context().Transform(priority, elide)
