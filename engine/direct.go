@@ -135,13 +135,14 @@ func (r *run) storeDirect(ctx context.Context, s *stage) error {
 	return err
 }
 
+// endDirect stores what the call came to, and what plugins keep then.
 func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
-	if rc == nil {
-		return nil
-	}
 	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{Retire: []protocol.TurnID{r.id}, Receipt: rc})
-		return struct{}{}, err
+		c := &persistence.Commit{Receipt: rc}
+		if rc != nil {
+			c.Retire = []protocol.TurnID{r.id}
+		}
+		return struct{}{}, st.commitKept(ctx, c)
 	})
 	return err
 }

@@ -53,13 +53,7 @@ func (r *run) tell(ctx context.Context, o plugin.Owned) error {
 		})
 		return err
 	}
-	if r.machine != nil {
-		return r.flush(ctx, persistence.Commit{}, events...)
-	}
-	return r.persist(ctx, func(ctx context.Context, st *state) error { // the turn has not begun: there is no journal yet
-		_, err := st.commit(ctx, &persistence.Commit{Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation}}, events...)
-		return err
-	})
+	return r.flush(ctx, persistence.Commit{}, events...)
 }
 
 func pluginEvents(turn protocol.TurnID, o plugin.Owned) []logEvent {

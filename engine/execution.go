@@ -70,6 +70,24 @@ func (st *state) captureIdle(ctx context.Context) (*captured, error) {
 	return captureExecution(ctx, st.tools.plugins, k)
 }
 
+// commitKept commits, with what plugins keep by now unless something works with them. If that cannot be captured, it is
+// stored later.
+func (st *state) commitKept(ctx context.Context, c *persistence.Commit, events ...logEvent) error {
+	k, err := st.captureIdle(ctx)
+	if err != nil {
+		st.eng.Log.Error("the state of plugins is not captured", "session", st.id, "error", err)
+	}
+	kept := st.keep(c, k)
+	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
+		return nil
+	}
+	if _, err := st.commit(ctx, c, events...); err != nil {
+		return err
+	}
+	kept()
+	return nil
+}
+
 // capture captures what plugins keep for the commit of the turn.
 func (r *run) capture() {
 	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.plugged)

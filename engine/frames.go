@@ -124,7 +124,7 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 		n := protocol.Node{ID: r.nodeID(len(r.nodes) + i), TurnID: r.id, AtMs: now(), Message: b.Message, Plugin: b.Plugin, FrameOpen: b.FrameOpen}
 		f.nodes = append(f.nodes, n)
 		if i > 0 {
-			f.events = append(f.events, appendedEvents(&n)...)
+			f.events = append(f.events, appendedEvents(n)...)
 		}
 	}
 	opened := protocol.Event{Type: protocol.EventFrameOpened, TurnID: r.id, Frame: open, FrameID: protocol.FrameID(f.nodes[0].ID)}

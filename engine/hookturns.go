@@ -24,11 +24,12 @@ func (r *run) beforeTurn(ctx context.Context) error {
 		return nil
 	}
 	p := &prepared{}
+	var told []logEvent
 	all, err := r.plugins.BeforeTurn(ctx, &plugin.TurnContext{
 		TurnID: r.id, View: r.view(nil), Input: r.input, Inputs: r.forPlugins, Host: r.capabilities(),
 	})
 	if err == nil {
-		err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
+		told, err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if leaves(cause) {
@@ -41,7 +42,15 @@ func (r *run) beforeTurn(ctx context.Context) error {
 	}
 	r.begin.Prepared = p
 	r.assemble()
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	err = r.flush(r.life, persistence.Commit{}, told...) // hooks that wanted something are not asked again
+	if err != nil && !leaves(err) {
+		r.unprepared(&hookFailure{"plugin_prepare_turn", err})
+		return nil
+	}
+	return err
 }
 
 // abortion is the error of a seam at which a plugin stops the turn.
@@ -50,26 +59,30 @@ type abortion struct{ owned plugin.Owned }
 func (a *abortion) Error() string { return a.owned.Message }
 
 // seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
-func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) error {
+// What they tell is to be stored with what they said.
+func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []logEvent, err error) {
 	var stop error
 	for i, o := range all {
 		switch o.Kind {
-		case plugin.AbortTurn, plugin.EnqueueMessages:
+		case plugin.AbortTurn, plugin.EnqueueMessages, plugin.EmitEvents:
 			if err := plugin.CheckSeam(seam, o); err != nil {
-				return err
+				return told, err
 			}
-			if o.Kind == plugin.AbortTurn {
+			switch o.Kind {
+			case plugin.AbortTurn:
 				stop = &abortion{o}
-				continue
+			case plugin.EnqueueMessages:
+				say(messagesOfPlugin(o))
+			default:
+				told = append(told, pluginEvents(r.id, o)...)
 			}
-			say(messagesOfPlugin(o))
 		default:
 			if err := r.apply(ctx, seam, at+"#"+itoa(i), []plugin.Owned{o}); err != nil {
-				return err
+				return told, err
 			}
 		}
 	}
-	return stop
+	return told, stop
 }
 
 // issueOfSeam is an error of a turn seam as an issue, and how the turn ends with it.
@@ -80,30 +93,38 @@ func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind)
 	return &protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()}, protocol.OutcomeRuntimeError
 }
 
+// passage is what plugins want at a checkpoint.
+type passage struct {
+	turn.Delivery
+	told  []logEvent // to be stored with it
+	acted bool       // it may have had effects
+}
+
 // atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
 // now.
-func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (turn.Delivery, error) {
-	d := turn.Delivery{Messages: r.held}
+func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, error) {
+	p := passage{Delivery: turn.Delivery{Messages: r.held}}
 	r.held = nil
 	if !r.plugins.HasCheckpoint() {
-		return d, nil
+		return p, nil
 	}
 	all, err := r.plugins.Checkpoint(ctx, &plugin.CheckpointContext{
 		TurnID: r.id, Kind: effect.Checkpoint.Kind, View: r.view(r.machine.Messages()), Host: r.capabilities(),
 	})
+	p.acted = len(all) > 0
 	if err == nil {
 		at := itoa(int(effect.ID))
-		err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(msgs []protocol.Message) { d.Messages = append(slices.Clip(d.Messages), msgs...) })
+		p.told, err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(msgs []protocol.Message) { p.Messages = append(slices.Clip(p.Messages), msgs...) })
 	}
 	switch {
 	case err == nil:
 	case context.Cause(ctx) != nil:
-		return d, context.Cause(ctx)
+		return p, context.Cause(ctx)
 	default:
 		issue, _ := issueOfSeam(err, "plugin_checkpoint")
-		d = turn.Delivery{Abort: issue}
+		p.Delivery = turn.Delivery{Abort: issue}
 	}
-	return d, nil
+	return p, nil
 }
 
 // afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
@@ -134,22 +155,14 @@ func (r *run) concluded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var later []plugin.Owned
-	all = slices.DeleteFunc(all, func(o plugin.Owned) bool {
+	for _, o := range all {
 		r.full = r.full || o.Kind == plugin.CompactHistory
-		if o.Kind == plugin.EmitEvents && plugin.CheckSeam(plugin.HookAfterTurn, o) == nil {
-			later = append(later, o)
-			return true
-		}
-		return false
-	})
-	if err := r.seam(ctx, plugin.HookAfterTurn, "", all, func(msgs []protocol.Message) { r.append(spoken(msgs)) }); err != nil {
-		return err
 	}
-	for _, o := range later {
-		r.after = append(r.after, pluginEvents(r.id, o)...)
+	told, err := r.seam(ctx, plugin.HookAfterTurn, "", all, func(msgs []protocol.Message) { r.append(spoken(msgs)) })
+	if err == nil {
+		r.after = append(r.after, told...)
 	}
-	return nil
+	return err
 }
 
 // append adds messages to the history that the turn becomes.
@@ -187,15 +200,14 @@ func (r *run) afterCommit() {
 			Type: protocol.EventPluginStatus, TurnID: r.id, Name: issue.Code, Text: issue.Message, Issues: []protocol.Issue{issue},
 		}})
 	}
-	if len(r.after) == 0 {
+	if len(r.after) == 0 && !r.plugins.Listens() {
 		return
 	}
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, r.after...)
-		return struct{}{}, err
+		return struct{}{}, st.commitKept(ctx, &persistence.Commit{}, r.after...)
 	})
 	if err != nil && !leaves(err) {
-		r.eng.Log.Error("events after a turn are not stored", "turn", r.id, "error", err)
+		r.eng.Log.Error("what came after a turn is not stored", "turn", r.id, "error", err)
 	}
 }
 

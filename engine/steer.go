@@ -68,16 +68,19 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 		return err
 	}
 	if len(answer.Inputs) == 0 {
-		r.deliver(effect, turn.Response{Checkpoint: &answer})
-		return nil
+		r.deliver(effect, turn.Response{Checkpoint: &answer.Delivery})
+		if !answer.acted {
+			return nil
+		}
+		return r.flush(ctx, persistence.Commit{}, answer.told...) // hooks that wanted something are not asked again
 	}
-	r.machine.Deliver(effect.ID, turn.Response{Checkpoint: &answer}) // its journal row is written already
+	r.machine.Deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
 	r.noteNodes()
 	return nil
 }
 
 // admit stores that inputs enter the turn, and how.
-func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, d *turn.Delivery) error {
+func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passage) error {
 	kind := effect.Checkpoint.Kind
 	inputs := slices.Clone(st.inputs)
 	var admitted []protocol.QueuedInput
@@ -89,17 +92,18 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, d *turn.
 		}
 		in.State = protocol.InputAccepted
 		admitted, ids = append(admitted, *in), append(ids, in.ID)
-		d.Inputs = append(d.Inputs, inputMessage(r.id, *in))
+		p.Inputs = append(p.Inputs, inputMessage(r.id, *in))
 	}
 	if len(admitted) == 0 {
 		return nil
 	}
 	c := &persistence.Commit{Inputs: admitted, Effects: []persistence.Effect{{
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.prints.envelope(&effect),
-		Body: encode(turn.Response{Checkpoint: d}),
+		Body: encode(turn.Response{Checkpoint: &p.Delivery}),
 	}}}
 	accepted := protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind}
-	if err := st.commitTurn(ctx, r, c, logEvent{Event: accepted}, queueChanged(waitingOf(inputs, st.turns))); err != nil {
+	also := append(slices.Clip(p.told), logEvent{Event: accepted}, queueChanged(waitingOf(inputs, st.turns)))
+	if err := st.commitTurn(ctx, r, c, also...); err != nil {
 		return err
 	}
 	st.inputs = inputs
