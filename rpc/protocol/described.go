@@ -475,7 +475,7 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"NodeBody": {Doc: "NodeBody is the content of a node that is not placed in history yet: what a client appends and a turn produces."},
-		"NodeID":   {Doc: "nod_..., a hash of session, operation and ordinal"},
+		"NodeID":   {Doc: "nod_..., derived from session, operation and ordinal"},
 		"OnCancel": {Doc: "OnCancel is what becomes of the work outside when the turn is cancelled.",
 			Values: []ValueDoc{
 				{"ignore", "the default: it goes on"},
