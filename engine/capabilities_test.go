@@ -134,7 +134,7 @@ func TestToolCapabilities(t *testing.T) {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			turn, err := got.Lifecycle.StartTurn(ctx, &protocol.TurnStartParams{SessionID: made.SessionID, Input: text("you")})
+			turn, err := got.Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: "trn_tool", SessionID: made.SessionID, Input: text("you")})
 			if err != nil {
 				return tool.Result{}, err
 			}

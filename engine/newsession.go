@@ -317,7 +317,7 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 	}
 	for i, body := range p.Nodes {
 		n := protocol.Node{ID: protocol.DeriveNodeID(b.id, "initial", i), AtMs: c.AtMs, Message: body.Message, Plugin: body.Plugin}
-		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(&n)...)
+		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(n)...)
 	}
 	for _, event := range events {
 		event.AtMs = c.AtMs
