@@ -38,8 +38,8 @@ func TestCapabilities(t *testing.T) {
 		other := d.session(t)
 		for _, named := range []protocol.SessionID{"", id, other} {
 			v := must[*plugin.View](t)(host.State.View(t.Context(), named))
-			if want := map[bool]int{true: 0, false: 2}[named == other]; len(v.Messages) != want {
-				t.Errorf("session %q has %d messages, want %d", named, len(v.Messages), want)
+			if want := map[bool]int{true: 0, false: 2}[named == other]; len(v.Messages()) != want {
+				t.Errorf("session %q has %d messages, want %d", named, len(v.Messages()), want)
 			}
 			if tools := must[[]protocol.ToolRecord](t)(host.State.Catalog(t.Context(), named)); len(tools) != 1 || tools[0].Name != "work" {
 				t.Errorf("session %q has tools %+v", named, tools)

@@ -73,7 +73,7 @@ func TestCompact(t *testing.T) {
 		for name, keep := range map[string]int{"all": 4, "a call without its result": 3} {
 			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, plugins: plugins(
 				compactor("a", 1, func(r *plugin.CompactRequest) (nodes []protocol.NodeBody, err error) {
-					for _, m := range r.View.Messages[:min(keep-1, len(r.View.Messages))] {
+					for _, m := range r.View.Messages()[:min(keep-1, len(r.View.Messages()))] {
 						nodes = append(nodes, protocol.NodeBody{Message: &m})
 					}
 					return nodes, nil

@@ -27,7 +27,7 @@ func (l *leaver) callbacks(plugin.BuildContext) plugin.ProtocolSession {
 	return plugin.ProtocolSession{
 		Restore: func(_ context.Context, v *plugin.View) error {
 			var texts []string
-			for _, m := range v.Messages {
+			for _, m := range v.Messages() {
 				texts = append(texts, m.Parts[0].Text)
 			}
 			l.add("restore " + strings.Join(texts, ","))

@@ -215,9 +215,5 @@ func (r *run) afterCommit() {
 func (r *run) view(more []protocol.Message) *plugin.View {
 	v := &plugin.View{Session: r.about, Window: r.begin.Config.Model.ContextWindow, TurnOptions: r.begin.TurnOptions}
 	v.Session.Config, v.Session.State = r.begin.Config, protocol.SessionRunning
-	for _, m := range r.past {
-		v.Messages = append(v.Messages, *m)
-	}
-	v.Messages = append(v.Messages, more...)
-	return v
+	return v.Holding(r.past, more...)
 }

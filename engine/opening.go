@@ -64,10 +64,7 @@ func (st *state) view() (*plugin.View, error) {
 	v := &plugin.View{
 		Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.recorded.of(st.row.Head.Frame),
 	}
-	for _, m := range past {
-		v.Messages = append(v.Messages, *m)
-	}
-	return v, nil
+	return v.Holding(past), nil
 }
 
 // patiently has plugins that nobody else knows yet take back what is stored, and closes them if that fails. Those that take

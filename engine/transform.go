@@ -44,7 +44,7 @@ func (r *run) transformed(ctx context.Context) (*turnContext, error) {
 		turn = r.machine.Messages()
 	}
 	view := r.view(turn)
-	past := plugin.PreparedContext{Messages: view.Messages[:len(r.past):len(r.past)]}
+	past := plugin.PreparedContext{Messages: view.Messages()[:len(r.past):len(r.past)]}
 	pc, err := r.plugins.Transform(ctx, &plugin.ContextView{View: view, Host: r.capabilities()}, past)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,8 @@ func TestTransforms(t *testing.T) {
 	t.Run("plugin/HK-29 transforms decide what the model sees of history, the higher priority first, and history is as it was", func(t *testing.T) {
 		model := &remembering{Provider: toGo(scripted.Reply{Text: "one"})}
 		forget := transforms("forget", 9, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-			if len(v.View.Messages) != len(pc.Messages)+1 { // the input
-				t.Errorf("the view has %d messages, the context %d", len(v.View.Messages), len(pc.Messages))
+			if len(v.View.Messages()) != len(pc.Messages)+1 { // the input
+				t.Errorf("the view has %d messages, the context %d", len(v.View.Messages()), len(pc.Messages))
 			}
 			pc.Messages = nil
 			return pc, nil
@@ -138,7 +138,7 @@ func TestTransforms(t *testing.T) {
 	t.Run("plugin/HK-29 runtime/S11 transforms are asked before each model call, with the turn so far", func(t *testing.T) {
 		var saw []int
 		watch := transforms("watch", 0, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-			saw = append(saw, len(v.View.Messages))
+			saw = append(saw, len(v.View.Messages()))
 			pc.Messages = []protocol.Message{userSays(fmt.Sprintf("seen %d", len(saw)))}
 			return pc, nil
 		})
@@ -191,7 +191,7 @@ func TestPromptHooks(t *testing.T) {
 			if _, err := d.Tools(ctx, &protocol.SessionParams{SessionID: id}); err != nil {
 				return nil, err
 			}
-			last := pc.View.Messages[len(pc.View.Messages)-1]
+			last := pc.View.Messages()[len(pc.View.Messages())-1]
 			return []plugin.Prompt{guidance("last said: " + string(last.Role)), guidance("about look", "look"), guidance("about gone", "gone"), guidance("last said: " + string(last.Role))}, nil
 		})
 		model := &remembering{Provider: replies(calls("look"), scripted.Reply{Text: "done"})}

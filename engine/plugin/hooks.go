@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -13,12 +14,34 @@ import (
 
 // View is a session as it is settled, with what a running turn has added so far. It is shared and never changes.
 type View struct {
-	Session  protocol.Session
-	Messages []protocol.Message // of the active path, then of the turn
-	Window   int64              // tokens of the model's context; 0: not known
-	Context  int64              // tokens of the newest prompt; 0: not known
+	Session protocol.Session
+	Window  int64 // tokens of the model's context; 0: not known
+	Context int64 // tokens of the newest prompt; 0: not known
 
 	TurnOptions *protocol.TurnOptions // of the protocol, as they hold in the turn or would in the next; nil: none
+
+	messages func() []protocol.Message
+}
+
+// Holding is the view with messages: those of the active path, then more. They are put together once somebody asks for them,
+// which most plugins never do.
+func (v *View) Holding(past []*protocol.Message, more ...protocol.Message) *View {
+	v.messages = sync.OnceValue(func() []protocol.Message {
+		all := make([]protocol.Message, 0, len(past)+len(more))
+		for _, m := range past {
+			all = append(all, *m)
+		}
+		return append(all, more...)
+	})
+	return v
+}
+
+// Messages are those of the active path, then those of the turn.
+func (v *View) Messages() []protocol.Message {
+	if v.messages == nil {
+		return nil
+	}
+	return v.messages()
 }
 
 // TurnContext is what the hooks before a turn know.

@@ -18,7 +18,7 @@ func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBo
 	if req.View == nil {
 		return nil, nil
 	}
-	old, recent := split(req.View.Messages, req.View.Window)
+	old, recent := split(req.View.Messages(), req.View.Window)
 	if len(old) == 0 || len(old) == 1 && isSummary(&old[0]) {
 		return nil, nil
 	}

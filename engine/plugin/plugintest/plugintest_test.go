@@ -40,7 +40,7 @@ func (n *note) Register(r *plugin.Registrar) error {
 		case "deaf":
 			select {}
 		case "clumsy":
-			_ = tc.View.Messages
+			_ = tc.View.Messages()
 		}
 		return nil, ctx.Err()
 	})

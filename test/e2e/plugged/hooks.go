@@ -45,10 +45,10 @@ func (v *visit) checkpoint(_ context.Context, cc *plugin.CheckpointContext) ([]p
 
 // fragile tells whether the newest message is a result that says so.
 func fragile(v *plugin.View) bool {
-	if v == nil || len(v.Messages) == 0 {
+	if v == nil || len(v.Messages()) == 0 {
 		return false
 	}
-	for _, p := range v.Messages[len(v.Messages)-1].Parts {
+	for _, p := range v.Messages()[len(v.Messages())-1].Parts {
 		if p.Result != nil && strings.Contains(p.Result.Output.Text, "fragile") {
 			return true
 		}
