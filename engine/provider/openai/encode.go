@@ -27,7 +27,8 @@ func (p *Provider) encode(req *provider.Request) (*body, error) {
 	}
 	stable := req.Messages[:stableMessages(req.Messages)]
 	told := p.history.encode(historyKey{req.Scope.SessionID, req.Model.ID}, stable, p.Route(req.Model.ID))
-	b := &body{data: make([]byte, 0, len(told)+len(req.System)+toolsGuess*len(req.Tools)+1<<10)}
+	tools := p.encodeTools(req.Tools, req.Choice)
+	b := &body{data: make([]byte, 0, len(told)+len(req.System)*9/8+len(tools)+1<<10)}
 	b.data = quote(append(b.data, `{"model":`...), req.Model.ID)
 	b.data = append(b.data, `,"messages":[`...)
 	if req.System != "" {
@@ -39,15 +40,12 @@ func (p *Provider) encode(req *provider.Request) (*body, error) {
 		b.data = appendMessage(b.data, m, p.Route(req.Model.ID))
 	}
 	b.data = append(bytes.TrimSuffix(b.data, []byte{','}), ']')
-	b.data = appendTools(b.data, req.Tools, req.Choice)
+	b.data = append(b.data, tools...)
 	b.data = appendOutput(b.data, req.Output)
 	b.data = p.appendOptions(b.data, &req.Model, req.Options, effort, b)
 	b.data = append(b.data, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 	return b, nil
 }
-
-// toolsGuess is about how many bytes a tool takes.
-const toolsGuess = 1 << 10
 
 // stableMessages counts the messages before the first one that will not be there in the next call.
 func stableMessages(messages []*protocol.Message) int {
@@ -84,6 +82,27 @@ func chooseEffort(m *protocol.ModelSpec) (string, error) {
 
 func invalid(code, format string, args ...any) *provider.Error {
 	return &provider.Error{Kind: provider.KindValidation, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// encodedTools are the tools of the newest call. Most calls have those of the one before, which nobody changes: they are known
+// by where they are.
+type encodedTools struct {
+	first  *protocol.ToolManifest
+	n      int
+	choice provider.ToolChoice
+	data   []byte
+}
+
+func (p *Provider) encodeTools(tools []protocol.ToolManifest, choice provider.ToolChoice) []byte {
+	if len(tools) == 0 {
+		return nil
+	}
+	if known := p.tools.Load(); known != nil && known.first == &tools[0] && known.n == len(tools) && known.choice == choice {
+		return known.data
+	}
+	data := slices.Clip(appendTools(nil, tools, choice))
+	p.tools.Store(&encodedTools{&tools[0], len(tools), choice, data})
+	return data
 }
 
 func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice) []byte {

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lashd/engine/provider"
@@ -45,6 +46,8 @@ type Config struct {
 type Provider struct {
 	cfg     Config
 	base    *url.URL
+	shown   string // the base URL as people may see it: userinfo and query can hold keys
+	tools   atomic.Pointer[encodedTools]
 	badBase error // why BaseURL cannot be used; each call fails with it
 	client  *http.Client
 	history history
@@ -60,6 +63,9 @@ func New(cfg Config) *Provider {
 	cfg.OutputLimitField = cmp.Or(cfg.OutputLimitField, "max_tokens")
 	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
 	p.base, p.badBase = parseBase(cfg.BaseURL)
+	if p.base != nil {
+		p.shown = (&url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}).String()
+	}
 	p.mask = provider.NewMask(p.keys()...)
 	return p
 }
@@ -139,16 +145,7 @@ func newClient(given *http.Client) *http.Client {
 
 // Route is what a model's replay state is bound to.
 func (p *Provider) Route(model string) string {
-	return p.cfg.Name + " " + p.address() + " " + model
-}
-
-// address is the base URL as people may see it: userinfo and query can hold keys.
-func (p *Provider) address() string {
-	if p.base == nil {
-		return ""
-	}
-	shown := url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}
-	return shown.String()
+	return p.cfg.Name + " " + p.shown + " " + model
 }
 
 // Stream implements provider.Provider.
@@ -226,7 +223,7 @@ func (p *Provider) ask(ctx context.Context, method, path string, sent *body) (*a
 		return nil, provider.Cancelled(ctx)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
-	a := &answer{provider: p, cancel: cancel, ctx: asking, gap: p.cfg.ChunkTimeout, where: method + " " + p.address() + path}
+	a := &answer{provider: p, cancel: cancel, ctx: asking, gap: p.cfg.ChunkTimeout, where: method + " " + p.shown + path}
 	req, err := p.request(asking, method, path, sent)
 	if err != nil {
 		cancel(nil)
