@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"lashd/engine/turn"
@@ -10,8 +11,10 @@ import (
 
 // composed is what an iteration works in, or why that is not known.
 type composed struct {
-	env turn.Response
-	err error
+	env    turn.Response
+	err    error
+	memo   rendered  // as it is then
+	shared *rendered // that it was made from
 }
 
 // ahead makes the run of a turn whose acceptance is about to be written, and has its plugins asked for the prompt while it
@@ -34,16 +37,17 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 		return r // it is found out once more in its place
 	}
 	r.ahead = make(chan composed, 1)
-	go func() {
-		c := composed{err: errStopped}
+	c := composed{err: errStopped, memo: *s.memo, shared: s.memo} // one that is left alone disturbs no turn
+	s.memo = &c.memo
+	go func(done chan composed) {
 		defer func() {
 			if p := recover(); p != nil {
 				c.err = st.eng.panicked("turn", r.id, p)
 			}
-			r.ahead <- c
+			done <- c
 		}()
 		c.env, c.err = r.compose(r.ctx, s)
-	}()
+	}(r.ahead)
 	return r
 }
 
@@ -51,6 +55,7 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 func (r *run) early() (turn.Response, error) {
 	c := <-r.ahead
 	r.ahead = nil
+	*c.shared = c.memo
 	return c.env, c.err
 }
 
@@ -59,14 +64,15 @@ func (r *run) callOff() {
 	if r == nil {
 		return
 	}
-	r.halt(errStopped)
-	r.awaitAhead()
+	r.halt(nil)
+	r.forgo(r.life)
 }
 
-// awaitAhead waits for what was asked ahead and is not wanted any more.
-func (r *run) awaitAhead() {
+// forgo does without what was asked ahead, once ctx is done. Who was asked gets a moment to return, as anybody whose context
+// ends.
+func (r *run) forgo(ctx context.Context) {
 	if r.ahead != nil {
-		<-r.ahead
+		inTime(ctx, r.ahead)
 		r.ahead = nil
 	}
 }

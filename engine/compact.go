@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
@@ -28,16 +29,22 @@ func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) 
 
 // compact compacts the history of a session that is held.
 func (e *Engine) compact(ctx context.Context, w *writer, p *protocol.SessionCompactParams, rc receipt) (*protocol.SessionCompactResult, error) {
-	nodes, by, err := e.summarise(w, p)
+	s, err := abandoning(w.ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, w, p) })
 	close(w.over)
 	if err != nil {
 		w.leave(ctx)
 		return nil, cancelledOr(ctx, err)
 	}
 	return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
-		return st.openFrame(ctx, nodes, by, rc)
+		if err := st.stillTells(s); err != nil {
+			return nil, err
+		}
+		return st.openFrame(ctx, s.nodes, s.by, rc)
 	})
 }
+
+// compactPatience is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
+const compactPatience = 10 * time.Minute
 
 // compactNext has history compacted before the next turn begins, because a plugin wants it. If the daemon dies before, it is
 // left to the plugin to want it again.
@@ -47,6 +54,9 @@ func (st *state) compactNext() {
 	st.eng.actors.Go(func() {
 		err := w.taken(st.ctx)
 		if err == nil {
+			var done context.CancelFunc
+			w.ctx, done = context.WithTimeoutCause(w.ctx, compactPatience, ErrSlowPlugin)
+			defer done()
 			_, err = st.eng.compact(st.ctx, w, &protocol.SessionCompactParams{SessionID: st.id}, receipt{})
 		}
 		if err != nil && st.ctx.Err() == nil {
@@ -104,21 +114,41 @@ func guess(p *protocol.Part) int64 {
 	return int64(n / bytesPerToken)
 }
 
+// summed is what a compactor made of the first messages of a history.
+type summed struct {
+	nodes    []protocol.NodeBody
+	by       string
+	messages int
+}
+
 // summarise asks the compactors. What they give must be fit to begin a conversation with.
-func (e *Engine) summarise(w *writer, p *protocol.SessionCompactParams) ([]protocol.NodeBody, string, error) {
+func (e *Engine) summarise(ctx context.Context, w *writer, p *protocol.SessionCompactParams) (*summed, error) {
 	host := e.hostFor(p.SessionID)
-	view, err := host.State.View(w.ctx, p.SessionID)
+	view, err := host.State.View(ctx, p.SessionID)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	nodes, by, err := w.tools.plugins.Compact(w.ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
-	if err == nil && len(nodes) > 0 {
-		err = checkFrame(nodes)
+	s := &summed{messages: len(view.Messages)}
+	s.nodes, s.by, err = w.tools.plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
+	if err == nil && len(s.nodes) > 0 {
+		err = checkFrame(s.nodes)
 	}
 	if err != nil {
-		return nil, by, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", by, err)}
+		return nil, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", s.by, err)}
 	}
-	return nodes, by, nil
+	return s, nil
+}
+
+// stillTells refuses a summary that knows nothing of what was appended meanwhile: the model would never see that.
+func (st *state) stillTells(s *summed) error {
+	if len(s.nodes) == 0 {
+		return nil
+	}
+	past, err := st.past()
+	if err == nil && len(past) != s.messages {
+		err = ErrHistoryMoved
+	}
+	return err
 }
 
 func (st *state) openFrame(ctx context.Context, nodes []protocol.NodeBody, by string, rc receipt) (*protocol.SessionCompactResult, error) {
@@ -147,7 +177,7 @@ func (st *state) openFrame(ctx context.Context, nodes []protocol.NodeBody, by st
 
 // frame are the nodes of a frame that begins with a summary, and what is told of them.
 func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, []logEvent) {
-	operation := fmt.Sprintf("compact:%d", st.row.Head.Generation)
+	operation := fmt.Sprintf("compact:%d", st.row.Head.Revision) // unlike the generation, it never comes again
 	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: st.row.Config}
 	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(st.id, operation, 0), AtMs: now(), FrameOpen: &open}}
 	events := []logEvent{{Event: protocol.Event{

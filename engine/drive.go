@@ -40,8 +40,7 @@ func (st *state) launch(r *run) {
 	st.show(st) // before the turn runs, so that whoever stops all turns finds it
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
-		defer r.halt(nil)
-		defer r.awaitAhead()
+		defer r.callOff()
 		r.do(r.ctx)
 	})
 	if !started {

@@ -22,10 +22,11 @@ func (st *state) executed(snapshot string) ([]byte, error) {
 }
 
 // captureExecution asks the code executor what it keeps, and adds that to what was captured of the plugins.
-func captureExecution(ctx context.Context, plugins *plugin.Session, k *captured) (*captured, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	x, err := plugins.CaptureExecution(ctx)
+func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, k *captured) (*captured, error) {
+	if !plugins.Executes() {
+		return k, nil
+	}
+	x, err := patient(ctx, e, plugins.CaptureExecution)
 	if err != nil || x == nil {
 		return k, err
 	}
@@ -47,12 +48,12 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 		e.Log.Error("what plugins keep is not captured", "session", id, "code", code, "error", err)
 		issues = append(issues, protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()})
 	}
-	k, err := capture(ctx, plugins, stored)
+	k, err := e.capture(ctx, plugins, stored)
 	if err != nil {
 		failed("plugin_snapshot", err)
 		k = nil
 	}
-	if k, err = captureExecution(ctx, plugins, k); err != nil {
+	if k, err = e.captureExecution(ctx, plugins, k); err != nil {
 		failed("execution_snapshot", err)
 	}
 	return k, issues
@@ -63,11 +64,11 @@ func (st *state) captureIdle(ctx context.Context) (*captured, error) {
 	if st.tools == nil || st.idle() != nil {
 		return nil, nil
 	}
-	k, err := capture(ctx, st.tools.plugins, st.plugged)
+	k, err := st.eng.capture(ctx, st.tools.plugins, st.plugged)
 	if err != nil {
 		return nil, err
 	}
-	return captureExecution(ctx, st.tools.plugins, k)
+	return st.eng.captureExecution(ctx, st.tools.plugins, k)
 }
 
 // commitKept commits, with what plugins keep by now unless something works with them. If that cannot be captured, it is

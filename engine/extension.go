@@ -43,9 +43,9 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 		return bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
 	_, err := withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (struct{}, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-		defer cancel()
-		return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
+		return patient(ctx, e, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
+		})
 	})
 	if err != nil {
 		return err
@@ -98,8 +98,11 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 
 // extend has the protocol take an extension, and captures what plugins keep then.
 func (e *Engine) extend(w *writer, p *protocol.SessionExtensionParams) (*captured, error) {
-	if err := w.tools.plugins.Protocol().ApplyExtension(w.ctx, p.Extension); err != nil {
-		return nil, rejected(w.ctx, err)
+	_, err := patient(w.ctx, e, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, rejected(ctx, w.tools.plugins.Protocol().ApplyExtension(ctx, p.Extension))
+	})
+	if err != nil {
+		return nil, err
 	}
 	k, _ := e.captureAll(context.WithoutCancel(w.ctx), p.SessionID, w.tools.plugins, w.owner.plugged) // what fails is in the log
 	return k, nil

@@ -228,22 +228,25 @@ func (b *birth) tryOut(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
-	plugins, err := b.open(ctx, b.eng.Host.Isolated(), bc)
-	if err != nil {
-		return err
+	c, err := patient(ctx, b.eng, func(ctx context.Context) (*change, error) {
+		plugins, err := b.open(ctx, b.eng.Host.Isolated(), bc)
+		if err != nil {
+			return nil, err
+		}
+		c := &change{eng: b.eng, id: b.id, plugins: plugins, previous: b.base, current: b.config}
+		c.mutate(ctx)
+		return c, errors.Join(context.Cause(ctx), plugins.Close())
+	})
+	if err == nil {
+		b.config, b.issues = c.current, c.issues
 	}
-	c := &change{eng: b.eng, id: b.id, plugins: plugins, previous: b.base, current: b.config}
-	c.mutate(ctx)
-	b.config, b.issues = c.current, c.issues
-	return errors.Join(context.Cause(ctx), plugins.Close())
+	return err
 }
 
 func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildContext) (*plugin.Session, error) {
 	if b.origin == nil || b.origin.kept.Plugins == nil {
 		return host.Open(b.config.Driver, b.config.Options, bc)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
 	plugins, _, err := host.OpenFrom(ctx, b.origin.kept, b.config.Driver, b.config.Options, bc)
 	return plugins, err
 }

@@ -94,6 +94,34 @@ func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugi
 	return a.v, nil
 }
 
+// patient has plugins do something that may take them pluginPatience. Whatever does not return then is left alone until it
+// does: nobody waits for it, and what it comes to goes nowhere.
+func patient[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	return abandoning(ctx, e, call)
+}
+
+// abandoning is patient as long as ctx lasts.
+func abandoning[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+	done := make(chan answer[T], 1)
+	e.goCall(func() {
+		var a answer[T]
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = e.panicked("plugins", "", p)
+			}
+			done <- a
+		}()
+		a.v, a.err = call(ctx)
+	})
+	a, returned := inTime(ctx, done)
+	if !returned {
+		a.err = context.Cause(ctx)
+	}
+	return a.v, a.err
+}
+
 // inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
 func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	select {

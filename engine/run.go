@@ -219,6 +219,7 @@ func (r *run) stop(cause error) error {
 	if !ok {
 		return cause
 	}
+	r.forgo(r.ctx)
 	r.machine.Cancel(c.evidence, nil)
 	r.noteNodes()
 	return nil

@@ -149,14 +149,15 @@ func (st *state) tryOut(s *snapshot) error {
 	if err != nil || stored.Plugins == nil && stored.Execution == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	cfg := st.row.Config
-	plugins, _, err := st.eng.Host.Isolated().OpenFrom(ctx, stored, cfg.Driver, cfg.Options, st.buildContext())
-	if err != nil {
-		return err
-	}
-	return plugins.Close()
+	host, cfg, bc := st.eng.Host.Isolated(), st.row.Config, st.buildContext()
+	_, err = patient(st.ctx, st.eng, func(ctx context.Context) (struct{}, error) {
+		plugins, _, err := host.OpenFrom(ctx, stored, cfg.Driver, cfg.Options, bc)
+		if err == nil {
+			err = plugins.Close()
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protocol.SnapshotRestoreResult, error) {

@@ -42,13 +42,11 @@ type captured struct {
 
 // capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
 // plugins that are not there now stays.
-func capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
+func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
 	if stored != nil && stored.Fingerprint == plugins.Fingerprint() {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	snap, err := plugins.Capture(ctx)
+	snap, err := patient(ctx, e, plugins.Capture)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ var codes = []struct {
 	{engine.ErrShuttingDown, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTurnNotActive, codeState, protocol.KindTurnNotActive, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
+	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},

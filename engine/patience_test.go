@@ -1,0 +1,210 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/rpc/protocol"
+)
+
+// sluggish is a plugin that does not return, whatever its context says, where it is told to wait.
+type sluggish struct {
+	revision       atomic.Uint64
+	captures, gets atomic.Pointer[chan struct{}] // nil: it returns at once
+}
+
+func (*sluggish) ID() string                                         { return "sluggish" }
+func (s *sluggish) Build(plugin.BuildContext) (plugin.Plugin, error) { return s, nil }
+func (*sluggish) Register(*plugin.Registrar) error                   { return nil }
+func (s *sluggish) Revision() uint64                                 { return s.revision.Add(1) }
+
+func (s *sluggish) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMessage, error) {
+	waits(&s.captures)
+	return json.RawMessage(`1`), nil
+}
+
+func (s *sluggish) Restore(context.Context, plugin.Meta, *plugin.ArtifactReader) error {
+	waits(&s.gets)
+	return nil
+}
+
+func waits(at *atomic.Pointer[chan struct{}]) {
+	if c := at.Load(); c != nil {
+		<-*c
+	}
+}
+
+// patiently is a context for what must be over long before.
+func patiently(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// slow fails the test unless err says that plugins took too long.
+func slow(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, engine.ErrSlowPlugin) {
+		t.Errorf("%s: %v, want %v", what, err, engine.ErrSlowPlugin)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	for name, f := range map[string]func(*testing.T, *sluggish, chan struct{}){
+		"plugin/SN-04 a plugin that never says what it keeps is left alone":                neverCaptured,
+		"plugin/SN-08 plugin/SN-10 a plugin that never takes its state back is left alone": neverRestored,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hang := make(chan struct{})
+				defer close(hang)
+				f(t, &sluggish{}, hang)
+			})
+		})
+	}
+	t.Run("plugin/PR-01 plugin/PR-04 a protocol that never answers a client is left alone", neverAnswered)
+	t.Run("plugin/HK-28 a plugin asked ahead for a turn that is not accepted does not hold the session", askedInVain)
+}
+
+func neverCaptured(t *testing.T, s *sluggish, hang chan struct{}) {
+	d := start(t, with(s))
+	id := d.session(t)
+	s.captures.Store(&hang)
+	turn := d.begin(t, id, "hi")
+	report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: turn.TurnID})
+	if err != nil || report.State != protocol.TurnCompleted || len(report.Issues) != 1 || report.Issues[0].Code != "plugin_snapshot" {
+		t.Errorf("the turn: %+v %v", report, err)
+	}
+	_, err = d.CreateSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
+	slow(t, "a snapshot", err)
+	if _, err := d.Fork(patiently(t), &protocol.SessionForkParams{SessionID: id}); err != nil {
+		t.Errorf("a fork: %v", err)
+	}
+}
+
+func neverRestored(t *testing.T, s *sluggish, hang chan struct{}) {
+	d := start(t, with(s))
+	id := d.session(t)
+	d.turn(t, id, "hi")
+	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}))
+	s.gets.Store(&hang)
+	_, err := d.NewSession(patiently(t), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartSnapshot, SessionID: id, Snapshot: "x"}})
+	slow(t, "a session that begins with a snapshot", err)
+	_, err = d.RestoreSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
+	slow(t, "going back to a snapshot", err)
+	s.gets.Store(nil)
+	if _, err := d.RestoreSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+func neverAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		defer close(hang)
+		s := with()
+		s.driver = scheme{callbacks: func(plugin.BuildContext) plugin.ProtocolSession {
+			return plugin.ProtocolSession{
+				ApplyExtension: func(context.Context, json.RawMessage) error { <-hang; return nil },
+				ValidateTurn:   func(context.Context, *protocol.TurnOptions) error { <-hang; return nil },
+			}
+		}}
+		d := start(t, s)
+		id := d.session(t)
+		_, err := d.ApplyExtension(patiently(t), &protocol.SessionExtensionParams{SessionID: id, Extension: json.RawMessage(`{}`)})
+		slow(t, "an extension", err)
+		options := turnOptions(`{}`)
+		_, err = d.StartTurn(patiently(t), &protocol.TurnStartParams{SessionID: id, Input: text("hi"), TurnOptions: &options})
+		slow(t, "turn options", err)
+		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
+			t.Errorf("the next turn: %+v", report)
+		}
+	})
+}
+
+func askedInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		defer close(hang)
+		var asked atomic.Int64
+		d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
+			prompting("p", func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) {
+				if asked.Add(1) == 2 {
+					<-hang
+				}
+				return nil, nil
+			}))})
+		id := d.session(t)
+		first := &protocol.TurnStartParams{SessionID: id, Input: text("hi"), Mutation: protocol.Mutation{IdempotencyKey: "k"}}
+		turn := must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), first))
+		d.wait(t, turn.TurnID)
+		for asked.Load() < 2 { // mostly the answer is found before the plugin is asked
+			if again, err := d.StartTurn(patiently(t), first); err != nil || again.TurnID != turn.TurnID {
+				t.Fatalf("the same request again: %+v %v", again, err)
+			}
+		}
+		next := must[*protocol.TurnStartResult](t)(d.StartTurn(patiently(t), &protocol.TurnStartParams{SessionID: id, Input: text("more")}))
+		if report := d.wait(t, next.TurnID); report.State != protocol.TurnCompleted {
+			t.Errorf("the next turn: %+v", report)
+		}
+	})
+}
+
+func TestCompactAgain(t *testing.T) {
+	sums := func(f func()) hooked {
+		return compactor("c", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { f(); return summary("sum"), nil })
+	}
+	t.Run("plugin/HK-30 runtime/S11 history can be compacted again where it was compacted before a rewind", func(t *testing.T) {
+		d := start(t, setup{model: replies(), plugins: plugins(sums(func() {}))})
+		id := d.session(t)
+		d.turn(t, id, "hi")
+		leaf := d.graph(t, id).Head.Leaf
+		for range 2 {
+			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+			must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
+		}
+	})
+	t.Run("plugin/HK-30 runtime/S11 what is appended while history is summarised stays with the model", func(t *testing.T) {
+		var d *daemon
+		var id protocol.SessionID
+		model := &remembering{Provider: replies(scripted.Reply{Text: "hello"})}
+		d = start(t, setup{model: model, plugins: plugins(sums(func() {
+			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("by the way")}))
+		}))})
+		id = d.session(t)
+		d.turn(t, id, "hi")
+		if _, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); !errors.Is(err, engine.ErrHistoryMoved) {
+			t.Errorf("compacted with %v", err)
+		}
+		d.turn(t, id, "and now?")
+		if got := texts(model.asked[len(model.asked)-1]); !slices.Contains(got, "by the way") {
+			t.Errorf("the model saw %q", got)
+		}
+	})
+	t.Run("plugin/HK-30 runtime/S11 a compaction that nobody asked for does not hold the session for ever", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			hang := make(chan struct{})
+			defer close(hang)
+			d := start(t, setup{model: replies(), plugins: plugins(sums(func() { <-hang }), afterTurn("w", plugin.Compact()))})
+			id := d.session(t)
+			o := d.observe(t, id)
+			d.turn(t, id, "hi")
+			next := d.begin(t, id, "and now?")
+			if report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: next.TurnID}); err != nil || report.State != protocol.TurnCompleted {
+				t.Errorf("the next turn: %+v %v", report, err)
+			}
+			if e := o.typed(protocol.EventPluginStatus); e.Name != "compaction_failed" {
+				t.Errorf("told %+v", e)
+			}
+		})
+	})
+}
