@@ -143,6 +143,20 @@ func TestBatch(t *testing.T) {
 			t.Errorf("ran %q, results %+v", ran.list, got)
 		}
 	})
+	t.Run("runtime/T13 no call of the model has the id of one that a batch makes", func(t *testing.T) {
+		s := inBatch("", says("look", "fine"), says("rm", "gone"))
+		both := batched(`{"name":"look"}`)
+		both.ToolCalls = append(both.ToolCalls, scripted.Call{ID: "c1/0", Name: "rm"})
+		s.model = replies(both, scripted.Reply{Text: "done"})
+		d := start(t, s)
+		tools := map[protocol.CallID]string{}
+		for _, c := range d.turn(t, d.session(t), "go").ToolCalls {
+			if other := tools[c.CallID]; other != "" {
+				t.Errorf("%s is the id of a call of %s and of one of %s", c.CallID, other, c.Name)
+			}
+			tools[c.CallID] = c.Name
+		}
+	})
 	t.Run("runtime/T13 what a call asks of the turn counts, and a batch of failures is no progress", func(t *testing.T) {
 		quit := toolFunc{name: "quit", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			return tool.Result{Output: protocol.Succeed("bye"), Control: &protocol.ToolControl{Kind: protocol.ControlFinish, Value: json.RawMessage(`7`)}}, nil

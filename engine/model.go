@@ -130,7 +130,8 @@ func clean(parts []protocol.Part) {
 	}
 }
 
-// nameCalls gives every tool call an id of its own: the model's, unless it gave none or one that the turn has used.
+// nameCalls gives every tool call an id of its own: the model's, unless it gave none, or one that the turn has used, or that
+// a call which another call makes could have: what a person has allowed the one must not be taken for the other.
 // Arguments that are not JSON become an empty object, which the tool's schema then judges. The slice is the reply's
 // own; the calls in it are the provider's, and are replaced instead of changed.
 func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
@@ -148,7 +149,7 @@ func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before 
 			continue
 		}
 		call := *parts[i].Call
-		if call.CallID == "" || used[call.CallID] {
+		if call.CallID == "" || used[call.CallID] || strings.Contains(string(call.CallID), "/") {
 			call.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
 		}
 		if !json.Valid(call.Args) {
