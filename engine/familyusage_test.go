@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -50,6 +51,16 @@ func TestUsageOfChildren(t *testing.T) {
 	answers := func() setup {
 		return setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: 100, Output: 10}})}
 	}
+	t.Run("plugin/HC-08 a model that lies about what a child uses does not spoil the ledgers of others", func(t *testing.T) {
+		d := start(t, setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: math.MaxInt64, Output: 10}})})
+		root := d.session(t)
+		liar, other := d.worker(t, root, "work"), d.worker(t, root, "work")
+		d.turn(t, liar, "go")
+		d.turn(t, other, "go")
+		const most = 1_000_000_000_000
+		d.owes(t, "after two lies", root, spent{"work", 2 * most, 20, 2})
+		d.owes(t, "over all", "", spent{"turn", 2 * most, 20, 2})
+	})
 	t.Run("plugin/HC-08 what a child uses is its own, and its parent's under the label, and counts once among all", func(t *testing.T) {
 		d := start(t, answers())
 		root := d.session(t)

@@ -138,7 +138,11 @@ func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.De
 }
 
 const (
-	sumsOfUsage   = `model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(calls), sum(unknown)`
+	// No call takes more than a trillion tokens: what a model says beyond that is a lie, which must not keep the sums of others
+	// from being read.
+	least, most = `sum(min(max(`, `, 0), 1000000000000))`
+	sumsOfUsage = `model, ` + least + `input` + most + `, ` + least + `output` + most + `, ` + least + `cache_read` + most + `, ` +
+		least + `cache_write` + most + `, ` + least + `reasoning` + most + `, sum(calls), sum(unknown)`
 	sumUsageOfAll = `
 SELECT source, ` + sumsOfUsage + `
 FROM usage
