@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,7 +170,8 @@ func (m *moment) add(msg *protocol.Message) {
 	for _, p := range msg.Parts {
 		switch p.Kind {
 		case protocol.PartToolResult:
-			m.results = append(m.results, p.Result.Output.Text)
+			out := p.Result.Output // the model reads its value where there is no text
+			m.results = append(m.results, cmp.Or(out.Text, string(out.Value)))
 		case protocol.PartText, protocol.PartAttachment:
 			said = true
 		}

@@ -65,6 +65,8 @@ func talk(lines ...string) []*protocol.Message {
 			m.Role, m.Parts[0].Kind = protocol.RoleAssistant, protocol.PartProse
 		case "r":
 			m.Parts[0] = protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{Output: protocol.Succeed(text)}}
+		case "v":
+			m.Parts[0] = protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{Output: protocol.ToolOutput{Value: json.RawMessage(text)}}}
 		case "t":
 			m.Origin = &protocol.Origin{Transient: true}
 		}
@@ -105,6 +107,7 @@ func TestReplyDependsOnTheConversation(t *testing.T) {
 		{"match does not use up a turn", talk("u:weather", "a:look", "r:rain", "a:umbrella", "u:hi"), "first"},
 		{"match again starts again", talk("u:weather", "a:look", "r:rain", "a:umbrella", "u:weather"), "look"},
 		{"after tool results", talk("u:weather", "a:look", "r:rain"), "umbrella"},
+		{"after a result without a text", talk("u:weather", "a:look", `v:{"sky":"rain"}`), "umbrella"},
 		{"transient messages do not count", talk("u:weather", "a:look", "r:rain", "t:it is noon"), "umbrella"},
 		{"an unexpected result", talk("u:weather", "a:look", "r:sun"), "script_mismatch"},
 		{"no tool result", talk("u:weather", "a:look"), "script_mismatch"},
