@@ -192,14 +192,20 @@ func TestForkTakesWhatPluginsKeepNow(t *testing.T) {
 	}
 }
 
-// TestPluginsDocument sees to it that the plugin in the document is the one that is run.
+// TestPluginsDocument sees to it that the code in the document is what is compiled and run.
 func TestPluginsDocument(t *testing.T) {
-	doc, source := readText(t, "../../docs/plugins.md"), readText(t, "../../engine/plugin/example_test.go")
-	_, block, _ := strings.Cut(doc, "```go\n")
-	block, _, found := strings.Cut(block, "```\n")
-	from, to := strings.Index(source, "// Quota "), strings.Index(source, "// Example does ")
-	if !found || from < 0 || to < from || block != strings.TrimSpace(source[from:to])+"\n" {
-		t.Error("the first block of Go in docs/plugins.md is not the plugin of engine/plugin/example_test.go")
+	doc := readText(t, "../../docs/plugins.md")
+	for _, example := range []struct{ file, from, to string }{
+		{"example_test.go", "// Quota ", "// Example does "}, {"tool_example_test.go", "// Weather ", "func Example_tool"},
+	} {
+		source := readText(t, "../../engine/plugin/"+example.file)
+		from, to := strings.Index(source, example.from), strings.Index(source, example.to)
+		if from < 0 || to < from || !strings.Contains(doc, "```go\n"+strings.TrimSpace(source[from:to])+"\n```\n") {
+			t.Errorf("docs/plugins.md does not have the code of engine/plugin/%s", example.file)
+		}
+	}
+	if n := strings.Count(doc, "```go\n"); n != 2 {
+		t.Errorf("docs/plugins.md has %d blocks of Go, of which 2 are compiled", n)
 	}
 }
 

@@ -48,10 +48,16 @@ type commands struct {
 }
 
 // Main runs a command and returns the exit code. The first SIGINT or SIGTERM asks the command to end; the second one ends it.
-func Main(args []string) int { return MainWith(args) }
+func Main(args []string) int { return MainWith(args, Extra{}) }
 
-// MainWith is Main of a lashd that has more plugins. One with the id of a built-in plugin takes its place.
-func MainWith(args []string, plugins ...plugin.Factory) int {
+// Extra is what a lashd has beside what ships inside. What has the id of something inside takes its place.
+type Extra struct {
+	Drivers []plugin.Factory // protocol plugins; a session has the one that its driver names
+	Plugins []plugin.Factory // every session has all of them
+}
+
+// MainWith is Main of a lashd that has more plugins.
+func MainWith(args []string, extra Extra) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -67,7 +73,7 @@ func MainWith(args []string, plugins ...plugin.Factory) int {
 	}
 	e, err := c.environment()
 	if err == nil {
-		e.plugins = plugins
+		e.extra = extra
 		err = parsed.Run(e)
 	}
 	return report(err)

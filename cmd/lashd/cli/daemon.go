@@ -110,7 +110,8 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{},
 	}
-	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugin.Override(builtin, e.plugins))
+	drivers := plugin.Stack{standard.Factory{}}
+	host, err := plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
-
-	"lashd/engine/plugin"
 )
 
 // environment is where this lashd lives.
@@ -22,7 +20,7 @@ type environment struct {
 	log    *slog.Logger
 	warned bool // that the daemon is of another version
 
-	plugins []plugin.Factory // beside the built-in ones
+	extra Extra
 }
 
 // note tells a person something on stderr that is no result.

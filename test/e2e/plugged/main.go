@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"lashd/cmd/lashd/cli"
+	"lashd/engine/plugin"
 )
 
-func main() { os.Exit(cli.MainWith(os.Args[1:], tour{})) }
+func main() { os.Exit(cli.MainWith(os.Args[1:], cli.Extra{Plugins: []plugin.Factory{tour{}}})) }
