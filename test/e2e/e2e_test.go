@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	_ "lashd/cmd/lashd/cli" // what is built below: so no result is kept that is not of it
 )
 
 // bin is the directory of the binary under test.

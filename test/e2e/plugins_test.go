@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -11,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"lashd/rpc/protocol"
+	"lashd/rpc/socket"
 	"lashd/test/fakemodel"
 )
 
@@ -64,8 +67,31 @@ func TestPluginScripts(t *testing.T) {
 			env.Defer(func() { stop(env) })
 			return os.Chmod(filepath.Join(env.WorkDir, "data"), 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"remember": remember},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"remember": remember, "crash": crash},
 	})
+}
+
+// crash kills the daemon of a script, and waits until it is gone. The next command starts another one.
+func crash(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: crash")
+	}
+	ts.Check(ts.Exec("lashd-plugged", "call", "server/status"))
+	var status protocol.StatusResult
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &status))
+	process, err := os.FindProcess(status.Pid)
+	ts.Check(err)
+	ts.Check(process.Kill())
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		lock, err := socket.Acquire(ts.Getenv("LASHD_HOME"))
+		if err == nil {
+			lock.Release()
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the daemon is not gone: %v", err)
+		}
+	}
 }
 
 // remember gives a variable what the group of a pattern matches in the last output.

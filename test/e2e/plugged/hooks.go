@@ -10,7 +10,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-func (v *visit) before(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+func (v *visit) before(_ context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
+	if ticket := tc.Inputs["tour"]; ticket != nil {
+		return nil, v.tell("ticket %s", ticket)
+	}
+	if tc.View != nil && tc.View.TurnOptions != nil {
+		return nil, v.tell("options %s", tc.View.TurnOptions.Payload)
+	}
 	return nil, v.tell("before turn")
 }
 
@@ -18,8 +24,11 @@ func (v *visit) after(context.Context, *plugin.TurnSummary) ([]plugin.Directive,
 	return nil, v.tell("after turn")
 }
 
-// call denies what is forbidden, and puts a command in place of PLACEHOLDER.
+// call denies commands that are forbidden, and puts one in place of PLACEHOLDER.
 func (v *visit) call(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
+	if tc.Tool != "shell" {
+		return nil, v.tell("%s called", tc.Tool)
+	}
 	if bytes.Contains(tc.Args, []byte("forbidden")) {
 		denied := protocol.Fail(protocol.FailPermission, "tour_forbidden", "the tour does not go there", protocol.FromPlugin)
 		return []plugin.Directive{plugin.ShortCircuit(denied)}, v.tell("denied")

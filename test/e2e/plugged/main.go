@@ -1,4 +1,5 @@
-// Command plugged is lashd with one more plugin, for tests: it does something at each seam when a conversation asks for it.
+// Command plugged is lashd with one more plugin and one more protocol, for tests: they do something at each seam when a
+// conversation asks for it.
 package main
 
 import (
@@ -8,4 +9,6 @@ import (
 	"lashd/engine/plugin"
 )
 
-func main() { os.Exit(cli.MainWith(os.Args[1:], cli.Extra{Plugins: []plugin.Factory{tour{}}})) }
+func main() {
+	os.Exit(cli.MainWith(os.Args[1:], cli.Extra{Drivers: []plugin.Factory{trail{}}, Plugins: []plugin.Factory{tour{}}}))
+}

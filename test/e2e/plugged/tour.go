@@ -21,11 +21,17 @@ func (tour) ID() string { return "tour" }
 
 // Build implements plugin.Factory.
 func (tour) Build(c plugin.BuildContext) (plugin.Plugin, error) {
-	return &visit{asked: filepath.Join(c.Cwd, "asked")}, nil
+	v := &visit{asked: filepath.Join(c.Cwd, "asked")}
+	if len(c.Options) == 0 {
+		return v, nil
+	}
+	return v, json.Unmarshal(c.Options, v)
 }
 
 // visit is the plugin in one session. Its state are notes, which a command adds.
 type visit struct {
+	Ticketed bool `json:"ticketed"` // by option: no turn without a ticket
+
 	asked string // a file with a line for each time that a hook was asked
 
 	mu       sync.Mutex
@@ -35,6 +41,8 @@ type visit struct {
 
 // Register implements plugin.Plugin.
 func (v *visit) Register(r *plugin.Registrar) error {
+	r.Tools().Add(v)
+	r.Turn().Input(plugin.TurnInput{Schema: ticketSchema, Required: v.Ticketed})
 	r.Turn().Before(v.before)
 	r.Turn().Checkpoint(v.checkpoint)
 	r.Turn().After(v.after)
@@ -45,8 +53,18 @@ func (v *visit) Register(r *plugin.Registrar) error {
 	r.Session().On(v.happened)
 	r.Operations().Query(protocol.OperationInfo{Name: "tour.notes"}, v.list)
 	r.Operations().Command(protocol.OperationInfo{Name: "tour.note", Input: noteSchema}, v.note)
+	hours := protocol.OperationInfo{Name: "tour.hours", Session: protocol.SessionOptional}
+	r.Operations().Query(hours, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
+		return json.RawMessage(`"nine to five"`), nil
+	})
+	ring := protocol.OperationInfo{Name: "tour.ring", Session: protocol.SessionForbidden}
+	r.Operations().Command(ring, func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) {
+		return &plugin.OperationResult{Output: json.RawMessage(`"rung"`)}, nil
+	})
 	return nil
 }
+
+var ticketSchema = json.RawMessage(`{"type":"object","properties":{"seat":{"type":"integer"}},"required":["seat"]}`)
 
 var noteSchema = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"queue":{"type":"string"}},"required":["text"]}`)
 

@@ -8,6 +8,8 @@ import (
 	"lashd/engine/plugin/plugintest"
 )
 
+func TestProtocolContract(t *testing.T) { plugintest.Run(t, trail{}, plugintest.Config{}) }
+
 func TestContract(t *testing.T) {
 	plugintest.Run(t, tour{}, plugintest.Config{Change: func(s *plugin.Session) {
 		call := &plugin.OperationCall{Args: json.RawMessage(`{"text":"x"}`)}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"maps"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// complete gives a call its output, and tells whether that counts.
+func (p *peer) complete(key protocol.DecisionID, output string) bool {
+	p.t.Helper()
+	params := protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed(output)}
+	return ask[protocol.ToolCompleteResult](p, "tool/complete", params).Accepted
+}
+
+// awaited is a world in which a porter was sent, and the turn waits for what he brings.
+func awaited(t *testing.T) (w *world, d *daemon, turn protocol.TurnID, key protocol.DecisionID) {
+	t.Helper()
+	w = newWorld(t, "allow", step(uses("porter", struct{}{})), done)
+	d = w.servePlugged()
+	p := w.dial("cli_starter")
+	id := p.session(w.home)
+	turn = p.start(id, "go").TurnID
+	waits := p.event("the call waits", opened).Decision
+	if waits.Kind != protocol.DecisionCompletion || waits.Call == nil || waits.Call.Name != "porter" {
+		t.Fatalf("plugin/TL-21 the turn waits for %+v", waits)
+	}
+	p.conn.Close()
+	return w, d, turn, waits.ID
+}
+
+// brought checks that the call was made once and completed once, and that the hooks after it were asked once.
+func brought(w *world, p *peer, turn protocol.TurnID) {
+	w.t.Helper()
+	r := p.wait(turn)
+	if r.State != protocol.TurnCompleted || len(r.ToolCalls) != 1 || r.ToolCalls[0].Output.Text != "a trunk" {
+		w.t.Errorf("plugin/TL-21 the turn ended as %s with the calls %+v", r.State, r.ToolCalls)
+	}
+	want := map[string]int{
+		"before turn": 1, "porter called": 1, "porter sent": 1, "result": 1, "checkpoint afterWork": 1, "checkpoint beforeCompletion": 1, "after turn": 1,
+	}
+	if got := w.hooksAsked(); !maps.Equal(got, want) {
+		w.t.Errorf("plugin/TL-21 hooks were asked %v, want %v", got, want)
+	}
+}
+
+func TestAnotherClientCompletesACall(t *testing.T) {
+	w, _, turn, key := awaited(t)
+	p := w.dial("cli_other")
+	if _, err := try[protocol.ToolCompleteResult](p, "tool/complete", protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); err == nil {
+		t.Error("plugin/TL-21 a key that nobody took counts")
+	} else if _, kind := refusal(err); kind != protocol.KindCallNotFound {
+		t.Errorf("plugin/TL-21 a key that nobody took is %s", kind)
+	}
+	if !p.complete(key, "a trunk") || p.complete(key, "a hatbox") {
+		t.Error("plugin/TL-21 not just the first completion counts")
+	}
+	brought(w, p, turn)
+}
+
+// TestACallWaitsAcrossSIGKILL kills the daemon while a call waits, and again as soon as it was completed.
+func TestACallWaitsAcrossSIGKILL(t *testing.T) {
+	w, d, turn, key := awaited(t)
+	d.kill()
+	d = w.servePlugged()
+	if !w.dial("cli_other").complete(key, "a trunk") {
+		t.Error("plugin/TL-21 the completion does not count after a crash")
+	}
+	d.kill()
+	w.servePlugged()
+	p := w.dial("cli_other")
+	if p.complete(key, "a hatbox") {
+		t.Error("plugin/TL-21 a second completion counts after a crash")
+	}
+	r := p.wait(turn)
+	if r.State != protocol.TurnCompleted || len(r.ToolCalls) != 1 || r.ToolCalls[0].Output.Text != "a trunk" {
+		t.Errorf("plugin/TL-21 the turn ended as %s with the calls %+v", r.State, r.ToolCalls)
+	}
+	if n := w.hooksAsked()["porter sent"]; n != 1 {
+		t.Errorf("plugin/TL-21 the porter was sent %d times", n)
+	}
+}
