@@ -127,6 +127,9 @@ func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *proto
 		if !ok {
 			return st.answered(ctx, p.DecisionID)
 		}
+		if !open.person() {
+			return nil, bad("/decisionId", "is of a call that tool/complete completes")
+		}
 		if !slices.Contains(open.Choices, p.Choice) {
 			return nil, bad("/choice", "must be one of %v", open.Choices)
 		}

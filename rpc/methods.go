@@ -74,7 +74,7 @@ func groups() []group {
 			"queue/cancel": bind("Withdraws an input that no turn has taken in.", (*conn).queueCancel),
 		}},
 		{"Decisions", map[string]Method{
-			"decision/list":    bind("Lists open questions to a person.", (*conn).decisionList),
+			"decision/list":    bind("Lists open questions to a person, and calls that wait for tool/complete.", (*conn).decisionList),
 			"decision/respond": bind("Answers one. The first answer counts.", (*conn).decisionRespond),
 		}},
 		{"Tools", map[string]Method{

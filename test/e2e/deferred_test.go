@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"lashd/rpc/protocol"
@@ -57,6 +58,33 @@ func TestAnotherClientCompletesACall(t *testing.T) {
 		t.Error("plugin/TL-21 not just the first completion counts")
 	}
 	brought(w, p, turn)
+}
+
+// TestRunWaitsForACompletion shows that lashd run tells of a call that waits, and asks nobody about it.
+func TestRunWaitsForACompletion(t *testing.T) {
+	w := newWorld(t, "allow", step(uses("porter", struct{}{})), done)
+	w.servePlugged()
+	p := w.dial("")
+	id := p.session(w.home)
+	cmd := w.command("run", "--session", string(id), "go")
+	var stderr, stdout strings.Builder
+	cmd.Stderr, cmd.Stdout = &stderr, &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	key := p.event("the call waits", opened).Decision.ID
+	_, err := try[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: key, Choice: protocol.ChooseAllowOnce})
+	if err == nil || !strings.Contains(err.Error(), "tool/complete") {
+		t.Errorf("plugin/TL-21 who answers the call is told %v", err)
+	}
+	p.complete(key, "a trunk")
+	if err := cmd.Wait(); err != nil || stdout.String() != "done\n" {
+		t.Errorf("plugin/TL-21 run: %v, it printed %q", err, &stdout)
+	}
+	waits := "[porter waits to be completed: tool/complete with key " + string(key) + "]\n"
+	if got := stderr.String(); strings.Count(got, waits) != 1 || strings.Contains(got, "answer was not taken") {
+		t.Errorf("plugin/TL-21 run tells %q", got)
+	}
 }
 
 // TestACallWaitsAcrossSIGKILL kills the daemon while a call waits, and again as soon as it was completed.

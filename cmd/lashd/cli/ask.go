@@ -26,6 +26,10 @@ func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	if d.TurnID != t.turn || d.Answer != nil || known {
 		return
 	}
+	if d.Kind == protocol.DecisionCompletion { // no person is asked
+		t.view.waits(d)
+		return
+	}
 	a.open = append(a.open, d)
 	if len(a.open) == 1 {
 		a.prompt(ctx, t)

@@ -63,14 +63,22 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindStorageBusy:     "try again when the other process is done",
 }
 
+// wireError is an error of the daemon. Without data it tells no more than its message.
+func wireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
+	wire, ok := errors.AsType[*jsonrpc2.Error](err)
+	if !ok || wire.Data == nil || json.Unmarshal(*wire.Data, &data) != nil {
+		return wire, nil
+	}
+	return wire, data
+}
+
 // explain is an error in one line, with what to do about it.
 func explain(err error) string {
-	wire, ok := errors.AsType[*jsonrpc2.Error](err)
-	if !ok {
+	wire, data := wireError(err)
+	switch {
+	case wire == nil:
 		return err.Error()
-	}
-	var data protocol.ErrorData
-	if wire.Data == nil || json.Unmarshal(*wire.Data, &data) != nil {
+	case data == nil:
 		return wire.Message
 	}
 	text := fmt.Sprintf("%s (%s)", wire.Message, data.Kind)

@@ -212,6 +212,9 @@ func (t *turnRun) begin(ctx context.Context) error {
 		Input: []protocol.InputPart{{Type: protocol.InputText, Text: t.prompt}},
 	}, &r)
 	t.turn = r.TurnID
+	if wire, data := wireError(err); data != nil && strings.HasPrefix(data.Pointer, "/pluginInputs/") {
+		return errors.New(wire.Message + ": a plugin takes it with each turn; lashd call turn/run sends it")
+	}
 	return err
 }
 

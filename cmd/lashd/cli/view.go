@@ -174,6 +174,15 @@ func (v *view) question(s string) {
 	v.doing = ""
 }
 
+// waits tells of a call that is completed from elsewhere.
+func (v *view) waits(d *protocol.Decision) {
+	if v.json || d.Call == nil {
+		return
+	}
+	v.note(fmt.Sprintf("[%s waits to be completed: tool/complete with key %s]", d.Call.Name, d.ID))
+	v.await(d.Call.Name + " to be completed")
+}
+
 func (v *view) answered(d *protocol.Decision) {
 	if a := d.Answer; a != nil && !v.json {
 		v.note(fmt.Sprintf("[%s: %s]", d.Kind, a.Choice))

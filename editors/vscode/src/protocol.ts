@@ -1741,7 +1741,7 @@ export interface Methods {
   "completion/create": { params: CompletionParams; result: CompletionResult };
   /** Shows the request that the next turn would begin with. */
   "debug/prompt": { params: DebugPromptParams; result: DebugPromptResult };
-  /** Lists open questions to a person. */
+  /** Lists open questions to a person, and calls that wait for tool/complete. */
   "decision/list": { params: DecisionListParams; result: DecisionListResult };
   /** Answers one. The first answer counts. */
   "decision/respond": { params: DecisionRespondParams; result: DecisionRespondResult };
