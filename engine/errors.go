@@ -10,7 +10,7 @@ import (
 var (
 	ErrTurnNotActive = errors.New("the turn is not running")
 	ErrSessionInUse  = errors.New("a turn, a command or a call uses the session; interrupt it or wait for it first")
-	ErrModelNotFound = errors.New("no such model; model/list names those there are")
+	ErrModelNotFound = errors.New("no such model")
 	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
 	ErrNoCall        = errors.New("no call of that id waits for this client")
 	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key")

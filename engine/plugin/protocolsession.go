@@ -49,7 +49,7 @@ type BeforeModel struct {
 }
 
 // ErrExtension means that a session's protocol takes no extensions.
-var ErrExtension = errors.New("the session's protocol takes no extensions")
+var ErrExtension = errors.New("it takes no extensions")
 
 // Protocol is the protocol session, whether or not a plugin has registered one.
 func (s *Session) Protocol() Protocol {
