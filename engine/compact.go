@@ -128,7 +128,7 @@ func (e *Engine) summarise(ctx context.Context, w *writer, p *protocol.SessionCo
 	if err != nil {
 		return nil, err
 	}
-	s := &summed{messages: len(view.Messages)}
+	s := &summed{messages: len(view.Messages())}
 	s.nodes, s.by, err = w.tools.plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
 	if err == nil && len(s.nodes) > 0 {
 		err = checkFrame(s.nodes)

@@ -70,7 +70,7 @@ func weather(_ context.Context, said json.RawMessage) error {
 
 // detour leaves the frame of whoever asks for that.
 func detour(_ context.Context, b *plugin.BeforeModel) (*protocol.FrameSwitch, error) {
-	last := b.View.Messages[len(b.View.Messages)-1]
+	last := b.View.Messages()[len(b.View.Messages())-1]
 	if !strings.Contains(last.Parts[0].Text, "detour") {
 		return nil, nil
 	}
