@@ -72,7 +72,11 @@ func ask[T any](r *run, f func(context.Context, *state) (T, error)) (T, error) {
 			done <- answer[T]{err: errStopped}
 			return
 		}
-		done <- contained(st, f)
+		a := contained(st, f)
+		if st.broken != nil {
+			r.halt(st.leaving()) // before the turn learns what has failed
+		}
+		done <- a
 	}:
 	case <-r.owner.closed:
 		return answer[T]{}.v, errStopped

@@ -74,7 +74,7 @@ func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
 		_, err := st.commit(ctx, &persistence.Commit{}, event)
 		return struct{}{}, err
 	})
-	if err != nil && !leaves(err) {
+	if err != nil && ctx.Err() == nil {
 		e.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
 	}
 }

@@ -38,6 +38,7 @@ func (st *state) answeredDecision(ctx context.Context, id protocol.DecisionID) (
 	d, err := st.eng.store.Decision(ctx, id)
 	if err == nil && d.Answer == nil {
 		err = fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
+		st.broken = err
 	}
 	if err != nil {
 		return nil, err

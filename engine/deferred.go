@@ -100,7 +100,7 @@ func (r *run) pending(ctx context.Context, s *stage) outcome {
 	case s.awaited == nil:
 		code, text = "pending_without_key", "the tool answered that it is pending, but took no completion key"
 	default:
-		if err := r.park(s); err != nil && !leaves(err) { // after a crash the call waits all the same, unless it may be made again
+		if err := r.park(s); err != nil && !r.left() { // after a crash the call waits all the same, unless it may be made again
 			r.eng.Log.Error("that a call waits is not stored", "turn", r.id, "call", s.call.CallID, "error", err)
 		}
 		return r.completion(ctx, s)

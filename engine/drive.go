@@ -41,7 +41,7 @@ func (st *state) launch(r *run) {
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
 		defer r.callOff()
-		r.do(r.ctx)
+		r.drive()
 	})
 	if !started {
 		st.current = nil

@@ -17,8 +17,10 @@ func (r *run) finish() (stored bool) {
 	for {
 		err := r.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
 		switch {
-		case err == nil || leaves(err):
-			return err == nil
+		case err == nil:
+			return true
+		case r.left():
+			return false
 		case r.given != nil:
 			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
 			if pause(r.life, spaceCheck) != nil {
@@ -39,7 +41,8 @@ var errUnpaired = errors.New("the turn left a tool call without a result")
 func (st *state) complete(ctx context.Context, r *run) error {
 	stored, ok := st.openTurn(r.id)
 	if !ok {
-		return ErrTurnNotActive
+		st.broken = ErrTurnNotActive
+		return st.broken
 	}
 	result := r.result(stored.Cancel)
 	total, err := st.row.Usage.Add(result.Usage)

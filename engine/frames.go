@@ -170,7 +170,7 @@ func (r *run) enter() error {
 	if !returned {
 		err = context.Cause(ctx)
 	}
-	if err == nil || leaves(err) {
+	if err == nil || r.left() {
 		return err
 	}
 	return r.reload("protocol_restore_failed", err)

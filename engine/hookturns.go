@@ -32,7 +32,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 		told, err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		if leaves(cause) {
+		if r.left() {
 			return cause
 		}
 		err = nil // the turn is cancelled, which its first effect sees to
@@ -46,7 +46,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 		return nil
 	}
 	err = r.flush(r.life, persistence.Commit{}, told...) // hooks that wanted something are not asked again
-	if err != nil && !leaves(err) {
+	if err != nil && !r.left() {
 		r.unprepared(&hookFailure{"plugin_prepare_turn", err})
 		return nil
 	}
@@ -128,14 +128,13 @@ func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, er
 }
 
 // afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
-func (r *run) afterTurn(ctx context.Context) error {
+func (r *run) afterTurn() error {
 	if r.plugins == nil || !r.plugins.HasAfterTurn() && !r.plugins.Listens() {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // a turn that was cancelled has an end too
 	if r.plugins.HasAfterTurn() {
-		if err := r.concluded(ctx); err != nil {
-			if leaves(err) {
+		if err := r.concluded(r.life); err != nil { // a turn that was cancelled has an end too
+			if r.left() {
 				return err
 			}
 			issue, _ := issueOfSeam(err, "plugin_finalize_turn")
@@ -206,7 +205,7 @@ func (r *run) afterCommit() {
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commitKept(ctx, &persistence.Commit{}, r.after...)
 	})
-	if err != nil && !leaves(err) {
+	if err != nil && !r.left() {
 		r.eng.Log.Error("what came after a turn is not stored", "turn", r.id, "error", err)
 	}
 }

@@ -186,7 +186,8 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 	}
 	t, ok := st.openTurn(r.id)
 	if !ok {
-		return ErrTurnNotActive
+		st.broken = ErrTurnNotActive
+		return st.broken
 	}
 	if waits := len(c.Decisions) > 0 || st.waitingFor(r.id) > 0; waits && t.State != protocol.TurnWaiting {
 		t.State = protocol.TurnWaiting

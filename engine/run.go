@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,19 +77,13 @@ type cancelled struct{ evidence protocol.CancelEvidence }
 
 func (c *cancelled) Error() string { return "turn cancelled: " + c.evidence.Reason }
 
-// do performs effects until the turn is done, then commits it.
-func (r *run) do(ctx context.Context) {
+// do performs effects until the turn is done, then commits it, and tells whether it is stored.
+func (r *run) do(ctx context.Context) (stored bool) {
 	r.feed.show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace(TraceTurnStarted, tracedTurn{Resumed: r.resumed, Inputs: r.begin.Inputs})
 	defer r.retract() // what was shown and is not stored will be made again
-	if err := r.enter(); err != nil {
-		return
-	}
-	if err := r.transform(ctx); err != nil {
-		return
-	}
-	if err := r.beforeTurn(ctx); err != nil {
-		return // a later run begins it anew
+	if r.enter() != nil || r.transform(ctx) != nil || r.beforeTurn(ctx) != nil {
+		return false // a later run begins it anew
 	}
 	for {
 		effect, ok := r.machine.Next()
@@ -96,34 +91,53 @@ func (r *run) do(ctx context.Context) {
 			break
 		}
 		err := r.step(ctx, effect)
-		if leaves(err) {
-			return // a later run goes on from the journal
+		if err != nil && r.left() {
+			return false // a later run goes on from the journal
 		}
 		if err != nil {
 			r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", err)
 			r.fail(effect, err)
 		}
 	}
-	if r.afterTurn(ctx) == nil && r.finish() {
-		if r.next != nil {
-			<-r.next.entered // plugins are told of what was stored when the protocol has its new frame
-		}
-		r.afterCommit()
+	if r.afterTurn() != nil || !r.finish() {
+		return false
 	}
+	if r.next != nil {
+		<-r.next.entered // plugins are told of what was stored when the protocol has its new frame
+	}
+	r.afterCommit()
+	return true
 }
 
-// leaves tells of an error that ends the work on a turn but not the turn.
-func leaves(err error) bool {
-	for _, why := range []error{
-		errStopped, errDeleted, persistence.ErrFenced, persistence.ErrDeleted, persistence.ErrPoisoned,
-		persistence.ErrClosed, persistence.ErrCorrupt, ErrTurnNotActive, context.Canceled,
-	} {
-		if errors.Is(err, why) {
-			return true
-		}
+// left tells that the work on the turn ends, but not the turn: the daemon stops, or the session's state was given up. No error
+// tells that, as plugins have errors of their own.
+func (r *run) left() bool { return r.life.Err() != nil }
+
+// drive does the turn. One that neither ended nor was left is what the store knows of it: the session is loaded again.
+func (r *run) drive() {
+	stored, err := r.tried()
+	if stored || r.left() {
+		return
 	}
-	return false
+	// An error means that the state is given up already.
+	_, _ = ask(r, func(_ context.Context, st *state) (struct{}, error) {
+		st.broken = cmp.Or(st.broken, err)
+		return struct{}{}, nil
+	})
 }
+
+// tried is do. A panic of ours breaks the session's state, not the daemon.
+func (r *run) tried() (stored bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.eng.panicked("turn", r.id, p)
+		}
+	}()
+	return r.do(r.ctx), errUnfinished
+}
+
+// errUnfinished means that a turn was not brought to its end, though nothing kept it from it.
+var errUnfinished = errors.New("a turn has not ended")
 
 // fail ends the turn with an error. The results that calls of a batch have are kept.
 func (r *run) fail(effect turn.Effect, err error) {

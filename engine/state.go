@@ -122,13 +122,11 @@ func (st *state) loadComponents(key int64) error {
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
+	if st.current != nil {
+		st.current.halt(st.leaving()) // first, so that no turn takes the end of its state for a failure of its own
+	}
 	close(st.closed)
 	if st.current != nil {
-		cause := errStopped
-		if errors.Is(st.broken, persistence.ErrDeleted) {
-			cause = errDeleted
-		}
-		st.current.halt(cause)
 		<-st.current.ended
 	}
 	st.turnMu.Lock()
@@ -137,6 +135,14 @@ func (st *state) unload() {
 	st.alarm.Stop()
 	st.stopWriter()
 	st.dropTools()
+}
+
+// leaving is why the turn of a state that is given up is left.
+func (st *state) leaving() error {
+	if errors.Is(st.broken, persistence.ErrDeleted) {
+		return errDeleted
+	}
+	return errStopped
 }
 
 // unused tells whether nothing would be lost if the session left memory.

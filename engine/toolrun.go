@@ -56,7 +56,7 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	case errors.As(err, new(*cancelled)):
 		r.completeRest(ctx, stages)
 		cancelRest(stages)
-	case leaves(err):
+	case err != nil && r.left():
 		return errors.Join(err, r.keepResults(stages))
 	case err != nil:
 		return err

@@ -27,7 +27,7 @@ func (r *run) transform(ctx context.Context) (err error) {
 	}
 	made, failed := r.transformed(ctx)
 	switch cause := context.Cause(ctx); {
-	case cause != nil && leaves(cause):
+	case r.left():
 		return cause
 	case cause != nil: // the turn is cancelled, which its first effect sees to
 	case failed != nil:

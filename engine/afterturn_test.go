@@ -1,0 +1,47 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// errAfterTurn is a plugin whose hook after the turn fails.
+func errAfterTurn(err error) hooked {
+	return hooked{"a", func(r *plugin.Registrar) {
+		r.Turn().After(func(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) { return nil, err })
+	}}
+}
+
+func TestAfterTurnFails(t *testing.T) {
+	inDeleted := plugin.NewSession(protocol.SessionStart{Kind: protocol.StartExisting})
+	for name, p := range map[string]hooked{
+		"with an error of a context":                errAfterTurn(fmt.Errorf("upload: %w", context.Canceled)),
+		"with an error of the store":                errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrDeleted)),
+		"with the error that says the turn stops":   errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrFenced)),
+		"over a session that was deleted meanwhile": afterTurn("a", plugin.Directive{Kind: plugin.CreateSession, Session: inDeleted}),
+	} {
+		t.Run("plugin/HK-18 plugin/HK-19 a hook after the turn fails the turn "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(p)})
+				gone := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+				inDeleted.Start.SessionID = gone.SessionID
+				must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone.SessionID}))
+				id := d.session(t)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				report, err := d.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: d.begin(t, id, "go").TurnID})
+				if err != nil || report.State != protocol.TurnFailed || report.Issues[len(report.Issues)-1].Code != "plugin_finalize_turn" {
+					t.Errorf("report %+v, %v", report, err)
+				}
+			})
+		})
+	}
+}
