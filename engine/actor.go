@@ -85,8 +85,11 @@ func ask[T any](r *run, f func(context.Context, *state) (T, error)) (T, error) {
 	return a.v, a.err
 }
 
-// contained runs f. After a panic nobody knows what the state is: it is loaded again.
+// contained runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
 func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
+	if st.refuses != nil {
+		return answer[T]{err: st.refuses}
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			a.err = st.eng.panicked("session", st.id, p)

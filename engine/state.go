@@ -29,6 +29,7 @@ type state struct {
 	reloaded  bool          // an earlier state of this handle was given up
 	row       protocol.Session
 	branch    int64
+	refuses   error                    // why it takes nothing any more; nil: it does
 	broken    error                    // memory and store may differ: the actor loads the session again
 	turns     []persistence.StoredTurn // not ended, in order of acceptance
 	inputs    []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
@@ -122,12 +123,13 @@ func (st *state) loadComponents(key int64) error {
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
+	st.refuses = st.refusal()
 	if st.current != nil {
 		st.current.halt(st.leaving()) // first, so that no turn takes the end of its state for a failure of its own
 	}
 	close(st.closed)
 	if st.current != nil {
-		<-st.current.ended
+		st.await(st.current.ended, nil)
 	}
 	st.turnMu.Lock()
 	st.turn, st.session.doing = nil, protocol.SessionIdle
@@ -135,6 +137,32 @@ func (st *state) unload() {
 	st.alarm.Stop()
 	st.stopWriter()
 	st.dropTools()
+}
+
+// await waits for work that uses the state to end, or for the limit, and tells whether it has ended. That work may itself wait
+// for an answer of the actor: what comes in meanwhile is refused.
+func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
+	for {
+		select {
+		case f := <-st.mail:
+			f(st)
+		case <-ended:
+			return true
+		case <-limit:
+			return false
+		}
+	}
+}
+
+// refusal is the answer to what comes in while the state is given up.
+func (st *state) refusal() error {
+	switch {
+	case errors.Is(st.broken, persistence.ErrDeleted):
+		return st.broken
+	case st.ctx.Err() != nil:
+		return ErrShuttingDown
+	}
+	return ErrReloaded
 }
 
 // leaving is why the turn of a state that is given up is left.

@@ -130,9 +130,7 @@ func (st *state) stopWriter() {
 	st.writer.stop(errStopped)
 	limit := time.NewTimer(stopPatience)
 	defer limit.Stop()
-	select {
-	case <-st.writer.over:
-	case <-limit.C:
+	if !st.await(st.writer.over, limit.C) {
 		st.eng.Log.Error("a command does not return although its context is done", "session", st.id)
 	}
 }

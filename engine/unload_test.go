@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider"
+	"lashd/engine/provider/scripted"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// deafModel answers once it is let, whatever becomes of the request meanwhile.
+type deafModel struct{ asked, answer chan struct{} }
+
+func newDeafModel() *deafModel { return &deafModel{make(chan struct{}, 10), make(chan struct{})} }
+
+func (m *deafModel) provider() provider.Provider {
+	return modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
+		m.asked <- struct{}{}
+		<-m.answer
+		for chunk, err := range replies(scripted.Reply{Text: "ok"}).Stream(context.WithoutCancel(ctx), req) {
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	})
+}
+
+func TestDeletedUnderneath(t *testing.T) {
+	complete := func(ctx context.Context, host plugin.Capabilities) error {
+		_, err := host.Models.Complete(ctx, &protocol.CompletionParams{Messages: []protocol.Message{userSays("sum up")}})
+		return err
+	}
+	// deletes deletes a session once a hook of it has asked the model, then lets the model answer.
+	deletes := func(t *testing.T, m *deafModel, d *daemon, id protocol.SessionID, failed *error) {
+		<-m.asked
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		close(m.answer)
+		d.stop()
+		if !errors.Is(*failed, persistence.ErrDeleted) && !errors.Is(*failed, context.Canceled) {
+			t.Errorf("the hook got %v", *failed)
+		}
+	}
+	t.Run("plugin/HC-08 a session that is deleted during a model call of a hook is let go of", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var failed error
+			m := newDeafModel()
+			d := start(t, setup{model: m.provider(), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
+				r.Context().Transform(1, func(ctx context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+					failed = complete(ctx, v.Host)
+					return pc, failed
+				})
+			}})})
+			id := d.session(t)
+			d.begin(t, id, "go")
+			deletes(t, m, d, id, &failed)
+		})
+	})
+}
