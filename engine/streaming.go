@@ -34,7 +34,8 @@ const trailingUsage = 2 * time.Second
 func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	calling, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	late := time.AfterFunc(time.Hour, hangUp)
+	late := time.AfterFunc(trailingUsage, hangUp)
+	late.Stop() // until a plugin stops the reply
 	defer late.Stop()
 	return s.read(s.stream(calling, req), func(c *provider.Chunk) error {
 		err := s.take(ctx, c)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine"
+	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -202,4 +203,32 @@ func TestReport(t *testing.T) {
 
 func otherModel(c *engine.Config) {
 	c.Models[0].Name, c.Models[0].Spec.ID = "other", "other"
+}
+
+func TestLongReply(t *testing.T) {
+	t.Run("plugin/HK-21 a reply that no plugin stops may take longer than an hour", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			slow := modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
+				if pause := sleep(ctx, 3*time.Hour); pause != nil {
+					yield(provider.Chunk{}, pause)
+					return
+				}
+				replies(scripted.Reply{Text: "at last"}).Stream(ctx, req)(yield)
+			})
+			d := start(t, setup{model: slow})
+			if report := d.turn(t, d.session(t), "think"); report.Outcome.Text != "at last" {
+				t.Errorf("outcome %+v, issues %+v", report.Outcome, report.Issues)
+			}
+		})
+	})
+}
+
+// sleep sleeps, unless ctx is done before.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
