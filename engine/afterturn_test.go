@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
@@ -44,4 +46,39 @@ func TestAfterTurnFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestPersistedReport(t *testing.T) {
+	t.Run("plugin/HK-25 turnPersisted tells what was stored, also if the turn was interrupted in a hook after it", func(t *testing.T) {
+		for name, interrupted := range map[string]bool{"completed": false, "interrupted": true} {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPause()
+				var told *protocol.TurnReport
+				d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
+					r.Turn().After(func(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) {
+						close(p.reached)
+						<-p.goOn
+						return nil, nil
+					})
+					r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error {
+						if e.Kind == plugin.TurnPersisted {
+							told = e.Report
+						}
+						return nil
+					})
+				}})})
+				turn := d.begin(t, d.session(t), "go").TurnID
+				<-p.reached
+				if interrupted {
+					d.interrupt(t, turn)
+				}
+				close(p.goOn)
+				stored := d.wait(t, turn)
+				synctest.Wait()
+				if diff := cmp.Diff(stored, told); diff != "" || stored.HeadRevision == 0 || (stored.State == protocol.TurnCancelled) != interrupted {
+					t.Errorf("%s: stored %+v, told otherwise: %s", name, stored, diff)
+				}
+			})
+		}
+	})
 }

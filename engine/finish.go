@@ -95,7 +95,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	st.row.TurnIndex++
 	st.grow(before, done.Nodes)
 	st.forget(closed)
-	r.streamed, st.current = nil, nil
+	r.streamed, r.told, st.current = nil, report, nil
 	r.traceEnd(report)
 	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", report.State, "outcome", report.Outcome.Kind, "ms", report.DurationMs)
 	st.turnOver(r.id, report)

@@ -192,7 +192,7 @@ func (r *run) afterCommit() {
 	}
 	before := len(r.issues)
 	if r.plugins.Listens() {
-		r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.report(r.result(nil), 0), View: r.view(r.machine.Messages())})
+		r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.told, View: r.view(r.machine.Messages())})
 	}
 	for _, issue := range r.issues[before:] {
 		r.after = append(r.after, logEvent{Event: protocol.Event{

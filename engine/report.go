@@ -36,16 +36,12 @@ func (r *run) report(result turn.Result, revision int64) *protocol.TurnReport {
 	if r.resumed {
 		took = max(0, time.Since(time.UnixMilli(r.startedMs)))
 	}
-	report := &protocol.TurnReport{
+	return &protocol.TurnReport{
 		TurnID: r.id, SessionID: r.session.id, State: stateOf(*result.Outcome), Outcome: result.Outcome, Usage: result.Usage,
 		Calls: result.Calls, ToolCalls: result.ToolCalls, Issues: result.Issues, HadTools: len(result.ToolCalls) > 0,
 		HadCode: result.HadCode, AcceptedAtMs: r.acceptedMs, StartedAtMs: r.startedMs, DurationMs: took.Milliseconds(),
 		HeadRevision: revision, Output: r.output(result),
 	}
-	if r.next != nil {
-		report.FollowedBy = r.next.id
-	}
-	return report
 }
 
 func stateOf(o protocol.TurnOutcome) protocol.TurnState {

@@ -63,6 +63,7 @@ type run struct {
 	issues   []protocol.Issue             // that are not the machine's
 	captured *captured                    // what plugins keep, for the commit
 	after    []logEvent                   // to be told once the turn is committed
+	told     *protocol.TurnReport         // that is stored
 	full     bool                         // history is to be compacted before the next turn
 
 	mu    sync.Mutex
