@@ -18,7 +18,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	}
 	stored, err := st.stored(plugins)
 	if err != nil {
-		return nil, errors.Join(err, plugins.Close())
+		return nil, errors.Join(err, st.shut(plugins))
 	}
 	resumed, err := st.patiently(plugins, stored)
 	if err != nil {
@@ -28,7 +28,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", resumed.Unknown)
 	}
 	if err := st.record(resumed.Options); err != nil {
-		return nil, errors.Join(err, plugins.Close())
+		return nil, errors.Join(err, st.shut(plugins))
 	}
 	return plugins, nil
 }
@@ -89,7 +89,7 @@ func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugi
 		})
 		return a.v, context.Cause(ctx)
 	case a.err != nil:
-		return a.v, errors.Join(a.err, plugins.Close())
+		return a.v, errors.Join(a.err, st.shut(plugins))
 	}
 	return a.v, nil
 }

@@ -18,8 +18,8 @@ import (
 
 // sluggish is a plugin that does not return, whatever its context says, where it is told to wait.
 type sluggish struct {
-	revision       atomic.Uint64
-	captures, gets atomic.Pointer[chan struct{}] // nil: it returns at once
+	revision               atomic.Uint64
+	captures, gets, closes atomic.Pointer[chan struct{}] // nil: it returns at once
 }
 
 func (*sluggish) ID() string                                         { return "sluggish" }
@@ -34,6 +34,11 @@ func (s *sluggish) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMe
 
 func (s *sluggish) Restore(context.Context, plugin.Meta, *plugin.ArtifactReader) error {
 	waits(&s.gets)
+	return nil
+}
+
+func (s *sluggish) Close() error {
+	waits(&s.closes)
 	return nil
 }
 
@@ -60,8 +65,9 @@ func slow(t *testing.T, what string, err error) {
 
 func TestPatience(t *testing.T) {
 	for name, f := range map[string]func(*testing.T, *sluggish, chan struct{}){
-		"plugin/SN-04 a plugin that never says what it keeps is left alone":                neverCaptured,
-		"plugin/SN-08 plugin/SN-10 a plugin that never takes its state back is left alone": neverRestored,
+		"plugin/SN-04 a plugin that never says what it keeps is left alone":                           neverCaptured,
+		"plugin/SN-08 plugin/SN-10 a plugin that never takes its state back is left alone":            neverRestored,
+		"plugin/HC-04 a plugin that never closes holds neither its session nor the end of the daemon": neverClosed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -104,6 +110,24 @@ func neverRestored(t *testing.T, s *sluggish, hang chan struct{}) {
 	s.gets.Store(nil)
 	if _, err := d.RestoreSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}); err != nil {
 		t.Errorf("once more: %v", err)
+	}
+}
+
+func neverClosed(t *testing.T, s *sluggish, hang chan struct{}) {
+	d := start(t, with(s))
+	id := d.session(t)
+	d.turn(t, id, "hi")
+	s.closes.Store(&hang)
+	if _, err := d.CloseSession(patiently(t), &protocol.SessionMutationParams{SessionID: id}); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Tools(patiently(t), &protocol.SessionParams{SessionID: id}); err != nil {
+		t.Errorf("the session is not opened again: %v", err)
+	}
+	began := time.Now()
+	d.stop()
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("the daemon took %v to stop", took)
 	}
 }
 

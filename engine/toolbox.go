@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"strings"
 
 	"lashd/engine/plugin"
@@ -78,10 +79,17 @@ func (st *state) dropTools() {
 	if st.tools == nil {
 		return
 	}
-	if err := st.tools.plugins.Close(); err != nil {
+	if err := st.shut(st.tools.plugins); err != nil {
 		st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
 	}
 	st.tools = nil
+}
+
+// shut closes plugins. Those that take too long are left alone until they return; the session's id is free meanwhile.
+func (st *state) shut(plugins *plugin.Session) error {
+	_, err := patient(context.WithoutCancel(st.ctx), st.eng, func(context.Context) (struct{}, error) { return struct{}{}, plugins.Close() })
+	plugins.Leave()
+	return err
 }
 
 // overlay puts a client's tools over those of the plugins.
