@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -108,6 +109,13 @@ func (st *state) guarded(f func()) {
 func (e *Engine) panicked(what string, id any, p any) error {
 	e.Log.Error("panic", what, id, "panic", p, "stack", string(debug.Stack()))
 	return fmt.Errorf("%w: %v", errPanic, p)
+}
+
+// blame logs where a plugin has panicked; its error says only that it has.
+func (e *Engine) blame(err error) {
+	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
+		e.Log.Error("panic", "error", err, "stack", string(p.Stack))
+	}
 }
 
 var errPanic = errors.New("panic")

@@ -108,6 +108,7 @@ func (r *run) spoilt(ctx context.Context, failed *hookFailure) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)
 	}
+	r.eng.blame(failed)
 	r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", failed)
 	r.machine.Fail(protocol.OutcomeRuntimeError, failed.issue())
 	r.noteNodes()

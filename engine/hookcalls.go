@@ -40,6 +40,7 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
+	r.eng.blame(verdict.Err)
 	r.conflicts(ctx, verdict.Conflicts)
 	if verdict.Args != nil {
 		s.call.Args = verdict.Args
@@ -79,6 +80,7 @@ func (r *run) afterCall(ctx context.Context, s *stage, reply *turn.ToolReply) {
 	if err != nil {
 		return // the context is done, and whoever waits for the call sees to that
 	}
+	r.eng.blame(verdict.Err)
 	r.conflicts(ctx, verdict.Conflicts)
 	if err := r.apply(ctx, plugin.HookAfterTool, string(s.call.CallID), verdict.Effects); err != nil {
 		out := protocol.Fail(protocol.FailInternal, "after_tool_call_failed", err.Error(), protocol.FromPlugin)

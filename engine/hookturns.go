@@ -38,6 +38,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 		err = nil // the turn is cancelled, which its first effect sees to
 	}
 	if err != nil {
+		r.eng.blame(err)
 		p.Abort, p.Outcome = issueOfSeam(err, "plugin_prepare_turn")
 	}
 	r.begin.Prepared = p
@@ -121,6 +122,7 @@ func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, er
 	case context.Cause(ctx) != nil:
 		return p, context.Cause(ctx)
 	default:
+		r.eng.blame(err)
 		issue, _ := issueOfSeam(err, "plugin_checkpoint")
 		p.Delivery = turn.Delivery{Abort: issue}
 	}
@@ -137,6 +139,7 @@ func (r *run) afterTurn() error {
 			if r.left() {
 				return err
 			}
+			r.eng.blame(err)
 			issue, _ := issueOfSeam(err, "plugin_finalize_turn")
 			issue.Code = "plugin_finalize_turn"
 			r.given = &givenUp{*issue}
@@ -180,6 +183,7 @@ func (r *run) happened(event *plugin.LifecycleEvent) {
 	}
 	event.Host = r.capabilities()
 	for _, f := range r.plugins.Emit(r.life, event) {
+		r.eng.blame(f.Err)
 		r.eng.Log.Error("lifecycle hook failed", "turn", r.id, "plugin", f.Plugin, "event", event.Kind, "error", f.Err)
 		r.issues = append(r.issues, protocol.Issue{Kind: "plugin", Code: "lifecycle_hook_failed", Message: f.Plugin + ": " + f.Err.Error()})
 	}

@@ -44,9 +44,11 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 		}
 		answer.Cancel, answer.Record.Stop, failed = &c.evidence, protocol.StopCancelled, cause
 	case failed != nil:
+		r.eng.blame(failed)
 		issue := issueOf(failed)
 		answer.Error, answer.Record.Stop = &issue, issue.Stop
 	case spoilt != nil: // the call itself went well, and its record says so
+		r.eng.blame(spoilt)
 		answer.Error, failed = new(issueOf(spoilt)), spoilt
 	}
 	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.machine.Messages())

@@ -14,6 +14,7 @@ import (
 func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	plugins, err := st.eng.Host.Open(cfg.Driver, cfg.Options, st.buildContext())
 	if err != nil {
+		st.eng.blame(err)
 		return nil, err
 	}
 	stored, err := st.stored(plugins)
@@ -22,6 +23,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	}
 	resumed, err := st.patiently(plugins, stored)
 	if err != nil {
+		st.eng.blame(err)
 		return nil, err
 	}
 	if len(resumed.Unknown) > 0 {

@@ -24,6 +24,7 @@ func (e *Engine) QueryOperation(ctx context.Context, p *protocol.OperationQueryP
 		call := &plugin.OperationCall{Args: p.Args, Host: e.hostFor(p.SessionID)}
 		out, err := s.Query(ctx, p.Name, call, plugin.Target{Explicit: &p.SessionID})
 		if err != nil {
+			e.blame(err)
 			return nil, cancelledOr(ctx, err)
 		}
 		op, _ := operationOf(s, p.Name)
@@ -138,6 +139,7 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 		result, err = s.Task(ctx, o.params.Name, call, to)
 	}
 	if err != nil {
+		o.eng.blame(err)
 		return nil, err
 	}
 	for _, q := range result.Queue {

@@ -2,9 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
@@ -129,6 +133,85 @@ func TestPanics(t *testing.T) {
 			t.Errorf("the session cannot be read: %v", err)
 		}
 	})
+}
+
+// TestStacksOfPanics looks for the function that panicked in the log, where the author of a plugin looks for it.
+func TestStacksOfPanics(t *testing.T) {
+	boom := func(r *plugin.Registrar, at string) {
+		here := func(hook string) error {
+			if at == hook {
+				panic("clumsy")
+			}
+			return nil
+		}
+		r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+			return nil, here("before turn")
+		})
+		r.Turn().Checkpoint(func(context.Context, *plugin.CheckpointContext) ([]plugin.Directive, error) {
+			return nil, here("checkpoint")
+		})
+		r.Turn().After(func(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) { return nil, here("after turn") })
+		r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
+			return nil, here("before call")
+		})
+		r.ToolResults().After(func(context.Context, *plugin.ToolResultContext) ([]plugin.Directive, error) {
+			return nil, here("after call")
+		})
+		r.Prompt().Hook(func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) { return nil, here("prompt") })
+		r.Output().Stream(func(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) { return c, here("stream") })
+		r.Output().Response(func(_ context.Context, p plugin.Response) (plugin.Response, error) { return p, here("response") })
+		r.Context().Transform(0, func(_ context.Context, _ *plugin.ContextView, p plugin.PreparedContext) (plugin.PreparedContext, error) {
+			return p, here("transform")
+		})
+		r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error { return here(string(e.Kind)) })
+		r.Operations().Query(protocol.OperationInfo{Name: "ask"}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
+			return json.RawMessage("1"), here("query")
+		})
+		r.Operations().Command(protocol.OperationInfo{Name: "do"}, func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) {
+			return &plugin.OperationResult{}, here("command")
+		})
+	}
+	for _, at := range []string{
+		"before turn", "checkpoint", "after turn", "before call", "after call", "prompt", "stream", "response", "transform",
+		"turnFinalized", "turnPersisted", "query", "command", "sessionRestored",
+	} {
+		t.Run("runtime/T22 "+at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &output{}
+				d := start(t, setup{
+					model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")},
+					plugins: []plugin.Factory{hooked{"boom", func(r *plugin.Registrar) { boom(r, at) }}},
+					config:  func(c *engine.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) },
+				})
+				id := d.session(t)
+				d.turn(t, id, "go")
+				_, _ = d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "ask"})
+				_, _ = d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "do"})
+				synctest.Wait() // turnPersisted comes after the turn
+				if got := log.String(); !strings.Contains(got, "TestStacksOfPanics.func1.") {
+					t.Errorf("the log has no stack: %s", got)
+				}
+			})
+		})
+	}
+}
+
+// output is what is written to it, from several goroutines.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // renamed is the standard driver under another name.

@@ -70,6 +70,7 @@ func (r *run) transformed(ctx context.Context) (*turnContext, error) {
 
 // unprepared ends a turn whose context could not be made, before it begins.
 func (r *run) unprepared(failed *hookFailure) {
+	r.eng.blame(failed)
 	r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", failed)
 	if r.machine == nil {
 		r.begin.Prepared = &prepared{Abort: new(failed.issue()), Outcome: protocol.OutcomeRuntimeError}
