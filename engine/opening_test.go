@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -250,6 +252,22 @@ func TestMaterialize(t *testing.T) {
 		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
 		if got := d.recorded(t, id); got != `"all"` {
 			t.Errorf("the first frame has %s", got)
+		}
+	})
+	t.Run("plugin/PR-03 options of one frame stand there once, however many open from it", func(t *testing.T) {
+		large := `"` + strings.Repeat("x", protocol.MaxTurnOptions-2) + `"`
+		m := &materializing{gives: &plugin.Materialized{Options: turnOptions(large)}}
+		d, id := began(t, m)
+		d.recorded(t, id)
+		const most = persistence.MaxCommitBytes/protocol.MaxTurnOptions + 1
+		for range most {
+			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+		}
+		if got := d.recorded(t, id); got != large {
+			t.Errorf("after %d frames there are options of %d bytes", most, len(got))
+		}
+		if got := d.restart(t, nil).recorded(t, id); got != large {
+			t.Errorf("after a restart there are options of %d bytes", len(got))
 		}
 	})
 	t.Run("plugin/PR-03 an open that records what is recorded writes nothing", func(t *testing.T) {

@@ -11,15 +11,17 @@ import (
 )
 
 // recorded are the turn options that the session's protocol has recorded. It never changes: another one takes its place.
+// Frames open from each other without end, mostly with the same options: so these stand there once.
 type recorded struct {
-	All    *protocol.TurnOptions                     `json:"all,omitempty"`
-	Frames map[protocol.FrameID]protocol.TurnOptions `json:"frames,omitempty"` // where they are others
+	All    *protocol.TurnOptions    `json:"all,omitempty"`
+	Own    []protocol.TurnOptions   `json:"own,omitempty"`    // of frames where they are others
+	Frames map[protocol.FrameID]int `json:"frames,omitempty"` // which of those
 }
 
 // of are the options for a frame; nil: there are none.
 func (r recorded) of(frame protocol.FrameID) *protocol.TurnOptions {
-	if o, ok := r.Frames[frame]; ok {
-		return &o
+	if i, ok := r.Frames[frame]; ok {
+		return &r.Own[i]
 	}
 	return r.All
 }
@@ -29,12 +31,27 @@ func (r recorded) with(frame protocol.FrameID, m *plugin.Materialized) recorded 
 	if m.AllFrames {
 		return recorded{All: &m.Options}
 	}
-	next := recorded{All: r.All, Frames: maps.Clone(r.Frames)}
-	if next.Frames == nil {
-		next.Frames = map[protocol.FrameID]protocol.TurnOptions{}
+	frames := map[protocol.FrameID]protocol.TurnOptions{frame: m.Options}
+	for f, i := range r.Frames {
+		if f != frame {
+			frames[f] = r.Own[i]
+		}
 	}
-	next.Frames[frame] = m.Options
+	next := recorded{All: r.All, Frames: map[protocol.FrameID]int{}}
+	for _, f := range slices.Sorted(maps.Keys(frames)) {
+		next.put(f, frames[f])
+	}
 	return next
+}
+
+func (r *recorded) put(frame protocol.FrameID, o protocol.TurnOptions) {
+	i := slices.IndexFunc(r.Own, func(known protocol.TurnOptions) bool {
+		return known.SchemaVersion == o.SchemaVersion && bytes.Equal(known.Payload, o.Payload)
+	})
+	if i < 0 {
+		i, r.Own = len(r.Own), append(r.Own, o)
+	}
+	r.Frames[frame] = i
 }
 
 // record stores what the protocol said when it was opened, unless that is what is stored.
@@ -56,12 +73,12 @@ func (st *state) record(m *plugin.Materialized) error {
 // inherit gives a frame that a commit opens the options of the frame that it opens from. What it gives is called once the
 // commit is durable.
 func (st *state) inherit(c *persistence.Commit) (inherited func()) {
-	options, own := st.recorded.Frames[st.row.Head.Frame]
+	_, own := st.recorded.Frames[st.row.Head.Frame]
 	opens := slices.IndexFunc(c.Nodes, func(n protocol.Node) bool { return n.FrameOpen != nil })
 	if !own || opens < 0 {
 		return func() {}
 	}
-	next := st.recorded.with(protocol.FrameID(c.Nodes[opens].ID), &plugin.Materialized{Options: options})
+	next := st.recorded.with(protocol.FrameID(c.Nodes[opens].ID), &plugin.Materialized{Options: *st.recorded.of(st.row.Head.Frame)})
 	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
 	return func() { st.recorded = next }
 }
