@@ -13,6 +13,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -228,6 +229,63 @@ func TestCompactAgain(t *testing.T) {
 			}
 			if e := o.typed(protocol.EventPluginStatus); e.Name != "compaction_failed" {
 				t.Errorf("told %+v", e)
+			}
+		})
+	})
+}
+
+func TestDeafHooks(t *testing.T) {
+	hooks := map[string]func(*plugin.Registrar, func()){
+		"Turn().Before": func(r *plugin.Registrar, hang func()) {
+			r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) { hang(); return nil, nil })
+		},
+		"Prompt().Hook": func(r *plugin.Registrar, hang func()) {
+			r.Prompt().Hook(func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) { hang(); return nil, nil })
+		},
+		"ToolCalls().Before": func(r *plugin.Registrar, hang func()) {
+			r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) { hang(); return nil, nil })
+		},
+		"ToolResults().After": func(r *plugin.Registrar, hang func()) {
+			r.ToolResults().After(func(context.Context, *plugin.ToolResultContext) ([]plugin.Directive, error) { hang(); return nil, nil })
+		},
+		"Checkpoint": func(r *plugin.Registrar, hang func()) {
+			r.Turn().Checkpoint(func(context.Context, *plugin.CheckpointContext) ([]plugin.Directive, error) { hang(); return nil, nil })
+		},
+		"Stream": func(r *plugin.Registrar, hang func()) {
+			r.Output().Stream(func(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) { hang(); return c, nil })
+		},
+	}
+	for name, register := range hooks {
+		t.Run("plugin/HK-28 a turn whose hook "+name+" does not return can be stopped", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wait := make(chan struct{})
+				defer close(wait)
+				d := start(t, setup{
+					model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "x")},
+					plugins: plugins(hooked{"deaf", func(r *plugin.Registrar) { register(r, func() { <-wait }) }}),
+				})
+				turn := d.begin(t, d.session(t), "go").TurnID
+				synctest.Wait()
+				d.interrupt(t, turn)
+				if report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: turn}); err != nil || report.State != protocol.TurnCancelled {
+					t.Errorf("%+v %v", report, err)
+				}
+			})
+		})
+	}
+	t.Run("plugin/HK-28 a hook after the turn that does not return does not keep the daemon from stopping", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			wait := make(chan struct{})
+			defer close(wait)
+			d := start(t, setup{model: replies(), plugins: plugins(hooked{"deaf", func(r *plugin.Registrar) {
+				r.Turn().After(func(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) { <-wait; return nil, nil })
+			}})})
+			d.begin(t, d.session(t), "go")
+			synctest.Wait()
+			began := time.Now()
+			d.stop()
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it took %v", took)
 			}
 		})
 	})

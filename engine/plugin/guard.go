@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // HookError is a contribution of a plugin that has failed.
@@ -16,6 +18,20 @@ type HookError struct {
 func (e *HookError) Error() string { return fmt.Sprintf("plugin %s: %s: %v", e.Plugin, e.Hook, e.Err) }
 
 func (e *HookError) Unwrap() error { return e.Err }
+
+// LeftError is a hook that was left alone, because it did not return although its context was done. It wraps the cause of
+// that.
+type LeftError struct {
+	Plugin string
+	Hook   Hook
+	Cause  error
+}
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("plugin %s: %s does not return although its context is done: %v", e.Plugin, e.Hook, e.Cause)
+}
+
+func (e *LeftError) Unwrap() error { return e.Cause }
 
 // PanicError is a plugin that has panicked.
 type PanicError struct {
@@ -35,6 +51,41 @@ func contain[T any](call func() (T, error)) (out T, err error) {
 	return call()
 }
 
+// grace is how long a hook may still take once its context is done.
+const grace = 50 * time.Millisecond
+
+// awaited are those that are waited for whatever their context is: what they come to then still counts.
+var awaited = map[Hook]bool{HookCommand: true, HookTask: true, HookExecutor: true}
+
+var errExited = errors.New("ended its goroutine")
+
+// inTime calls plugin code, and tells whether it has returned; it is left alone if it does not although ctx is done.
+func inTime[T any](ctx context.Context, call func() (T, error)) (out T, returned bool, err error) {
+	type answer struct {
+		out T
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		a := answer{err: errExited}
+		defer func() { done <- a }()
+		a.out, a.err = contain(call)
+	}()
+	select {
+	case a := <-done:
+		return a.out, true, a.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case a := <-done:
+		return a.out, true, a.err
+	case <-late.C:
+		return out, false, nil
+	}
+}
+
 // invoke calls a hook unless ctx is done, whose cause is then the error: a hook that fails because its turn has ended has
 // not failed by itself.
 func invoke[T any](ctx context.Context, hook Hook, plugin string, call func() (T, error)) (T, error) {
@@ -42,7 +93,19 @@ func invoke[T any](ctx context.Context, hook Hook, plugin string, call func() (T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
-	out, err := contain(call)
+	if awaited[hook] || ctx.Done() == nil {
+		out, err := contain(call)
+		return outcome(ctx, hook, plugin, out, err)
+	}
+	out, returned, err := inTime(ctx, call)
+	if !returned {
+		return none, &LeftError{plugin, hook, context.Cause(ctx)}
+	}
+	return outcome(ctx, hook, plugin, out, err)
+}
+
+func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err error) (T, error) {
+	var none T
 	switch {
 	case err == nil:
 		return out, nil

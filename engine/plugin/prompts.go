@@ -55,6 +55,10 @@ func (s *Session) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, err
 	mine.Host = pc.Host.limit(HookPrompt)
 	var all []Prompt
 	for _, h := range s.prompts {
+		if h.do.hook == nil {
+			all = append(all, h.do.text...)
+			continue
+		}
 		list, err := invoke(ctx, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
 		if err != nil {
 			return nil, err
@@ -65,9 +69,6 @@ func (s *Session) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, err
 }
 
 func (p promptSource) ask(ctx context.Context, pc PromptContext) ([]Prompt, error) {
-	if p.hook == nil {
-		return p.text, nil
-	}
 	pc.Inputs = own(pc.Inputs)
 	list, err := p.hook(ctx, &pc)
 	if err != nil {

@@ -93,7 +93,10 @@ func (k *kit) cancels(t *testing.T) {
 	s := k.open(t)
 	for _, x := range seams {
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
-		_ = k.wait(t, x, x.start(ctx, s)) // it may fail: what counts is that it returns
+		err := k.wait(t, x, x.start(ctx, s)) // it may fail: what counts is that it returns
+		if errors.As(err, new(*plugin.LeftError)) {
+			t.Errorf("%s: %v", x.name, err)
+		}
 		cancel()
 	}
 }
