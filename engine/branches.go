@@ -120,7 +120,8 @@ func (e *Engine) ReadGraph(ctx context.Context, p *protocol.GraphReadParams) (*p
 }
 
 // Append adds nodes to the leaf, also beside a running turn, which then commits after them. A required ancestor that
-// is no longer on the active path makes the answer staleBranch, and nothing is added.
+// is no longer on the active path makes the answer staleBranch, and nothing is added. Nor is it if the session's protocol,
+// which is told first, refuses them.
 func (e *Engine) Append(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	if err := cmp.Or(checkAppend(p.Nodes), checkName("/operationId", p.OperationID)); err != nil {
 		return nil, err
@@ -129,12 +130,8 @@ func (e *Engine) Append(ctx context.Context, p *protocol.GraphAppendParams) (*pr
 	if key == "" && p.OperationID != "" {
 		key = string(protocol.DigestOf([]byte("append:" + string(p.SessionID) + ":" + p.OperationID)))
 	}
-	return mutate(ctx, e, p.SessionID, "graph/append", key, p, func(ctx context.Context, st *state, rc receipt) (*protocol.GraphAppendResult, error) {
-		operation := p.OperationID
-		if operation == "" {
-			operation = string(protocol.NewInputID())
-		}
-		return st.append(ctx, operation, p, rc)
+	return single(ctx, e, "graph/append", key, p, func(rc receipt) (*protocol.GraphAppendResult, error) {
+		return e.appendTold(ctx, cmp.Or(p.OperationID, string(protocol.NewInputID())), p, rc)
 	})
 }
 

@@ -30,17 +30,23 @@ func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) 
 // compact compacts the history of a session that is held.
 func (e *Engine) compact(ctx context.Context, w *writer, p *protocol.SessionCompactParams, rc receipt) (*protocol.SessionCompactResult, error) {
 	s, err := abandoning(w.ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, w, p) })
+	stored := func(bool) {}
+	if err == nil {
+		stored, err = e.announce(w.ctx, w.owner, w.tools, s.nodes)
+	}
 	close(w.over)
 	if err != nil {
 		w.leave(ctx)
 		return nil, cancelledOr(ctx, err)
 	}
-	return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
+	result, err := release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
 		if err := st.stillTells(s); err != nil {
 			return nil, err
 		}
 		return st.openFrame(ctx, s.nodes, s.by, rc)
 	})
+	stored(err == nil)
+	return result, err
 }
 
 // compactPatience is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.

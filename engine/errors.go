@@ -16,7 +16,7 @@ var (
 	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key")
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
-	ErrSlowPlugin    = errors.New("the plugins took too long to tell or to take what they keep")
+	ErrSlowPlugin    = errors.New("the plugins took too long")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 

@@ -156,20 +156,14 @@ func (r *run) enter() error {
 	if !r.entering {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(r.life, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	done, view := make(chan error, 1), r.view(nil)
-	r.eng.goCall(func() {
+	view := r.view(nil)
+	_, err := patient(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
 		err := r.plugins.RestoreExecution(ctx, nil)
 		if err == nil {
 			err = r.plugins.Protocol().Restore(ctx, view)
 		}
-		done <- err
+		return struct{}{}, err
 	})
-	err, returned := inTime(ctx, done)
-	if !returned {
-		err = context.Cause(ctx)
-	}
 	if err == nil || r.left() {
 		return err
 	}

@@ -106,25 +106,43 @@ func (o *operation) held(ctx context.Context) (*protocol.OperationReceipt, error
 	if err != nil {
 		return nil, err
 	}
-	result, k, issues, err := o.run(w)
+	r, err := o.run(w)
 	close(w.over)
 	if err != nil {
 		w.leave(ctx)
 		return nil, cancelledOr(ctx, err)
 	}
-	return release(ctx, w, func(ctx context.Context, st *state) (*protocol.OperationReceipt, error) {
-		return o.apply(ctx, st, result, k, issues)
+	receipt, err := release(ctx, w, func(ctx context.Context, st *state) (*protocol.OperationReceipt, error) {
+		return o.apply(ctx, st, r)
 	})
+	r.stored(err == nil)
+	return receipt, err
 }
 
-// run calls the plugin, and captures what plugins keep then.
-func (o *operation) run(w *writer) (*plugin.OperationResult, *captured, []protocol.Issue, error) {
-	result, err := o.call(w.ctx, w.tools.plugins)
-	if err != nil {
-		return nil, nil, nil, err
+// operated is what an operation came to, on its way into the store.
+type operated struct {
+	*plugin.OperationResult
+	captured *captured
+	issues   []protocol.Issue
+	stored   func(bool) // to be told whether it is
+}
+
+// run calls the plugin, tells the protocol of its events, and captures what plugins keep then.
+func (o *operation) run(w *writer) (r *operated, err error) {
+	r = &operated{}
+	if r.OperationResult, err = o.call(w.ctx, w.tools.plugins); err != nil {
+		return nil, err
 	}
-	k, issues := o.eng.captureAll(context.WithoutCancel(w.ctx), o.params.SessionID, w.tools.plugins, w.owner.plugged)
-	return result, k, issues, nil
+	nodes := make([]protocol.NodeBody, len(r.Events))
+	for i := range r.Events {
+		r.Events[i].Plugin = o.info.Plugin
+		nodes[i].Plugin = &r.Events[i]
+	}
+	if r.stored, err = o.eng.announce(w.ctx, w.owner, w.tools, nodes); err != nil {
+		return nil, err
+	}
+	r.captured, r.issues = o.eng.captureAll(context.WithoutCancel(w.ctx), o.params.SessionID, w.tools.plugins, w.owner.plugged)
+	return r, nil
 }
 
 func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
@@ -182,22 +200,21 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 }
 
 // apply makes everything that an operation came to durable in one commit.
-func (o *operation) apply(ctx context.Context, st *state, result *plugin.OperationResult, k *captured, issues []protocol.Issue) (*protocol.OperationReceipt, error) {
-	c, r := &persistence.Commit{}, o.answer(result)
-	kept := st.keep(c, k)
+func (o *operation) apply(ctx context.Context, st *state, result *operated) (*protocol.OperationReceipt, error) {
+	c, r := &persistence.Commit{}, o.answer(result.OperationResult)
+	kept := st.keep(c, result.captured)
 	var events []logEvent
 	for i, event := range result.Events {
-		event.Plugin = o.info.Plugin
 		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, o.scope, i), AtMs: now(), Plugin: &event}
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		events = append(events, appendedEvents(n)...)
 	}
-	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
+	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result.OperationResult))
 	if err != nil {
 		return nil, err
 	}
 	events = append(events, accepted...)
-	r.Inputs, r.Issues, r.Seq = list(inputs), issues, st.row.Seq+protocol.Seq(len(events))
+	r.Inputs, r.Issues, r.Seq = list(inputs), result.issues, st.row.Seq+protocol.Seq(len(events))
 	c.Receipt = o.receipt.with(r)
 	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
 		return r, nil

@@ -23,6 +23,7 @@ type toolbox struct {
 	system   string            // for catalog and prompts; empty: not rendered yet
 	env      *turn.Environment // of system and catalog; nil: not made yet
 	rendered rendered          // where plugins are asked for the prompt; the running turn owns it
+	appends  chan struct{}     // holds one while nodes of which the protocol was told are being stored
 }
 
 // openTools builds what plugins contribute, on first use and whenever their options have changed, unless somebody
@@ -37,7 +38,7 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.tools = &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings}
+	st.tools = &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
 	if err := st.fill(st.tools); err != nil {
 		st.dropTools()
 		return nil, err

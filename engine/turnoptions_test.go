@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
@@ -140,5 +142,39 @@ func TestTurnOptions(t *testing.T) {
 		if err := apply(with(), `1`); !errors.Is(err, plugin.ErrExtension) || !errors.As(err, new(*engine.RejectedError)) {
 			t.Errorf("error %v", err)
 		}
+	})
+	t.Run("plugin/PR-04 a protocol that does not answer fails the request, and the session goes on", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			hang := make(chan struct{})
+			s := watch(&notes{})
+			s.driver = scheme{callbacks: func(plugin.BuildContext) plugin.ProtocolSession {
+				return plugin.ProtocolSession{
+					ValidateTurn:   func(context.Context, *protocol.TurnOptions) error { <-hang; return nil },
+					ApplyExtension: func(context.Context, json.RawMessage) error { <-hang; return nil },
+				}
+			}}
+			d := start(t, s)
+			id := d.session(t)
+			for name, call := range map[string]func() error{
+				"turn/start": func() error { _, err := begin(t, d, id, turnOptions(`1`)); return err },
+				"session/applyExtension": func() error {
+					_, err := d.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: id, Extension: []byte(`1`)})
+					return err
+				},
+			} {
+				began := time.Now()
+				if err := call(); !errors.Is(err, engine.ErrSlowPlugin) || errors.As(err, new(*engine.RejectedError)) || time.Since(began) > 11*time.Second {
+					t.Errorf("%s: after %v: %v", name, time.Since(began), err)
+				}
+				if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
+					t.Errorf("%s: the next turn ended as %s", name, report.State)
+				}
+			}
+			close(hang)
+			synctest.Wait()
+			if got := said(d.graph(t, id).Data); len(got) != 4 {
+				t.Errorf("history has %q", got)
+			}
+		})
 	})
 }

@@ -13,9 +13,11 @@ import (
 type ProtocolSession struct {
 	// Initialize is called once when the session is opened, before anything is restored.
 	Initialize func(context.Context, protocol.SessionID) error
-	// Restore is called after plugin state was restored, and after each committed switch of frames.
+	// Restore is called after plugin state was restored, after each committed switch of frames, and when nodes that
+	// AppendNodes has taken did not become history.
 	Restore func(context.Context, *View) error
-	// AppendNodes is told of nodes that others than the session's turns add to its history.
+	// AppendNodes is told of nodes that others than the session's turns are about to add to its history. An error keeps them
+	// out of it. Like the Restore that may follow, it may run beside a turn.
 	AppendNodes func(context.Context, []protocol.NodeBody) error
 	// ApplyExtension takes what a client sends to the protocol.
 	ApplyExtension func(context.Context, json.RawMessage) error
@@ -75,7 +77,10 @@ func (p Protocol) Restore(ctx context.Context, v *View) error {
 	return callback(ctx, p.plugin, p.callbacks.Restore, v)
 }
 
-// AppendNodes follows nodes that were added.
+// Appends tells whether anybody wants to know of nodes that are added.
+func (p Protocol) Appends() bool { return p.callbacks.AppendNodes != nil }
+
+// AppendNodes tells of nodes that are about to be added.
 func (p Protocol) AppendNodes(ctx context.Context, nodes []protocol.NodeBody) error {
 	return callback(ctx, p.plugin, p.callbacks.AppendNodes, own(nodes))
 }

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// What others than a session's turns add to its history its protocol is told of before it is stored, if the session's plugins
+// are open and it wants to know. It is told in the order in which things are stored, on no actor, and may refuse.
+
+// appendTold adds nodes to a session, after its protocol was told of them.
+func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt) (*protocol.GraphAppendResult, error) {
+	var owner *state
+	var tools *toolbox
+	// Not with ctx: who borrows must be there to give back.
+	result, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
+		if st.tools == nil || !st.tools.plugins.Protocol().Appends() {
+			return st.append(ctx, operation, p, rc)
+		}
+		owner, tools = st, st.tools
+		st.borrowed++
+		return nil, nil
+	})
+	if err != nil || owner == nil {
+		return result, err
+	}
+	defer e.giveBack(ctx, p.SessionID, owner)
+	stored, err := e.announce(ctx, owner, tools, p.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	result, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
+		if st != owner {
+			return nil, ErrReloaded
+		}
+		return st.append(ctx, operation, p, rc)
+	})
+	stored(err == nil && result.Status == protocol.Appended)
+	return result, err
+}
+
+// announce tells the protocol of nodes. If it takes them, nobody else's are told of until stored is called, which says
+// whether they are history now.
+func (e *Engine) announce(ctx context.Context, owner *state, t *toolbox, nodes []protocol.NodeBody) (stored func(bool), err error) {
+	p := t.plugins.Protocol()
+	if len(nodes) == 0 || !p.Appends() {
+		return func(bool) {}, nil
+	}
+	select {
+	case t.appends <- struct{}{}:
+	case <-owner.closed:
+		return nil, ErrReloaded
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	_, err = patient(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
+	if err != nil {
+		<-t.appends
+		return nil, err
+	}
+	return func(are bool) {
+		if !are {
+			e.recant(context.WithoutCancel(ctx), owner, p)
+		}
+		<-t.appends
+	}, nil
+}
+
+// recant has the protocol take up the session as it is, because what it was told of did not become history. If it cannot, the
+// session is loaded again.
+func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
+	mine := func(f func(*state) (*plugin.View, error)) (*plugin.View, error) {
+		return do(ctx, e, owner.id, func(_ context.Context, st *state) (*plugin.View, error) {
+			if st != owner {
+				return nil, ErrReloaded
+			}
+			return f(st)
+		})
+	}
+	view, err := mine((*state).view)
+	if err == nil {
+		_, err = patient(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
+	}
+	if err == nil || errors.Is(err, ErrReloaded) {
+		return
+	}
+	e.Log.Error("the protocol cannot take back what was not stored", "session", owner.id, "error", err)
+	// An error means that the session is gone, and its protocol with it.
+	_, _ = mine(func(st *state) (*plugin.View, error) {
+		st.broken = errors.Join(err, st.broken)
+		return nil, nil
+	})
+}
