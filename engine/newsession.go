@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -213,11 +214,8 @@ func (b *birth) source(ctx context.Context) (*origin, error) {
 			return from, nil // a fork costs the same, whatever plugins keep
 		}
 		s, err := b.eng.readSnapshot(ctx, st.key, start.Snapshot)
-		if err != nil || s.plugins == nil || b.params.PluginSource == protocol.PluginsFresh {
-			return from, err
-		}
-		if from.kept.Plugins, err = st.thaw(s.plugins, start.Snapshot); err == nil {
-			from.kept.Execution, err = st.executed(start.Snapshot)
+		if err == nil && b.params.PluginSource != protocol.PluginsFresh {
+			from.kept, err = st.keptIn(s)
 		}
 		return from, err
 	})
@@ -229,7 +227,7 @@ func (b *birth) tryOut(ctx context.Context) error {
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
 	c, err := patient(ctx, b.eng, func(ctx context.Context) (*change, error) {
-		plugins, err := b.open(ctx, b.eng.Host.Isolated(), bc)
+		plugins, err := b.open(ctx, bc)
 		if err != nil {
 			return nil, err
 		}
@@ -243,12 +241,29 @@ func (b *birth) tryOut(ctx context.Context) error {
 	return err
 }
 
-func (b *birth) open(ctx context.Context, host *plugin.Host, bc plugin.BuildContext) (*plugin.Session, error) {
-	if b.origin == nil || b.origin.kept.Plugins == nil {
-		return host.Open(b.config.Driver, b.config.Options, bc)
+// open opens the plugins as those of the session will be, if it begins with state of a snapshot; else they are just built.
+func (b *birth) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Session, error) {
+	if b.origin == nil || b.origin.kept.View == nil {
+		return b.eng.Host.Isolated().Open(b.config.Driver, b.config.Options, bc)
 	}
-	plugins, _, err := host.OpenFrom(ctx, b.origin.kept, b.config.Driver, b.config.Options, bc)
-	return plugins, err
+	stored := b.origin.kept
+	stored.View, stored.Recorded = b.view(stored.View), nil // what the protocol has recorded is in no snapshot
+	return b.eng.rehearse(ctx, b.config, bc, stored)
+}
+
+// view is the session as it will be, made of the one where it starts.
+func (b *birth) view(there *plugin.View) *plugin.View {
+	v := &plugin.View{Window: b.config.Model.ContextWindow, Session: protocol.Session{
+		ID: b.id, Title: cmp.Or(b.params.Title, there.Session.Title), Cwd: b.cwd, State: protocol.SessionIdle, Config: b.config,
+		Relation: b.relation, Authority: b.authority, Head: there.Session.Head,
+	}}
+	messages := slices.Clip(there.Messages())
+	for _, n := range b.params.Nodes {
+		if n.Message != nil {
+			messages = append(messages, *n.Message)
+		}
+	}
+	return v.Holding(nil, messages...)
 }
 
 // branch commits a session that starts where another one is.

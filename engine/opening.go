@@ -19,9 +19,9 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	}
 	stored, err := st.stored(plugins)
 	if err != nil {
-		return nil, errors.Join(err, st.shut(plugins))
+		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
 	}
-	resumed, err := st.patiently(plugins, stored)
+	resumed, err := st.eng.resume(st.ctx, plugins, stored)
 	if err != nil {
 		st.eng.blame(err)
 		return nil, err
@@ -30,7 +30,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", resumed.Unknown)
 	}
 	if err := st.record(resumed.Options); err != nil {
-		return nil, errors.Join(err, st.shut(plugins))
+		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
 	}
 	return plugins, nil
 }
@@ -69,13 +69,42 @@ func (st *state) view() (*plugin.View, error) {
 	return v.Holding(past), nil
 }
 
-// patiently has plugins that nobody else knows yet take back what is stored, and closes them if that fails. Those that take
+// viewAt is the session as it will be when it is at a node again.
+func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
+	node, err := st.eng.node(st.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	at, err := st.eng.store.Place(st.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	past, err := st.pastAt(at)
+	if err != nil {
+		return nil, err
+	}
+	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.recorded.of(node.Frame)}
+	v.Session.Head.Leaf, v.Session.Head.Generation, v.Session.Head.Frame = node.ID, node.Generation, node.Frame
+	return v.Holding(past), nil
+}
+
+// rehearse opens plugins where nobody else knows of them, as those of a session will be opened. What the protocol would have
+// recorded then is not.
+func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, stored plugin.Stored) (*plugin.Session, error) {
+	plugins, err := e.Host.Isolated().Open(cfg.Driver, cfg.Options, bc)
+	if err == nil {
+		_, err = e.resume(ctx, plugins, stored)
+	}
+	return plugins, err
+}
+
+// resume has plugins that nobody else knows yet take back what is stored, and closes them if that fails. Those that take
 // too long are left alone until they return; the session's id is free meanwhile.
-func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
-	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+func (e *Engine) resume(ctx context.Context, plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
 	defer cancel()
 	done := make(chan answer[plugin.Resumed], 1)
-	st.eng.goCall(func() {
+	e.goCall(func() {
 		r, err := plugins.Resume(ctx, stored)
 		done <- answer[plugin.Resumed]{r, err}
 	})
@@ -83,15 +112,15 @@ func (st *state) patiently(plugins *plugin.Session, stored plugin.Stored) (plugi
 	switch {
 	case !returned:
 		plugins.Leave()
-		st.eng.goCall(func() {
+		e.goCall(func() {
 			<-done
 			if err := plugins.Close(); err != nil {
-				st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
+				e.Log.Warn("plugins did not close", "session", plugins.ID(), "error", err)
 			}
 		})
 		return a.v, context.Cause(ctx)
 	case a.err != nil:
-		return a.v, errors.Join(a.err, st.shut(plugins))
+		return a.v, errors.Join(a.err, e.shut(ctx, plugins))
 	}
 	return a.v, nil
 }

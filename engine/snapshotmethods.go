@@ -136,22 +136,32 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutati
 	})
 }
 
-// tryOut has plugins that nobody else knows of take the state of a snapshot.
-func (st *state) tryOut(s *snapshot) error {
-	var stored plugin.Stored
-	var err error
+// keptIn is what plugins get that are opened with the state of a snapshot.
+func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
 	if s.plugins != nil {
 		stored.Plugins, err = st.thaw(s.plugins, s.Name)
 	}
 	if err == nil {
 		stored.Execution, err = st.executed(s.Name)
 	}
-	if err != nil || stored.Plugins == nil && stored.Execution == nil {
+	if err == nil {
+		stored.View, err = st.viewAt(s.Node)
+	}
+	if err == nil {
+		stored.Recorded = stored.View.TurnOptions
+	}
+	return stored, err
+}
+
+// tryOut opens plugins that nobody else knows of as they will be with the state of a snapshot.
+func (st *state) tryOut(s *snapshot) error {
+	stored, err := st.keptIn(s)
+	if err != nil {
 		return err
 	}
-	host, cfg, bc := st.eng.Host.Isolated(), st.row.Config, st.buildContext()
+	cfg, bc := st.row.Config, st.buildContext()
 	_, err = patient(st.ctx, st.eng, func(ctx context.Context) (struct{}, error) {
-		plugins, _, err := host.OpenFrom(ctx, stored, cfg.Driver, cfg.Options, bc)
+		plugins, err := st.eng.rehearse(ctx, cfg, bc, stored)
 		if err == nil {
 			err = plugins.Close()
 		}

@@ -80,15 +80,15 @@ func (st *state) dropTools() {
 	if st.tools == nil {
 		return
 	}
-	if err := st.shut(st.tools.plugins); err != nil {
+	if err := st.eng.shut(st.ctx, st.tools.plugins); err != nil {
 		st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
 	}
 	st.tools = nil
 }
 
 // shut closes plugins. Those that take too long are left alone until they return; the session's id is free meanwhile.
-func (st *state) shut(plugins *plugin.Session) error {
-	_, err := patient(context.WithoutCancel(st.ctx), st.eng, func(context.Context) (struct{}, error) { return struct{}{}, plugins.Close() })
+func (e *Engine) shut(ctx context.Context, plugins *plugin.Session) error {
+	_, err := patient(context.WithoutCancel(ctx), e, func(context.Context) (struct{}, error) { return struct{}{}, plugins.Close() })
 	plugins.Leave()
 	return err
 }

@@ -91,21 +91,29 @@ func (s *Store) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.No
 
 // Locate finds a node on the path that ends at a session's leaf, or fails with ErrNotFound.
 func (s *Store) Locate(ctx context.Context, session Session, id protocol.NodeID) (Cursor, error) {
-	var at int64
-	err := s.read.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
+	at, err := s.Place(ctx, id)
 	if err != nil {
-		return Cursor{}, missingNode(id, err)
+		return Cursor{}, err
 	}
 	c := Cursor{Branch: session.Branch, Generation: session.Head.Generation}
 	for !c.Done {
-		if at>>32 == c.Branch && at&0xffffffff <= c.Generation {
-			return Cursor{Branch: at >> 32, Generation: at & 0xffffffff}, nil
+		if at.Branch == c.Branch && at.Generation <= c.Generation {
+			return at, nil
 		}
 		if c, err = s.parentCursor(ctx, c.Branch); err != nil {
 			return Cursor{}, err
 		}
 	}
 	return Cursor{}, &NotFoundError{What: "node", ID: string(id)}
+}
+
+// Place finds a node, on whatever path it is.
+func (s *Store) Place(ctx context.Context, id protocol.NodeID) (Cursor, error) {
+	var at int64
+	if err := s.read.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at); err != nil {
+		return Cursor{}, missingNode(id, err)
+	}
+	return Cursor{Branch: at >> 32, Generation: at & 0xffffffff}, nil
 }
 
 // Pins lists what a session keeps reachable.
