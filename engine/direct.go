@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"lashd/engine/provider"
@@ -292,38 +291,4 @@ func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*proto
 		result.Total, err = sum, errors.Join(err, addErr)
 	}
 	return result, err
-}
-
-// DebugPrompt is the request that a turn with this input would begin with.
-func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
-	if len(p.Input) > 0 {
-		if err := checkInput(p.Input); err != nil {
-			return nil, err
-		}
-	}
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.DebugPromptResult, error) {
-		t, err := st.openTools(st.row.Config)
-		if err != nil {
-			return nil, err
-		}
-		past, err := st.past()
-		if err != nil {
-			return nil, err
-		}
-		system, err := st.render(st.row.Config)
-		if err != nil {
-			return nil, err
-		}
-		result := &protocol.DebugPromptResult{
-			Model: st.row.Config.Model, System: system, Tools: list(slices.Clone(t.catalog.Manifests())),
-			Options: st.row.Config.Generation, Messages: []protocol.Message{},
-		}
-		for _, m := range past {
-			result.Messages = append(result.Messages, *m)
-		}
-		if len(p.Input) > 0 {
-			result.Messages = append(result.Messages, protocol.UserMessage(p.Input, nil))
-		}
-		return result, nil
-	})
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -88,19 +87,13 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 	return s.memo.environment(system)
 }
 
-// system is the system prompt of an iteration: the driver's preamble, what transforms and plugins contribute, and the
-// layers of the session and its client.
+// system is the system prompt of an iteration.
 func (r *run) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
 	said, err := r.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: r.id, View: r.view(r.machine.Messages()), Inputs: r.forPlugins, Host: r.capabilities()})
 	if err != nil {
 		return "", err
 	}
-	all := []plugin.Prompt{{Slot: plugin.SlotExecution, Content: preamble}}
-	if r.extra != nil {
-		all = append(all, r.extra.prompts...)
-	}
-	all = append(append(all, said...), layers...)
-	return strings.ToValidUTF8(plugin.RenderPrompts(plugin.Fits(r.catalog), all), "\uFFFD"), nil
+	return systemOf(r.catalog, preamble, r.extra, said, layers), nil
 }
 
 // spoilt ends the turn because a plugin failed where the turn cannot go on without it.

@@ -49,23 +49,26 @@ func (r *run) transformed(ctx context.Context) (*turnContext, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &turnContext{prompts: pc.Prompts, overlay: tool.Overlay{WithoutBase: pc.WithoutBase, Sources: pc.Tools}}
-	for _, m := range pc.Messages {
-		m.Parts = slices.Clone(m.Parts)
-		clean(m.Parts)
-		made.messages = append(made.messages, &m)
-	}
-	if err := graph.ResumeSafe(made.messages); err != nil {
-		return nil, err
-	}
-	if !made.extends() {
-		return made, nil
+	made, err := turnContextOf(pc)
+	if err != nil || !made.extends() {
+		return made, err
 	}
 	composer, err := ask(r, func(_ context.Context, st *state) (*tool.Composer, error) { return st.tools.composer, nil })
 	if err == nil {
 		r.catalog, err = made.catalog(r.catalog, composer)
 	}
 	return made, err
+}
+
+// turnContextOf is what transforms have made, if a model can be shown it.
+func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
+	made := &turnContext{prompts: pc.Prompts, overlay: tool.Overlay{WithoutBase: pc.WithoutBase, Sources: pc.Tools}}
+	for _, m := range pc.Messages {
+		m.Parts = slices.Clone(m.Parts)
+		clean(m.Parts)
+		made.messages = append(made.messages, &m)
+	}
+	return made, graph.ResumeSafe(made.messages)
 }
 
 // unprepared ends a turn whose context could not be made, before it begins.

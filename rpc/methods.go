@@ -110,7 +110,7 @@ func groups() []group {
 		}},
 		{"Seeing inside", map[string]Method{
 			"usage/read":   bind("Sums the tokens that were used, by source and model.", (*conn).usageRead),
-			"debug/prompt": bind("Shows the request that the next turn would begin with.", (*conn).debugPrompt),
+			"debug/prompt": wait("Shows the request that the next turn would begin with.", (*conn).debugPrompt),
 		}},
 	}
 }

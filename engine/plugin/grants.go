@@ -125,6 +125,9 @@ func (a Access) of(s StateService) StateService {
 // readState is a StateService that changes nothing.
 type readState struct{ StateService }
 
+// Looking is a StateService that changes nothing.
+func Looking(s StateService) StateService { return ReadState.of(s) }
+
 var errReadOnly = &UnavailableError{"changing tool state"}
 
 func (readState) ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (int64, error) {

@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,6 +125,32 @@ func (p Prompt) text() string {
 	return "# " + p.Title + "\n\n" + p.Content
 }
 
+// Texts are the contributions that need not be asked for.
+func (s *Session) Texts() []Prompt {
+	var all []Prompt
+	for _, h := range s.prompts {
+		all = append(all, h.do.text...)
+	}
+	return all
+}
+
+// Shapers are the transforms and prompt hooks of the session, each as an error that says it was not asked.
+func (s *Session) Shapers() []*HookError {
+	var all []*HookError
+	for _, h := range s.transforms {
+		all = append(all, &HookError{h.plugin, HookTransform, ErrNotAsked})
+	}
+	for _, h := range s.prompts {
+		if h.do.hook != nil {
+			all = append(all, &HookError{h.plugin, HookPrompt, ErrNotAsked})
+		}
+	}
+	return all
+}
+
+// ErrNotAsked means that a hook was not asked, because the session is in use.
+var ErrNotAsked = errors.New("not asked, because the session is in use")
+
 // Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
 func (s *Session) Preamble(catalog *tool.Catalog) (string, error) {
 	return contain(func() (string, error) {
@@ -135,10 +162,7 @@ func (s *Session) Preamble(catalog *tool.Catalog) (string, error) {
 // System renders the system prompt of a session without prompt hooks: the driver's preamble for the catalog, then the
 // contributions, then extra.
 func (s *Session) System(preamble string, catalog *tool.Catalog, extra ...Prompt) string {
-	all := []Prompt{{Slot: SlotExecution, Content: preamble}}
-	for _, h := range s.prompts {
-		all = append(all, h.do.text...)
-	}
+	all := append([]Prompt{{Slot: SlotExecution, Content: preamble}}, s.Texts()...)
 	return RenderPrompts(Fits(catalog), append(all, extra...))
 }
 

@@ -154,9 +154,10 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"DebugPromptParams": {Doc: "DebugPromptParams asks what would be sent to the model now."},
-		"DebugPromptResult": {Doc: "DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it.",
+		"DebugPromptResult": {Doc: "DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it, except for what the issues tell of.",
 			Fields: map[string]string{
-				"body": "as the adapter would send it, where it can tell",
+				"body":   "as the adapter would send it, where it can tell",
+				"issues": "Plugins whose part is missing: they failed, with the code that the turn would fail with; or, beside a turn or a command, they were not_asked.",
 			},
 		},
 		"Decision": {Doc: "Decision is a durable question to a person. It outlives clients and restarts; the first answer counts.",

@@ -299,7 +299,8 @@ type DebugPromptParams struct {
 	Input     []InputPart `json:"input,omitempty"`
 }
 
-// DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it.
+// DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it, except for what the
+// issues tell of.
 type DebugPromptResult struct {
 	Model    ModelSpec         `json:"model"`
 	System   string            `json:"system"`
@@ -307,4 +308,7 @@ type DebugPromptResult struct {
 	Messages []Message         `json:"messages"`
 	Options  GenerationOptions `json:"options"`
 	Body     json.RawMessage   `json:"body,omitempty"` // as the adapter would send it, where it can tell
+	// Plugins whose part is missing: they failed, with the code that the turn would fail with; or, beside a turn or a command,
+	// they were not_asked.
+	Issues []Issue `json:"issues,omitempty"`
 }

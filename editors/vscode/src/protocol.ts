@@ -238,7 +238,7 @@ export interface DebugPromptParams {
   input?: InputPart[];
 }
 
-/** DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it. */
+/** DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it, except for what the issues tell of. */
 export interface DebugPromptResult {
   model: ModelSpec;
   system: string;
@@ -247,6 +247,8 @@ export interface DebugPromptResult {
   options: GenerationOptions;
   /** as the adapter would send it, where it can tell */
   body?: unknown;
+  /** Plugins whose part is missing: they failed, with the code that the turn would fail with; or, beside a turn or a command, they were not_asked. */
+  issues?: Issue[];
 }
 
 /** Decision is a durable question to a person. It outlives clients and restarts; the first answer counts. */

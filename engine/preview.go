@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// DebugPrompt is the request that a turn with this input would begin with. Transforms and prompt hooks are asked for it while
+// the session is held, so that no turn works with them, and can change nothing. Beside a turn or a command they are not asked.
+func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
+	if len(p.Input) > 0 {
+		if err := checkInput(p.Input); err != nil {
+			return nil, err
+		}
+	}
+	v := &preview{eng: e, held: newWriter(ctx)}
+	// Not with ctx: who holds must be there to leave.
+	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, v.look(st, p.Input) })
+	if err != nil || v.held.owner == nil {
+		v.held.stop(nil)
+		return v.result(), err
+	}
+	if err := v.held.taken(ctx); err != nil {
+		return nil, err
+	}
+	v.ask()
+	close(v.held.over)
+	v.held.leave(ctx)
+	return v.result(), cancelledOr(ctx, nil)
+}
+
+// preview is what a turn would begin with, as far as it is known.
+type preview struct {
+	eng     *Engine
+	held    *writer // the session, if plugins may be asked
+	plugins *plugin.Session
+	view    *plugin.View
+	past    []*protocol.Message // history
+	input   []protocol.Message  // after it
+	scene
+	said   []plugin.Prompt
+	extra  *turnContext
+	issues []protocol.Issue
+}
+
+// look finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
+func (v *preview) look(st *state, input []protocol.InputPart) error {
+	t, err := st.openTools(st.row.Config)
+	if err != nil {
+		return err
+	}
+	if v.view, err = st.view(); err != nil {
+		return err
+	}
+	if v.past, err = st.past(); err != nil {
+		return err
+	}
+	if len(input) > 0 {
+		v.input = []protocol.Message{protocol.UserMessage(input, nil)}
+	}
+	v.plugins, v.view = t.plugins, v.view.Holding(v.past, v.input...)
+	v.scene = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(st.row.Config)}
+	if v.preamble, err = t.preamble.of(t.catalog, t.plugins); err != nil {
+		return err
+	}
+	v.said = t.plugins.Texts()
+	switch asked := t.plugins.Shapers(); {
+	case len(asked) == 0:
+	case st.idle() != nil || len(st.writers) > 0:
+		for _, h := range asked {
+			v.failed("not_asked", h.Error())
+		}
+	default:
+		st.enlist(v.held)
+		st.kick()
+	}
+	return nil
+}
+
+func (v *preview) failed(code, message string) {
+	v.issues = append(v.issues, protocol.Issue{Kind: "plugin", Code: code, Message: message})
+}
+
+// ask has the plugins shape the prompt. They may look at sessions and change nothing. What fails is left out, and said.
+func (v *preview) ask() {
+	host := v.eng.hostFor(v.view.Session.ID)
+	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
+	extra, err := patient(v.held.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
+	if err == nil && extra.extends() {
+		v.catalog = extra.mine
+		v.preamble, err = v.plugins.Preamble(v.catalog)
+	}
+	if err == nil {
+		v.extra = extra
+	} else {
+		v.failed("context_prepare_turn", err.Error())
+	}
+	said, err := patient(v.held.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
+		return v.plugins.Prompts(ctx, &plugin.PromptContext{View: v.view, Host: host})
+	})
+	if err == nil {
+		v.said = said
+	} else {
+		v.failed("plugin_prompt", err.Error())
+	}
+}
+
+func (v *preview) transformed(ctx context.Context, host plugin.Capabilities) (*turnContext, error) {
+	if !v.plugins.Transforms() {
+		return nil, nil
+	}
+	pc, err := v.plugins.Transform(ctx, &plugin.ContextView{View: v.view, Host: host}, plugin.PreparedContext{Messages: v.view.Messages()[:len(v.past):len(v.past)]})
+	if err != nil {
+		return nil, err
+	}
+	made, err := turnContextOf(pc)
+	if err == nil {
+		_, err = made.catalog(v.catalog, v.tools)
+	}
+	return made, err
+}
+
+func (v *preview) result() *protocol.DebugPromptResult {
+	if v.view == nil {
+		return nil
+	}
+	cfg := v.view.Session.Config
+	r := &protocol.DebugPromptResult{
+		Model: cfg.Model, System: systemOf(v.catalog, v.preamble, v.extra, v.said, v.layers), Tools: list(slices.Clone(v.catalog.Manifests())),
+		Messages: list(v.view.Messages()), Options: cfg.Generation, Issues: v.issues,
+	}
+	if v.extra != nil {
+		r.Messages = new(plugin.View).Holding(v.extra.messages, v.input...).Messages()
+	}
+	return r
+}
+
+// systemOf is a system prompt: the driver's preamble, what transforms and plugins contribute, and the layers of the session and
+// its client.
+func systemOf(catalog *tool.Catalog, preamble string, extra *turnContext, said, layers []plugin.Prompt) string {
+	all := []plugin.Prompt{{Slot: plugin.SlotExecution, Content: preamble}}
+	if extra != nil {
+		all = append(all, extra.prompts...)
+	}
+	all = append(append(all, said...), layers...)
+	return strings.ToValidUTF8(plugin.RenderPrompts(plugin.Fits(catalog), all), "\uFFFD")
+}
