@@ -94,6 +94,21 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	return err
 }
 
+// DeleteSession implements plugin.LifecycleService. What the session has used stays in the ledger of the one it worked for.
+func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) error {
+	row, err := s.eng.store.Session(ctx, id)
+	switch {
+	case isGone(err):
+		return nil
+	case err != nil:
+		return err
+	case row.Relation.Parent != s.session:
+		return bad("/sessionId", "must be a session that works for %s", s.session)
+	}
+	_, err = s.eng.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+	return err
+}
+
 // StartTurn implements plugin.LifecycleService. The turn's id is its idempotency key as well.
 func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protocol.TurnID, error) {
 	if err := q.Check(); err != nil {

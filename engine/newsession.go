@@ -173,7 +173,7 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin); err != nil {
+	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {
 		return err
 	}
 	return b.tryOut(ctx)

@@ -128,7 +128,7 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 		return nil, err
 	}
 	rows, err := e.store.Sessions(ctx, persistence.SessionQuery{
-		Archived: p.Archived, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
+		Archived: p.Archived, Children: p.Children, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ func (s *Store) missing(ctx context.Context, id protocol.SessionID) error {
 // SessionQuery chooses sessions, newest first. Before continues after the last one of a page.
 type SessionQuery struct {
 	Archived  bool
+	Children  bool   // also those that work for others
 	Cwd       string // empty: any
 	BeforeMs  int64  // 0: from the newest
 	BeforeKey int64
@@ -69,7 +70,7 @@ type SessionQuery struct {
 const listSessions = `
 SELECT ` + sessionColumns + `
 FROM sessions
-WHERE archived = ? AND (? = '' OR cwd = ?) AND (updated_at, session) < (?, ?)
+WHERE archived = ? AND (? OR parent IS NULL) AND (? = '' OR cwd = ?) AND (updated_at, session) < (?, ?)
 ORDER BY updated_at DESC, session DESC
 LIMIT ?`
 
@@ -78,7 +79,7 @@ func (s *Store) Sessions(ctx context.Context, q SessionQuery) ([]Session, error)
 	if q.BeforeMs == 0 {
 		q.BeforeMs = math.MaxInt64
 	}
-	return list(ctx, s.read, scanSession, listSessions, q.Archived, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+	return list(ctx, s.read, scanSession, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
 }
 
 // CountSessions tells how many sessions are stored.

@@ -38,7 +38,7 @@ func groups() []group {
 		}},
 		{"Sessions", map[string]Method{
 			"session/new":            bind("Creates a session and attaches the connection to it.", (*conn).sessionNew),
-			"session/list":           bind("Lists sessions, newest first.", (*conn).sessionList),
+			"session/list":           bind("Lists sessions, newest first; those that work for others only if they are wanted.", (*conn).sessionList),
 			"session/read":           bind("Reads a page of items, backwards from the newest.", (*conn).sessionRead),
 			"session/attach":         bind("Subscribes to a session: a snapshot or a replay, then everything that happens.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),

@@ -27,11 +27,12 @@ type StateService interface {
 	SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (generation int64, err error)
 }
 
-// LifecycleService creates, drives and closes sessions.
+// LifecycleService creates, drives, closes and deletes sessions.
 type LifecycleService interface {
 	CreateSession(context.Context, *protocol.SessionNewParams) (*protocol.SessionNewResult, error)
 	TakeFirstTurnInput(context.Context, protocol.SessionID) ([]protocol.InputPart, bool, error)
 	CloseSession(context.Context, protocol.SessionID) error
+	DeleteSession(context.Context, protocol.SessionID) error          // for ever; only one that works for the hook's own
 	StartTurn(context.Context, *TurnRequest) (protocol.TurnID, error) // of another session; a wrong request is a TurnRequestError
 	AwaitTurn(context.Context, protocol.TurnID) (*protocol.TurnReport, error)
 	CancelTurn(context.Context, protocol.TurnID) error

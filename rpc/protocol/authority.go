@@ -4,6 +4,7 @@ package protocol
 // it is opened; whatever a session makes of itself or of its forks, it never has more.
 type Authority struct {
 	Tools    []string  `json:"tools,omitempty"`       // if any: exactly these tools exist, in this order
+	NoTools  bool      `json:"noTools,omitempty"`     // no tool exists, whoever offers one; there is no list of tools then
 	Hidden   []string  `json:"hiddenTools,omitempty"` // names that are in no catalog, whoever offers them
 	Subagent *Subagent `json:"subagent,omitempty"`    // of a session that works for another
 }

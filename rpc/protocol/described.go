@@ -78,6 +78,7 @@ func Described() map[string]TypeDoc {
 		"Authority": {Doc: "Authority is what a session was granted when it was created. It is stored with the session and given to it again whenever it is opened; whatever a session makes of itself or of its forks, it never has more.",
 			Fields: map[string]string{
 				"hiddenTools": "names that are in no catalog, whoever offers them",
+				"noTools":     "no tool exists, whoever offers one; there is no list of tools then",
 				"subagent":    "of a session that works for another",
 				"tools":       "if any: exactly these tools exist, in this order",
 			},
@@ -737,7 +738,8 @@ func Described() map[string]TypeDoc {
 		"SessionID": {Doc: "ses_..."},
 		"SessionListParams": {Doc: "SessionListParams chooses sessions, newest first.",
 			Fields: map[string]string{
-				"limit": "1 to 200; absent: 50",
+				"children": "also sessions that work for others",
+				"limit":    "1 to 200; absent: 50",
 			},
 		},
 		"SessionListResult":     {Doc: "SessionListResult is a page of sessions."},

@@ -123,6 +123,7 @@ type SessionMutationParams struct {
 type SessionListParams struct {
 	Cwd      string `json:"cwd,omitempty"`
 	Archived bool   `json:"archived,omitempty"`
+	Children bool   `json:"children,omitempty"` // also sessions that work for others
 	Cursor   string `json:"cursor,omitempty"`
 	Limit    int    `json:"limit,omitempty"` // 1 to 200; absent: 50
 }

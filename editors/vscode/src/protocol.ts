@@ -100,6 +100,8 @@ export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
 export interface Authority {
   /** if any: exactly these tools exist, in this order */
   tools?: string[];
+  /** no tool exists, whoever offers one; there is no list of tools then */
+  noTools?: boolean;
   /** names that are in no catalog, whoever offers them */
   hiddenTools?: string[];
   /** of a session that works for another */
@@ -1068,6 +1070,8 @@ export type SessionID = string;
 export interface SessionListParams {
   cwd?: string;
   archived?: boolean;
+  /** also sessions that work for others */
+  children?: boolean;
   cursor?: string;
   /** 1 to 200; absent: 50 */
   limit?: number;
@@ -1799,7 +1803,7 @@ export interface Methods {
   "session/detach": { params: SessionParams; result: Empty };
   /** Makes a session that shares this one's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
-  /** Lists sessions, newest first. */
+  /** Lists sessions, newest first; those that work for others only if they are wanted. */
   "session/list": { params: SessionListParams; result: SessionListResult };
   /** Creates a session and attaches the connection to it. */
   "session/new": { params: SessionNewParams; result: SessionNewResult };

@@ -65,7 +65,8 @@ const heading = "This is a summary of what was said and done before. It stands i
 
 var errNoSummary = errors.New("the model gave none")
 
-// summarise has a session of its own write the summary: with one model call, without tools, and without this plugin.
+// summarise has a child of the session write the summary: with one model call, without tools, and without this plugin. What that
+// uses is in the ledger of the session, and nothing else is left of the child.
 func summarise(ctx context.Context, req *plugin.CompactRequest, old []protocol.Message) (string, error) {
 	life, err := req.Host.NeedLifecycle()
 	if err != nil {
@@ -76,16 +77,14 @@ func summarise(ctx context.Context, req *plugin.CompactRequest, old []protocol.M
 		return "", err
 	}
 	text, err := ask(ctx, life, made.SessionID, task(old, req))
-	return text, errors.Join(err, life.CloseSession(context.WithoutCancel(ctx), made.SessionID))
+	return text, errors.Join(err, life.DeleteSession(context.WithoutCancel(ctx), made.SessionID))
 }
-
-// noTool names no tool: a session that may use just it has none.
-const noTool = "-"
 
 func summariser(v *plugin.View) *protocol.SessionNewParams {
 	return &protocol.SessionNewParams{
 		Cwd: v.Session.Cwd, Title: "Summary of " + string(v.Session.ID), Driver: v.Session.Config.Driver,
-		Budget: &protocol.Budget{Iterations: 1}, Authority: protocol.Authority{Tools: []string{noTool}},
+		Budget: &protocol.Budget{Iterations: 1}, Authority: protocol.Authority{NoTools: true},
+		Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: v.Session.ID}, UsageLabel: "compaction", PluginSource: protocol.PluginsFresh,
 		Options: protocol.PluginOptions{ID: []byte(`{"off":true}`)},
 	}
 }

@@ -127,16 +127,35 @@ func TestSummaries(t *testing.T) {
 	if strings.Contains(said, "2"+long) || strings.Contains(said, "musing") || len(m.Asked) != 1 || len(m.Asked[0].Tools) != 0 {
 		t.Errorf("runtime/S11 the summariser is asked %d times, with %d tools, last: %s", len(m.Asked), len(m.Asked[0].Tools), said)
 	}
-	if loaded, _ := d.Stats(); loaded != 1 {
-		t.Errorf("runtime/S11 %d sessions are loaded: that of the summariser is not closed", loaded)
-	}
-	for _, s := range builtintest.Must(d.Sessions(t.Context(), &protocol.SessionListParams{}))(t).Data {
-		if s.ID != id && string(s.Config.Options[history.ID]) != `{"off":true}` {
-			t.Errorf("runtime/S11 the summariser may be compacted itself: %+v", s.Config)
+	for _, s := range builtintest.Must(d.Sessions(t.Context(), &protocol.SessionListParams{Children: true}))(t).Data {
+		if s.ID != id {
+			t.Errorf("runtime/S11 the summariser is still there: %+v", s)
 		}
+	}
+	booked := false
+	for _, row := range builtintest.Must(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))(t).Data {
+		if row.Source == "compaction" && row.Calls == 1 {
+			booked = true
+		}
+	}
+	if !booked {
+		t.Error("runtime/S11 plugin/HC-08 what the summariser has used is not in the session's ledger")
 	}
 	if got := seen(t, d, m, id); got != heading+"new sum|2"+long+"|ok|and now?" {
 		t.Errorf("runtime/S11 the model sees %q", got)
+	}
+}
+
+func TestRestrictedSummaries(t *testing.T) {
+	d := builtintest.Start(t, t.TempDir(), 2000, model(scripted.Reply{Text: "sum"}), history.Factory{}, bigTool)
+	id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: manual, Authority: protocol.Authority{
+		Tools: []string{"big"}, Subagent: &protocol.Subagent{Parent: d.Session(t, nil), Depth: 1, MaxDepth: 1},
+	}}))(t).SessionID
+	for _, text := range []string{"1", "2"} {
+		d.Turn(t, id, text+strings.Repeat("word", 400))
+	}
+	if done, err := compact(t, d, id); err != nil || !done {
+		t.Errorf("runtime/S11 plugin/S-15 compacted a session with one tool, and below which there may be none: %t, %v", done, err)
 	}
 }
 
