@@ -157,4 +157,23 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("twice: %v", err)
 		}
 	})
+	t.Run("plugin/HK-31 plugin/PR-06 a turn that goes on in another frame has what the one before it brought", func(t *testing.T) {
+		seen := &notes{}
+		l := &leaver{asks: func(n int) (*protocol.FrameSwitch, error) {
+			if n == 1 {
+				return leave("next", "go on"), nil
+			}
+			return nil, nil
+		}}
+		d := start(t, setup{
+			model: replies(scripted.Reply{Text: "ok"}), driver: scheme{callbacks: l.callbacks}, plugins: plugins(moody(seen, true)),
+		})
+		first := d.inMood(t, d.session(t), bold, "").TurnID
+		if last := d.follow(t, first); last.TurnID == first || last.State != protocol.TurnCompleted {
+			t.Errorf("followed to %+v", last)
+		}
+		if got, want := seen.all(), []string{"turn " + bold, "prompt " + bold, "turn " + bold, "prompt " + bold}; !slices.Equal(got, want) {
+			t.Errorf("seen %q, want %q", got, want)
+		}
+	})
 }
