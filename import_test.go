@@ -15,7 +15,7 @@ var levels = map[string]int{
 	"lashd":                              0,
 	"lashd/rpc/protocol":                 0,
 	"lashd/rpc/socket":                   0,
-	"lashd/rpc/internal/strictjson":      0,
+	"lashd/internal/strictjson":          0,
 	"lashd/engine/tip":                   0,
 	"lashd/engine/proc":                  0,
 	"lashd/persistence":                  1,

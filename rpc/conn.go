@@ -13,8 +13,8 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/internal/strictjson"
 	"lashd/rpc/internal/frame"
-	"lashd/rpc/internal/strictjson"
 	"lashd/rpc/protocol"
 )
 

@@ -11,8 +11,8 @@ import (
 	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/internal/strictjson"
 	"lashd/persistence"
-	"lashd/rpc/internal/strictjson"
 	"lashd/rpc/protocol"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 // Method is an entry of the method table: what a request does, and what the schema and the documents say of it.

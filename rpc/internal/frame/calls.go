@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 // call is a request in flight.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 const maxMethod = 256

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 const (

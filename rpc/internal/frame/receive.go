@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 // ReadObject waits for the next good request or notification and stores it in v: what jsonrpc2 passes, or a

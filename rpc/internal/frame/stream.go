@@ -18,7 +18,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 // ErrStalled ends a connection whose peer has stopped reading.

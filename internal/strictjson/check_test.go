@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 var checks = []struct {

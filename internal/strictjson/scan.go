@@ -27,7 +27,9 @@ const (
 type scanner struct {
 	data   []byte
 	pos    int
-	tokens int // left
+	tokens int   // left
+	twice  []int // keys that are there again, of a scanner that goes on after them
+	goesOn bool
 	fault  fault
 	keys   []span // of the objects which are open, outermost first
 	few    [24]span

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lashd/rpc/internal/strictjson"
+	"lashd/internal/strictjson"
 )
 
 type base struct {

@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 // walker compares a checked value with a Go type in one pass.
 type walker struct {
 	cursor
-	probe bool // also try encoding/json on each value that only it can judge
+	probe bool     // also try encoding/json on each value that only it can judge
+	limit int      // of mistakes; the last one ends the walk
+	kept  []*Error // mistakes that did not
 	path  []step
 	few   [8]step // room for path
 }
@@ -68,31 +71,58 @@ func kindOf(first byte) string {
 	return "number"
 }
 
+// over tells whether a mistake ends the walk. If not, it is kept, and the walk goes on behind the value that starts at pos.
+func (w *walker) over(err *Error, pos, depth int) bool {
+	if err == nil {
+		return false
+	}
+	if len(w.kept)+1 >= w.limit {
+		return true
+	}
+	w.kept = append(w.kept, err)
+	w.pos, w.path = pos, w.path[:depth]
+	w.skip()
+	return false
+}
+
 func (w *walker) record(s *shape) *Error {
-	seen := uint64(0)
+	seen, start, depth := uint64(0), w.pos, len(w.path)
 	for w.enter(); w.more(); {
+		w.peek()
+		at := w.pos
 		key := w.word()
+		value := w.pos
 		f, ok := s.find(key)
 		if !ok {
-			if err := w.unknown(s, key); err != nil {
+			if err := w.unknown(s, key, at); w.over(err, value, depth) {
 				return err
+			} else if err == nil {
+				w.skip()
 			}
-			w.skip()
 			continue
 		}
 		seen |= f.bit
 		w.path = append(w.path, step{key: key})
-		if err := w.field(f); err != nil {
+		if err := w.field(f); w.over(err, value, depth) {
 			return err
 		}
-		w.path = w.path[:len(w.path)-1]
+		w.path = w.path[:depth]
 	}
-	if seen&s.needed == s.needed {
-		return nil
+	return w.complete(s, seen, start)
+}
+
+// complete finds what is missing of a record that starts at pos.
+func (w *walker) complete(s *shape, seen uint64, start int) *Error {
+	for seen&s.needed != s.needed {
+		name := s.missing(seen)
+		err := &Error{Offset: start, Pointer: w.pointer() + "/" + name, Reason: "is required"}
+		if len(w.kept)+1 >= w.limit {
+			return err
+		}
+		w.kept = append(w.kept, err)
+		seen |= s.fields[name].bit
 	}
-	err := w.errorf("is required")
-	err.Pointer += "/" + s.missing(seen)
-	return err
+	return nil
 }
 
 func (w *walker) field(f field) *Error {
@@ -103,30 +133,34 @@ func (w *walker) field(f field) *Error {
 	return w.value(f.typ, f.optional)
 }
 
-// unknown lets names with an underscore pass, but not one that encoding/json would take for a declared name.
-func (w *walker) unknown(s *shape, as word) *Error {
+// unknown lets names with an underscore pass, but not one that encoding/json would take for a declared name. The name
+// starts at pos.
+func (w *walker) unknown(s *shape, as word, pos int) *Error {
 	key := as.text()
 	near := Nearest(key, s.names)
 	if strings.HasPrefix(key, "_") && !strings.EqualFold(near, key) {
 		return nil
 	}
 	w.path = append(w.path, step{key: as})
-	if near == "" {
-		return w.errorf("unknown field %s", Quote(key))
+	err := w.errorf("unknown field %s", Quote(key))
+	if near != "" {
+		err.Reason += fmt.Sprintf(", did you mean %q?", near)
 	}
-	return w.errorf("unknown field %s, did you mean %q?", Quote(key), near)
+	err.Offset = pos
+	return err
 }
 
 func (w *walker) table(s *shape) *Error {
-	start := w.pos
+	start, depth, before := w.pos, len(w.path), len(w.kept)
 	for w.enter(); w.more(); {
 		w.path = append(w.path, step{key: w.word()})
-		if err := w.value(s.elem, false); err != nil {
+		value := w.pos
+		if err := w.value(s.elem, false); w.over(err, value, depth) {
 			return err
 		}
-		w.path = w.path[:len(w.path)-1]
+		w.path = w.path[:depth]
 	}
-	if !w.probe {
+	if !w.probe || len(w.kept) > before {
 		return nil
 	}
 	w.pos = start
@@ -134,13 +168,14 @@ func (w *walker) table(s *shape) *Error {
 }
 
 func (w *walker) list(s *shape) *Error {
-	n := 0
+	n, depth := 0, len(w.path)
 	for w.enter(); w.more(); n++ {
 		w.path = append(w.path, step{index: n})
-		if err := w.value(s.elem, false); err != nil {
+		value := w.pos
+		if err := w.value(s.elem, false); w.over(err, value, depth) {
 			return err
 		}
-		w.path = w.path[:len(w.path)-1]
+		w.path = w.path[:depth]
 	}
 	if s.typ.Kind() == reflect.Array && n != s.typ.Len() {
 		return w.errorf("expected %d elements, got %d", s.typ.Len(), n)
@@ -175,7 +210,22 @@ func (w *walker) try(s *shape) *Error {
 		return nil
 	}
 	w.pos = start
+	if inside, ok := errors.AsType[Errors](err); ok {
+		return w.adopt(inside)
+	}
 	return w.errorf("%s", reason(err))
+}
+
+// adopt makes mistakes that a json.Unmarshaler found in the value at pos its own. The last one is returned.
+func (w *walker) adopt(inside Errors) *Error {
+	for i, e := range inside {
+		e = &Error{Offset: w.pos + e.Offset, Pointer: w.pointer() + e.Pointer, Reason: e.Reason}
+		if i == len(inside)-1 || len(w.kept)+1 >= w.limit {
+			return e
+		}
+		w.kept = append(w.kept, e)
+	}
+	return nil
 }
 
 func (w *walker) errorf(format string, args ...any) *Error {

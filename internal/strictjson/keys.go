@@ -35,10 +35,14 @@ func (s *scanner) key(open *keySet) bool {
 		return false
 	}
 	k := span{start: quote + 1, end: s.pos - 1, escaped: escaped}
-	if s.seen(open, k) {
-		return s.fail(quote, faultDuplicate)
+	if !s.seen(open, k) {
+		return true
 	}
-	return true
+	if s.goesOn {
+		s.twice = append(s.twice, quote)
+		return true
+	}
+	return s.fail(quote, faultDuplicate)
 }
 
 func (s *scanner) seen(open *keySet, k span) bool {

@@ -1,0 +1,49 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Errors are the mistakes in some JSON, in the order of the data. It is never empty. A json.Unmarshaler that returns it of
+// the value it was given has each of them placed in the whole.
+type Errors []*Error
+
+// Error returns the first mistake, and how many there are besides.
+func (e Errors) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%s (and %d more)", e[0], len(e)-1)
+}
+
+// DecodeAll is Decode that goes on after a mistake. It returns an Errors with the first of them, at most limit; only after
+// data that is no JSON at all nothing more can be said.
+func DecodeAll(data []byte, into any, limit int) error {
+	s := scanner{data: data, tokens: defaultTokens, goesOn: true}
+	whole := s.document(defaultDepth)
+	var all Errors
+	for _, at := range s.twice {
+		twice := scanner{data: data, pos: at, fault: faultDuplicate}
+		all = append(all, twice.error(0, 0))
+	}
+	if !whole {
+		return first(append(all, s.error(defaultDepth, defaultTokens)), limit)
+	}
+	w := walker{cursor: cursor{data: data}, probe: true, limit: limit}
+	w.path = w.few[:0]
+	if err := w.value(reflect.TypeOf(into).Elem(), false); err != nil {
+		w.kept = append(w.kept, err)
+	}
+	if all = append(all, w.kept...); len(all) > 0 {
+		return first(all, limit)
+	}
+	return json.Unmarshal(data, into)
+}
+
+func first(all Errors, limit int) Errors {
+	slices.SortStableFunc(all, func(a, b *Error) int { return a.Offset - b.Offset })
+	return all[:min(len(all), limit)]
+}
