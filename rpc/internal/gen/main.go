@@ -1,5 +1,5 @@
 // Command gen writes what is made from the method table and from the comments of the protocol package: schemas, types for
-// TypeScript and the protocol document. It runs in the root of the project.
+// TypeScript and the protocol document; and, from the types of manifests, the schema of plugin.json. It runs in the root of the project.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lashd/pluginloader/manifest"
 	"lashd/rpc"
 )
 
@@ -30,6 +31,10 @@ func generated(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := rpc.Generated(docs)
-	files["rpc/protocol/described.go"], err = described(docs)
+	if files["rpc/protocol/described.go"], err = described(docs); err != nil {
+		return nil, err
+	}
+	docs, err = describe(filepath.Join(root, "pluginloader", "manifest"))
+	files["pluginloader/manifest/schema.json"] = manifest.SchemaOf(docs)
 	return files, err
 }

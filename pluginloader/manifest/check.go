@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"lashd/engine/tool"
+)
+
+// contributions checks what no single field shows.
+func (s *source) contributions(c *Contributions) {
+	const at = "/lashd"
+	if c.Process == nil {
+		s.needProcess(c)
+	} else if command := c.Process.Command; len(command) > 0 {
+		s.program(at+"/process/command/0", command[0])
+	}
+	s.hooks(at+"/hooks", c.Hooks)
+	s.tools(at+"/tools", c.Tools)
+	s.operations(at+"/operations", c.Operations)
+	s.servers(at+"/mcpServers", c.MCPServers)
+	s.schema(at+"/config", c.Config)
+	for i, p := range c.Capabilities {
+		if slices.Index(c.Capabilities, p) < i {
+			s.at(fmt.Sprint(at, "/capabilities/", i), "%q is there twice", p)
+		}
+	}
+	if w := c.ToolSwitches; w != nil {
+		for i, name := range w.Off {
+			if slices.Contains(w.On, name) {
+				s.at(fmt.Sprint(at, "/toolSwitches/off/", i), "%q is in on, too", name)
+			}
+		}
+	}
+}
+
+// needProcess tells what is there that a process would have to answer.
+func (s *source) needProcess(c *Contributions) {
+	const why = `needs a "process"`
+	for _, part := range []struct {
+		name  string
+		there bool
+	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0}} {
+		if part.there {
+			s.atKey("/lashd/"+part.name, "%q %s", part.name, why)
+		}
+	}
+	for i, t := range c.Tools {
+		if len(t.Command) == 0 {
+			s.at(fmt.Sprint("/lashd/tools/", i), `the tool %q %s, or a "command" of its own`, t.Name, why)
+		}
+	}
+}
+
+// program checks what a command begins with. A path is absolute, or begins with a variable: it would else depend on where
+// the command runs.
+func (s *source) program(pointer, name string) {
+	inside, ok := strings.CutPrefix(name, "${"+varRoot+"}/")
+	switch {
+	case strings.TrimSpace(name) == "":
+		s.at(pointer, "the name of the program is empty")
+	case ok && !fs.ValidPath(path.Clean(inside)):
+		s.at(pointer, "the program is outside of the plugin's directory")
+	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "${"):
+		s.at(pointer, "the path of the program must be absolute; in the plugin it is ${%s}/%s", varRoot, path.Clean(name))
+	}
+}
+
+func (s *source) hooks(at string, hooks []Hook) {
+	seen := map[Slot]bool{}
+	for i, h := range hooks {
+		here := fmt.Sprint(at, "/", i)
+		if seen[h.On] {
+			s.at(here, "there is a hook at %q already: one of a plugin is asked at each slot", h.On)
+		}
+		seen[h.On] = true
+		if h.OnError == OnErrorDeny && !h.On.refuses() {
+			s.at(here+"/onError", "a hook at %q cannot refuse anything: it may be allow or fail", h.On)
+		}
+	}
+}
+
+// refuses tells whether something can be refused at a slot.
+func (slot Slot) refuses() bool { return slot == SlotBeforeTurn || slot == SlotBeforeToolCall }
+
+func (s *source) operations(at string, operations []Operation) {
+	seen := map[string]bool{}
+	for i, o := range operations {
+		here := fmt.Sprint(at, "/", i)
+		if seen[o.Name] {
+			s.at(here+"/name", "there is an operation %q already", o.Name)
+		}
+		seen[o.Name] = true
+		s.schema(here+"/inputSchema", o.Input)
+		s.schema(here+"/outputSchema", o.Output)
+	}
+}
+
+// schema checks a JSON Schema.
+func (s *source) schema(pointer string, raw []byte) {
+	if len(raw) == 0 {
+		return
+	}
+	if !isObject(raw) {
+		s.at(pointer, "a JSON Schema must be an object")
+		return
+	}
+	if err := tool.CheckSchema(raw); err != nil {
+		s.at(pointer, "not a JSON Schema: %v", err)
+	}
+}
+
+func (s *source) servers(at string, servers map[string]Server) {
+	for name, server := range servers {
+		here := at + "/" + escape(name)
+		switch {
+		case server.Command == "" && server.URL == "":
+			s.at(here, `a server needs a "command", or a "url"`)
+		case server.Command != "" && server.URL != "":
+			s.atKey(here+"/url", `a server has a "command" or a "url", not both`)
+		case server.URL != "":
+			s.remote(here, server)
+		default:
+			s.local(here, server)
+		}
+	}
+}
+
+func (s *source) local(here string, server Server) {
+	if server.Type == TransportHTTP {
+		s.at(here+"/type", `a server of the type "http" needs a "url"`)
+	}
+	if len(server.Headers) > 0 {
+		s.atKey(here+"/headers", `"headers" are of a server with a "url"`)
+	}
+	s.program(here+"/command", server.Command)
+}
+
+func (s *source) remote(here string, server Server) {
+	if server.Type == TransportStdio {
+		s.at(here+"/type", `a server of the type "stdio" needs a "command"`)
+	}
+	for _, part := range []struct {
+		name  string
+		there bool
+	}{{"args", len(server.Args) > 0}, {"env", len(server.Env) > 0}} {
+		if part.there {
+			s.atKey(here+"/"+part.name, `%q is of a server with a "command"`, part.name)
+		}
+	}
+	u, err := url.Parse(variable().ReplaceAllString(server.URL, "x"))
+	switch {
+	case err != nil:
+		s.at(here+"/url", "not a URL: %v", err)
+	case u.Scheme != "http" && u.Scheme != "https" && !strings.HasPrefix(server.URL, "${"):
+		s.at(here+"/url", "the URL must begin with http:// or https://")
+	case u.Host == "" && !strings.HasPrefix(server.URL, "${"):
+		s.at(here+"/url", "the URL has no host")
+	case u.User != nil:
+		s.at(here+"/url", `the URL has a password in it: use "headers"`)
+	}
+}

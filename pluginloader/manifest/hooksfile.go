@@ -1,0 +1,208 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"lashd/internal/strictjson"
+)
+
+// CommandHook is a command that reads what it is asked about as JSON and answers with JSON, in the words of other agents.
+type CommandHook struct {
+	Event     string   `json:"event"`             // what it waits for, in the words of other agents
+	Slot      Slot     `json:"slot"`              // where it is asked
+	Matcher   string   `json:"matcher,omitempty"` // what it is asked about; "": everything
+	Command   string   `json:"command"`           // a line for sh; with Args, a program
+	Args      []string `json:"args,omitempty"`    // if not nil: the arguments of the program, without a shell
+	PassEnv   []string `json:"passEnv,omitempty"` // names of variables that are put in in command and arguments
+	TimeoutMs int64    `json:"timeoutMs,omitempty"`
+	OnError   OnError  `json:"onError"`
+	File      string   `json:"file"` // where it stands, for whoever has to look for it
+	Line      int      `json:"line"`
+}
+
+// hooksFile is a hooks/hooks.json.
+type hooksFile struct {
+	Schema      string                 `json:"$schema,omitempty" max:"1024"`
+	Description string                 `json:"description,omitempty" max:"4096"`
+	Hooks       map[string][]hookGroup `json:"hooks" max:"64" each:"256"`
+}
+
+type hookGroup struct {
+	Matcher string        `json:"matcher,omitempty" max:"1024"`
+	Hooks   []hookHandler `json:"hooks" max:"64"`
+}
+
+// hookHandler is what is run. Command hooks are; other kinds, and what has the slot none, are only known.
+type hookHandler struct {
+	Type    string   `json:"type"`
+	Command string   `json:"command,omitempty" max:"8192" subst:"own"`
+	Args    []string `json:"args,omitempty" max:"256" each:"8192" subst:"own"`
+	Timeout float64  `json:"timeout,omitempty"` // seconds
+	OnError OnError  `json:"onError,omitempty"` // lashd's own
+	Status  string   `json:"statusMessage,omitempty" max:"1024"`
+	Name    string   `json:"name,omitempty" max:"256"`
+	About   string   `json:"description,omitempty" max:"4096"`
+
+	Async       json.RawMessage `json:"async,omitempty" slot:"none"`
+	AsyncRewake json.RawMessage `json:"asyncRewake,omitempty" slot:"none"`
+	If          json.RawMessage `json:"if,omitempty" slot:"none"`
+	Once        json.RawMessage `json:"once,omitempty" slot:"none"`
+	Shell       json.RawMessage `json:"shell,omitempty" slot:"none"`
+
+	Prompt  json.RawMessage `json:"prompt,omitempty"`
+	Model   json.RawMessage `json:"model,omitempty"`
+	URL     json.RawMessage `json:"url,omitempty"`
+	Headers json.RawMessage `json:"headers,omitempty"`
+	EnvVars json.RawMessage `json:"allowedEnvVars,omitempty"`
+	Server  json.RawMessage `json:"server,omitempty"`
+	Tool    json.RawMessage `json:"tool,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+}
+
+// handlerTypes are the kinds of hooks that agents have, but commands.
+var handlerTypes = []string{"agent", "http", "mcp_tool", "prompt"}
+
+// maxTimeout is the most seconds that a hook may take.
+const maxTimeout = 3600
+
+// ParseHooks reads a file like hooks/hooks.json. Hooks of events that are asked nowhere are warnings.
+func ParseHooks(file string, data []byte) ([]CommandHook, Problems) {
+	s := &source{file: file, data: data, foreign: true}
+	if !s.fits() {
+		return nil, s.problems()
+	}
+	return s.parseHooks(), s.problems()
+}
+
+func (s *source) parseHooks() []CommandHook {
+	var f hooksFile
+	if !s.decode(&f) {
+		return nil
+	}
+	s.rules("", reflect.ValueOf(f))
+	return s.events("/hooks", f.Hooks)
+}
+
+// parseEvents reads hooks that stand in a manifest by the names of their events.
+func (s *source) parseEvents() []CommandHook {
+	var byName map[string][]hookGroup
+	if !s.decode(&byName) {
+		return nil
+	}
+	s.value("", reflect.ValueOf(byName), limits{max: 64, hasMax: true, each: 256})
+	return s.events("", byName)
+}
+
+// events are the hooks of all events, in the order of their names.
+func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook {
+	var hooks []CommandHook
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		here := at + "/" + escape(name)
+		e, known := eventNamed(name)
+		if !known {
+			s.unknownEvent(here, name)
+			continue
+		}
+		if e.Slot == "" {
+			s.warn(here, "%q is known, but nothing here asks hooks of it", name)
+		}
+		for i, g := range byName[name] {
+			hooks = append(hooks, s.group(fmt.Sprint(here, "/", i), e, g)...)
+		}
+	}
+	return hooks
+}
+
+func (s *source) unknownEvent(here, name string) {
+	if near := strictjson.Nearest(name, eventNames()); near != "" {
+		s.atKey(here, "no agent has the event %s, did you mean %q?", strictjson.Quote(name), near)
+		return
+	}
+	s.atKey(here, "no agent has the event %s: docs/plugins.md lists them", strictjson.Quote(name))
+}
+
+func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
+	switch {
+	case g.Matcher == "" || g.Matcher == "*":
+		g.Matcher = ""
+	case e.Matcher == "" && e.Slot != "":
+		s.warn(here+"/matcher", "%s is asked whatever the matcher says", e.Name)
+		g.Matcher = ""
+	default:
+		s.matcher(here+"/matcher", g.Matcher)
+	}
+	var hooks []CommandHook
+	for i, h := range g.Hooks {
+		if hook, ok := s.handler(fmt.Sprint(here, "/hooks/", i), e, h); ok {
+			hook.Matcher = g.Matcher
+			hooks = append(hooks, hook)
+		}
+	}
+	return hooks
+}
+
+// matcher checks a regular expression, or names with | between them.
+func (s *source) matcher(pointer, text string) {
+	if _, err := regexp.Compile(text); err != nil {
+		s.at(pointer, "%v; expressions are RE2, which cannot look around", err)
+	}
+}
+
+// handler makes a hook of what is run for an event, if it is one that can be.
+func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool) {
+	if h.Type != "command" {
+		if slices.Contains(handlerTypes, h.Type) {
+			s.warn(here+"/type", "hooks of the type %q are known, but not run here", h.Type)
+		} else {
+			s.word(here+"/type", h.Type, append(slices.Clone(handlerTypes), "command"))
+		}
+		return CommandHook{}, false
+	}
+	if strings.TrimSpace(h.Command) == "" {
+		s.at(here, `a hook of the type "command" needs a "command"`)
+	}
+	if h.Timeout < 0 || h.Timeout > maxTimeout {
+		s.at(here+"/timeout", "the timeout is in seconds: more than 0, at most %d", maxTimeout)
+	}
+	if h.OnError == OnErrorDeny && !e.Slot.refuses() && e.Slot != "" {
+		s.at(here+"/onError", "a hook of %s cannot refuse anything: it may be allow or fail", e.Name)
+	}
+	return s.commandHook(here, e, h), e.Slot != ""
+}
+
+func (s *source) commandHook(here string, e Event, h hookHandler) CommandHook {
+	_, at := strictjson.Find(s.data, here)
+	line, _ := place(s.data, at)
+	hook := CommandHook{Event: e.Name, Slot: e.Slot, Command: h.Command, TimeoutMs: int64(h.Timeout * 1000), OnError: h.OnError, File: s.file, Line: line}
+	if hook.OnError == "" {
+		hook.OnError = OnErrorAllow // as other agents have it, but where it would let a call through
+		if e.Slot == SlotBeforeToolCall {
+			hook.OnError = OnErrorDeny
+		}
+	}
+	if h.Args != nil {
+		hook.Command, hook.PassEnv = s.put(h.Command, hook.PassEnv)
+		hook.Args = make([]string, len(h.Args))
+		for i, a := range h.Args {
+			hook.Args[i], hook.PassEnv = s.put(a, hook.PassEnv)
+		}
+	}
+	return hook
+}
+
+// put rewrites a text of another agent, and adds the names that it takes from the environment.
+func (s *source) put(text string, names []string) (string, []string) {
+	text, more := environment(text)
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return text, names
+}

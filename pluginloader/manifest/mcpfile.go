@@ -1,0 +1,120 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// serverFile is a .mcp.json. Some have the servers right at the top.
+type serverFile struct {
+	Schema  string                   `json:"$schema,omitempty" max:"1024"`
+	Servers map[string]foreignServer `json:"mcpServers" max:"64" form:"server"`
+}
+
+// foreignServer is a server in the words of all agents. What has the slot none is only known.
+type foreignServer struct {
+	Type     string            `json:"type,omitempty" max:"64"`
+	Command  string            `json:"command,omitempty" max:"8192"`
+	Args     []string          `json:"args,omitempty" max:"256" each:"8192"`
+	Env      map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192"`
+	URL      string            `json:"url,omitempty" max:"4096"`
+	HTTPURL  string            `json:"httpUrl,omitempty" max:"4096"`
+	Headers  map[string]string `json:"headers,omitempty" max:"64" form:"header" each:"8192"`
+	Timeout  int64             `json:"timeout,omitempty" min:"1" max:"3600000"` // milliseconds
+	Disabled bool              `json:"disabled,omitempty"`
+	About    string            `json:"description,omitempty" max:"4096"`
+
+	AlwaysAllow   json.RawMessage `json:"alwaysAllow,omitempty" slot:"none"`
+	AlwaysLoad    json.RawMessage `json:"alwaysLoad,omitempty" slot:"none"`
+	AutoApprove   json.RawMessage `json:"autoApprove,omitempty" slot:"none"`
+	Cwd           json.RawMessage `json:"cwd,omitempty" slot:"none"`
+	ExcludeTools  json.RawMessage `json:"excludeTools,omitempty" slot:"none"`
+	HeadersHelper json.RawMessage `json:"headersHelper,omitempty" slot:"none"`
+	IncludeTools  json.RawMessage `json:"includeTools,omitempty" slot:"none"`
+	OAuth         json.RawMessage `json:"oauth,omitempty" slot:"none"`
+	Trust         json.RawMessage `json:"trust,omitempty" slot:"none"`
+}
+
+// transports are the types of servers that agents have, and what they are here; "": nothing.
+var transports = map[string]Transport{
+	"stdio": TransportStdio, "http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP, "sse": "", "ws": "", "sdk": "",
+}
+
+// ParseServers reads a file like .mcp.json: servers by name, at the top or under mcpServers. ${NAME} may stand in all texts,
+// and is taken from the environment of lashd: PassEnv has the names.
+func ParseServers(file string, data []byte) (map[string]Server, Problems) {
+	s := &source{file: file, data: data, foreign: true}
+	if !s.fits() {
+		return nil, s.problems()
+	}
+	return s.parseServers(), s.problems()
+}
+
+func (s *source) parseServers() map[string]Server {
+	at, f := "/mcpServers", serverFile{}
+	if !bytes.Contains(s.data, []byte(`"mcpServers"`)) {
+		at = ""
+		if !s.decode(&f.Servers) {
+			return nil
+		}
+		s.value("", reflect.ValueOf(f.Servers), limits{max: 64, hasMax: true, form: "server"})
+	} else if s.decode(&f) {
+		s.rules("", reflect.ValueOf(f))
+	}
+	servers := map[string]Server{}
+	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
+		if server, ok := s.server(at+"/"+escape(name), f.Servers[name]); ok {
+			servers[name] = server
+		}
+	}
+	s.servers(at, servers)
+	return servers
+}
+
+// server is a server in lashd's words, if it can be spoken to.
+func (s *source) server(here string, f foreignServer) (Server, bool) {
+	transport, known := transports[f.Type]
+	switch {
+	case f.Disabled:
+		s.warn(here+"/disabled", "the server is disabled")
+		return Server{}, false
+	case f.Type != "" && !known:
+		s.word(here+"/type", f.Type, slices.Sorted(maps.Keys(transports)))
+		return Server{}, false
+	case f.Type != "" && transport == "":
+		s.warn(here+"/type", "servers of the type %q are known, but not spoken to here", f.Type)
+		return Server{}, false
+	case f.URL != "" && f.HTTPURL != "":
+		s.atKey(here+"/httpUrl", `a server has a "url" or an "httpUrl", not both`)
+	}
+	return s.translate(f, transport), true
+}
+
+func (s *source) translate(f foreignServer, transport Transport) Server {
+	out := Server{Type: transport, TimeoutMs: f.Timeout}
+	put := func(text string) string {
+		text, out.PassEnv = s.put(text, out.PassEnv)
+		return text
+	}
+	out.Command, out.URL = put(f.Command), put(f.URL+f.HTTPURL)
+	for _, a := range f.Args {
+		out.Args = append(out.Args, put(a))
+	}
+	out.Env, out.Headers = translated(f.Env, put), translated(f.Headers, put)
+	return out
+}
+
+// translated changes the values of a map, in the order of its keys.
+func translated(in map[string]string, put func(string) string) map[string]string {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(in))
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		out[key] = put(in[key])
+	}
+	return out
+}

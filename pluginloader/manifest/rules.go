@@ -1,0 +1,195 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"lashd/internal/strictjson"
+)
+
+// mistakes are what a decoder has found.
+func mistakes(err error) strictjson.Errors {
+	if err == nil {
+		return nil
+	}
+	if all, ok := errors.AsType[strictjson.Errors](err); ok {
+		return all
+	}
+	return strictjson.Errors{{Reason: err.Error()}}
+}
+
+// worded is a string of which there are only some.
+type worded interface{ words() []string }
+
+// form is how a string is written.
+type form struct {
+	fits func() *regexp.Regexp
+	want string
+}
+
+// lazy is an expression that is compiled when it is first needed: a start of lashd does not wait for it.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+var forms = map[string]form{
+	"id":        {lazy(`^[a-z0-9][a-z0-9._-]{0,63}$`), "lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit"},
+	"tool":      {lazy(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`), "letters, digits, '_' and '-', at most 64, the first a letter or '_'"},
+	"server":    {lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit"},
+	"operation": {lazy(`^[A-Za-z][A-Za-z0-9._-]{0,127}$`), "letters, digits, '.', '_' and '-', at most 128, the first a letter"},
+	"parameter": {lazy(`^[A-Za-z][A-Za-z0-9_]{0,63}$`), "letters, digits and '_', at most 64, the first a letter"},
+	"env":       {lazy(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "letters, digits and '_', at most 128, the first no digit"},
+	"header":    {lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$"), "the name of an HTTP header"},
+	"absolute":  {lazy(`^/`), "an absolute path"},
+}
+
+// limits are the tags of a field.
+type limits struct {
+	min, max, each int64
+	hasMin, hasMax bool
+	form           string
+	subst          string
+}
+
+func limitsOf(f reflect.StructField) limits {
+	l := limits{form: f.Tag.Get("form"), subst: f.Tag.Get("subst")}
+	l.min, l.hasMin = number(f.Tag.Get("min"))
+	l.max, l.hasMax = number(f.Tag.Get("max"))
+	l.each, _ = number(f.Tag.Get("each"))
+	return l
+}
+
+func number(tag string) (int64, bool) {
+	n, err := strconv.ParseInt(tag, 10, 64)
+	return n, err == nil
+}
+
+// jsonName is what a field is called in JSON.
+func jsonName(f reflect.StructField) (name string, optional bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name, strings.Contains(options, "omit")
+}
+
+// rules checks what the tags of a value's fields say, and of what lies in it.
+func (s *source) rules(pointer string, v reflect.Value) {
+	for f, value := range v.Fields() {
+		if f.Anonymous {
+			s.rules(pointer, value)
+			continue
+		}
+		name, optional := jsonName(f)
+		if optional && value.IsZero() {
+			continue
+		}
+		if f.Tag.Get("slot") == "none" {
+			s.warn(pointer+"/"+name, "%q is of other agents and has no effect here", name)
+		}
+		s.value(pointer+"/"+name, value, limitsOf(f))
+	}
+}
+
+var rawJSON = reflect.TypeFor[json.RawMessage]()
+
+func (s *source) value(pointer string, v reflect.Value, l limits) {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch {
+	case v.Type() == rawJSON:
+		s.size(pointer, int64(v.Len()), l, "bytes")
+	case v.Kind() == reflect.String:
+		s.text(pointer, v, l)
+	case v.Kind() == reflect.Struct:
+		s.rules(pointer, v)
+	case v.Kind() == reflect.Slice:
+		s.size(pointer, int64(v.Len()), l, "elements")
+		for i := range v.Len() {
+			s.value(fmt.Sprint(pointer, "/", i), v.Index(i), l.ofElement())
+		}
+	case v.Kind() == reflect.Map:
+		s.table(pointer, v, l)
+	case v.CanInt():
+		s.size(pointer, v.Int(), l, "")
+	}
+}
+
+// ofElement are the limits of what a list or an object holds.
+func (l limits) ofElement() limits {
+	return limits{max: l.each, hasMax: l.each > 0, form: l.form, subst: l.subst}
+}
+
+func (s *source) table(pointer string, v reflect.Value, l limits) {
+	s.size(pointer, int64(v.Len()), l, "members")
+	inner := l.ofElement()
+	inner.form = ""
+	for _, key := range slices.Sorted(maps.Keys(keysOf(v))) {
+		at := pointer + "/" + escape(key)
+		if f, ok := forms[l.form]; ok && !f.fits().MatchString(key) {
+			s.atKey(at, "%s is not a name: it must be %s", strictjson.Quote(key), f.want)
+		}
+		s.value(at, v.MapIndex(reflect.ValueOf(key)), inner)
+	}
+}
+
+func keysOf(v reflect.Value) map[string]bool {
+	keys := map[string]bool{}
+	for _, k := range v.MapKeys() {
+		keys[k.String()] = true
+	}
+	return keys
+}
+
+// escape is a key as a pointer has it.
+func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+func (s *source) size(pointer string, n int64, l limits, of string) {
+	switch {
+	case l.hasMax && n > l.max:
+		s.at(pointer, "%s: at most %d", counted(n, of), l.max)
+	case l.hasMin && n < l.min:
+		s.at(pointer, "%s: at least %d", counted(n, of), l.min)
+	}
+}
+
+func counted(n int64, of string) string {
+	if n == 1 {
+		of = strings.TrimSuffix(of, "s")
+	}
+	return strings.TrimSpace(fmt.Sprint(n, " ", of))
+}
+
+func (s *source) text(pointer string, v reflect.Value, l limits) {
+	text := v.String()
+	if w, ok := v.Interface().(worded); ok {
+		s.word(pointer, text, w.words())
+		return
+	}
+	s.size(pointer, int64(utf8.RuneCountInString(text)), l, "characters")
+	if f, ok := forms[l.form]; ok && !f.fits().MatchString(text) {
+		s.at(pointer, "%s must be %s", strictjson.Quote(text), f.want)
+	}
+	if strings.ContainsRune(text, 0) {
+		s.at(pointer, "a character of code 0 can be nowhere in a plugin")
+	}
+	s.substitutions(pointer, text, l.subst)
+}
+
+func (s *source) word(pointer, word string, words []string) {
+	if slices.Contains(words, word) {
+		return
+	}
+	if near := strictjson.Nearest(word, words); near != "" {
+		s.at(pointer, "there is no %s, did you mean %q?", strictjson.Quote(word), near)
+		return
+	}
+	s.at(pointer, "there is no %s: it is one of %s", strictjson.Quote(word), strings.Join(words, ", "))
+}
