@@ -1,0 +1,161 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// Beyond is what of a plugin reaches beyond its directory: a person who approves the plugin approves that, too.
+type Beyond struct {
+	Commands     [][]string   `json:"commands"`     // that it may run, as it says them
+	Executables  []Executable `json:"executables"`  // which these are, where that is known before
+	Addresses    []string     `json:"addresses"`    // of servers
+	Environment  []string     `json:"environment"`  // names of variables that it gets from the environment of lashd
+	Capabilities []Capability `json:"capabilities"` // what it may ask of lashd
+}
+
+// Executable is a program.
+type Executable struct {
+	Name   string          `json:"name"`   // as the plugin says it
+	Path   string          `json:"path"`   // where it is, after all links
+	Digest protocol.Digest `json:"digest"` // of its bytes
+}
+
+// Beyond finds what the plugin reaches. Look tells where a program is, as exec.LookPath does, for those whose name has no
+// slash. A program that is not there is an error.
+func (p *Plugin) Beyond(ctx context.Context, look func(string) (string, error)) (Beyond, error) {
+	b := Beyond{Capabilities: slices.Sorted(slices.Values(p.Capabilities))}
+	for _, c := range p.commands() {
+		if len(c.argv) > 0 {
+			b.Commands = append(b.Commands, c.argv)
+		}
+		b.Environment = append(b.Environment, c.passEnv...)
+		if c.url != "" {
+			b.Addresses = append(b.Addresses, c.url)
+		}
+	}
+	slices.SortFunc(b.Commands, slices.Compare)
+	for _, list := range []*[]string{&b.Environment, &b.Addresses} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return b, b.resolve(ctx, look)
+}
+
+// command is something that a plugin runs, or a server that it speaks to.
+type command struct {
+	argv    []string
+	passEnv []string
+	url     string
+}
+
+// commands are all that a plugin runs.
+func (p *Plugin) commands() []command {
+	var all []command
+	if c := p.Process; c != nil {
+		all = append(all, command{c.Command, c.PassEnv, ""})
+	}
+	for _, t := range p.Tools {
+		if len(t.Command) > 0 {
+			all = append(all, command{shell(t.Shell, t.Command), t.PassEnv, ""})
+		}
+	}
+	for _, h := range p.CommandHooks {
+		all = append(all, command{shell(h.Args == nil, append([]string{h.Command}, h.Args...)), h.PassEnv, ""})
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		all = append(all, p.MCPServers[name].command())
+	}
+	return all
+}
+
+func (s Server) command() command {
+	if s.URL != "" {
+		return command{nil, s.PassEnv, s.URL}
+	}
+	return command{append([]string{s.Command}, s.Args...), s.PassEnv, ""}
+}
+
+// shell is the command that runs a script, or the command itself.
+func shell(script bool, argv []string) []string {
+	if script {
+		return append([]string{"sh", "-c"}, argv...)
+	}
+	return argv
+}
+
+// resolve finds the programs that are outside of the plugin. Those inside are in the digest of its directory.
+func (b *Beyond) resolve(ctx context.Context, look func(string) (string, error)) error {
+	for _, argv := range b.Commands {
+		name := argv[0]
+		known := slices.ContainsFunc(b.Executables, func(e Executable) bool { return e.Name == name })
+		if known || strings.Contains(name, "${") {
+			continue
+		}
+		e, err := executable(ctx, name, look)
+		if err != nil {
+			return err
+		}
+		b.Executables = append(b.Executables, e)
+	}
+	slices.SortFunc(b.Executables, func(a, b Executable) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func executable(ctx context.Context, name string, look func(string) (string, error)) (Executable, error) {
+	file := name
+	var err error
+	if !strings.ContainsAny(name, `/\`) {
+		file, err = look(name)
+	}
+	if err == nil {
+		file, err = filepath.EvalSymlinks(file)
+	}
+	if err != nil {
+		return Executable{}, fmt.Errorf("the program %q: %w", name, err)
+	}
+	sum, err := digestOf(ctx, file)
+	return Executable{Name: name, Path: file, Digest: sum}, err
+}
+
+func digestOf(ctx context.Context, file string) (protocol.Digest, error) {
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, _, err := openRegular(root, filepath.Base(file))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, reader{ctx, f}); err != nil {
+		return "", err
+	}
+	return protocol.Digest(fmt.Sprintf("%x", sum.Sum(nil))), nil
+}
+
+func (b Beyond) record(d *digester) {
+	for _, argv := range b.Commands {
+		d.record(append([]string{"command"}, argv...)...)
+	}
+	for _, e := range b.Executables {
+		d.record("executable", e.Name, e.Path, string(e.Digest))
+	}
+	d.record("addresses", joined(b.Addresses))
+	d.record("environment", joined(b.Environment))
+	for _, c := range b.Capabilities {
+		d.record("capability", string(c))
+	}
+}

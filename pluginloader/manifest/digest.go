@@ -1,0 +1,199 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// What a directory of a plugin may be, at most.
+const (
+	MaxEntries  = 10_000    // files, links and directories
+	MaxDepth    = 32        // directories inside one another
+	MaxContent  = 64 << 20  // bytes of a file
+	MaxContents = 512 << 20 // bytes of all files
+)
+
+// Digest stands for everything that a person approves: the bytes, the name and the mode of every file in the directory, its
+// links, and what of the plugin reaches beyond it. Any change gives another digest, and the same is always the same. A link
+// that leads out of the directory or nowhere, what is neither a file nor a directory nor a link, and a directory that is too
+// large, are errors; so is what was seen to change meanwhile. What changes right after is not in the digest: who runs
+// something must run a copy whose digest was taken.
+func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, error) {
+	d := digester{ctx: ctx, root: root, sum: sha256.New()}
+	d.record("lashd plugin", "1")
+	if err := d.directory(".", 0); err != nil {
+		return "", err
+	}
+	b.record(&d)
+	return protocol.Digest(fmt.Sprintf("%x", d.sum.Sum(nil))), nil
+}
+
+// digester adds a directory up.
+type digester struct {
+	ctx     context.Context
+	root    *os.Root
+	sum     hash.Hash
+	entries int
+	bytes   int64
+}
+
+// record adds fields so that no other fields give the same bytes.
+func (d *digester) record(fields ...string) {
+	d.number(uint64(len(fields)))
+	for _, f := range fields {
+		d.number(uint64(len(f)))
+		io.WriteString(d.sum, f) // a hash takes everything
+	}
+}
+
+func (d *digester) number(n uint64) {
+	d.sum.Write(binary.BigEndian.AppendUint64(nil, n))
+}
+
+// directory adds what is in a directory, in the order of the names.
+func (d *digester) directory(name string, depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("%s: there are more than %d directories inside one another", name, MaxDepth)
+	}
+	dir, err := d.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	before, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	entries, err := d.list(dir)
+	if err != nil {
+		return err
+	}
+	d.record("directory", name, mode(before))
+	for _, e := range entries {
+		if err := d.entry(path.Join(name, e), depth); err != nil {
+			return err
+		}
+	}
+	return unchanged(dir, before, name)
+}
+
+// unchanged tells whether something is as it was when it was opened.
+func unchanged(f *os.File, before fs.FileInfo, name string) error {
+	after, err := f.Stat()
+	if err == nil && (!after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size() || after.Mode() != before.Mode()) {
+		err = fmt.Errorf("%s: %w", name, errChanged)
+	}
+	return err
+}
+
+// list reads names in pieces, so that a huge directory is found out before it is in memory.
+func (d *digester) list(dir *os.File) ([]string, error) {
+	var names []string
+	for {
+		piece, err := dir.Readdirnames(256)
+		names = append(names, piece...)
+		if d.entries += len(piece); d.entries > MaxEntries {
+			return nil, fmt.Errorf("the directory has more than %d files", MaxEntries)
+		}
+		if errors.Is(err, io.EOF) {
+			slices.Sort(names)
+			return names, nil
+		}
+		if err = cmp.Or(err, context.Cause(d.ctx)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (d *digester) entry(name string, depth int) error {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		return d.directory(name, depth+1)
+	case fs.ModeSymlink:
+		return d.link(name)
+	case 0:
+		return d.file(name, info)
+	}
+	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
+}
+
+// link adds where a link leads. What is there is in the directory, and so is added anyway.
+func (d *digester) link(name string) error {
+	to, err := d.root.Readlink(name)
+	if err != nil {
+		return err
+	}
+	if _, err := d.root.Stat(name); err != nil {
+		return fmt.Errorf("the link %s to %s: it must lead to something inside of the plugin's directory: %w", name, to, err)
+	}
+	d.record("link", name, to)
+	return nil
+}
+
+func (d *digester) file(name string, seen fs.FileInfo) error {
+	f, info, err := openRegular(d.root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !os.SameFile(info, seen) {
+		return fmt.Errorf("%s: %w", name, errChanged)
+	}
+	if d.bytes += info.Size(); info.Size() > MaxContent || d.bytes > MaxContents {
+		return fmt.Errorf("%s: a file has at most %d bytes, and all together at most %d", name, MaxContent, MaxContents)
+	}
+	content := sha256.New()
+	n, err := io.Copy(content, io.LimitReader(reader{d.ctx, f}, info.Size()+1))
+	switch {
+	case err != nil:
+		return err
+	case n != info.Size():
+		return fmt.Errorf("%s: %w", name, errChanged)
+	}
+	d.record("file", name, mode(info), string(content.Sum(nil)))
+	return unchanged(f, info, name)
+}
+
+// mode is what of a mode matters.
+func mode(info fs.FileInfo) string {
+	return (info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)).String()
+}
+
+// reader ends with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// joined is a list in one field.
+func joined(list []string) string {
+	var b strings.Builder
+	for _, s := range list {
+		fmt.Fprintf(&b, "%d:%s,", len(s), s)
+	}
+	return b.String()
+}
