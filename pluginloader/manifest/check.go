@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"lashd/engine/tool"
@@ -24,16 +23,26 @@ func (s *source) contributions(c *Contributions) {
 	s.operations(at+"/operations", c.Operations)
 	s.servers(at+"/mcpServers", c.MCPServers)
 	s.schema(at+"/config", c.Config)
+	given := map[Capability]bool{}
 	for i, p := range c.Capabilities {
-		if slices.Index(c.Capabilities, p) < i {
+		if given[p] {
 			s.at(fmt.Sprint(at, "/capabilities/", i), "%q is there twice", p)
 		}
+		given[p] = true
 	}
-	if w := c.ToolSwitches; w != nil {
-		for i, name := range w.Off {
-			if slices.Contains(w.On, name) {
-				s.at(fmt.Sprint(at, "/toolSwitches/off/", i), "%q is in on, too", name)
-			}
+	if c.ToolSwitches != nil {
+		s.switches(at+"/toolSwitches", *c.ToolSwitches)
+	}
+}
+
+func (s *source) switches(at string, w Switches) {
+	on := map[string]bool{}
+	for _, name := range w.On {
+		on[name] = true
+	}
+	for i, name := range w.Off {
+		if on[name] {
+			s.at(fmt.Sprint(at, "/off/", i), "%q is in on, too", name)
 		}
 	}
 }

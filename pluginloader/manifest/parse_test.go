@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -132,10 +133,33 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 }
 
 func TestProblemsOfAFileAreBounded(t *testing.T) {
-	in := `{"name":"p"` + strings.Repeat(",\n\"skills\":1", 50) + strings.Repeat(",\n\"x\":1", 500) + `}`
-	_, problems := manifest.Parse("plugin.json", []byte(in))
+	groups := strings.Repeat(`{"hooks":[`+strings.Repeat(`{"type":"prompt"},`, 40)+`{"type":"prompt"}]},`, 40)
+	_, problems := manifest.ParseHooks("hooks.json", []byte(`{"hooks":{"Stop":[`+groups+`{"hooks":[{"type":"comand"}]}]}}`))
 	if len(problems) != manifest.MaxProblems {
 		t.Errorf("%d problems are told, want %d", len(problems), manifest.MaxProblems)
+	}
+	if last := problems[len(problems)-1]; last.Warning || last.Message != `there is no "comand", did you mean "command"?` {
+		t.Errorf("warnings leave no room for the mistake: the last is %v", last)
+	}
+}
+
+// What a file costs to read must not grow with the square of its mistakes: this takes seconds if it does.
+func TestAFileFullOfMistakesIsReadAtOnce(t *testing.T) {
+	for _, in := range []string{
+		`{"name":"p"` + strings.Repeat(`,"x":1`, 40_000) + `}`,
+		inLashd(`{"process":{"command":["` + strings.Repeat("${a}", 60_000) + `"]}}`),
+		inLashd(`{"process":{"command":["a"]},"capabilities":[` + strings.Repeat(`"x",`, 60_000) + `"x"]}`),
+		inLashd(`{"tools":[{"name":"a","description":"d","command":["x","` + strings.Repeat("{a}", 80_000) + `"]}]}`),
+		inLashd(`{"toolSwitches":{"on":[` + strings.Repeat(`"x",`, 30_000) + `"y"],"off":[` + strings.Repeat(`"y",`, 30_000) + `"y"]}}`),
+	} {
+		start := time.Now()
+		file, problems := manifest.Parse("plugin.json", []byte(in))
+		if file != nil || len(problems) == 0 || len(problems) > manifest.MaxProblems {
+			t.Errorf("%.60s: %d problems", in, len(problems))
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%.60s: it takes %s", in, took)
+		}
 	}
 }
 

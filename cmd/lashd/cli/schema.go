@@ -6,11 +6,12 @@ import (
 	"os"
 	"strings"
 
+	"lashd/pluginloader/manifest"
 	"lashd/rpc"
 )
 
 type schemaCommand struct {
-	Method string `arg:"" optional:"" help:"Only this method: its params and its result."`
+	Method string `arg:"" optional:"" help:"Only this method: its params and its result. Or plugin: the JSON Schema of plugin.json."`
 }
 
 // Help is shown by --help.
@@ -18,12 +19,18 @@ func (schemaCommand) Help() string {
 	return `The document is OpenRPC 1.3.2; each method has a JSON Schema of its params and of its result. The daemon answers the same to
 rpc/discover. It is made from the table that the daemon dispatches by. Its TypeScript types: editors/vscode/src/protocol.ts.
 
+lashd schema plugin prints the JSON Schema of plugin.json, which says what each of its fields promises.
+
 Example: lashd schema turn/start`
 }
 
 func (c schemaCommand) Run() error {
 	if c.Method == "" {
 		_, err := os.Stdout.Write(rpc.OpenRPC())
+		return err
+	}
+	if c.Method == "plugin" {
+		_, err := os.Stdout.Write(manifest.Schema())
 		return err
 	}
 	doc := rpc.MethodSchema(c.Method)

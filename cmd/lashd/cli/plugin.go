@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/pluginloader/manifest"
+)
+
+type pluginCommand struct {
+	Check pluginCheckCommand `cmd:"" help:"Tell what a plugin would contribute, and what is wrong with it."`
+}
+
+type pluginCheckCommand struct {
+	Dir  string `arg:"" help:"Directory of the plugin."`
+	JSON *bool  `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+}
+
+// Help is shown by --help.
+func (pluginCheckCommand) Help() string {
+	return `Reads plugin.json, hooks/hooks.json and .mcp.json, without a daemon; nothing of the plugin is run. Mistakes and warnings have
+file, line and column.
+
+Exit codes: 0 the plugin can be loaded, 1 something is wrong with it.
+
+Example: lashd plugin check ~/.agents/plugins/reviewer --no-json`
+}
+
+// verdict is what plugin check prints.
+type verdict struct {
+	OK       bool              `json:"ok"`
+	Plugin   *manifest.Plugin  `json:"plugin,omitempty"`
+	Problems manifest.Problems `json:"problems,omitempty"`
+}
+
+func (c pluginCheckCommand) Run() error {
+	root, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return fmt.Errorf("plugin check: %w", err)
+	}
+	defer root.Close()
+	p, err := manifest.Load(root)
+	problems, wrong := errors.AsType[manifest.Problems](err)
+	if err != nil && !wrong {
+		return fmt.Errorf("plugin check: %w", err)
+	}
+	if err := c.print(verdict{OK: !wrong, Plugin: p, Problems: problems}); err != nil {
+		return err
+	}
+	if wrong {
+		return &exitError{exitFailed, nil}
+	}
+	return nil
+}
+
+func (c pluginCheckCommand) print(v verdict) error {
+	if c.JSON != nil && *c.JSON || c.JSON == nil && !terminal(os.Stdout) {
+		return printJSON(v)
+	}
+	for _, p := range v.Problems {
+		fmt.Println(printable(p.String()))
+	}
+	if v.Plugin == nil {
+		return nil
+	}
+	for _, w := range v.Plugin.Warnings {
+		fmt.Println(printable(w.String()))
+	}
+	return table(contributions(v.Plugin))
+}
+
+// contributions is a row for each thing that a plugin adds.
+func contributions(p *manifest.Plugin) [][]string {
+	rows := [][]string{{"CONTRIBUTES", "NAME", "DETAIL"}, {"plugin", p.Name, oneLine(p.Version+" "+p.Description, 80)}}
+	add := func(kind, name, detail string) {
+		rows = append(rows, []string{kind, oneLine(name, 40), oneLine(detail, 80)})
+	}
+	if p.Process != nil {
+		add("process", string(p.Process.Startup), strings.Join(p.Process.Command, " "))
+	}
+	for _, h := range p.Hooks {
+		add("hook", string(h.On), "if it fails: "+string(h.OnError))
+	}
+	for _, h := range p.CommandHooks {
+		add("hook", h.Event, strings.TrimSpace(h.Matcher+" "+h.Command+" "+strings.Join(h.Args, " ")))
+	}
+	for _, t := range p.Tools {
+		add("tool", t.Name, strings.Join(t.Command, " "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		s := p.MCPServers[name]
+		add("server", name, strings.TrimSpace(s.URL+s.Command+" "+strings.Join(s.Args, " ")))
+	}
+	for _, o := range p.Operations {
+		add("operation", o.Name, string(o.Kind))
+	}
+	for _, t := range p.Prompt {
+		add("prompt", string(t.Slot), t.Content)
+	}
+	for _, c := range p.Capabilities {
+		add("capability", string(c), "")
+	}
+	return append(rows, others(p)...)
+}
+
+// others are what a plugin adds at most once.
+func others(p *manifest.Plugin) (rows [][]string) {
+	if p.CodeExecutor {
+		rows = append(rows, []string{"code executor", "", ""})
+	}
+	if s := p.ToolSwitches; s != nil {
+		rows = append(rows, []string{"tool switches", "", oneLine(fmt.Sprintf("on: %s; off: %s", strings.Join(s.On, ", "), strings.Join(s.Off, ", ")), 80)})
+	}
+	return rows
+}

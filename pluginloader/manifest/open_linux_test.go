@@ -1,0 +1,35 @@
+package manifest
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What was a file when it was looked at may be a pipe when it is opened.
+func TestOpeningAPipeDoesNotWaitForAWriter(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "p"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := openRegular(root, "p")
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil || err.Error() != "p is no regular file" {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits")
+	}
+}
