@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"lashd/internal/strictjson"
 )
@@ -152,57 +151,4 @@ func (s *source) matcher(pointer, text string) {
 	if _, err := regexp.Compile(text); err != nil {
 		s.at(pointer, "%v; expressions are RE2, which cannot look around", err)
 	}
-}
-
-// handler makes a hook of what is run for an event, if it is one that can be.
-func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool) {
-	if h.Type != "command" {
-		if slices.Contains(handlerTypes, h.Type) {
-			s.warn(here+"/type", "hooks of the type %q are known, but not run here", h.Type)
-		} else {
-			s.word(here+"/type", h.Type, append(slices.Clone(handlerTypes), "command"))
-		}
-		return CommandHook{}, false
-	}
-	if strings.TrimSpace(h.Command) == "" {
-		s.at(here, `a hook of the type "command" needs a "command"`)
-	}
-	if h.Timeout < 0 || h.Timeout > maxTimeout {
-		s.at(here+"/timeout", "the timeout is in seconds: more than 0, at most %d", maxTimeout)
-	}
-	if h.OnError == OnErrorDeny && !e.Slot.refuses() && e.Slot != "" {
-		s.at(here+"/onError", "a hook of %s cannot refuse anything: it may be allow or fail", e.Name)
-	}
-	return s.commandHook(here, e, h), e.Slot != ""
-}
-
-func (s *source) commandHook(here string, e Event, h hookHandler) CommandHook {
-	_, at := strictjson.Find(s.data, here)
-	line, _ := place(s.data, at)
-	hook := CommandHook{Event: e.Name, Slot: e.Slot, Command: h.Command, TimeoutMs: int64(h.Timeout * 1000), OnError: h.OnError, File: s.file, Line: line}
-	if hook.OnError == "" {
-		hook.OnError = OnErrorAllow // as other agents have it, but where it would let a call through
-		if e.Slot == SlotBeforeToolCall {
-			hook.OnError = OnErrorDeny
-		}
-	}
-	if h.Args != nil {
-		hook.Command, hook.PassEnv = s.put(h.Command, hook.PassEnv)
-		hook.Args = make([]string, len(h.Args))
-		for i, a := range h.Args {
-			hook.Args[i], hook.PassEnv = s.put(a, hook.PassEnv)
-		}
-	}
-	return hook
-}
-
-// put rewrites a text of another agent, and adds the names that it takes from the environment.
-func (s *source) put(text string, names []string) (string, []string) {
-	text, more := environment(text)
-	for _, name := range more {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return text, names
 }
