@@ -26,7 +26,7 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 	st.inputs = append(slices.Clip(st.inputs), in)
 	r := st.newRun(turn, false)
 	if st.prepare(r) != nil {
-		r.halt(nil)
+		r.callOff()
 		return nil
 	}
 	if r.machine == nil || r.plugins.Transforms() || !r.asksForPrompts() {
@@ -66,6 +66,7 @@ func (r *run) callOff() {
 	}
 	r.halt(nil)
 	r.forgo(r.life)
+	r.lease.back()
 }
 
 // forgo does without what was asked ahead, once ctx is done. Who was asked gets a moment to return, as anybody whose context

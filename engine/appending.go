@@ -13,27 +13,25 @@ import (
 
 // appendTold adds nodes to a session, after its protocol was told of them.
 func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt) (*protocol.GraphAppendResult, error) {
-	var owner *state
-	var tools *toolbox
+	var l *lease
 	// Not with ctx: who borrows must be there to give back.
-	result, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
+	result, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(own context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if st.tools == nil || !st.tools.plugins.Protocol().Appends() {
-			return st.append(ctx, operation, p, rc)
+			return st.append(own, operation, p, rc)
 		}
-		owner, tools = st, st.tools
-		st.borrowed++
-		return nil, nil
+		l, err = st.lend(ctx, st.row.Config)
+		return nil, err
 	})
-	if err != nil || owner == nil {
+	if err != nil || l == nil {
 		return result, err
 	}
-	defer e.giveBack(ctx, p.SessionID, owner)
-	stored, err := e.announce(ctx, owner, tools, p.Nodes)
+	defer l.back()
+	stored, err := l.announce(l.ctx, p.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	result, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
-		if st != owner {
+		if st != l.owner {
 			return nil, ErrReloaded
 		}
 		return st.append(ctx, operation, p, rc)
@@ -44,26 +42,26 @@ func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.G
 
 // announce tells the protocol of nodes. If it takes them, nobody else's are told of until stored is called, which says
 // whether they are history now.
-func (e *Engine) announce(ctx context.Context, owner *state, t *toolbox, nodes []protocol.NodeBody) (stored func(bool), err error) {
-	p := t.plugins.Protocol()
+func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored func(bool), err error) {
+	p, t := l.plugins.Protocol(), l.box
 	if len(nodes) == 0 || !p.Appends() {
 		return func(bool) {}, nil
 	}
 	select {
 	case t.appends <- struct{}{}:
-	case <-owner.closed:
+	case <-l.owner.closed:
 		return nil, ErrReloaded
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	_, err = patient(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
+	_, err = patient(ctx, l.eng, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
 	if err != nil {
 		<-t.appends
 		return nil, err
 	}
 	return func(are bool) {
 		if !are {
-			e.recant(context.WithoutCancel(ctx), owner, p)
+			l.eng.recant(context.WithoutCancel(ctx), l.owner, p)
 		}
 		<-t.appends
 	}, nil

@@ -19,34 +19,35 @@ import (
 // summarises, nothing changes.
 func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
 	return single(ctx, e, "session/compact", p.Key(), p, func(rc receipt) (*protocol.SessionCompactResult, error) {
-		w, err := e.hold(ctx, p.SessionID, func(*toolbox) error { return nil })
+		w, err := e.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
 		}
-		return e.compact(ctx, w, p, rc)
+		return e.compact(w, p, rc)
 	})
 }
 
 // compact compacts the history of a session that is held.
-func (e *Engine) compact(ctx context.Context, w *writer, p *protocol.SessionCompactParams, rc receipt) (*protocol.SessionCompactResult, error) {
-	s, err := abandoning(w.ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, w, p) })
+func (e *Engine) compact(w *writer, p *protocol.SessionCompactParams, rc receipt) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
-	if err == nil {
-		stored, err = e.announce(w.ctx, w.owner, w.tools, s.nodes)
-	}
-	close(w.over)
-	if err != nil {
-		w.leave(ctx)
-		return nil, cancelledOr(ctx, err)
-	}
-	result, err := release(ctx, w, func(ctx context.Context, st *state) (*protocol.SessionCompactResult, error) {
-		if err := st.stillTells(s); err != nil {
+	defer func() { stored(err == nil) }()
+	summarise := func(ctx context.Context, l *lease) (*summed, error) {
+		s, err := abandoning(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p) })
+		if err != nil {
 			return nil, err
 		}
-		return st.openFrame(ctx, s.nodes, s.by, rc)
+		told, err := l.announce(ctx, s.nodes)
+		if err == nil {
+			stored = told
+		}
+		return s, err
+	}
+	return withHeld(w, summarise, func(ctx context.Context, st *state, done worked[*summed]) (*protocol.SessionCompactResult, error) {
+		if err := st.stillTells(done.result); err != nil {
+			return nil, err
+		}
+		return st.openFrame(ctx, done, rc)
 	})
-	stored(err == nil)
-	return result, err
 }
 
 // compactPatience is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
@@ -55,15 +56,14 @@ const compactPatience = 10 * time.Minute
 // compactNext has history compacted before the next turn begins, because a plugin wants it. If the daemon dies before, it is
 // left to the plugin to want it again.
 func (st *state) compactNext() {
-	w := newWriter(st.ctx)
-	st.enlist(w)
+	w := st.enlist(st.ctx)
 	st.eng.actors.Go(func() {
-		err := w.taken(st.ctx)
+		err := w.taken()
 		if err == nil {
-			var done context.CancelFunc
-			w.ctx, done = context.WithTimeoutCause(w.ctx, compactPatience, ErrSlowPlugin)
-			defer done()
-			_, err = st.eng.compact(st.ctx, w, &protocol.SessionCompactParams{SessionID: st.id}, receipt{})
+			var cancel context.CancelFunc
+			w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
+			defer cancel()
+			_, err = st.eng.compact(w, &protocol.SessionCompactParams{SessionID: st.id}, receipt{})
 		}
 		if err != nil && st.ctx.Err() == nil {
 			st.eng.notCompacted(st.ctx, st.session, err)
@@ -128,14 +128,14 @@ type summed struct {
 }
 
 // summarise asks the compactors. What they give must be fit to begin a conversation with.
-func (e *Engine) summarise(ctx context.Context, w *writer, p *protocol.SessionCompactParams) (*summed, error) {
+func (e *Engine) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams) (*summed, error) {
 	host := e.hostFor(p.SessionID)
 	view, err := host.State.View(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	s := &summed{messages: len(view.Messages())}
-	s.nodes, s.by, err = w.tools.plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
+	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
 	if err == nil && len(s.nodes) > 0 {
 		err = checkFrame(s.nodes)
 	}
@@ -157,9 +157,11 @@ func (st *state) stillTells(s *summed) error {
 	return err
 }
 
-func (st *state) openFrame(ctx context.Context, nodes []protocol.NodeBody, by string, rc receipt) (*protocol.SessionCompactResult, error) {
+func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt) (*protocol.SessionCompactResult, error) {
+	nodes, by := done.result.nodes, done.result.by
 	result := &protocol.SessionCompactResult{Plugin: by, Head: st.row.Head, Seq: st.row.Seq}
 	c := &persistence.Commit{}
+	kept := st.keep(c, done.captured)
 	var events []logEvent
 	if len(nodes) > 0 {
 		c.Nodes, events = st.frame(nodes, by)
@@ -170,13 +172,14 @@ func (st *state) openFrame(ctx context.Context, nodes []protocol.NodeBody, by st
 		}
 	}
 	c.Receipt = rc.with(result)
-	if len(nodes) == 0 && c.Receipt == nil {
+	if len(nodes)+len(c.Component) == 0 && c.Receipt == nil {
 		return result, nil
 	}
 	_, err := st.commit(ctx, c, events...)
 	if err != nil {
 		return nil, err
 	}
+	kept()
 	st.history = nil
 	return result, nil
 }

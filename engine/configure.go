@@ -34,8 +34,8 @@ var errConfigured = errors.New("the session was configured meanwhile")
 type change struct {
 	eng               *Engine
 	id                protocol.SessionID
-	plugins           *plugin.Session // borrowed; nil: they could not be built
-	lender            *state          // of the plugins
+	plugins           *plugin.Session // nil: they could not be built
+	lease             *lease          // of them
 	previous, current protocol.Config
 	issues            []protocol.Issue
 	stored            bool
@@ -50,13 +50,11 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 			return nil, err
 		}
 		c := &change{eng: e, id: st.id, previous: st.row.Config, current: cfg}
-		t, err := st.openTools(st.row.Config)
-		if err != nil { // it may be these settings that are wrong
+		if c.lease, err = st.lend(ctx, st.row.Config); err != nil { // it may be these settings that are wrong
 			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
 			return c, nil
 		}
-		c.plugins, c.lender = t.plugins, st
-		st.borrowed++
+		c.plugins = c.lease.plugins
 		return c, nil
 	})
 }
@@ -66,10 +64,10 @@ func (c *change) settle(ctx context.Context, p *protocol.SessionConfigureParams)
 	if c.plugins == nil {
 		return c.store(ctx, p)
 	}
-	defer c.eng.giveBack(ctx, c.id, c.lender)
-	c.mutate(ctx)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	defer c.lease.back()
+	c.mutate(c.lease.ctx)
+	if c.lease.ctx.Err() != nil {
+		return nil, context.Cause(c.lease.ctx)
 	}
 	result, err := c.store(ctx, p)
 	if err == nil && c.stored {

@@ -19,21 +19,25 @@ import (
 // repetition after a crash does not run it twice.
 func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
 	return single(ctx, e, "tool/call", p.Key(), p, func(rc receipt) (*protocol.ToolCallResult, error) {
-		r, s, err := e.borrow(ctx, p, rc)
+		l, err := e.lend(ctx, p.SessionID)
 		if err != nil {
 			return nil, err
 		}
-		defer e.giveBack(ctx, p.SessionID, r.lender)
-		if err := r.direct(ctx, s); err != nil {
+		defer l.back()
+		r, s, err := l.call(p, rc)
+		if err != nil {
 			return nil, err
+		}
+		if err := r.direct(l.ctx, s); err != nil {
+			return nil, cancelledOr(l.ctx, err)
 		}
 		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
 		return result, r.endDirect(ctx, rc.with(result))
 	})
 }
 
-// borrow takes the session's tools, which stay as they are until they are given back.
-func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
+// call is a call of a tool that was borrowed.
+func (l *lease) call(p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
 	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
 	if rc.key != "" {
 		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32]))
@@ -42,36 +46,17 @@ func (e *Engine) borrow(ctx context.Context, p *protocol.ToolCallParams, rc rece
 		call.Args = json.RawMessage(`{}`)
 	}
 	s := &stage{asked: call, call: call, effect: 1}
-	// Not with ctx: who borrows must be there to give back.
-	r, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*run, error) {
-		t, err := st.openTools(st.row.Config)
-		if err != nil {
-			return nil, err
-		}
-		s.check(t.catalog)
-		if s.entry == nil {
-			return nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
-		}
-		if s.reply != nil {
-			return nil, bad("/args", "%s", s.reply.Output.Text)
-		}
-		st.borrowed++
-		return &run{
-			session: st.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: st.row.Config}, cwd: st.row.Cwd, plugins: t.plugins,
-			catalog: t.catalog, lender: st, keyed: rc.key != "",
-		}, nil
-	})
-	return r, s, err
-}
-
-func (e *Engine) giveBack(ctx context.Context, id protocol.SessionID, lender *state) {
-	// An error means that the session is gone, and what was borrowed with it.
-	_, _ = do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (struct{}, error) {
-		if st == lender { // and was not loaded again meanwhile
-			st.borrowed--
-		}
-		return struct{}{}, nil
-	})
+	s.check(l.catalog)
+	if s.entry == nil {
+		return nil, nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
+	}
+	if s.reply != nil {
+		return nil, nil, bad("/args", "%s", s.reply.Output.Text)
+	}
+	return &run{
+		session: l.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: l.about.Config}, cwd: l.about.Cwd, life: l.ctx,
+		plugins: l.plugins, catalog: l.catalog, keyed: rc.key != "",
+	}, s, nil
 }
 
 // direct runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.

@@ -14,7 +14,7 @@ import (
 func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
 	r := st.newRun(turn, resumed)
 	if err := st.prepare(r); err != nil {
-		r.halt(nil)
+		r.callOff()
 		return st.abandon(turn, err)
 	}
 	if turn.Cancel != nil {

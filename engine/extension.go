@@ -42,7 +42,7 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 	case len(o.Payload) > protocol.MaxTurnOptions:
 		return bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
-	_, err := withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (struct{}, error) {
+	_, err := withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
 		return patient(ctx, e, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
 		})
@@ -70,20 +70,19 @@ func (st *state) optionsOf(ids []protocol.InputID) (o *protocol.TurnOptions) {
 // no turn starts meanwhile. What plugins keep then is stored with the receipt.
 func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
 	return single(ctx, e, "session/applyExtension", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
-		w, err := e.hold(ctx, p.SessionID, func(*toolbox) error { return nil })
+		w, err := e.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
 		}
-		k, err := e.extend(w, p)
-		close(w.over)
-		if err != nil {
-			w.leave(ctx)
-			return nil, cancelledOr(ctx, err)
+		extend := func(ctx context.Context, l *lease) (struct{}, error) {
+			return patient(ctx, e, func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, rejected(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
+			})
 		}
-		return release(ctx, w, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
+		return withHeld(w, extend, func(ctx context.Context, st *state, done worked[struct{}]) (*protocol.SeqResult, error) {
 			result := &protocol.SeqResult{Seq: st.row.Seq}
 			c := &persistence.Commit{Receipt: rc.with(result)}
-			kept := st.keep(c, k)
+			kept := st.keep(c, done.captured)
 			if c.Receipt == nil && len(c.Component) == 0 {
 				return result, nil
 			}
@@ -94,16 +93,4 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 			return result, nil
 		})
 	})
-}
-
-// extend has the protocol take an extension, and captures what plugins keep then.
-func (e *Engine) extend(w *writer, p *protocol.SessionExtensionParams) (*captured, error) {
-	_, err := patient(w.ctx, e, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, rejected(ctx, w.tools.plugins.Protocol().ApplyExtension(ctx, p.Extension))
-	})
-	if err != nil {
-		return nil, err
-	}
-	k, _ := e.captureAll(context.WithoutCancel(w.ctx), p.SessionID, w.tools.plugins, w.owner.plugged) // what fails is in the log
-	return k, nil
 }

@@ -96,6 +96,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	st.grow(before, done.Nodes)
 	st.forget(closed)
 	r.streamed, r.told, st.current = nil, report, nil
+	r.lease.trail() // what follows may be with other plugins
 	r.traceEnd(report)
 	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", report.State, "outcome", report.Outcome.Kind, "ms", report.DurationMs)
 	st.turnOver(r.id, report)

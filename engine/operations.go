@@ -13,14 +13,14 @@ import (
 
 // Operations lists what the plugins of a session offer to clients; without a session, those of a new one.
 func (e *Engine) Operations(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
-	return withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (*protocol.OperationListResult, error) {
+	return withPlugins(ctx, e, p.SessionID, func(_ context.Context, s *plugin.Session) (*protocol.OperationListResult, error) {
 		return &protocol.OperationListResult{Data: s.Operations(), TurnInputs: s.TurnInputs()}, nil
 	})
 }
 
 // QueryOperation asks a plugin, also beside a turn.
 func (e *Engine) QueryOperation(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
-	return withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (*protocol.OperationQueryResult, error) {
+	return withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (*protocol.OperationQueryResult, error) {
 		call := &plugin.OperationCall{Args: p.Args, Host: e.hostFor(p.SessionID)}
 		out, err := s.Query(ctx, p.Name, call, plugin.Target{Explicit: &p.SessionID})
 		if err != nil {
@@ -44,7 +44,9 @@ func (e *Engine) Task(ctx context.Context, p *protocol.OperationParams) (*protoc
 
 // Action is an operation of whatever kind it is.
 func (e *Engine) Action(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	op, err := withPlugins(ctx, e, p.SessionID, func(s *plugin.Session) (protocol.OperationInfo, error) { return operationOf(s, p.Name) })
+	op, err := withPlugins(ctx, e, p.SessionID, func(_ context.Context, s *plugin.Session) (protocol.OperationInfo, error) {
+		return operationOf(s, p.Name)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -100,49 +102,36 @@ func (o *operation) known(s *plugin.Session) (err error) {
 	return nil
 }
 
-// held runs the operation while it holds its session.
-func (o *operation) held(ctx context.Context) (*protocol.OperationReceipt, error) {
-	w, err := o.eng.hold(ctx, o.params.SessionID, func(t *toolbox) error { return o.known(t.plugins) })
+// held runs the operation while it holds its session, and tells the protocol of its events before they are stored.
+func (o *operation) held(ctx context.Context) (r *protocol.OperationReceipt, err error) {
+	w, err := o.eng.hold(ctx, o.params.SessionID, o.known)
 	if err != nil {
 		return nil, err
 	}
-	r, err := o.run(w)
-	close(w.over)
-	if err != nil {
-		w.leave(ctx)
-		return nil, cancelledOr(ctx, err)
+	stored := func(bool) {}
+	defer func() { stored(err == nil) }()
+	run := func(ctx context.Context, l *lease) (*plugin.OperationResult, error) {
+		result, err := o.call(ctx, l.plugins)
+		if err != nil {
+			return nil, err
+		}
+		told, err := l.announce(ctx, o.nodes(result))
+		if err == nil {
+			stored = told
+		}
+		return result, err
 	}
-	receipt, err := release(ctx, w, func(ctx context.Context, st *state) (*protocol.OperationReceipt, error) {
-		return o.apply(ctx, st, r)
-	})
-	r.stored(err == nil)
-	return receipt, err
+	return withHeld(w, run, o.apply)
 }
 
-// operated is what an operation came to, on its way into the store.
-type operated struct {
-	*plugin.OperationResult
-	captured *captured
-	issues   []protocol.Issue
-	stored   func(bool) // to be told whether it is
-}
-
-// run calls the plugin, tells the protocol of its events, and captures what plugins keep then.
-func (o *operation) run(w *writer) (r *operated, err error) {
-	r = &operated{}
-	if r.OperationResult, err = o.call(w.ctx, w.tools.plugins); err != nil {
-		return nil, err
+// nodes are the events of an operation, which are its plugin's.
+func (o *operation) nodes(result *plugin.OperationResult) []protocol.NodeBody {
+	nodes := make([]protocol.NodeBody, len(result.Events))
+	for i := range result.Events {
+		result.Events[i].Plugin = o.info.Plugin
+		nodes[i].Plugin = &result.Events[i]
 	}
-	nodes := make([]protocol.NodeBody, len(r.Events))
-	for i := range r.Events {
-		r.Events[i].Plugin = o.info.Plugin
-		nodes[i].Plugin = &r.Events[i]
-	}
-	if r.stored, err = o.eng.announce(w.ctx, w.owner, w.tools, nodes); err != nil {
-		return nil, err
-	}
-	r.captured, r.issues = o.eng.captureAll(context.WithoutCancel(w.ctx), o.params.SessionID, w.tools.plugins, w.owner.plugged)
-	return r, nil
+	return nodes
 }
 
 func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
@@ -174,7 +163,7 @@ func (o *operation) failed(err error) error {
 
 // alone runs the operation with plugins that belong to no session.
 func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, error) {
-	return withPlugins(ctx, o.eng, "", func(s *plugin.Session) (*protocol.OperationReceipt, error) {
+	return withPlugins(ctx, o.eng, "", func(ctx context.Context, s *plugin.Session) (*protocol.OperationReceipt, error) {
 		if err := o.known(s); err != nil {
 			return nil, err
 		}
@@ -200,33 +189,34 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 }
 
 // apply makes everything that an operation came to durable in one commit.
-func (o *operation) apply(ctx context.Context, st *state, result *operated) (*protocol.OperationReceipt, error) {
-	c, r := &persistence.Commit{}, o.answer(result.OperationResult)
-	kept := st.keep(c, result.captured)
+func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
+	result := done.result
+	c, r := &persistence.Commit{}, o.answer(result)
+	kept := st.keep(c, done.captured)
 	var events []logEvent
 	for i, event := range result.Events {
 		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, o.scope, i), AtMs: now(), Plugin: &event}
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		events = append(events, appendedEvents(n)...)
 	}
-	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result.OperationResult))
+	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
 	if err != nil {
 		return nil, err
 	}
 	events = append(events, accepted...)
-	r.Inputs, r.Issues, r.Seq = list(inputs), result.issues, st.row.Seq+protocol.Seq(len(events))
+	r.Inputs, r.Issues, r.Seq = list(inputs), done.issues, st.row.Seq+protocol.Seq(len(events))
 	c.Receipt = o.receipt.with(r)
 	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
 		return r, nil
 	}
 	before := st.row.Head.Leaf
-	done, err := st.commit(ctx, c, events...)
+	stored, err := st.commit(ctx, c, events...)
 	if err != nil {
 		return nil, err
 	}
 	kept()
 	queued()
-	st.grow(before, done.Nodes)
+	st.grow(before, stored.Nodes)
 	return r, nil
 }
 
@@ -243,31 +233,22 @@ func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInpu
 }
 
 // withPlugins works with the plugins of a session, which stay as they are meanwhile, or with some that belong to none.
-func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(*plugin.Session) (T, error)) (v T, err error) {
+func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Its workspace is where no tool may go.
 		s, err := e.Host.Open(e.Defaults.Driver, e.Defaults.Options, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir})
 		if err != nil {
 			return v, err
 		}
-		v, err = f(s)
+		v, err = f(ctx, s)
 		return v, errors.Join(err, s.Close())
 	}
-	// Not with ctx: who borrows must be there to give back.
-	var lender *state
-	t, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*toolbox, error) {
-		t, err := st.openTools(st.row.Config)
-		if err == nil {
-			lender = st
-			st.borrowed++
-		}
-		return t, err
-	})
+	l, err := e.lend(ctx, id)
 	if err != nil {
 		return v, err
 	}
-	defer e.giveBack(ctx, id, lender)
-	return f(t.plugins)
+	defer l.back()
+	return f(l.ctx, l.plugins)
 }
 
 func operationOf(s *plugin.Session, name string) (protocol.OperationInfo, error) {

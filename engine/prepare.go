@@ -27,7 +27,7 @@ func (st *state) prepare(r *run) (err error) {
 			return err
 		}
 	}
-	tools, err := st.openTools(r.begin.Config)
+	r.lease, err = st.lend(st.ctx, r.begin.Config)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (st *state) prepare(r *run) (err error) {
 			return err
 		}
 	}
-	r.plugins, r.catalog, r.model = tools.plugins, tools.catalog, st.eng.provider(r.begin.Config.Model)
+	r.plugins, r.catalog, r.model = r.lease.plugins, r.lease.catalog, st.eng.provider(r.begin.Config.Model)
 	if r.begin.Leaf == st.row.Head.Leaf {
 		r.past, err = st.past()
 	} else {

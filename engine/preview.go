@@ -18,26 +18,26 @@ func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams)
 			return nil, err
 		}
 	}
-	v := &preview{eng: e, held: newWriter(ctx)}
+	v := &preview{eng: e}
 	// Not with ctx: who holds must be there to leave.
-	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, v.look(st, p.Input) })
-	if err != nil || v.held.owner == nil {
-		v.held.stop(nil)
+	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
+		return struct{}{}, v.look(ctx, st, p.Input)
+	})
+	if err != nil || v.held == nil {
 		return v.result(), err
 	}
-	if err := v.held.taken(ctx); err != nil {
+	if err := v.held.taken(); err != nil {
 		return nil, err
 	}
+	defer v.held.leave()
 	v.ask()
-	close(v.held.over)
-	v.held.leave(ctx)
 	return v.result(), cancelledOr(ctx, nil)
 }
 
 // preview is what a turn would begin with, as far as it is known.
 type preview struct {
 	eng     *Engine
-	held    *writer // the session, if plugins may be asked
+	held    *writer // the session; nil: plugins may not be asked
 	plugins *plugin.Session
 	view    *plugin.View
 	past    []*protocol.Message // history
@@ -49,7 +49,7 @@ type preview struct {
 }
 
 // look finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
-func (v *preview) look(st *state, input []protocol.InputPart) error {
+func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPart) error {
 	t, err := st.openTools(st.row.Config)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (v *preview) look(st *state, input []protocol.InputPart) error {
 			v.failed("not_asked", h.Error())
 		}
 	default:
-		st.enlist(v.held)
+		v.held = st.enlist(ctx)
 		st.kick()
 	}
 	return nil
@@ -90,7 +90,7 @@ func (v *preview) failed(code, message string) {
 func (v *preview) ask() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
-	extra, err := patient(v.held.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
+	extra, err := patient(v.held.lease.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.extends() {
 		v.catalog = extra.mine
 		v.preamble, err = v.plugins.Preamble(v.catalog)
@@ -100,7 +100,7 @@ func (v *preview) ask() {
 	} else {
 		v.failed("context_prepare_turn", err.Error())
 	}
-	said, err := patient(v.held.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
+	said, err := patient(v.held.lease.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
 		return v.plugins.Prompts(ctx, &plugin.PromptContext{View: v.view, Host: host})
 	})
 	if err == nil {

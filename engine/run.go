@@ -22,7 +22,6 @@ import (
 type run struct {
 	*session
 	owner      *state // nil: this is a tool that is called directly
-	lender     *state // of the tools of a direct call
 	keyed      bool   // likewise: it is journaled
 	id         protocol.TurnID
 	begin      beginning
@@ -46,6 +45,7 @@ type run struct {
 	past     []*protocol.Message
 	extra    *turnContext  // what plugins made of the past for this turn; nil: nothing
 	ahead    chan composed // for the first iteration; nil: it is not composed ahead, or taken
+	lease    *lease        // of the plugins, until everybody is told of the turn
 	plugins  *plugin.Session
 	model    provider.Provider // nil: not configured any more
 	machine  *turn.Machine

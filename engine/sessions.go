@@ -268,7 +268,7 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 // CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched stays.
 func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SeqResult, error) {
-		if len(st.turns) > 0 || st.borrowed > 0 {
+		if len(st.turns) > 0 || st.inUse() {
 			return nil, ErrSessionInUse
 		}
 		if !st.feed.watched() {

@@ -122,7 +122,7 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutati
 		if err := st.idle(); err != nil {
 			return nil, err
 		}
-		if st.borrowed > 0 {
+		if st.inUse() {
 			return nil, ErrSessionInUse
 		}
 		s, err := e.readSnapshot(ctx, st.key, p.Name)

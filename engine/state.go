@@ -25,8 +25,9 @@ const (
 type state struct {
 	*session
 	ctx       context.Context
-	closed    chan struct{} // closed once this state takes no functions of its turn any more
-	reloaded  bool          // an earlier state of this handle was given up
+	end       context.CancelCauseFunc // of ctx, when the state is given up
+	closed    chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded  bool                    // an earlier state of this handle was given up
 	row       protocol.Session
 	branch    int64
 	refuses   error                    // why it takes nothing any more; nil: it does
@@ -43,7 +44,6 @@ type state struct {
 	writers   []*writer    // want to
 	history   *history
 	tools     *toolbox
-	borrowed  int // direct calls that use the toolbox
 	calls     map[protocol.CallID]*clientCall
 	current   *run
 	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
@@ -52,13 +52,19 @@ type state struct {
 	told      outline         // of this session, to those who watch the daemon
 }
 
-func (s *session) load(ctx context.Context, again bool) (*state, error) {
+func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	row, err := s.eng.store.Session(ctx, s.id)
 	if err != nil {
 		return nil, err
 	}
-	st := &state{
-		session: s, ctx: ctx, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
+	ctx, end := context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			end(err)
+		}
+	}()
+	st = &state{
+		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
 		decisions: map[protocol.DecisionID]*openDecision{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
 	}
 	if st.turns, err = s.eng.store.OpenTurns(ctx, row.Key); err != nil {
@@ -123,10 +129,8 @@ func (st *state) loadComponents(key int64) error {
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
-	st.refuses = st.refusal()
-	if st.current != nil {
-		st.current.halt(st.leaving()) // first, so that no turn takes the end of its state for a failure of its own
-	}
+	st.end(st.leaving()) // first, so that nobody takes the end of the state for a failure of its own
+	st.refuses = refusal(context.Cause(st.ctx))
 	close(st.closed)
 	if st.current != nil {
 		st.await(st.current.ended, nil)
@@ -135,16 +139,36 @@ func (st *state) unload() {
 	st.turn, st.session.doing = nil, protocol.SessionIdle
 	st.turnMu.Unlock()
 	st.alarm.Stop()
-	st.stopWriter()
+	st.awaitLeases()
 	st.dropTools()
 }
 
+// awaitLeases waits until nobody works with the plugins any more, but not for ever.
+func (st *state) awaitLeases() {
+	if st.tools == nil {
+		return
+	}
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	if !st.await(st.tools.lent.retire(), limit.C) {
+		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
+	}
+}
+
+// refusalDelay is how long who wants something of a state that is given up waits for the next one.
+const refusalDelay = time.Second
+
 // await waits for work that uses the state to end, or for the limit, and tells whether it has ended. That work may itself wait
-// for an answer of the actor: what comes in meanwhile is refused.
+// for an answer of the actor: if it takes longer than a moment, what comes in is refused.
 func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
+	moment := time.NewTimer(refusalDelay)
+	defer moment.Stop()
+	var mail <-chan func(*state)
 	for {
 		select {
-		case f := <-st.mail:
+		case <-moment.C:
+			mail = st.mail
+		case f := <-mail:
 			f(st)
 		case <-ended:
 			return true
@@ -154,15 +178,15 @@ func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
 	}
 }
 
-// refusal is the answer to what comes in while the state is given up.
-func (st *state) refusal() error {
+// refusal is what those are told who want something of a state that was given up for a cause.
+func refusal(cause error) error {
 	switch {
-	case errors.Is(st.broken, persistence.ErrDeleted):
-		return st.broken
-	case st.ctx.Err() != nil:
-		return ErrShuttingDown
+	case errors.Is(cause, errDeleted):
+		return persistence.ErrDeleted
+	case errors.Is(cause, errStopped):
+		return ErrReloaded
 	}
-	return ErrReloaded
+	return ErrShuttingDown
 }
 
 // leaving is why the turn of a state that is given up is left.
@@ -175,7 +199,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.borrowed == 0 && !st.feed.watched()
+	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && !st.inUse() && !st.feed.watched()
 }
 
 // public is the session as clients see it.

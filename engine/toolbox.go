@@ -13,6 +13,7 @@ import (
 
 // toolbox is what plugins contribute to the session, built once it is needed.
 type toolbox struct {
+	lent     lent
 	plugins  *plugin.Session
 	composer *tool.Composer
 	catalog  *tool.Catalog
@@ -30,7 +31,7 @@ type toolbox struct {
 // still works with what was built before.
 func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	settings := settingsOf(cfg)
-	if st.tools != nil && (st.current != nil || st.borrowed > 0 || bytes.Equal(st.tools.settings, settings)) {
+	if st.tools != nil && (st.inUse() || bytes.Equal(st.tools.settings, settings)) {
 		return st.tools, st.tools.rebuild()
 	}
 	st.dropTools()
@@ -76,14 +77,28 @@ func settingsOf(cfg protocol.Config) []byte {
 	return append([]byte(cfg.Driver+"\n"), encode(cfg.Options)...)
 }
 
+// dropTools lets go of the plugins. They are closed once the last lease is back; the session's id is free meanwhile.
 func (st *state) dropTools() {
 	if st.tools == nil {
 		return
 	}
-	if err := st.eng.shut(st.ctx, st.tools.plugins); err != nil {
-		st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
-	}
+	plugins, free := st.tools.plugins, st.tools.lent.retire()
 	st.tools = nil
+	closing := func() {
+		if err := st.eng.shut(st.ctx, plugins); err != nil {
+			st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
+		}
+	}
+	select {
+	case <-free:
+		closing()
+	default:
+		plugins.Leave()
+		st.eng.goCall(func() {
+			<-free
+			closing()
+		})
+	}
 }
 
 // shut closes plugins. Those that take too long are left alone until they return; the session's id is free meanwhile.

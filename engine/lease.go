@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// lease is the use of a session's plugins by somebody beside the actor. Until it is back they are not closed; until then, or
+// until it trails, no others take their place. Whoever has it gives it back. Nil is no lease.
+type lease struct {
+	*session
+	about   protocol.Session // as it was then
+	plugins *plugin.Session
+	catalog *tool.Catalog   // likewise
+	ctx     context.Context // of whoever borrows; it ends, too, when the session's state is given up
+	end     func()
+	owner   *state
+	box     *toolbox
+	trails  bool // guarded by box.lent.mu
+	isBack  bool // likewise
+}
+
+// lent counts who uses a toolbox.
+type lent struct {
+	mu       sync.Mutex
+	out      int
+	trailing int           // of those
+	free     chan struct{} // closed once the last is back; nil: the toolbox is still lent
+}
+
+// lend lends the plugins of a session.
+func (e *Engine) lend(ctx context.Context, id protocol.SessionID) (*lease, error) {
+	// Not with ctx: who borrows must be there to give back.
+	return do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*lease, error) { return st.lend(ctx, st.row.Config) })
+}
+
+func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) {
+	t, err := st.openTools(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
+	l := &lease{session: st.session, about: st.row, plugins: t.plugins, catalog: t.catalog, ctx: ctx, owner: st, box: t}
+	l.end = func() { unhook(); cancel(nil) }
+	t.lent.mu.Lock()
+	defer t.lent.mu.Unlock()
+	t.lent.out++
+	return l, nil
+}
+
+// takenBack is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.
+type takenBack struct{ told error }
+
+func (t *takenBack) Error() string        { return t.told.Error() }
+func (t *takenBack) Unwrap() error        { return t.told }
+func (t *takenBack) Is(target error) bool { return target == errStopped }
+
+// trail lets others take the plugins' place, while these stay open.
+func (l *lease) trail() {
+	l.box.lent.mu.Lock()
+	defer l.box.lent.mu.Unlock()
+	if !l.trails && !l.isBack {
+		l.trails = true
+		l.box.lent.trailing++
+	}
+}
+
+// back gives the plugins back. Once is enough.
+func (l *lease) back() {
+	if l == nil {
+		return
+	}
+	l.end()
+	l.box.lent.mu.Lock()
+	defer l.box.lent.mu.Unlock()
+	if l.isBack {
+		return
+	}
+	l.isBack = true
+	l.box.lent.out--
+	if l.trails {
+		l.box.lent.trailing--
+	}
+	if l.box.lent.out == 0 && l.box.lent.free != nil {
+		close(l.box.lent.free)
+	}
+}
+
+// retire ends the lending. What it gives is closed once the last lease is back.
+func (n *lent) retire() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.free == nil {
+		n.free = make(chan struct{})
+		if n.out == 0 {
+			close(n.free)
+		}
+	}
+	return n.free
+}
+
+// used tells whether no others may take the plugins' place.
+func (n *lent) used() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.out > n.trailing
+}
+
+// inUse tells whether somebody uses the session's plugins.
+func (st *state) inUse() bool { return st.tools != nil && st.tools.lent.used() }
