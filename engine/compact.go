@@ -53,22 +53,34 @@ func (e *Engine) compact(w *writer, p *protocol.SessionCompactParams, rc receipt
 // compactPatience is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
 const compactPatience = 10 * time.Minute
 
-// compactNext has history compacted before the next turn begins, because a plugin wants it. If the daemon dies before, it is
-// left to the plugin to want it again.
-func (st *state) compactNext() {
-	w := st.enlist(st.ctx)
+// compactNext has history compacted before the next turn begins, because a plugin wants it after a turn: who interrupts that
+// turn ends it. If the daemon dies before, it is left to the plugin to want it again.
+func (st *state) compactNext(after protocol.TurnID) {
+	ctx, stop := context.WithCancelCause(st.ctx)
+	w := st.enlist(ctx)
+	w.after, w.stop = after, stop
 	st.eng.actors.Go(func() {
-		err := w.taken()
-		if err == nil {
-			var cancel context.CancelFunc
-			w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
-			defer cancel()
-			_, err = st.eng.compact(w, &protocol.SessionCompactParams{SessionID: st.id}, receipt{})
-		}
-		if err != nil && st.ctx.Err() == nil {
+		defer stop(nil)
+		if err := st.eng.compactUnasked(w); err != nil && st.ctx.Err() == nil {
 			st.eng.notCompacted(st.ctx, st.session, err)
 		}
 	})
+}
+
+func (e *Engine) compactUnasked(w *writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = e.panicked("session", w.owner.session.id, p)
+		}
+	}()
+	if err := w.taken(); err != nil {
+		return err
+	}
+	var cancel context.CancelFunc
+	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
+	defer cancel()
+	_, err = e.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt{})
+	return err
 }
 
 // notCompacted tells why history that was to be compacted was not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +184,40 @@ func TestCompactsNext(t *testing.T) {
 			d = d.restart(t, nil)
 			if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"hi", "hello"}) {
 				t.Errorf("history has %q", got)
+			}
+		})
+	})
+	t.Run("runtime/S11 plugin/HK-30 who interrupts the turn that wanted it ends it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
+				hooked{"sum", func(r *plugin.Registrar) {
+					r.Context().Compactor(1, func(ctx context.Context, _ *plugin.CompactRequest) ([]protocol.NodeBody, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					})
+				}},
+				afterTurn("full", plugin.Compact()),
+			)})
+			id := d.session(t)
+			o := d.observe(t, id)
+			turn := d.begin(t, id, "hi").TurnID
+			d.wait(t, turn)
+			next := d.begin(t, id, "and?").TurnID
+			synctest.Wait()
+			began := time.Now()
+			if got := d.interrupt(t, turn); got != protocol.InterruptRequested {
+				t.Errorf("the interrupt was %s", got)
+			}
+			if e := o.typed(protocol.EventPluginStatus); e.Name != "compaction_failed" || !strings.Contains(e.Text, "enough") {
+				t.Errorf("told %+v", e)
+			}
+			if report := d.wait(t, next); report.State != protocol.TurnCompleted || time.Since(began) > time.Second {
+				t.Errorf("the next turn ended as %s after %v", report.State, time.Since(began))
+			}
+			d.interrupt(t, next)
+			synctest.Wait()
+			if got := d.interrupt(t, next); got != protocol.InterruptTooLate {
+				t.Errorf("the second interrupt was %s", got)
 			}
 		})
 	})

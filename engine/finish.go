@@ -103,7 +103,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	if next != nil {
 		r.next = st.proceed(next)
 	} else if r.full && r.given == nil {
-		st.compactNext()
+		st.compactNext(r.id)
 	}
 	st.kick()
 	return nil

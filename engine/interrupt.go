@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -17,19 +18,48 @@ func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 	}
 	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnInterruptResult, error) {
 		open, ok := st.openTurn(p.TurnID)
+		after := st.wantedAfter(p.TurnID)
 		switch {
+		case !ok && after != nil:
+			return st.endUnasked(ctx, after, client, p, rc)
 		case !ok:
 			return &protocol.TurnInterruptResult{Status: protocol.InterruptTooLate, Seq: st.row.Seq}, nil
 		case open.Cancel != nil:
 			return &protocol.TurnInterruptResult{Status: protocol.InterruptAlready, Seq: st.row.Seq}, nil
 		}
-		evidence := protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
+		evidence := evidenceOf(client, p)
 		result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
 		if open.State == protocol.TurnQueued {
 			return result, st.cancelQueued(ctx, open, evidence, rc, result)
 		}
 		return result, st.requestCancel(ctx, open, evidence, rc, result)
 	})
+}
+
+func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) protocol.CancelEvidence {
+	return protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
+}
+
+// wantedAfter is what holds the session, or waits for it, because a plugin wants it after a turn; nil: nothing.
+func (st *state) wantedAfter(id protocol.TurnID) *writer {
+	for _, w := range append(slices.Clip(st.writers), st.writer) {
+		if w != nil && w.after == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// endUnasked ends what a plugin wants after a turn that has ended.
+func (st *state) endUnasked(ctx context.Context, w *writer, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt) (*protocol.TurnInterruptResult, error) {
+	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
+	if kept := rc.with(result); kept != nil {
+		if _, err := st.commit(ctx, &persistence.Commit{Receipt: kept}); err != nil {
+			return nil, err
+		}
+	}
+	w.stop(&cancelled{evidenceOf(client, p)})
+	return result, nil
 }
 
 func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {

@@ -18,6 +18,9 @@ type writer struct {
 	lease *lease        // set then
 	err   error         // or why there is none
 	over  bool          // it has let go
+
+	after protocol.TurnID         // the turn after which a plugin wants it; empty: a client does
+	stop  context.CancelCauseFunc // set then
 }
 
 // hold waits until a command may have the session, after check has found that there is such a command.
