@@ -253,7 +253,8 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 		e.settled.Notify()
 		return struct{}{}, nil
 	})
-	if err != nil && !loaded && ctx.Err() == nil && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
+	// If ctx is done, the function may still be at work.
+	if err != nil && ctx.Err() == nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
 	if err == nil {

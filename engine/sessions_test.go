@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -135,4 +137,18 @@ func ids(sessions []protocol.Session) (list []protocol.SessionID) {
 		list = append(list, s.ID)
 	}
 	return list
+}
+
+func TestDeleteGivenUp(t *testing.T) {
+	t.Run("runtime/S16 a client may go while its session is deleted", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		for i := range 40 { // it shows where races are detected
+			id := d.session(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
+			if _, err := d.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id}); err != nil && ctx.Err() == nil {
+				t.Errorf("deleted with %v", err)
+			}
+			cancel()
+		}
+	})
 }
