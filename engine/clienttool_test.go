@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/provider/scripted"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -57,6 +58,20 @@ func TestClientTool(t *testing.T) {
 			}
 			if got := d.wait(t, e.TurnID).ToolCalls[0].Output.Text; got != "first" {
 				t.Errorf("result %q", got)
+			}
+		})
+	})
+	t.Run("runtime/T10 an answer that is sent again is answered as the first time, also when its call is over", func(t *testing.T) {
+		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
+			once := protocol.ToolRespondParams{Output: said("first"), Mutation: protocol.Mutation{IdempotencyKey: "once"}}
+			must[*protocol.ToolRespondResult](t)(respond(t, d, e, once))
+			d.wait(t, e.TurnID)
+			if again, err := respond(t, d, e, once); err != nil || !again.Accepted || !again.Duplicate {
+				t.Errorf("sent again: %+v, %v", again, err)
+			}
+			other := protocol.ToolRespondParams{Output: said("other"), Mutation: once.Mutation}
+			if _, err := respond(t, d, e, other); !errors.Is(err, persistence.ErrReceiptConflict) {
+				t.Errorf("another answer with the same key: %v", err)
 			}
 		})
 	})

@@ -139,20 +139,20 @@ func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *p
 			return nil, err
 		}
 	}
-	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(_ context.Context, st *state, _ receipt) (*protocol.ToolRespondResult, error) {
+	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolRespondResult, error) {
 		call, ok := st.calls[p.CallID]
 		if !ok || call.client != client {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}
+		result := &protocol.ToolRespondResult{Accepted: p.Output == nil || call.output == nil}
+		if err := st.remembered(ctx, rc, result); err != nil {
+			return nil, err
+		}
 		call.acked = true
-		if p.Output == nil {
-			return &protocol.ToolRespondResult{Accepted: true}, nil
+		if p.Output != nil && result.Accepted {
+			call.output = p.Output
+			close(call.done)
 		}
-		if call.output != nil {
-			return &protocol.ToolRespondResult{}, nil
-		}
-		call.output = p.Output
-		close(call.done)
-		return &protocol.ToolRespondResult{Accepted: true}, nil
+		return result, nil
 	})
 }

@@ -53,10 +53,8 @@ func (st *state) wantedAfter(id protocol.TurnID) *writer {
 // endUnasked ends what a plugin wants after a turn that has ended.
 func (st *state) endUnasked(ctx context.Context, w *writer, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt) (*protocol.TurnInterruptResult, error) {
 	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
-	if kept := rc.with(result); kept != nil {
-		if _, err := st.commit(ctx, &persistence.Commit{Receipt: kept}); err != nil {
-			return nil, err
-		}
+	if err := st.remembered(ctx, rc, result); err != nil {
+		return nil, err
 	}
 	w.stop(&cancelled{evidenceOf(client, p)})
 	return result, nil

@@ -52,6 +52,16 @@ func (rc receipt) with(result any) *persistence.Receipt {
 	return &persistence.Receipt{Key: rc.key, Hash: rc.hash, Result: encode(result)}
 }
 
+// remembered makes the receipt of a request durable that stores nothing else.
+func (st *state) remembered(ctx context.Context, rc receipt, result any) error {
+	kept := rc.with(result)
+	if kept == nil {
+		return nil
+	}
+	_, err := st.commit(ctx, &persistence.Commit{Receipt: kept})
+	return err
+}
+
 // replayable is a result that can say it is an earlier one.
 type replayable[T any] interface {
 	*T
