@@ -67,6 +67,23 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
+	t.Run("plugin/TL-19 reliability/P7 a serial call whose turn did not come was not started: it is made after the restart", func(t *testing.T) {
+		runs := map[string]int{}
+		alone := func(name string, takes time.Duration) toolFunc {
+			return toolFunc{name: name, contract: protocol.ToolContract{Serial: true}, run: func(context.Context, tool.Invocation) (tool.Result, error) {
+				runs[name]++
+				time.Sleep(takes)
+				return tool.Result{Output: protocol.Succeed(name)}, nil
+			}}
+		}
+		stopped(t, []tool.Provider{alone("deaf", 10*time.Second), alone("next", 0)}, func(t *testing.T, d *daemon, turn protocol.TurnID, _ time.Duration) {
+			report := d.wait(t, turn)
+			first, second := report.ToolCalls[0].Output, report.ToolCalls[1].Output
+			if first.Status != protocol.OutputUnknown || second.Text != "next" || runs["deaf"] != 1 || runs["next"] != 1 {
+				t.Errorf("outputs %+v and %+v, the tools ran %v", first, second, runs)
+			}
+		})
+	})
 	t.Run("runtime/P11 a tool that may be repeated is run again with the same call id", func(t *testing.T) {
 		var seen []tool.Invocation
 		safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe},

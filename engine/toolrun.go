@@ -182,14 +182,25 @@ func cancelRest(stages []*stage) {
 	}
 }
 
-// start makes durable that calls are about to run.
+// start makes durable that calls are about to run: those that run at once. The others are begun when it is their turn.
 func (r *run) start(ctx context.Context, stages []*stage) error {
-	var rows []persistence.Effect
+	var first []*stage
 	for _, s := range stages {
 		if s.reply == nil && s.entry == nil { // somebody wants it to be run again, but it is gone
 			s.check(r.catalog)
 		}
-		if s.reply == nil && !s.waits() {
+		if s.reply == nil && !s.entry.Terms().Serial {
+			first = append(first, s)
+		}
+	}
+	return r.begun(ctx, first...)
+}
+
+// begun makes durable that calls run now.
+func (r *run) begun(ctx context.Context, stages ...*stage) error {
+	var rows []persistence.Effect
+	for _, s := range stages {
+		if !s.waits() {
 			s.attempt++
 			rows = append(rows, r.callRow(s))
 		}
@@ -243,9 +254,13 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	}
 	wg.Wait()
 	for _, s := range serial {
-		if context.Cause(ctx) == nil {
-			one(s)
+		if context.Cause(ctx) != nil {
+			break
 		}
+		if err := r.begun(ctx, s); err != nil {
+			return err
+		}
+		one(s)
 	}
 	return context.Cause(ctx)
 }
