@@ -100,19 +100,37 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
+// recoveries is how many sessions are loaded at once when the daemon starts: one that takes long does not hold up the others.
+const recoveries = 8
+
 // recover loads every session that has a turn which has not ended; loading it drives the turn on.
 func (e *Engine) recover(ctx context.Context) error {
 	ids, err := e.store.Unfinished(ctx)
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
-	for _, id := range ids {
-		_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
-		if err != nil && ctx.Err() == nil {
-			e.Log.Error("session cannot be resumed", "session", id, "error", err)
-		}
+	next := make(chan protocol.SessionID)
+	var loading sync.WaitGroup
+	for range min(recoveries, len(ids)) {
+		loading.Go(func() {
+			for id := range next {
+				e.load(ctx, id)
+			}
+		})
 	}
+	for _, id := range ids {
+		next <- id
+	}
+	close(next)
+	loading.Wait()
 	return nil
+}
+
+func (e *Engine) load(ctx context.Context, id protocol.SessionID) {
+	_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
+	if err != nil && ctx.Err() == nil {
+		e.Log.Error("session cannot be resumed", "session", id, "error", err)
+	}
 }
 
 func unlessDone(ctx context.Context, err error) error {

@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/rpc/protocol"
+)
+
+// sleeper takes long to open one session.
+type sleeper struct{ session protocol.SessionID }
+
+func (*sleeper) ID() string                       { return "sleeper" }
+func (*sleeper) Register(*plugin.Registrar) error { return nil }
+
+func (s *sleeper) Build(b plugin.BuildContext) (plugin.Plugin, error) {
+	if b.SessionID == s.session {
+		time.Sleep(time.Hour)
+	}
+	return s, nil
+}
+
+func TestRecovery(t *testing.T) {
+	t.Run("runtime/P11 a session that is slow to load does not hold up those that come after it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sleeper{}
+			d := start(t, setup{model: replies(scripted.Reply{Stall: true}), plugins: []plugin.Factory{s}})
+			slow, quick := d.session(t), d.session(t)
+			d.begin(t, slow, "go")
+			turn := d.begin(t, quick, "go").TurnID
+			synctest.Wait()
+			s.session = slow
+			d = d.restart(t, func(s *setup) { s.model = replies(scripted.Reply{Text: "ok"}) })
+			began := time.Now()
+			if report := d.wait(t, turn); report.State != protocol.TurnCompleted || time.Since(began) > time.Minute {
+				t.Errorf("it ended as %s after %v", report.State, time.Since(began))
+			}
+		})
+	})
+}
