@@ -28,8 +28,7 @@ type Commit struct {
 	Keep      []string        // names of components; their parts go with them
 	Config    *protocol.Config
 	Meta      *Meta
-	Frame     protocol.FrameID // the current frame, where it changes
-	Nodes     []protocol.Node  // added to the leaf in order; Parent and Generation are given by the store
+	Nodes     []protocol.Node // added to the leaf in order; Parent and Generation are given by the store
 	Events    []Event
 	Turns     []Turn
 	Inputs    []protocol.QueuedInput

@@ -25,9 +25,6 @@ func applyHistory(ctx context.Context, t *tx, c *change, h *head) ([]protocol.No
 			return nil, err
 		}
 	}
-	if c.Frame != "" {
-		h.frame = c.Frame
-	}
 	nodes, err := appendNodes(ctx, t, c, h)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 type View struct {
 	Session protocol.Session
 	Window  int64 // tokens of the model's context; 0: not known
-	Context int64 // tokens of the newest prompt; 0: not known
 
 	TurnOptions *protocol.TurnOptions // of the protocol, as they hold in the turn or would in the next; nil: none
 
@@ -218,10 +217,9 @@ type Compactor func(context.Context, *CompactRequest) ([]protocol.NodeBody, erro
 
 // CatalogContext is what a catalog contributor knows: every tool, filtered by nobody.
 type CatalogContext struct {
-	SessionID  protocol.SessionID
-	Manifests  []protocol.ToolManifest
-	Authority  protocol.Authority
-	Extensions Extensions
+	SessionID protocol.SessionID
+	Manifests []protocol.ToolManifest
+	Authority protocol.Authority
 }
 
 // CatalogHook names tools to be left out of the catalog. It is called under a lock: it does no IO and waits for nothing.

@@ -50,9 +50,6 @@ func (c *contents) members() []*Entry {
 	return entries
 }
 
-// Entries are the tools in order. The caller does not change them.
-func (c *Catalog) Entries() []*Entry { return slices.Clip(c.entries) }
-
 // Names are the names of the tools, in order.
 func (c *Catalog) Names() []string {
 	names := make([]string, len(c.entries))
@@ -64,9 +61,6 @@ func (c *Catalog) Names() []string {
 
 // Fingerprint tells catalogs with other names, or another order of them, apart.
 func (c *Catalog) Fingerprint() uint64 { return c.fingerprint }
-
-// Generation is that of the registry which the catalog was made of.
-func (c *Catalog) Generation() int64 { return c.all.generation }
 
 // Manifests are what the model is told: name, description, schema and kind. Tools whose contract cannot be had are left
 // out, until it can. The caller does not change them.

@@ -164,10 +164,9 @@ type Delivery struct {
 
 // Cause is why a turn was woken. The model sees each once.
 type Cause struct {
-	ID     string `json:"id"`
-	Type   string `json:"type"`
-	Origin string `json:"origin,omitempty"`
-	Text   string `json:"text"`
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 // Remembered is what a checkpoint that delivers nothing leads to: an outcome, or else the next iteration.
