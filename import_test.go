@@ -43,6 +43,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/builtintest":   6,
 	"lashd/pluginloader":                 4,
 	"lashd/pluginloader/manifest":        4,
+	"lashd/pluginloader/process":         4,
 	"lashd/engine":                       5,
 	"lashd/rpc":                          6,
 	"lashd/rpc/internal/gen":             7,

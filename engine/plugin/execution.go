@@ -10,10 +10,10 @@ import (
 
 // CodeCall is a code cell.
 type CodeCall struct {
-	TurnID       protocol.TurnID
-	Language     string
-	Source       string
-	AcceptFinish bool // the cell may end the turn
+	TurnID       protocol.TurnID `json:"turnId"`
+	Language     string          `json:"language"`
+	Source       string          `json:"source"`
+	AcceptFinish bool            `json:"acceptFinish,omitempty"` // the cell may end the turn
 }
 
 // CodeExecutor runs code cells, one at a time. What it keeps between cells survives if it implements ExecutionState.

@@ -14,10 +14,10 @@ import (
 
 // View is a session as it is settled, with what a running turn has added so far. It is shared and never changes.
 type View struct {
-	Session protocol.Session
-	Window  int64 // tokens of the model's context; 0: not known
+	Session protocol.Session `json:"session"`
+	Window  int64            `json:"window,omitempty"` // tokens of the model's context; 0: not known
 
-	TurnOptions *protocol.TurnOptions // of the protocol, as they hold in the turn or would in the next; nil: none
+	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // of the protocol, as they hold in the turn or would in the next; nil: none
 
 	messages func() []protocol.Message
 }
@@ -45,49 +45,49 @@ func (v *View) Messages() []protocol.Message {
 
 // TurnContext is what the hooks before a turn know.
 type TurnContext struct {
-	TurnID protocol.TurnID
-	View   *View              // before the input
-	Input  []protocol.Message // of this turn
-	Inputs protocol.PluginInputs
-	Host   Capabilities
+	TurnID protocol.TurnID       `json:"turnId"`
+	View   *View                 `json:"view"`  // before the input
+	Input  []protocol.Message    `json:"input"` // of this turn
+	Inputs protocol.PluginInputs `json:"inputs,omitempty"`
+	Host   Capabilities          `json:"-"`
 }
 
 // CheckpointContext is what a checkpoint hook knows.
 type CheckpointContext struct {
-	TurnID protocol.TurnID
-	Kind   protocol.Boundary
-	View   *View // without what is delivered now
-	Host   Capabilities
+	TurnID protocol.TurnID   `json:"turnId"`
+	Kind   protocol.Boundary `json:"kind"`
+	View   *View             `json:"view"` // without what is delivered now
+	Host   Capabilities      `json:"-"`
 }
 
 // TurnSummary is what a turn came to.
 type TurnSummary struct {
-	TurnID  protocol.TurnID
-	Report  *protocol.TurnReport
-	Window  int64 // tokens of the model's context; 0: not known
-	Context int64 // tokens that the conversation takes of it by now; a guess, where the model does not tell
-	Host    Capabilities
+	TurnID  protocol.TurnID      `json:"turnId"`
+	Report  *protocol.TurnReport `json:"report"`
+	Window  int64                `json:"window,omitempty"`  // tokens of the model's context; 0: not known
+	Context int64                `json:"context,omitempty"` // tokens that the conversation takes of it by now; a guess, where the model does not tell
+	Host    Capabilities         `json:"-"`
 }
 
 // ToolCallContext is a call that is about to run.
 type ToolCallContext struct {
-	TurnID protocol.TurnID
-	CallID protocol.CallID
-	Parent protocol.CallID // the call that makes this one; empty: the model does
-	Tool   string
-	Kind   protocol.ToolKind // of the tool, as its manifest says
-	Replay protocol.Replay   // likewise of its contract: whether a call may be made again
-	Serial bool              // the call does not run beside others
-	Args   json.RawMessage   // as they are now; they may not fit the tool's schema
-	Host   Capabilities
+	TurnID protocol.TurnID   `json:"turnId"`
+	CallID protocol.CallID   `json:"callId"`
+	Parent protocol.CallID   `json:"parent,omitempty"` // the call that makes this one; empty: the model does
+	Tool   string            `json:"tool"`
+	Kind   protocol.ToolKind `json:"kind,omitempty"`   // of the tool, as its manifest says
+	Replay protocol.Replay   `json:"replay,omitempty"` // likewise of its contract: whether a call may be made again
+	Serial bool              `json:"serial,omitempty"` // the call does not run beside others
+	Args   json.RawMessage   `json:"args"`             // as they are now; they may not fit the tool's schema
+	Host   Capabilities      `json:"-"`
 }
 
 // ToolResultContext is a call that has run, or one attempt of it.
 type ToolResultContext struct {
 	ToolCallContext
-	Attempt    int
-	Output     protocol.ToolOutput
-	DurationMs int64
+	Attempt    int                 `json:"attempt"`
+	Output     protocol.ToolOutput `json:"output"`
+	DurationMs int64               `json:"durationMs"`
 }
 
 // TurnHook acts at a turn seam: before the turn.
@@ -107,10 +107,10 @@ type ToolResultHook func(context.Context, *ToolResultContext) ([]Directive, erro
 
 // StreamChunk is a piece of visible text on its way to observers.
 type StreamChunk struct {
-	Text      string
-	Reasoning []string       // further reasoning to show
-	Events    []RuntimeEvent // for observers
-	Abort     bool           // the reply has said enough: it is stopped here
+	Text      string         `json:"text"`
+	Reasoning []string       `json:"reasoning,omitempty"` // further reasoning to show
+	Events    []RuntimeEvent `json:"events,omitempty"`    // for observers
+	Abort     bool           `json:"abort,omitempty"`     // the reply has said enough: it is stopped here
 }
 
 // StreamHook changes text while it comes in; its output is the next hook's input.
@@ -118,9 +118,9 @@ type StreamHook func(context.Context, StreamChunk) (StreamChunk, error)
 
 // Response is a complete reply of the model.
 type Response struct {
-	Parts  []protocol.Part
-	Stop   protocol.StopReason
-	Events []RuntimeEvent
+	Parts  []protocol.Part     `json:"parts"`
+	Stop   protocol.StopReason `json:"stop,omitempty"`
+	Events []RuntimeEvent      `json:"events,omitempty"`
 }
 
 // ResponseHook changes a complete reply. It is a pure function: it may be called again for the same reply.
@@ -155,12 +155,12 @@ const (
 
 // LifecycleEvent is a fact that plugins may react to and cannot change. Kind tells which fields are set.
 type LifecycleEvent struct {
-	Kind     LifecycleKind
-	Report   *protocol.TurnReport // of both turn events
-	View     *View                // of turnPersisted and sessionRestored
-	Previous *protocol.Config     // of sessionConfigChanged
-	Current  *protocol.Config
-	Host     Capabilities
+	Kind     LifecycleKind        `json:"kind"`
+	Report   *protocol.TurnReport `json:"report,omitempty"`   // of both turn events
+	View     *View                `json:"view,omitempty"`     // of turnPersisted and sessionRestored
+	Previous *protocol.Config     `json:"previous,omitempty"` // of sessionConfigChanged
+	Current  *protocol.Config     `json:"current,omitempty"`
+	Host     Capabilities         `json:"-"`
 }
 
 // LifecycleHook is told of events. All hooks of an event run at once, and are waited for.
@@ -169,9 +169,10 @@ type LifecycleHook func(context.Context, *LifecycleEvent) error
 // ConfigChange is a change of a session's settings. Every mutator sees the same Previous and Current, and Config as the one
 // before it left it.
 type ConfigChange struct {
-	Previous, Current protocol.Config
-	Config            protocol.Config
-	Host              Capabilities
+	Previous protocol.Config `json:"previous"`
+	Current  protocol.Config `json:"current"`
+	Config   protocol.Config `json:"config"`
+	Host     Capabilities    `json:"-"`
 }
 
 // ConfigMutator gives the settings as they shall be.
@@ -179,10 +180,10 @@ type ConfigMutator func(context.Context, *ConfigChange) (protocol.Config, error)
 
 // PromptContext is what a prompt contributor knows.
 type PromptContext struct {
-	TurnID protocol.TurnID
-	View   *View
-	Inputs protocol.PluginInputs
-	Host   Capabilities
+	TurnID protocol.TurnID       `json:"turnId"`
+	View   *View                 `json:"view"`
+	Inputs protocol.PluginInputs `json:"inputs,omitempty"`
+	Host   Capabilities          `json:"-"`
 }
 
 // PromptHook contributes to the system prompt of an iteration.
@@ -190,16 +191,16 @@ type PromptHook func(context.Context, *PromptContext) ([]Prompt, error)
 
 // ContextView is the conversation as the model is to see it.
 type ContextView struct {
-	View *View
-	Host Capabilities
+	View *View        `json:"view"`
+	Host Capabilities `json:"-"`
 }
 
 // PreparedContext is what goes into a turn: it is shown to the model and never becomes history.
 type PreparedContext struct {
-	Messages    []protocol.Message // the history before the turn, as the model is to see it
-	Prompts     []Prompt
-	Tools       []tool.Source
-	WithoutBase bool // the session's own tools are left out
+	Messages    []protocol.Message `json:"messages"` // the history before the turn, as the model is to see it
+	Prompts     []Prompt           `json:"prompts,omitempty"`
+	Tools       []tool.Source      `json:"-"`
+	WithoutBase bool               `json:"withoutBase,omitempty"` // the session's own tools are left out
 }
 
 // ContextTransform changes what the model sees in one turn; its output is the next one's input.
@@ -207,9 +208,9 @@ type ContextTransform func(context.Context, *ContextView, PreparedContext) (Prep
 
 // CompactRequest asks for a summary of history.
 type CompactRequest struct {
-	View         *View
-	Instructions string
-	Host         Capabilities
+	View         *View        `json:"view"`
+	Instructions string       `json:"instructions,omitempty"`
+	Host         Capabilities `json:"-"`
 }
 
 // Compactor summarises history into nodes for a new frame; none: it leaves it to the next compactor.

@@ -18,16 +18,16 @@ type OperationCall struct {
 // OperationResult is what a command or task came to. Its events and what it queues become durable together, before the
 // receipt is given.
 type OperationResult struct {
-	Output json.RawMessage
-	Events []protocol.PluginNode
-	Queue  []QueueTurn
+	Output json.RawMessage       `json:"output,omitempty"`
+	Events []protocol.PluginNode `json:"events,omitempty"`
+	Queue  []QueueTurn           `json:"queue,omitempty"`
 }
 
 // QueueTurn begins a turn with an input. The same source key twice is one turn.
 type QueueTurn struct {
-	Input        []protocol.InputPart
-	PluginInputs protocol.PluginInputs
-	SourceKey    string
+	Input        []protocol.InputPart  `json:"input"`
+	PluginInputs protocol.PluginInputs `json:"pluginInputs,omitempty"`
+	SourceKey    string                `json:"sourceKey,omitempty"`
 }
 
 // QueryFunc answers from what is published; it may run beside a turn.

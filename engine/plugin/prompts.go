@@ -27,11 +27,11 @@ var slots = []Slot{SlotEnvironment, SlotExecution, SlotGuidance, SlotIntro, Slot
 
 // Prompt is a text for the system prompt.
 type Prompt struct {
-	Slot     Slot
-	Title    string   // if any: a heading
-	Priority int      // lower comes first in its slot
-	Tools    []string // if any: only when one of these is in the catalog
-	Content  string
+	Slot     Slot     `json:"slot"`
+	Title    string   `json:"title,omitempty"`    // if any: a heading
+	Priority int      `json:"priority,omitempty"` // lower comes first in its slot
+	Tools    []string `json:"tools,omitempty"`    // if any: only when one of these is in the catalog
+	Content  string   `json:"content"`
 }
 
 func (p Prompt) check() error {

@@ -57,6 +57,9 @@ func (w *ArtifactWriter) Write(name string, data []byte) {
 // ArtifactReader finds artifacts.
 type ArtifactReader struct{ artifacts []Artifact }
 
+// All are the artifacts, in the order in which they were written. They are shared: nobody changes them.
+func (r *ArtifactReader) All() []Artifact { return r.artifacts }
+
 // Read gives the first artifact of a name.
 func (r *ArtifactReader) Read(name string) ([]byte, bool) {
 	for _, a := range r.artifacts {

@@ -12,19 +12,19 @@ import (
 // request is the same turn, whatever became of it, also after a crash. Nobody has to wait for the turn. Scope and Trace may say
 // again for whom it is; what is absent there is as above.
 type TurnRequest struct {
-	TurnID       protocol.TurnID
-	SessionID    protocol.SessionID
-	Input        []protocol.InputPart
-	PluginInputs protocol.PluginInputs
-	WhenBusy     protocol.WhenBusy
-	Scope        TurnScope
-	Trace        protocol.TurnID // under which its records are traced
+	TurnID       protocol.TurnID       `json:"turnId"`
+	SessionID    protocol.SessionID    `json:"sessionId"`
+	Input        []protocol.InputPart  `json:"input"`
+	PluginInputs protocol.PluginInputs `json:"pluginInputs,omitempty"`
+	WhenBusy     protocol.WhenBusy     `json:"whenBusy,omitempty"`
+	Scope        TurnScope             `json:"scope,omitzero"`
+	Trace        protocol.TurnID       `json:"trace,omitempty"` // under which its records are traced
 }
 
 // TurnScope is under which what a turn does is recorded.
 type TurnScope struct {
-	TurnID    protocol.TurnID
-	SessionID protocol.SessionID
+	TurnID    protocol.TurnID    `json:"turnId,omitempty"`
+	SessionID protocol.SessionID `json:"sessionId,omitempty"`
 }
 
 // TurnRequestCode says what is wrong with a request for a turn.

@@ -1,0 +1,183 @@
+package process
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// HookName names a hook on the wire: its method is hook/ and the name.
+type HookName string
+
+const (
+	Prompt            HookName = "prompt"
+	BeforeTurn        HookName = "beforeTurn"
+	BeforeToolCall    HookName = "beforeToolCall"
+	AfterToolCall     HookName = "afterToolCall"
+	Checkpoint        HookName = "checkpoint"
+	AfterTurn         HookName = "afterTurn"
+	AssistantStream   HookName = "assistantStream"
+	AssistantResponse HookName = "assistantResponse"
+	StreamFinished    HookName = "streamFinished"
+	ProjectToolResult HookName = "projectToolResult"
+	ConfigChanged     HookName = "configChanged"
+	Event             HookName = "event"
+	TransformContext  HookName = "transformContext"
+	Compact           HookName = "compact"
+)
+
+// OnError says what a hook that could not be asked, or that failed, comes to.
+type OnError string
+
+const (
+	Fail  OnError = "fail"  // what the seam of the hook does about an error; the default
+	Deny  OnError = "deny"  // the call is denied, or the turn ends; the default before a tool call
+	Allow OnError = "allow" // as if there were no hook
+)
+
+// deniable are the hooks that can deny something.
+var deniable = []HookName{BeforeTurn, BeforeToolCall, AfterToolCall, Checkpoint}
+
+// Hook is a hook that a plugin declares.
+type Hook struct {
+	Name     HookName
+	Timeout  time.Duration // absent: Deadlines.Hook
+	OnError  OnError
+	Priority int                    // of transformContext and compact: the higher one is asked first
+	Messages bool                   // the conversation comes with the context; always of compact
+	Events   []plugin.LifecycleKind // of event: those that it is told of; none: all
+}
+
+// Contributions are what a plugin declares. Its handshake has to say the same.
+type Contributions struct {
+	Hooks      []Hook
+	Tools      []tool.Tool
+	Changing   bool // the list of tools may become another one
+	Preparing  bool // the plugin prepares the calls of its tools
+	Prompts    []plugin.Prompt
+	Operations []protocol.OperationInfo
+	Input      *plugin.TurnInput // that comes with each turn; nil: none
+	Triggers   []plugin.TriggerEvent
+	Extensions []plugin.Extension
+	Executor   bool   // runs code cells
+	State      string // the version of the state that it keeps; empty: it keeps none
+}
+
+const maxTools = 512
+
+var (
+	errManyTools = fmt.Errorf("more than %d tools", maxTools)
+	errDefers    = errors.New("may not answer later")
+)
+
+// filled is c with the defaults of its hooks, or says what is wrong with it.
+func (c Contributions) filled(d Deadlines) (Contributions, error) {
+	c.Hooks = slices.Clone(c.Hooks)
+	seen := map[HookName]bool{}
+	for i := range c.Hooks {
+		h := &c.Hooks[i]
+		h.Timeout = cmp.Or(h.Timeout, d.Hook)
+		if h.OnError == "" && h.Name == BeforeToolCall {
+			h.OnError = Deny
+		}
+		h.OnError = cmp.Or(h.OnError, Fail)
+		h.Messages = h.Messages || h.Name == Compact
+		if err := h.check(); err != nil {
+			return c, err
+		}
+		if seen[h.Name] {
+			return c, fmt.Errorf("hook %s: is declared twice", h.Name)
+		}
+		seen[h.Name] = true
+	}
+	return c, checkTools(c.Tools)
+}
+
+func (h *Hook) check() error {
+	_, known := registrations[h.Name]
+	switch {
+	case !known:
+		return fmt.Errorf("there is no hook %q", h.Name)
+	case !slices.Contains([]OnError{Fail, Deny, Allow}, h.OnError):
+		return fmt.Errorf("hook %s: unknown onError %q", h.Name, h.OnError)
+	case h.OnError == Deny && !slices.Contains(deniable, h.Name):
+		return fmt.Errorf("hook %s: there is nothing to deny", h.Name)
+	}
+	return nil
+}
+
+// checkTools refuses a list of tools that no session could have.
+func checkTools(tools []tool.Tool) error {
+	if len(tools) > maxTools {
+		return errManyTools
+	}
+	names := map[string]bool{}
+	for _, t := range tools {
+		m := t.Manifest
+		switch {
+		case m.Name == "":
+			return errors.New("a tool without a name")
+		case names[m.Name]:
+			return fmt.Errorf("two tools named %q", m.Name)
+		case t.Contract.MayDefer:
+			return fmt.Errorf("tool %s: %w", m.Name, errDefers)
+		}
+		names[m.Name] = true
+		for _, schema := range [][]byte{m.Input, t.Contract.Input, t.Contract.Output} {
+			if err := tool.CheckSchema(schema); err != nil {
+				return fmt.Errorf("tool %s: %w", m.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// confirmed is what a plugin says in its handshake that it contributes: the names of what it declares.
+type confirmed struct {
+	Hooks      []HookName `json:"hooks,omitempty"`
+	Tools      []string   `json:"tools,omitempty"`
+	Operations []string   `json:"operations,omitempty"`
+	Executor   bool       `json:"executor,omitempty"`
+	State      string     `json:"state,omitempty"`
+}
+
+func (c *Contributions) names() confirmed {
+	n := confirmed{Executor: c.Executor, State: c.State}
+	for _, h := range c.Hooks {
+		n.Hooks = append(n.Hooks, h.Name)
+	}
+	for _, t := range c.Tools {
+		n.Tools = append(n.Tools, t.Manifest.Name)
+	}
+	for _, o := range c.Operations {
+		n.Operations = append(n.Operations, o.Name)
+	}
+	return n
+}
+
+// differs says where a handshake is not what was declared; empty: nowhere.
+func (n confirmed) differs(said confirmed) string {
+	switch {
+	case !sameNames(n.Hooks, said.Hooks):
+		return fmt.Sprintf("hooks %q", said.Hooks)
+	case !sameNames(n.Tools, said.Tools):
+		return fmt.Sprintf("tools %q", said.Tools)
+	case !sameNames(n.Operations, said.Operations):
+		return fmt.Sprintf("operations %q", said.Operations)
+	case n.Executor != said.Executor:
+		return fmt.Sprintf("executor %t", said.Executor)
+	case n.State != said.State:
+		return fmt.Sprintf("state %q", said.State)
+	}
+	return ""
+}
+
+func sameNames[S ~string](a, b []S) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

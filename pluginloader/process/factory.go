@@ -1,0 +1,174 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"lashd/engine/plugin"
+)
+
+// Factory makes the plugin of each session, and has the process that serves them all.
+type Factory struct {
+	config  Config
+	super   *supervisor
+	output  *output
+	lives   atomic.Int64 // processes started
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	seats map[string]*instance // the instances that the process knows, by the id it knows them by
+	last  int64                // id given
+}
+
+// New makes a Factory of a plugin. It starts nothing.
+func New(c Config) (*Factory, error) {
+	c, err := c.filled()
+	if err != nil {
+		return nil, err
+	}
+	f := &Factory{config: c, output: newOutput(c.Log), seats: map[string]*instance{}}
+	f.super = &supervisor{plugin: c.ID, launch: f.launch}
+	return f, nil
+}
+
+// ID implements plugin.Factory.
+func (f *Factory) ID() string { return f.config.ID }
+
+// Extensions implements plugin.Extender.
+func (f *Factory) Extensions() []plugin.Extension {
+	return slices.Clone(f.config.Contributes.Extensions)
+}
+
+// Start starts the process, and waits until it has shown that it is the plugin that was declared.
+func (f *Factory) Start(ctx context.Context) error {
+	_, err := f.super.use(ctx)
+	return err
+}
+
+// Resume lets a plugin be started that has crashed too often.
+func (f *Factory) Resume() { f.super.resume() }
+
+// Logs are the newest lines of what the plugin has said, the oldest first.
+func (f *Factory) Logs() []LogLine { return f.output.newest() }
+
+// Build implements plugin.Factory.
+func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+	i := newInstance(f, ctx)
+	if f.config.Contributes.State == "" {
+		return i, nil
+	}
+	return &stateful{i}, nil
+}
+
+// Shutdown implements plugin.Shutdowner: it stops the process, and returns when nothing is left of it. Once ctx is done that
+// takes no longer than from SIGTERM to SIGKILL.
+func (f *Factory) Shutdown(ctx context.Context) error {
+	if l := f.super.close(); l != nil {
+		l.stop(ctx, f.config.Deadlines.Stop)
+	}
+	f.running.Wait()
+	f.output.close()
+	return nil
+}
+
+// seat gives an instance an id of its own in the process.
+func (f *Factory) seat(i *instance) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	id := "ins_" + strconv.FormatInt(f.last, 10)
+	f.seats[id] = i
+	return id
+}
+
+func (f *Factory) unseat(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.seats, id)
+}
+
+func (f *Factory) seated(id string) *instance {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seats[id]
+}
+
+// lost takes the instances out of a process that has ended.
+func (f *Factory) lost(l *life) {
+	f.mu.Lock()
+	var all []*instance
+	for _, i := range f.seats {
+		all = append(all, i)
+	}
+	f.mu.Unlock()
+	for _, i := range all {
+		i.lost(l)
+	}
+}
+
+// noted is a notification of the plugin. One that is about what is not there any more is late, and goes nowhere.
+func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
+	var err error
+	switch m.Method {
+	case "tools/changed":
+		err = note(m, func(p *struct {
+			Instance string `json:"instance"`
+		}) {
+			if i := f.seated(p.Instance); i != nil {
+				i.toolsChanged(ctx, l)
+			}
+		})
+	case "snapshot/changed":
+		err = note(m, func(p *struct {
+			Instance string `json:"instance"`
+			Revision uint64 `json:"revision"`
+		}) {
+			if i := f.seated(p.Instance); i != nil {
+				i.changed(l, p.Revision)
+			}
+		})
+	case "tool/progress":
+		err = note(m, func(p *struct {
+			granted
+			Text string `json:"text"`
+		}) {
+			if g, ok := l.grants.find(p.Grant); ok && g.tool != nil {
+				g.tool.Progress(p.Text)
+			}
+		})
+	case "log":
+		err = note(m, func(p *struct {
+			Level   slog.Level      `json:"level"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data,omitempty"`
+		}) {
+			f.said(p.Level, p.Message+" "+string(p.Data))
+		})
+	case "$/cancelRequest":
+		return nil // what it asked for goes on, and its answer is for it to drop
+	default:
+		return fmt.Errorf("sends the notification %.80q, which there is not", m.Method)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Method, err)
+	}
+	return nil
+}
+
+// said implements listener.
+func (f *Factory) said(level slog.Level, text string) { f.output.add(level, text) }
+
+func note[P any](m *message, f func(*P)) error {
+	p := new(P)
+	if err := strict(m.Params, p); err != nil {
+		return err
+	}
+	f(p)
+	return nil
+}

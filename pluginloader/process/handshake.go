@@ -1,0 +1,64 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// initialize is the first thing that a plugin is told.
+type initialize struct {
+	ProtocolVersion int             `json:"protocolVersion"`
+	PluginID        string          `json:"pluginId"`
+	Nonce           string          `json:"nonce"`
+	Config          json.RawMessage `json:"config,omitempty"`
+	DataDir         string          `json:"dataDir,omitempty"`
+	Contributes     confirmed       `json:"contributes"`
+}
+
+// initialized is what it answers: the same, but for what it was configured with.
+type initialized struct {
+	ProtocolVersion int       `json:"protocolVersion"`
+	PluginID        string    `json:"pluginId"`
+	Nonce           string    `json:"nonce"`
+	Version         string    `json:"version,omitempty"`
+	Contributes     confirmed `json:"contributes"`
+}
+
+// handshake asks the process whether it is the plugin that was declared.
+func (l *life) handshake(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Deadlines.Start, errLate)
+	defer cancel()
+	c := l.config
+	offer := initialize{ProtocolVersion, c.ID, rand.Text(), c.Options, c.DataDir, c.Contributes.names()}
+	raw, err := l.call(ctx, "initialize", offer, 0)
+	if err != nil {
+		return err
+	}
+	var said initialized
+	if err := strict(raw, &said); err != nil {
+		return l.fail(Protocol, fmt.Errorf("initialize: %w", err))
+	}
+	if err := offer.confirm(&said); err != nil {
+		return l.fail(Protocol, fmt.Errorf("initialize: %w", err))
+	}
+	l.tell("initialized", struct{}{})
+	return nil
+}
+
+func (o *initialize) confirm(said *initialized) error {
+	switch {
+	case said.ProtocolVersion != o.ProtocolVersion:
+		return fmt.Errorf("it speaks version %d of the protocol, not %d", said.ProtocolVersion, o.ProtocolVersion)
+	case said.PluginID != o.PluginID:
+		return fmt.Errorf("it is the plugin %.80q", said.PluginID)
+	case said.Nonce != o.Nonce:
+		return errors.New("it answers with another nonce")
+	}
+	if what := o.Contributes.differs(said.Contributes); what != "" {
+		return fmt.Errorf("it contributes the %.400s, which is not what is declared", what)
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// lines reads lines of bounded length.
+type lines struct {
+	src  *bufio.Reader
+	max  int
+	long []byte // of a line that does not fit the buffer
+}
+
+const (
+	readBuffer = 64 << 10
+	keepBuffer = 1 << 20 // of a longer line the memory is given back
+)
+
+func newLines(r io.Reader, limit int) *lines {
+	return &lines{src: bufio.NewReaderSize(r, readBuffer), max: limit}
+}
+
+// next gives the next line, which is good until it is called again. A last line without an end is none.
+func (l *lines) next() ([]byte, error) {
+	if cap(l.long) > keepBuffer {
+		l.long = nil
+	}
+	l.long = l.long[:0]
+	for {
+		piece, err := l.src.ReadSlice('\n')
+		if len(l.long)+len(piece) > l.max {
+			return nil, fmt.Errorf("sends a message of more than %d bytes", l.max)
+		}
+		switch {
+		case err == nil && len(l.long) == 0:
+			return piece, nil
+		case err == nil:
+			return append(l.long, piece...), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, io.EOF // closed by it, or by us: all the same
+		}
+		l.long = append(l.long, piece...)
+	}
+}

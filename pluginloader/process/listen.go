@@ -1,0 +1,81 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// listen takes the plugin's messages in until its stdout ends, or it says what it may not say.
+func (l *life) listen(ctx context.Context) {
+	in, noisy, strays := newLines(l.out, l.limits.Line), 0, 0
+	var notices rate
+	for {
+		line, err := in.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			if !await(l.process.Done(), exitDelay) {
+				l.abort(Protocol, errClosed)
+			}
+			return
+		case err != nil:
+			l.abort(Protocol, err)
+			return
+		case noise(line):
+			if noisy += len(line); noisy > l.limits.Noise {
+				l.abort(Protocol, fmt.Errorf("writes on stdout what is no message: %q", cut(line)))
+				return
+			}
+			l.heed.said(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
+			continue
+		}
+		err = l.receive(ctx, line, &notices)
+		if errors.Is(err, errForeign) {
+			if strays++; strays <= l.limits.Strays {
+				continue
+			}
+		}
+		if err != nil {
+			l.abort(Protocol, err)
+			return
+		}
+	}
+}
+
+// receive is one message of the plugin.
+func (l *life) receive(ctx context.Context, line []byte, notices *rate) error {
+	m, err := parse(line, l.limits.Depth)
+	if err != nil {
+		return fmt.Errorf("sends %q, which %w", cut(line), err)
+	}
+	l.hear()
+	switch {
+	case m.Method == "":
+		return l.take(m)
+	case m.ID != nil:
+		return l.serve(m)
+	case !notices.allow(l.limits.Notices):
+		return fmt.Errorf("sends more than %d notifications a second", l.limits.Notices)
+	}
+	return l.heed.noted(ctx, l, m)
+}
+
+func cut(line []byte) []byte { return line[:min(len(line), 80)] }
+
+// rate counts what happens within a second.
+type rate struct {
+	since time.Time
+	n     int
+}
+
+func (r *rate) allow(limit int) bool {
+	if now := time.Now(); now.Sub(r.since) > time.Second {
+		r.since, r.n = now, 0
+	}
+	r.n++
+	return r.n <= limit
+}

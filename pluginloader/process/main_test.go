@@ -1,0 +1,122 @@
+//go:build unix
+
+package process_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lashd/engine/plugin"
+	"lashd/engine/proc"
+	"lashd/engine/tool"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		serveGuest(role)
+		return
+	}
+	goleak.VerifyTestMain(childless{m})
+}
+
+// childless fails if children are left after all tests.
+type childless struct{ *testing.M }
+
+func (c childless) Run() int {
+	code := c.M.Run()
+	if n := proc.Alive(); n > 0 {
+		fmt.Printf("%d children are left\n", n)
+		return 1
+	}
+	return code
+}
+
+// nonce marks all processes of the tests.
+var nonce = fmt.Sprintf("process-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+
+// everything is one of each contribution.
+func everything() process.Contributions {
+	var hooks []process.Hook
+	for _, name := range []process.HookName{
+		process.Prompt, process.BeforeTurn, process.BeforeToolCall, process.AfterToolCall, process.Checkpoint, process.AfterTurn,
+		process.AssistantStream, process.AssistantResponse, process.StreamFinished, process.ProjectToolResult,
+		process.ConfigChanged, process.Event, process.TransformContext, process.Compact,
+	} {
+		hooks = append(hooks, process.Hook{Name: name})
+	}
+	return process.Contributions{
+		Hooks: hooks, Executor: true, State: "1", Changing: true,
+		Tools: []tool.Tool{{Manifest: protocol.ToolManifest{Name: "note", Description: "Note something.", Kind: protocol.ToolKindOther}}},
+		Operations: []protocol.OperationInfo{
+			{Name: "notes.list", Kind: protocol.OperationQuery}, {Name: "notes.add", Kind: protocol.OperationCommand},
+			{Name: "notes.work", Kind: protocol.OperationTask},
+		},
+		Prompts:  []plugin.Prompt{{Slot: plugin.SlotIntro, Content: "You take notes."}},
+		Triggers: []plugin.TriggerEvent{{ResourceType: "file", Alias: "notes", Event: "changed"}},
+	}
+}
+
+// only is a plugin with one hook, and the tool.
+func only(hooks ...process.Hook) process.Contributions {
+	return process.Contributions{Hooks: hooks, Tools: everything().Tools}
+}
+
+// config is the test binary as a plugin.
+func config(t testing.TB, role string, c process.Contributions) process.Config {
+	return process.Config{
+		ID: "notes", Argv: []string{os.Args[0]}, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(),
+		Set: map[string]string{roleVariable: role}, Contributes: c, Nonce: nonce, Log: slog.New(slog.DiscardHandler),
+		Options: json.RawMessage(`{"a":1}`),
+		Deadlines: process.Deadlines{
+			Start: 5 * time.Second, Hook: 3 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,
+		},
+	}
+}
+
+// begin makes a factory, which leaves nothing behind when the test ends.
+func begin(t testing.TB, c process.Config) *process.Factory {
+	t.Helper()
+	f, err := process.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := f.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the shutdown took %v", took)
+		}
+		if left := processes(c.ID); len(left) > 0 {
+			t.Errorf("processes are left: %q", left)
+		}
+	})
+	return f
+}
+
+// processes are those of a plugin, and whatever they have started.
+func processes(id string) (left []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
+	for _, file := range files {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/plugin/"+id+"/")) {
+			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
+			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return left
+}

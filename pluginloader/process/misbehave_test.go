@@ -1,0 +1,131 @@
+//go:build unix
+
+package process_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// begin is what a plugin does that misbehaves before it is told anything.
+func (g *guest) begin() {
+	switch g.role {
+	case "exit0":
+		os.Exit(0)
+	case "exit3":
+		os.Exit(3)
+	case "mute":
+		select {}
+	case "banner":
+		os.Stdout.WriteString("Welcome to the plugin!\n\n[ok] ready\n")
+	case "deafToTerm", "deafToTermHang":
+		signal.Ignore(syscall.SIGTERM)
+	case "mumbles":
+		os.Stdout.WriteString(strings.Repeat("what a fine day\n", 10000))
+	}
+}
+
+// orphaned is what it does once its stdin has ended.
+func (g *guest) orphaned() {
+	if g.role == "deafToTerm" || g.role == "stays" {
+		select {}
+	}
+}
+
+// misbehaves does something else than to answer.
+func (g *guest) misbehaves(f frame) bool {
+	phase, what, ok := strings.Cut(g.role, ":")
+	if !ok || phase != f.Method {
+		return false
+	}
+	switch what {
+	case "exit":
+		os.Exit(4)
+	case "kill":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "hang":
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "deaf":
+		for {
+			time.Sleep(time.Hour)
+		}
+	case "endless":
+		for {
+			g.write([]byte(strings.Repeat("x", 64<<10)))
+		}
+	case "endlessJSON":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":"`))
+		for {
+			g.write([]byte(strings.Repeat("x", 64<<10)))
+		}
+	case "partial":
+		g.write([]byte(`{"jsonrpc":"2.0","id":`))
+	case "invalid":
+		g.write([]byte("{\"jsonrpc\":\n"))
+	case "utf8":
+		g.write([]byte("{\"jsonrpc\":\"2.0\",\"id\":" + string(f.ID) + ",\"result\":\"\xff\xfe\"}\n"))
+	case "deep":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + "}\n"))
+	case "hugeID":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + strings.Repeat("9", 400) + `,"result":{}}` + "\n"))
+	case "hugeCall":
+		g.write([]byte(`{"jsonrpc":"2.0","id":"` + strings.Repeat("9", 400) + `","method":"host/toolState","params":{}}` + "\n"))
+	case "foreign":
+		for range 200 {
+			g.write([]byte(`{"jsonrpc":"2.0","id":123456,"result":{}}` + "\n"))
+		}
+	case "twice":
+		for range 200 {
+			result, _ := g.do(f)
+			g.send(frame{JSONRPC: "2.0", ID: f.ID, Result: mustJSON(result)})
+		}
+	case "strange":
+		g.send(frame{JSONRPC: "2.0", ID: f.ID, Result: json.RawMessage(`{"directives":[{"kind":"rm_rf"}],"status":"ok"}`)})
+	case "closeStdout":
+		os.Stdout.Close()
+	case "closeStdin":
+		os.Stdin.Close()
+		time.Sleep(time.Hour)
+	case "notices":
+		for {
+			g.tell("log", map[string]any{"level": "INFO", "message": "hello"})
+		}
+	case "unknownNotice":
+		g.tell("please/panic", map[string]any{})
+	case "stderr":
+		flood := []byte(strings.Repeat("\x1b[31mred\x00\n", 4096))
+		for range 2000 {
+			os.Stderr.Write(flood)
+		}
+		return false
+	case "late":
+		go func() {
+			time.Sleep(700 * time.Millisecond)
+			result, _ := g.do(f)
+			g.send(frame{JSONRPC: "2.0", ID: f.ID, Result: mustJSON(result)})
+		}()
+	case "fork":
+		cmd := exec.Command("sh", "-c", "sleep 300 & sleep 300")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		_ = cmd.Start()
+		os.Exit(5)
+	case "setsid":
+		cmd := exec.Command("setsid", "sh", "-c", "sleep 300 & sleep 300")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		_ = cmd.Start()
+		time.Sleep(100 * time.Millisecond)
+		os.Exit(5)
+	case "slowly":
+		for _, b := range []byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":{}}`) {
+			g.write([]byte{b})
+			time.Sleep(300 * time.Millisecond)
+		}
+	}
+	return true
+}

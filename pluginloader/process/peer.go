@@ -1,0 +1,222 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// peer is the JSON-RPC conversation with one process.
+type peer struct {
+	plugin string
+	limits Limits
+	out    *outbox
+	hangs  func(why error) // is told that the plugin hangs
+
+	mu        sync.Mutex
+	last      int64 // id given
+	waiting   map[int64]*waiting
+	abandoned map[int64]bool // ids of calls that nobody waits for any more
+	heard     uint64         // messages of the plugin
+	ended     error          // why there are no more answers
+}
+
+// waiting is a call that is not answered yet.
+type waiting struct {
+	answer chan *message // has room for one; closed: the peer has ended
+	heard  uint64        // what was heard when it was sent
+}
+
+// maxAbandoned is how many calls a plugin may leave without an answer after they were cancelled.
+const maxAbandoned = 256
+
+var errAbandoned = fmt.Errorf("has left %d calls without an answer", maxAbandoned)
+
+func newPeer(plugin string, limits Limits) *peer {
+	return &peer{
+		plugin: plugin, limits: limits, out: newOutbox(limits.Queue),
+		waiting: map[int64]*waiting{}, abandoned: map[int64]bool{},
+	}
+}
+
+func (p *peer) fail(code Code, err error) *Error { return &Error{p.plugin, code, err} }
+
+// call asks the plugin. When ctx is done it is told, and has linger to answer all the same. An error that is not the cause
+// of ctx is an Error.
+func (p *peer) call(ctx context.Context, method string, params any, linger time.Duration) (json.RawMessage, error) {
+	id, w, err := p.send(method, params)
+	if err != nil {
+		return nil, err
+	}
+	var m *message
+	select {
+	case m = <-w.answer:
+	case <-ctx.Done():
+		if m = p.cancel(id, w, linger); m == nil && p.alive() {
+			return nil, p.late(ctx, method, w)
+		}
+	}
+	return p.result(method, m)
+}
+
+func (p *peer) send(method string, params any) (int64, *waiting, error) {
+	p.mu.Lock()
+	if p.ended != nil {
+		defer p.mu.Unlock()
+		return 0, nil, p.ended
+	}
+	p.last++
+	id, w := p.last, &waiting{answer: make(chan *message, 1), heard: p.heard}
+	p.waiting[id] = w
+	p.mu.Unlock()
+	line, err := request(id, method, params)
+	if err == nil {
+		err = p.out.put(line)
+	}
+	if err != nil {
+		p.forget(id)
+		return 0, nil, p.fail(Protocol, err)
+	}
+	return id, w, nil
+}
+
+func (p *peer) forget(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiting, id)
+}
+
+// tell sends a notification. One that is lost is lost with the process.
+func (p *peer) tell(method string, params any) {
+	if line, err := request(0, method, params); err == nil {
+		_ = p.out.put(line)
+	}
+}
+
+// cancel tells the plugin that nobody waits, gives it linger, and then forgets the call; nil: there is no answer.
+func (p *peer) cancel(id int64, w *waiting, linger time.Duration) *message {
+	p.tell("$/cancelRequest", struct {
+		ID int64 `json:"id"`
+	}{id})
+	if linger > 0 {
+		grace := time.NewTimer(linger)
+		defer grace.Stop()
+		select {
+		case m := <-w.answer:
+			return m
+		case <-grace.C:
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[id] == w {
+		delete(p.waiting, id)
+		p.abandoned[id] = true
+		return nil
+	}
+	return <-w.answer // it came just now
+}
+
+// late is what a call came to that nobody waits for any more.
+func (p *peer) late(ctx context.Context, method string, w *waiting) error {
+	cause := context.Cause(ctx)
+	late := errors.Is(cause, errLate)
+	if why := p.hung(w.heard); why != nil && (late || errors.Is(cause, context.DeadlineExceeded)) {
+		p.hangs(why)
+	}
+	if !late {
+		return cause
+	}
+	return p.fail(TimedOut, fmt.Errorf("%s: %w", method, errLate))
+}
+
+func (p *peer) result(method string, m *message) (json.RawMessage, error) {
+	switch {
+	case m == nil:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return nil, p.ended
+	case m.Error != nil:
+		return nil, p.fail(Failed, fmt.Errorf("%s: %w", method, m.Error))
+	}
+	return m.Result, nil
+}
+
+func (p *peer) alive() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended == nil
+}
+
+// hung says that a plugin hangs from which nothing was heard since, if nobody else waits for it, or that has left too many
+// calls without an answer.
+func (p *peer) hung(since uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.abandoned) > maxAbandoned:
+		return errAbandoned
+	case p.heard == since && len(p.waiting) == 0:
+		return errSilent
+	}
+	return nil
+}
+
+var errSilent = errors.New("has said nothing since")
+
+// errForeign is an answer that nobody asked for.
+var errForeign = errors.New("answers what it was not asked")
+
+// take gives an answer to whoever waits. Answers that come too late go nowhere.
+func (p *peer) take(m *message) error {
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	if err != nil {
+		return errForeign
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, ok := p.waiting[id]
+	switch {
+	case ok:
+		delete(p.waiting, id)
+		w.answer <- m
+	case p.abandoned[id]:
+		delete(p.abandoned, id)
+	default:
+		return errForeign
+	}
+	return nil
+}
+
+// hear counts a message of the plugin.
+func (p *peer) hear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard++
+}
+
+// end fails all calls, now and later.
+func (p *peer) end(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return
+	}
+	p.ended = why
+	for id, w := range p.waiting {
+		delete(p.waiting, id)
+		close(w.answer)
+	}
+	p.out.close()
+}
+
+// noise tells whether a line is not even meant to be a message.
+func noise(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r\n")
+	return len(line) == 0 || line[0] != '{'
+}

@@ -1,0 +1,114 @@
+// Package process makes a plugin of a process, written in any language, that speaks JSON-RPC on its stdin and stdout, one
+// JSON value a line. The plugin loader calls it. One process serves all sessions; it is started when it is first needed, and
+// started again, with the state that sessions gave it last, after it has ended by itself.
+//
+// Whatever the process does, calls end in time with a typed Error, and only its own calls fail. A Factory may be used by
+// several goroutines at once.
+package process
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+)
+
+// ProtocolVersion is that of the messages between lashd and a plugin.
+const ProtocolVersion = 1
+
+// Config is what a Factory needs to know of a plugin. Zero values of optional fields mean the default.
+type Config struct {
+	ID          string            // required
+	Version     string            // of the plugin, for logs
+	Argv        []string          // required
+	Dir         string            // required: the plugin's directory, absolute, in which it runs
+	DataDir     string            // where the plugin may keep files of its own; empty: nowhere
+	Environ     []string          // of the daemon; the plugin gets what is allowed of it
+	Allow       []string          // names of further variables that it gets
+	Set         map[string]string // variables that it gets besides
+	Options     json.RawMessage   // of the plugin, for all sessions; empty: none
+	Contributes Contributions
+	Eager       bool  // started by Start, and again whenever it has ended
+	Generation  int64 // of the set of plugins that it belongs to
+	Deadlines   Deadlines
+	Limits      Limits
+	Nonce       string       // of the daemon: begins the mark of the processes, for proc.Sweep
+	Log         *slog.Logger // required
+}
+
+// Deadlines are how long things may take. Hooks have their own.
+type Deadlines struct {
+	Start     time.Duration // to start the process and shake hands, and for a call to wait for that; default 10 s
+	State     time.Duration // to open a session, to write or restore state; default 5 s
+	Hook      time.Duration // of hooks that have none of their own; default 5 s
+	Query     time.Duration // default 10 s
+	Command   time.Duration // default 30 s
+	Task      time.Duration // default 1 h
+	Tool      time.Duration // of tools whose contract has none; default 10 min
+	Code      time.Duration // of a code cell; default 10 min
+	Stall     time.Duration // for the plugin to read what waits for it; default 10 s
+	Stop      time.Duration // from the end of its stdin to SIGTERM; default 2 s
+	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
+}
+
+// Limits bound what a plugin may have lashd hold.
+type Limits struct {
+	Line    int // bytes of a message of the plugin; default 8 MiB
+	Queue   int // bytes that wait to be read by the plugin, but one message may be larger; default 32 MiB
+	Depth   int // arrays and objects inside one another; default 64
+	Calls   int // calls of the plugin at once; default 64
+	Noise   int // bytes on stdout that are no messages; default 64 KiB
+	Strays  int // answers that nobody asked for; default 64
+	Notices int // notifications a second; default 20,000
+}
+
+// filled is c with the defaults, or says what is wrong with it.
+func (c Config) filled() (Config, error) {
+	switch {
+	case c.ID == "":
+		return c, fmt.Errorf("process plugin: no id")
+	case len(c.Argv) == 0 || c.Argv[0] == "":
+		return c, fmt.Errorf("process plugin %s: no command", c.ID)
+	case !filepath.IsAbs(c.Dir):
+		return c, fmt.Errorf("process plugin %s: the directory %q is not absolute", c.ID, c.Dir)
+	case c.Log == nil:
+		return c, fmt.Errorf("process plugin %s: no log", c.ID)
+	}
+	c.Deadlines, c.Limits = c.Deadlines.filled(), c.Limits.filled()
+	var err error
+	if c.Contributes, err = c.Contributes.filled(c.Deadlines); err != nil {
+		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
+	}
+	c.Log = c.Log.With("plugin", c.ID)
+	return c, nil
+}
+
+func (d Deadlines) filled() Deadlines {
+	return Deadlines{
+		Start:     cmp.Or(d.Start, 10*time.Second),
+		State:     cmp.Or(d.State, 5*time.Second),
+		Hook:      cmp.Or(d.Hook, 5*time.Second),
+		Query:     cmp.Or(d.Query, 10*time.Second),
+		Command:   cmp.Or(d.Command, 30*time.Second),
+		Task:      cmp.Or(d.Task, time.Hour),
+		Tool:      cmp.Or(d.Tool, 10*time.Minute),
+		Code:      cmp.Or(d.Code, 10*time.Minute),
+		Stall:     cmp.Or(d.Stall, 10*time.Second),
+		Stop:      cmp.Or(d.Stop, 2*time.Second),
+		Terminate: cmp.Or(d.Terminate, time.Second),
+	}
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		Line:    cmp.Or(l.Line, 8<<20),
+		Queue:   cmp.Or(l.Queue, 32<<20),
+		Depth:   cmp.Or(l.Depth, 64),
+		Calls:   cmp.Or(l.Calls, 64),
+		Noise:   cmp.Or(l.Noise, 64<<10),
+		Strays:  cmp.Or(l.Strays, 64),
+		Notices: cmp.Or(l.Notices, 20_000),
+	}
+}

@@ -1,0 +1,190 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"lashd/engine/plugin"
+)
+
+// stateful is an instance of a plugin that keeps state.
+type stateful struct{ *instance }
+
+// saved is state as the plugin wrote it last, or as it was given back. It never changes.
+type saved struct {
+	state     json.RawMessage
+	artifacts []plugin.Artifact
+	version   string
+	revision  uint64 // of the instance, when it was so
+	told      uint64 // of the plugin, likewise
+	blank     bool   // there is nothing to give back
+}
+
+// at is the revision of the instance with this state.
+func (s *saved) at() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.revision
+}
+
+func (s *saved) empty() bool { return s == nil || s.blank }
+
+// Version implements plugin.Versioned.
+func (i *stateful) Version() string { return i.factory.config.Contributes.State }
+
+// Revision implements plugin.Stateful. It is the instance's own: one that the plugin counts may begin anew with each process.
+func (i *stateful) Revision() uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.revision
+}
+
+// changed hears that the plugin has other state.
+func (i *instance) changed(l *life, revision uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.place; s != nil && s.life == l && s.said != revision {
+		s.said = revision
+		i.revision++
+	}
+}
+
+// snapshotWritten is what a plugin answers that is asked for its state. An artifact without data was written before.
+type snapshotWritten struct {
+	Revision  uint64            `json:"revision"`
+	State     json.RawMessage   `json:"state,omitempty"`
+	Artifacts []plugin.Artifact `json:"artifacts,omitempty"`
+}
+
+// Snapshot implements plugin.Stateful. A process that has not been used since state was kept need not be asked.
+func (i *stateful) Snapshot(ctx context.Context, w *plugin.ArtifactWriter) (json.RawMessage, error) {
+	kept, s, err := i.current(ctx)
+	if err == nil && s != nil {
+		kept, err = i.write(ctx, s)
+	}
+	if err != nil || kept.empty() {
+		return nil, err
+	}
+	for _, a := range kept.artifacts {
+		w.Write(a.Name, a.Data)
+	}
+	return kept.state, nil
+}
+
+// current is the process that has the state, or else the state.
+func (i *stateful) current(ctx context.Context) (*saved, *seat, error) {
+	i.mu.Lock()
+	kept, s := i.kept, i.place
+	i.mu.Unlock()
+	if s == nil || !s.life.alive() {
+		return kept, nil, nil
+	}
+	select {
+	case <-s.ready:
+		return kept, s, s.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+func (i *stateful) write(ctx context.Context, s *seat) (*saved, error) {
+	limit := i.factory.config.Deadlines.State
+	before, g := i.Revision(), &grant{state: &artifacts{writing: true}}
+	answer, err := put[snapshotWritten](ctx, s, "snapshot/write", limit, 0, g, func(s *seat, u until) any {
+		return struct {
+			of
+			until
+		}{i.of(s), u}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range answer.Artifacts {
+		if err := g.state.write(a.Name, 0, a.Data); err != nil {
+			return nil, s.life.fail(Protocol, fmt.Errorf("snapshot/write: %w", err))
+		}
+	}
+	kept := &saved{
+		state: answer.State, artifacts: g.state.list, version: i.Version(), revision: before, told: answer.Revision,
+		blank: answer.State == nil && len(g.state.list) == 0,
+	}
+	i.changed(s.life, answer.Revision)
+	return kept, i.keep(s, kept)
+}
+
+var errGone = errors.New("the session has left it meanwhile")
+
+func (i *stateful) keep(s *seat, kept *saved) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.place != s {
+		return s.life.fail(Crashed, errGone)
+	}
+	i.kept = kept
+	return nil
+}
+
+// Restore implements plugin.Stateful. A process that runs takes the state now, and may refuse it; otherwise it is given with
+// the next use. To be as if new is to be opened again.
+func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.ArtifactReader) error {
+	next := &saved{state: m.State, artifacts: r.All(), version: m.Version, revision: m.Revision}
+	next.blank = m.State == nil && len(next.artifacts) == 0
+	_, s, err := i.current(ctx)
+	if err == nil && s != nil && !next.blank {
+		err = i.giveBack(ctx, s, next)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err != nil || next.blank {
+		i.leaveLocked() // what it has by now, nobody knows
+	}
+	if code := codeOf(err); err != nil && (code == Failed || code == Protocol) {
+		return err
+	}
+	if next.blank {
+		next.revision = i.revision + 1
+	}
+	i.kept, i.revision = next, next.revision
+	return nil
+}
+
+// restoring is state that a plugin is given back. The data of what is too large for one message it reads with host/artifactRead.
+type restoring struct {
+	of
+	until
+	Meta      plugin.Meta `json:"meta"`
+	Artifacts []piece     `json:"artifacts"`
+}
+
+type piece struct {
+	Name string `json:"name"`
+	Size int    `json:"size"`
+	Data []byte `json:"data,omitempty"`
+}
+
+// giveBack has a process take state.
+func (i *instance) giveBack(ctx context.Context, s *seat, kept *saved) error {
+	if kept.empty() {
+		return nil
+	}
+	pieces, size := []piece{}, 0
+	for _, a := range kept.artifacts {
+		p := piece{Name: a.Name, Size: len(a.Data)}
+		if size += p.Size; size <= chunk {
+			p.Data = a.Data
+		}
+		pieces = append(pieces, p)
+	}
+	meta := plugin.Meta{PluginID: i.factory.ID(), Version: kept.version, Revision: kept.told, State: kept.state}
+	g := &grant{state: &artifacts{list: kept.artifacts}}
+	_, err := put[struct{}](ctx, s, "snapshot/restore", i.factory.config.Deadlines.State, 0, g, func(s *seat, u until) any {
+		return restoring{i.of(s), u, meta, pieces}
+	})
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s.said = kept.told
+	return err
+}

@@ -1,0 +1,170 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// wireTool is a tool on the wire.
+type wireTool struct {
+	protocol.ToolManifest
+	Contract protocol.ToolContract `json:"contract"`
+}
+
+func (t wireTool) tool() tool.Tool {
+	t.Contract.Replay = cmp.Or(t.Contract.Replay, protocol.ReplayNever)
+	return tool.Tool{Manifest: t.ToolManifest, Contract: t.Contract}
+}
+
+// tools are those of a plugin in one session.
+type tools struct{ *instance }
+
+// Tools implements tool.Provider.
+func (t *tools) Tools() []tool.Tool {
+	if list := t.list.Load(); list != nil {
+		return *list
+	}
+	return t.factory.config.Contributes.Tools
+}
+
+// toolCall is a call that the plugin is to make.
+type toolCall struct {
+	of
+	until
+	TurnID  protocol.TurnID `json:"turnId,omitempty"`
+	CallID  protocol.CallID `json:"callId"`
+	Attempt int             `json:"attempt"`
+	ToolID  string          `json:"toolId"`
+	Name    string          `json:"name"`
+	Args    json.RawMessage `json:"args"`
+}
+
+func callOf(c *tool.Invocation) toolCall {
+	return toolCall{TurnID: c.TurnID, CallID: c.CallID, Attempt: c.Attempt, ToolID: c.ToolID, Name: c.Name, Args: c.Args}
+}
+
+// toolResult is what a call came to.
+type toolResult struct {
+	Output  protocol.ToolOutput   `json:"output"`
+	Control *protocol.ToolControl `json:"control,omitempty"`
+}
+
+// lastWord is how long a tool whose call is cancelled has to say what came of it; the engine waits hardly longer.
+const lastWord = 40 * time.Millisecond
+
+// Execute implements tool.Provider. What the plugin fails at is a failure of the call, with the error's code.
+func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	return t.execute(ctx, call, t.contract(call.ToolID))
+}
+
+func (t *tools) execute(ctx context.Context, call tool.Invocation, contract protocol.ToolContract) (tool.Result, error) {
+	limit := t.factory.config.Deadlines.Tool
+	if contract.TimeoutMs > 0 {
+		limit = time.Duration(contract.TimeoutMs) * time.Millisecond
+	}
+	wire := callOf(&call)
+	g := &grant{host: plugin.ForTool(call), tool: call.Host, stored: &artifactNames{refs: map[protocol.Digest]bool{}}}
+	answer, err := asked[toolResult](ctx, t.instance, "tool/execute", limit, lastWord, g, func(s *seat, u until) any {
+		wire.of, wire.until = t.of(s), u
+		return wire
+	})
+	if err == nil {
+		if err = checkOutput(&answer.Output, g.stored.has); err == nil {
+			return tool.Result{Output: answer.Output, Control: answer.Control}, nil
+		}
+		err = &Error{t.factory.ID(), Protocol, fmt.Errorf("tool/execute: %w", err)}
+	}
+	if ctx.Err() != nil {
+		return tool.Result{}, context.Cause(ctx)
+	}
+	return tool.Result{Output: failure(err, contract.Replay)}, nil
+}
+
+func (t *tools) contract(id string) protocol.ToolContract {
+	for _, x := range t.Tools() {
+		if cmp.Or(x.Manifest.ID, x.Manifest.Name) == id {
+			return x.Contract
+		}
+	}
+	return protocol.ToolContract{}
+}
+
+// failure is the output of a call that the plugin failed at. Trying again may help, where it is safe.
+func failure(err error, replay protocol.Replay) protocol.ToolOutput {
+	class := protocol.FailUnavailable
+	switch codeOf(err) {
+	case TimedOut:
+		class = protocol.FailTimeout
+	case Protocol, Failed:
+		class = protocol.FailExternal
+	}
+	out := protocol.Fail(class, string(codeOf(err)), err.Error(), protocol.FromPlugin)
+	out.Failure.Retry = codeOf(err) == Crashed && replay != protocol.ReplayNever && replay != ""
+	return out
+}
+
+// checkOutput refuses an output that is not whole, or that points at what the call has not stored.
+func checkOutput(out *protocol.ToolOutput, stored func(protocol.Digest) bool) error {
+	switch out.Status {
+	case protocol.OutputSuccess, protocol.OutputCancelled:
+		if out.Failure != nil {
+			return fmt.Errorf("the output is %s, and a failure", out.Status)
+		}
+	case protocol.OutputFailure:
+		if out.Failure == nil || out.Failure.Class == "" || out.Failure.Code == "" {
+			return errors.New("the failure has no class and code")
+		}
+	default:
+		return fmt.Errorf("there is no output status %.80q", out.Status)
+	}
+	if a := out.Artifact; a != nil && (stored == nil || !stored(a.Digest)) {
+		return errors.New("the output points at an artifact that is not its own")
+	}
+	return nil
+}
+
+// preparingTools are tools of a plugin that prepares their calls.
+type preparingTools struct{ *tools }
+
+// Prepare implements tool.Preparer.
+func (t *preparingTools) Prepare(ctx context.Context, call tool.Invocation) (tool.Invocation, error) {
+	wire := callOf(&call)
+	answer, err := ask[struct {
+		Args json.RawMessage `json:"args"`
+	}](ctx, t.instance, "tool/prepare", t.factory.config.Deadlines.Hook, nil, func(s *seat, u until) any {
+		wire.of, wire.until = t.of(s), u
+		return wire
+	})
+	if err != nil {
+		return call, err
+	}
+	call.Args = answer.Args
+	return call, nil
+}
+
+// addedTools are there for one turn only.
+type addedTools struct {
+	tools
+	added []tool.Tool
+}
+
+// Tools implements tool.Provider.
+func (t *addedTools) Tools() []tool.Tool { return t.added }
+
+// Execute implements tool.Provider.
+func (t *addedTools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	for _, x := range t.added {
+		if cmp.Or(x.Manifest.ID, x.Manifest.Name) == call.ToolID {
+			return t.execute(ctx, call, x.Contract)
+		}
+	}
+	return tool.Result{}, fmt.Errorf("no tool %q", call.ToolID)
+}

@@ -1,0 +1,152 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// Hooks that answer with a value: what they were given, as it shall be.
+
+const (
+	maxEvents = 100 // that one answer tells observers
+	maxTexts  = 100 // for the prompt, in one answer
+	maxNodes  = 1000
+)
+
+// valued is the answer of a hook; as is what an error is forgiven with.
+func valued[R any](ctx context.Context, h *hook, m moment, as R, check func(*R) error) (R, error) {
+	answer, err := called[R](ctx, h, m)
+	if err == nil {
+		if err = check(answer); err == nil {
+			return *answer, nil
+		}
+		err = &Error{h.factory.ID(), Protocol, fmt.Errorf("hook/%s: %w", h.Name, err)}
+	}
+	if h.forgives(ctx, err) {
+		return as, nil
+	}
+	return as, err
+}
+
+func atMost(limit, n int, what string) error {
+	if n > limit {
+		return fmt.Errorf("%d %s, at most %d", n, what, limit)
+	}
+	return nil
+}
+
+func (h *hook) assistantStream(ctx context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
+	return valued(ctx, h, moment{context: c}, c, func(c *plugin.StreamChunk) error {
+		return atMost(maxEvents, len(c.Events)+len(c.Reasoning), "events and reasonings")
+	})
+}
+
+func (h *hook) assistantResponse(ctx context.Context, r plugin.Response) (plugin.Response, error) {
+	return valued(ctx, h, moment{context: r}, r, func(r *plugin.Response) error {
+		return atMost(maxEvents, len(r.Events), "events")
+	})
+}
+
+// nothing is the answer of hooks that are told something.
+type nothing struct{}
+
+func anything(*nothing) error { return nil }
+
+func (h *hook) streamFinished(ctx context.Context, end plugin.StreamEnd) error {
+	_, err := valued(ctx, h, moment{context: struct {
+		Reason plugin.StreamEnd `json:"reason"`
+	}{end}}, nothing{}, anything)
+	return err
+}
+
+func (h *hook) event(ctx context.Context, e *plugin.LifecycleEvent) error {
+	if len(h.Events) > 0 && !slices.Contains(h.Events, e.Kind) {
+		return nil
+	}
+	_, err := valued(ctx, h, moment{turn: turnOf(e.Report), view: e.View, host: e.Host, context: e}, nothing{}, anything)
+	return err
+}
+
+func turnOf(r *protocol.TurnReport) protocol.TurnID {
+	if r == nil {
+		return ""
+	}
+	return r.TurnID
+}
+
+// projected is what of an output enters the conversation.
+type projected struct {
+	Output protocol.ToolOutput `json:"output"`
+}
+
+func (h *hook) projectToolResult(ctx context.Context, tc *plugin.ToolResultContext) (protocol.ToolOutput, error) {
+	p, err := valued(ctx, h, moment{turn: tc.TurnID, context: tc}, projected{tc.Output}, func(p *projected) error {
+		return checkOutput(&p.Output, func(d protocol.Digest) bool { return tc.Output.Artifact != nil && tc.Output.Artifact.Digest == d })
+	})
+	return p.Output, err
+}
+
+// configured are settings as they shall be.
+type configured struct {
+	Config protocol.Config `json:"config"`
+}
+
+func (h *hook) configChanged(ctx context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
+	a, err := valued(ctx, h, moment{host: c.Host, context: c}, configured{c.Config}, func(*configured) error { return nil })
+	return a.Config, err
+}
+
+// texts are for the system prompt.
+type texts struct {
+	Prompts []plugin.Prompt `json:"prompts,omitempty"`
+}
+
+func (h *hook) prompt(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
+	a, err := valued(ctx, h, moment{pc.TurnID, pc.View, pc.Host, pc}, texts{}, func(a *texts) error {
+		return atMost(maxTexts, len(a.Prompts), "texts")
+	})
+	return a.Prompts, err
+}
+
+// prepared is what goes into a turn. The tools are those that the plugin adds for it.
+type prepared struct {
+	plugin.PreparedContext
+	Tools []wireTool `json:"tools,omitempty"`
+}
+
+func (h *hook) transformContext(ctx context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
+	given := struct {
+		*plugin.ContextView
+		plugin.PreparedContext
+	}{v, pc}
+	added := []tool.Tool{}
+	a, err := valued(ctx, h, moment{host: v.Host, context: given}, prepared{PreparedContext: pc}, func(p *prepared) error {
+		for _, t := range p.Tools {
+			added = append(added, t.tool())
+		}
+		return checkTools(added)
+	})
+	out := a.PreparedContext
+	out.Tools = pc.Tools
+	if len(added) > 0 && err == nil {
+		out.Tools = append(slices.Clip(pc.Tools), tool.Source{ID: h.factory.ID(), Provider: &addedTools{tools{h.instance}, added}})
+	}
+	return out, err
+}
+
+// summary is what history is compacted to.
+type summary struct {
+	Nodes []protocol.NodeBody `json:"nodes,omitempty"`
+}
+
+func (h *hook) compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBody, error) {
+	a, err := valued(ctx, h, moment{view: req.View, host: req.Host, context: req}, summary{}, func(a *summary) error {
+		return atMost(maxNodes, len(a.Nodes), "nodes")
+	})
+	return a.Nodes, err
+}
