@@ -27,6 +27,7 @@ type guest struct {
 	last    int
 	answers map[string]chan frame
 	rooms   map[string]*room // by instance
+	first   string           // grant that it was given
 }
 
 // room is a session.
@@ -68,6 +69,10 @@ type asked struct {
 
 func serveGuest(role string) {
 	g := &guest{role: role, answers: map[string]chan frame{}, rooms: map[string]*room{}}
+	if role == "echo" {
+		serveEcho()
+		return
+	}
 	g.begin()
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -79,6 +84,14 @@ func serveGuest(role string) {
 		var f frame
 		if err := json.Unmarshal(line, &f); err != nil {
 			panic(err)
+		}
+		if role == "quick" && strings.HasPrefix(f.Method, "hook/") {
+			var p map[string]any
+			if err := json.Unmarshal(f.Params, &p); err != nil {
+				panic(err)
+			}
+			g.send(frame{JSONRPC: "2.0", ID: f.ID, Result: json.RawMessage("{}")})
+			continue
 		}
 		g.receive(f)
 	}
@@ -166,6 +179,9 @@ func (g *guest) do(f frame) (any, error) {
 		return nil, err
 	}
 	g.mu.Lock()
+	if g.first == "" {
+		g.first = p.Grant
+	}
 	r := g.rooms[p.Instance]
 	if f.Method == "session/open" {
 		r = &room{}
@@ -290,6 +306,9 @@ func (g *guest) execute(r *room, p asked) (any, error) {
 // back asks the daemon, with the grant unless the params have one, and gives what came of it as text.
 func (g *guest) back(method, grant string, params json.RawMessage) string {
 	all := map[string]any{"grant": grant}
+	if g.role == "remembers" {
+		all["grant"] = g.first
+	}
 	if len(params) > 0 {
 		_ = json.Unmarshal(params, &all)
 	}
@@ -357,3 +376,18 @@ func withoutView(raw *json.RawMessage) error {
 }
 
 func directives(list ...any) any { return map[string]any{"directives": list} }
+
+func serveEcho() {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var v map[string]any
+		if err := json.Unmarshal(line, &v); err != nil {
+			panic(err)
+		}
+		_, _ = os.Stdout.Write(append(mustJSON(v), '\n'))
+	}
+}

@@ -1,0 +1,275 @@
+//go:build unix
+
+package process_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+)
+
+func noting(args string) *builtintest.Recorder {
+	return &builtintest.Recorder{Provider: builtintest.Calling(scripted.Call{ID: "c1", Name: "note", Args: json.RawMessage(args)})}
+}
+
+func notes(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
+	t.Helper()
+	r := builtintest.Must(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "notes.list"}))(t)
+	return string(r.Output)
+}
+
+func TestTurn(t *testing.T) {
+	t.Run("issue/4-2 a process takes part in a turn at every hook, and what it keeps outlives it and the daemon", func(t *testing.T) {
+		dir, model := t.TempDir(), noting(`{"text":"milk"}`)
+		d := builtintest.Start(t, dir, 0, model, begin(t, config(t, "good", everything())))
+		id := d.Session(t, nil)
+		report := d.Turn(t, id, "note milk")
+		if report.Outcome.Text != "DONE" {
+			t.Errorf("outcome %+v %+v, want the text as the stream hook leaves it", report.Outcome, report.Issues)
+		}
+		if !strings.Contains(model.Last(t).System, "You take notes.") || !strings.Contains(model.Last(t).System, "1 notes") {
+			t.Errorf("system prompt %q lacks a text of the plugin", model.Last(t).System)
+		}
+		if got := d.Result(t, id); got.Text != "milk" {
+			t.Errorf("the tool says %+v", got)
+		}
+		d.Stop()
+
+		f := begin(t, config(t, "good", everything()))
+		d = builtintest.Start(t, dir, 0, model, f)
+		if got := notes(t, d, id); got != `["milk"]` {
+			t.Errorf("after a restart of both there are the notes %s", got)
+		}
+	})
+	t.Run("issue/4-2 a hook of a process ends a turn, and changes and denies calls", func(t *testing.T) {
+		f := begin(t, config(t, "good", everything()))
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"secret"}`), f)
+		id := d.Session(t, nil)
+		if r := d.Turn(t, id, "past curfew"); r.Outcome.Kind != protocol.OutcomePluginAbort || r.Issues[0].Code != "curfew" {
+			t.Errorf("outcome %+v %+v", r.Outcome, r.Issues)
+		}
+		d.Turn(t, id, "go")
+		if got := d.Result(t, id); got.Text != "masked" {
+			t.Errorf("the tool says %+v, want what the hook made of its arguments", got)
+		}
+		d = builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"forbidden"}`), begin(t, config(t, "good", everything())))
+		id = d.Session(t, nil)
+		d.Turn(t, id, "go")
+		if got := d.Result(t, id); got.Failure == nil || got.Failure.Code != "forbidden" {
+			t.Errorf("the call comes to %+v, want it denied", got)
+		}
+	})
+	t.Run("issue/4-7 a lazy plugin is not started until it is used", func(t *testing.T) {
+		c := everything()
+		c.Hooks = nil
+		f := begin(t, config(t, "good", c))
+		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), f)
+		d.Turn(t, d.Session(t, nil), "hello")
+		if left := processes("notes"); len(left) > 0 {
+			t.Errorf("a turn that does not use the plugin starts %q", left)
+		}
+	})
+}
+
+func TestCrash(t *testing.T) {
+	t.Run("reliability/P14 a crash fails its own calls; the next use starts it again with what every session has stored", func(t *testing.T) {
+		f := begin(t, config(t, "tool/execute:exit", everything()))
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"boom"}`), f)
+		one, two := d.Session(t, nil), d.Session(t, nil)
+		add := func(id protocol.SessionID, key string) {
+			builtintest.Must(d.Command(t.Context(), &protocol.OperationParams{
+				Mutation: protocol.Mutation{IdempotencyKey: key}, SessionID: id, Name: "notes.add", Args: json.RawMessage(`{"n":1}`),
+			}))(t)
+		}
+		add(one, "a")
+		add(two, "b")
+		report := d.Turn(t, one, "go")
+		if got := d.Result(t, one); got.Failure == nil || got.Failure.Code != "plugin_crashed" {
+			t.Errorf("the call comes to %+v", got)
+		}
+		if report.Outcome.Text != "DONE" {
+			t.Errorf("the turn ends with %+v, want it to go on", report.Outcome)
+		}
+		for _, id := range []protocol.SessionID{one, two} {
+			if got := notes(t, d, id); got != `["{\"n\":1}"]` {
+				t.Errorf("after the crash session %s has the notes %s", id, got)
+			}
+		}
+	})
+	t.Run("reliability/P14 what a hook fails with depends on its policy", func(t *testing.T) {
+		for policy, want := range map[process.OnError]string{"": "plugin_crashed", process.Deny: "plugin_crashed", process.Fail: "before_tool_call_failed", process.Allow: ""} {
+			c := config(t, "hook/beforeToolCall:exit", only(process.Hook{Name: process.BeforeToolCall, OnError: policy}))
+			c.ID = "notes-" + string(policy)
+			f := begin(t, c)
+			d := builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"x"}`), f)
+			id := d.Session(t, nil)
+			d.Turn(t, id, "go")
+			got := ""
+			if out := d.Result(t, id); out.Failure != nil {
+				got = out.Failure.Code
+			}
+			if got != want {
+				t.Errorf("with onError %q the call fails with %q, want %q", policy, got, want)
+			}
+		}
+	})
+	t.Run("reliability/P14 state that was not stored is gone with the process, and only that", func(t *testing.T) {
+		f := begin(t, config(t, "hook/checkpoint:exit", everything()))
+		s := session(t, "ses_1", f)
+		add := func() {
+			t.Helper()
+			if _, err := s.Command(t.Context(), "notes.add", &plugin.OperationCall{Args: json.RawMessage(`{"n":1}`)}, plugin.Target{Current: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add()
+		stored, err := s.Capture(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		add()
+		if s.Fingerprint() == stored.Fingerprint {
+			t.Error("the fingerprint is that of what is stored, but there is more")
+		}
+		_, _ = s.Checkpoint(t.Context(), &plugin.CheckpointContext{View: &plugin.View{}})
+		out, err := s.Query(t.Context(), "notes.list", &plugin.OperationCall{}, plugin.Target{Current: true})
+		if err != nil || string(out) != `["{\"n\":1}"]` {
+			t.Errorf("after the crash: %s, %v; want what was stored", out, err)
+		}
+		if s.Fingerprint() != stored.Fingerprint {
+			t.Error("the fingerprint is not that of what is stored, and there is nothing else")
+		}
+	})
+	t.Run("issue/4-2 state too large for a message goes in pieces", func(t *testing.T) {
+		f := begin(t, config(t, "bulky", everything()))
+		s := session(t, "ses_1", f)
+		if err := turnHook(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		snap, err := s.Capture(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		artifacts := snap.Entries["notes"].Artifacts
+		if len(artifacts) != 2 || artifacts[0].Name != "bulk" || string(artifacts[0].Data) != strings.Repeat("x", 3<<20) {
+			t.Errorf("%d artifacts", len(artifacts))
+		}
+	})
+	t.Run("plugin/SN-05 a plugin that refuses state does not take it", func(t *testing.T) {
+		f := begin(t, config(t, "refuses", everything()))
+		s := session(t, "ses_1", f)
+		if err := turnHook(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Restore(t.Context(), plugin.Snapshot{Entries: map[string]plugin.Entry{"notes": {Meta: plugin.Meta{State: json.RawMessage(`{"notes":["a"]}`)}}}})
+		if err == nil || !strings.Contains(err.Error(), "cannot read that") {
+			t.Errorf("restore: %v", err)
+		}
+	})
+	t.Run("issue/4-2 two instances of one session do not share state", func(t *testing.T) {
+		f := begin(t, config(t, "good", everything()))
+		one, two := session(t, "ses_1", f), session(t, "ses_1", f)
+		if _, err := one.Command(t.Context(), "notes.add", &plugin.OperationCall{Args: json.RawMessage(`{"n":1}`)}, plugin.Target{Current: true}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := two.Query(t.Context(), "notes.list", &plugin.OperationCall{}, plugin.Target{Current: true})
+		if err != nil || string(out) != "null" {
+			t.Errorf("the other has %s, %v", out, err)
+		}
+	})
+}
+
+func TestGrants(t *testing.T) {
+	f := begin(t, config(t, "good", everything()))
+	ask := func(t *testing.T, method, params string) string {
+		t.Helper()
+		args := fmt.Sprintf(`{"host":%q,"params":%s}`, method, params)
+		d := builtintest.Start(t, t.TempDir(), 0, noting(args), f)
+		defer d.Stop()
+		id := d.Session(t, nil)
+		d.Turn(t, id, "go")
+		return d.Result(t, id).Text
+	}
+	t.Run("plugin/HC-01 a plugin may do what its call is granted", func(t *testing.T) {
+		if got := ask(t, "host/snapshotCurrent", `{}`); !strings.Contains(got, `"messages":`) || !strings.Contains(got, `"sessionId":"ses_`) {
+			t.Errorf("snapshotCurrent: %.300s", got)
+		}
+		if got := ask(t, "host/toolCatalog", `{}`); !strings.Contains(got, `"name":"note"`) {
+			t.Errorf("toolCatalog: %.300s", got)
+		}
+		if got := ask(t, "host/createSession", `{"session":{"cwd":"/tmp","start":{"kind":"empty"},"idempotencyKey":"k"}}`); !strings.Contains(got, `"sessionId":"ses_`) {
+			t.Errorf("createSession: %.300s", got)
+		}
+		if got := ask(t, "host/artifactWrite", `{"type":"text/plain","data":"aGVsbG8="}`); !strings.Contains(got, `"artifact":{"digest":"2cf24dba`) {
+			t.Errorf("artifactWrite: %.300s", got)
+		}
+		if got := ask(t, "host/emitTrace", `{"name":"x"}`); got != "{}" {
+			t.Errorf("emitTrace: %.300s", got)
+		}
+	})
+	t.Run("reliability/P14 3.4-28 and nothing else", func(t *testing.T) {
+		for _, c := range []struct{ method, params, want string }{
+			{"host/snapshotCurrent", `{"grant":""}`, `"kind":"denied"`},
+			{"host/snapshotCurrent", `{"grant":"guessed"}`, `"kind":"denied"`},
+			{"host/snapshotCurrent", `{"extra":1}`, `"kind":"invalidParams"`},
+			{"host/appendNodes", `{"sessionId":"","nodes":[]}`, `"kind":"denied"`},
+			{"host/taskStart", `{}`, `"kind":"unavailable"`},
+			{"host/monitorStart", `{}`, `"kind":"unavailable"`},
+			{"host/ask", `{}`, `"kind":"unavailable"`},
+			{"host/artifactRead", `{"name":"x"}`, `"kind":"unavailable"`},
+			{"host/sudo", `{}`, "there is no method"},
+		} {
+			if got := ask(t, c.method, c.params); !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, c.want) {
+				t.Errorf("%s %s: %.300s, want %s", c.method, c.params, got, c.want)
+			}
+		}
+	})
+	t.Run("reliability/P14 3.4-28 a grant ends with its call", func(t *testing.T) {
+		f := begin(t, config(t, "remembers", everything()))
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"host":"host/snapshotCurrent"}`), f)
+		id := d.Session(t, nil)
+		d.Turn(t, id, "go")
+		if got := d.Result(t, id).Text; !strings.Contains(got, `"kind":"denied"`) {
+			t.Errorf("with the grant of a call before: %.300s", got)
+		}
+	})
+}
+
+func TestLate(t *testing.T) {
+	t.Run("reliability/P14 3.4-15 an answer that comes after a call was cancelled or late goes nowhere", func(t *testing.T) {
+		c := config(t, "hook/beforeTurn:late", only(process.Hook{Name: process.BeforeTurn, Timeout: 300 * time.Millisecond}, process.Hook{Name: process.Checkpoint}))
+		s := session(t, "ses_1", begin(t, c))
+		checkpoint := func() error {
+			_, err := s.Checkpoint(t.Context(), &plugin.CheckpointContext{View: &plugin.View{}})
+			return err
+		}
+		if err := checkpoint(); err != nil { // it is started
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			for range 10 { // so that it is heard of meanwhile, and not taken to hang
+				if err := checkpoint(); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_timeout") {
+			t.Errorf("late: %v", err)
+		}
+		all.Wait()
+		if err := checkpoint(); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
