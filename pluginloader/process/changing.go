@@ -26,10 +26,11 @@ func (i *instance) toolsChanged(ctx context.Context, l *life) {
 func (i *instance) fetch(ctx context.Context, s *seat) {
 	for again := true; again; {
 		list, err := i.fetched(ctx, s)
-		if err != nil {
+		if again = i.listed(s, list, err); err != nil {
 			i.factory.config.Log.Warn("the plugin's list of tools is not taken", "session", i.build.SessionID, "error", err)
+		} else if tell := i.factory.config.ToolsChanged; tell != nil {
+			tell(ctx, i.build.SessionID)
 		}
-		again = i.listed(s, list, err)
 	}
 }
 

@@ -3,8 +3,10 @@
 package process_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +78,33 @@ func TestTurn(t *testing.T) {
 		d.Turn(t, d.Session(t, nil), "hello")
 		if left := processes("notes"); len(left) > 0 {
 			t.Errorf("a turn that does not use the plugin starts %q", left)
+		}
+	})
+}
+
+func TestChangingTools(t *testing.T) {
+	t.Run("issue/4-2 a list of tools that becomes another one is asked for, and in the next turn", func(t *testing.T) {
+		model, changed := noting(`{"grow":true}`), make(chan error, 1)
+		var d *builtintest.Daemon
+		c := config(t, "good", everything())
+		c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) {
+			_, err := d.RefreshTools(ctx, &protocol.SessionMutationParams{SessionID: id})
+			changed <- err
+		}
+		d = builtintest.Start(t, t.TempDir(), 0, model, begin(t, c))
+		id := d.Session(t, nil)
+		d.Turn(t, id, "grow")
+		if err := <-changed; err != nil {
+			t.Fatal(err)
+		}
+		d.Turn(t, id, "again")
+		<-changed
+		var names []string
+		for _, m := range model.Last(t).Tools {
+			names = append(names, m.Name)
+		}
+		if !slices.Equal(names, []string{"grown", "note"}) {
+			t.Errorf("the model has the tools %q", names)
 		}
 	})
 }

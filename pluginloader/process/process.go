@@ -8,11 +8,14 @@ package process
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
+
+	"lashd/rpc/protocol"
 )
 
 // ProtocolVersion is that of the messages between lashd and a plugin.
@@ -36,6 +39,9 @@ type Config struct {
 	Limits      Limits
 	Nonce       string       // of the daemon: begins the mark of the processes, for proc.Sweep
 	Log         *slog.Logger // required
+
+	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
+	ToolsChanged func(context.Context, protocol.SessionID)
 }
 
 // Deadlines are how long things may take. Hooks have their own.

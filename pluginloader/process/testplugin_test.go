@@ -292,6 +292,8 @@ func (g *guest) execute(r *room, p asked) (any, error) {
 	g.tell("tool/progress", map[string]any{"grant": p.Grant, "text": "noting"})
 	text := args.Text
 	switch {
+	case args.Host == "env":
+		text = strings.Join(os.Environ(), "\n")
 	case args.Host != "":
 		text = g.back(args.Host, p.Grant, args.Params)
 	case args.Grow:

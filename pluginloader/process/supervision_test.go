@@ -1,0 +1,166 @@
+//go:build unix
+
+package process_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+	"lashd/test/skip"
+)
+
+// pids are the processes of a plugin.
+func pids(t *testing.T, id string) (all []int) {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	skip.Unless(t, "PROC", len(files) > 0, "there is no /proc")
+	for _, file := range files {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/plugin/"+id+"/")) {
+			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// eventually waits for what another process does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for until := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%s: not within 10 s", what)
+		}
+	}
+}
+
+func TestSupervision(t *testing.T) {
+	t.Run("issue/4-7 a plugin gets the variables that it may have, and no others", func(t *testing.T) {
+		c := config(t, "good", only())
+		c.Environ = []string{"PATH=/bin", "LC_ALL=C", "API_KEY=secret", "WANTED=yes", "LASHD_CHILD=somebody"}
+		c.Allow = []string{"WANTED"}
+		s := session(t, "ses_1", begin(t, c))
+		r, err := s.Sources()[0].Provider.Execute(t.Context(), tool.Invocation{CallID: "c1", ToolID: "note", Args: []byte(`{"host":"env"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for v := range strings.SplitSeq(r.Output.Text, "\n") {
+			name, _, _ := strings.Cut(v, "=")
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		want := []string{"CLAUDE_PLUGIN_ROOT", "LASHD_CHILD", "LC_ALL", "PATH", "PLUGIN_DATA", "PLUGIN_ROOT", roleVariable, "WANTED"}
+		if slices.Sort(want); !slices.Equal(names, want) {
+			t.Errorf("variables %q, want %q", names, want)
+		}
+	})
+	t.Run("issue/4-7 an eager plugin is started at once, and again when it has died", func(t *testing.T) {
+		c := config(t, "good", only(process.Hook{Name: process.BeforeTurn}))
+		c.Eager = true
+		f := begin(t, c)
+		if err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first := pids(t, "notes")
+		if len(first) != 1 {
+			t.Fatalf("processes %v", first)
+		}
+		if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "another process", func() bool {
+			now := pids(t, "notes")
+			return len(now) == 1 && now[0] != first[0]
+		})
+	})
+	t.Run("reliability/P14 a plugin that crashes whenever it is used is quarantined, and others are not", func(t *testing.T) {
+		c := config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn}))
+		f := begin(t, c)
+		s := session(t, "ses_1", f)
+		for range 6 {
+			_ = turnHook(t.Context(), s)
+		}
+		began := time.Now()
+		err := turnHook(t.Context(), s)
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "plugin_quarantined") || took > time.Second {
+			t.Errorf("after six crashes, within %v: %v", took, err)
+		}
+		f.Resume()
+		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_crashed") {
+			t.Errorf("after Resume: %v", err)
+		}
+	})
+	t.Run("reliability/P14 nothing is lost or stuck when the process is killed under load", func(t *testing.T) {
+		f := begin(t, config(t, "good", everything()))
+		var all sync.WaitGroup
+		for n := range 20 {
+			s := session(t, protocol.SessionID(fmt.Sprint("ses_", n)), f)
+			all.Go(func() { load(t, s) })
+		}
+		for range 3 {
+			time.Sleep(150 * time.Millisecond)
+			for _, pid := range pids(t, "notes") {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+			}
+		}
+		all.Wait()
+	})
+	t.Run("issue/4-7 a plugin that is shut down says so, and stays so", func(t *testing.T) {
+		f := begin(t, config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
+		s := session(t, "ses_1", f)
+		if err := errors.Join(turnHook(t.Context(), s), f.Shutdown(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_stopped") {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+// load uses a session for a while. What was captured is there at the end, whatever happened to the process.
+func load(t *testing.T, s *plugin.Session) {
+	var kept json.RawMessage
+	for until := time.Now().Add(time.Second); time.Now().Before(until); {
+		ctx, cancel := context.WithTimeout(t.Context(), bound)
+		_, err := s.Command(ctx, "notes.add", &plugin.OperationCall{Args: json.RawMessage(`{"n":1}`)}, plugin.Target{Current: true})
+		typed(t, err)
+		snap, err := s.Capture(ctx)
+		typed(t, err)
+		if err == nil {
+			kept = snap.Entries["notes"].Meta.State
+		}
+		typed(t, turnHook(ctx, s))
+		cancel()
+	}
+	if _, err := s.Query(t.Context(), "notes.list", &plugin.OperationCall{}, plugin.Target{Current: true}); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+	snap, err := s.Capture(t.Context())
+	if now := snap.Entries["notes"].Meta.State; err != nil || len(now) < len(kept) {
+		t.Errorf("at the end there is the state %.80s of %.80s: %v", now, kept, err)
+	}
+}
+
+// typed fails unless an error says what the plugin did.
+func typed(t *testing.T, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*process.Error](err); err != nil && (!ok || e.Code != process.Crashed) {
+		t.Errorf("%v", err)
+	}
+}
