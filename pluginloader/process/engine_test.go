@@ -193,7 +193,7 @@ func TestCrash(t *testing.T) {
 			t.Errorf("%d artifacts", len(artifacts))
 		}
 	})
-	t.Run("plugin/SN-05 a plugin that refuses state does not take it", func(t *testing.T) {
+	t.Run("plugin/SN-07 a plugin that refuses state does not take it", func(t *testing.T) {
 		f := begin(t, config(t, "refuses", everything()))
 		s := session(t, "ses_1", f)
 		if err := turnHook(t.Context(), s); err != nil {
@@ -214,6 +214,10 @@ func TestCrash(t *testing.T) {
 		if err != nil || string(out) != "null" {
 			t.Errorf("the other has %s, %v", out, err)
 		}
+		out, err = one.Query(t.Context(), "notes.list", &plugin.OperationCall{}, plugin.Target{Current: true})
+		if err != nil || string(out) != `["{\"n\":1}"]` {
+			t.Errorf("the first has %s, %v", out, err)
+		}
 	})
 }
 
@@ -228,7 +232,7 @@ func TestGrants(t *testing.T) {
 		d.Turn(t, id, "go")
 		return d.Result(t, id).Text
 	}
-	t.Run("plugin/HC-01 a plugin may do what its call is granted", func(t *testing.T) {
+	t.Run("plugin/HC-02 a plugin may do what its call is granted", func(t *testing.T) {
 		if got := ask(t, "host/snapshotCurrent", `{}`); !strings.Contains(got, `"messages":`) || !strings.Contains(got, `"sessionId":"ses_`) {
 			t.Errorf("snapshotCurrent: %.300s", got)
 		}

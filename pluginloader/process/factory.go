@@ -2,9 +2,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -110,65 +107,4 @@ func (f *Factory) lost(l *life) {
 	for _, i := range all {
 		i.lost(l)
 	}
-}
-
-// noted is a notification of the plugin. One that is about what is not there any more is late, and goes nowhere.
-func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
-	var err error
-	switch m.Method {
-	case "tools/changed":
-		err = note(m, func(p *struct {
-			Instance string `json:"instance"`
-		}) {
-			if i := f.seated(p.Instance); i != nil {
-				i.toolsChanged(ctx, l)
-			}
-		})
-	case "snapshot/changed":
-		err = note(m, func(p *struct {
-			Instance string `json:"instance"`
-			Revision uint64 `json:"revision"`
-		}) {
-			if i := f.seated(p.Instance); i != nil {
-				i.changed(l, p.Revision)
-			}
-		})
-	case "tool/progress":
-		err = note(m, func(p *struct {
-			granted
-			Text string `json:"text"`
-		}) {
-			if g, ok := l.grants.find(p.Grant); ok && g.tool != nil {
-				g.tool.Progress(p.Text)
-			}
-		})
-	case "log":
-		err = note(m, func(p *struct {
-			Level   slog.Level      `json:"level"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data,omitempty"`
-		}) {
-			f.said(p.Level, p.Message+" "+string(p.Data))
-		})
-	case "$/cancelRequest":
-		return nil // what it asked for goes on, and its answer is for it to drop
-	default:
-		return fmt.Errorf("sends the notification %.80q, which there is not", m.Method)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Method, err)
-	}
-	return nil
-}
-
-// said implements listener.
-func (f *Factory) said(level slog.Level, text string) { f.output.add(level, text) }
-
-func note[P any](m *message, f func(*P)) error {
-	p := new(P)
-	if err := strict(m.Params, p); err != nil {
-		return err
-	}
-	f(p)
-	return nil
 }

@@ -106,6 +106,16 @@ func TestSupervision(t *testing.T) {
 			t.Errorf("after Resume: %v", err)
 		}
 	})
+	t.Run("reliability/P14 3.4-25 a plugin that hangs is started again", func(t *testing.T) {
+		c := config(t, "hook/beforeTurn:stop", only(process.Hook{Name: process.BeforeTurn, Timeout: time.Second}, process.Hook{Name: process.BeforeToolCall}))
+		s := session(t, "ses_1", begin(t, c))
+		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_timeout") {
+			t.Errorf("while it hangs: %v", err)
+		}
+		if err := toolHook(t.Context(), s); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
 	t.Run("reliability/P14 nothing is lost or stuck when the process is killed under load", func(t *testing.T) {
 		f := begin(t, config(t, "good", everything()))
 		var all sync.WaitGroup

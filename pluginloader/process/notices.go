@@ -1,0 +1,83 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+)
+
+// notices are what a plugin may tell by itself. One that is about what is not there any more is late, and goes nowhere.
+var notices = map[string]func(context.Context, *Factory, *life, json.RawMessage) error{
+	"tools/changed":    note(toolsChanged),
+	"snapshot/changed": note(snapshotChanged),
+	"tool/progress":    note(toolProgress),
+	"log":              note(logged),
+
+	// What it asked for goes on, and the answer is for it to drop.
+	"$/cancelRequest": func(context.Context, *Factory, *life, json.RawMessage) error { return nil },
+}
+
+func note[P any](hear func(context.Context, *Factory, *life, *P)) func(context.Context, *Factory, *life, json.RawMessage) error {
+	return func(ctx context.Context, f *Factory, l *life, raw json.RawMessage) error {
+		p := new(P)
+		if err := strict(raw, p); err != nil {
+			return err
+		}
+		hear(ctx, f, l, p)
+		return nil
+	}
+}
+
+// noted implements listener.
+func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
+	hear, ok := notices[m.Method]
+	if !ok {
+		return fmt.Errorf("sends the notification %.80q, which there is not", m.Method)
+	}
+	if err := hear(ctx, f, l, m.Params); err != nil {
+		return fmt.Errorf("%s: %w", m.Method, err)
+	}
+	return nil
+}
+
+// said implements listener.
+func (f *Factory) said(level slog.Level, text string) { f.output.add(level, text) }
+
+func toolsChanged(ctx context.Context, f *Factory, l *life, p *struct {
+	Instance string `json:"instance"`
+}) {
+	if i := f.seated(p.Instance); i != nil {
+		i.toolsChanged(ctx, l)
+	}
+}
+
+func snapshotChanged(_ context.Context, f *Factory, l *life, p *struct {
+	Instance string `json:"instance"`
+	Revision uint64 `json:"revision"`
+}) {
+	if i := f.seated(p.Instance); i != nil {
+		i.changed(l, p.Revision)
+	}
+}
+
+func toolProgress(_ context.Context, _ *Factory, l *life, p *struct {
+	granted
+	Text string `json:"text"`
+}) {
+	if g, ok := l.grants.find(p.Grant); ok && g.tool != nil {
+		g.tool.Progress(p.Text)
+	}
+}
+
+func logged(_ context.Context, f *Factory, _ *life, p *struct {
+	Level   slog.Level      `json:"level"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}) {
+	text := p.Message
+	if len(p.Data) > 0 {
+		text += " " + string(p.Data)
+	}
+	f.said(p.Level, text)
+}
