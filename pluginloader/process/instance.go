@@ -34,6 +34,7 @@ type seat struct {
 	life  *life
 	ready chan struct{} // closed when it is open, or has failed to
 	err   error         // good once ready is closed
+	open  bool
 
 	said     uint64 // the revision that the plugin has told last
 	fetching bool   // its list of tools
@@ -76,6 +77,16 @@ func (i *instance) enter(ctx context.Context) (*seat, error) {
 	}
 }
 
+// seated is the seat of an instance that is open in a living process; nil: it is not.
+func (i *instance) seated() *seat {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.place; s != nil && s.open && s.life.alive() {
+		return s
+	}
+	return nil
+}
+
 // sit is the instance's seat in a process; if it has none, the session is being opened there.
 func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	i.mu.Lock()
@@ -114,7 +125,7 @@ func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte)
 func (i *instance) opened(s *seat, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s.err = err
+	s.err, s.open = err, err == nil
 	if err != nil && i.place == s {
 		i.leaveLocked()
 	}
@@ -183,9 +194,12 @@ type until struct {
 
 // asked is ask for what may answer for a while after ctx is done.
 func asked[R any](ctx context.Context, i *instance, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
-	s, err := i.enter(ctx)
-	if err != nil {
-		return nil, err
+	s := i.seated()
+	if s == nil {
+		var err error
+		if s, err = i.enter(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return put[R](ctx, s, method, limit, linger, g, params)
 }
