@@ -77,7 +77,7 @@ func only(hooks ...process.Hook) process.Contributions {
 func config(t testing.TB, role string, c process.Contributions) process.Config {
 	return process.Config{
 		ID: "notes", Argv: []string{os.Args[0]}, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(),
-		Set: map[string]string{roleVariable: role}, Contributes: c, Nonce: nonce, Log: slog.New(slog.DiscardHandler),
+		Set: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}, Contributes: c, Nonce: nonce, Log: slog.New(slog.DiscardHandler),
 		Options: json.RawMessage(`{"a":1}`),
 		Deadlines: process.Deadlines{
 			Start: 5 * time.Second, Hook: 3 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,

@@ -65,7 +65,7 @@ func TestSupervision(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		want := []string{"CLAUDE_PLUGIN_ROOT", "LASHD_CHILD", "LC_ALL", "PATH", "PLUGIN_DATA", "PLUGIN_ROOT", roleVariable, "WANTED"}
+		want := []string{"CLAUDE_PLUGIN_ROOT", "GORACE", "LASHD_CHILD", "LC_ALL", "PATH", "PLUGIN_DATA", "PLUGIN_ROOT", roleVariable, "WANTED"}
 		if slices.Sort(want); !slices.Equal(names, want) {
 			t.Errorf("variables %q, want %q", names, want)
 		}
