@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -103,6 +104,9 @@ func TestSessionList(t *testing.T) {
 			id := d.session(t)
 			d.turn(t, id, "hello")
 			made = append(made, id)
+		}
+		for before := time.Now().UnixMilli(); time.Now().UnixMilli() == before; { // times are told by the millisecond
+			runtime.Gosched()
 		}
 		d.turn(t, made[0], "and again") // is the newest now
 		first := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Limit: 2}))
