@@ -36,28 +36,29 @@ func TestDeletedUnderneath(t *testing.T) {
 		return err
 	}
 	// deletes deletes a session once a hook of it has asked the model, then lets the model answer.
-	deletes := func(t *testing.T, m *deafModel, d *daemon, id protocol.SessionID, failed *error) {
+	deletes := func(t *testing.T, m *deafModel, d *daemon, id protocol.SessionID, failed <-chan error) {
 		<-m.asked
 		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		close(m.answer)
 		d.stop()
-		if !errors.Is(*failed, persistence.ErrDeleted) && !errors.Is(*failed, context.Canceled) {
-			t.Errorf("the hook got %v", *failed)
+		if err := <-failed; !errors.Is(err, persistence.ErrDeleted) && !errors.Is(err, context.Canceled) {
+			t.Errorf("the hook got %v", err)
 		}
 	}
 	t.Run("plugin/HC-08 a session that is deleted during a model call of a hook is let go of", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var failed error
+			failed := make(chan error, 1)
 			m := newDeafModel()
 			d := start(t, setup{model: m.provider(), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
 				r.Context().Transform(1, func(ctx context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-					failed = complete(ctx, v.Host)
-					return pc, failed
+					err := complete(ctx, v.Host)
+					failed <- err
+					return pc, err
 				})
 			}})})
 			id := d.session(t)
 			d.begin(t, id, "go")
-			deletes(t, m, d, id, &failed)
+			deletes(t, m, d, id, failed)
 		})
 	})
 }

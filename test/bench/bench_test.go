@@ -64,6 +64,34 @@ func BenchmarkTurn(b *testing.B) {
 	})
 }
 
+// BenchmarkTurnPaired runs turns of both in turn, so that noise of the machine falls on both alike.
+func BenchmarkTurnPaired(b *testing.B) {
+	const block = 50
+	type side struct {
+		peer  *Peer
+		total []time.Duration
+	}
+	var sides []*side
+	for _, tg := range targets {
+		_, cfg := setup(b, tg)
+		p := start(b, cfg)
+		defer p.Close()
+		sides = append(sides, &side{peer: p})
+	}
+	for b.Loop() {
+		for _, s := range sides {
+			sid := warm(b, s.peer)
+			for range block {
+				s.total = append(s.total, run(b, s.peer, sid, fakemodel.Marker(1, 6, 0)).Total)
+			}
+		}
+	}
+	least, own := median(sides[0].total), median(sides[1].total)
+	b.ReportMetric(least.Seconds()*1e3, "floor-ms")
+	b.ReportMetric(own.Seconds()*1e3, "lashd-ms")
+	b.ReportMetric(own.Seconds()/least.Seconds(), "x-turn-ms")
+}
+
 func BenchmarkStream(b *testing.B) {
 	const deltas = 20000
 	for _, flush := range []string{"1", "64"} {
