@@ -17,13 +17,16 @@ type fold struct {
 	output  protocol.ToolOutput
 
 	hooks   []string // their plugins
-	call    func(i int) ([]Directive, error)
+	call    func(i int) question
 	ended   terminal // the strongest so far
 	verdict ToolVerdict
 }
 
+// question asks a hook. What it is shown is copied before, as its goroutine begins with a small stack.
+type question func() ([]Directive, error)
+
 // run asks all hooks in order. A hook that fails leaves nothing of what the others said.
-func (f *fold) run(ctx context.Context, hooks []string, call func(int) ([]Directive, error)) (*ToolVerdict, error) {
+func (f *fold) run(ctx context.Context, hooks []string, call func(int) question) (*ToolVerdict, error) {
 	f.hooks, f.call = hooks, call
 	err := f.all(ctx)
 	switch {
@@ -55,7 +58,7 @@ func (f *fold) all(ctx context.Context) error {
 }
 
 func (f *fold) ask(ctx context.Context, i int) ([]Directive, error) {
-	directives, err := invoke(ctx, f.seam, f.hooks[i], func() ([]Directive, error) { return f.call(i) })
+	directives, err := invoke(ctx, f.seam, f.hooks[i], f.call(i))
 	return own(directives), err
 }
 

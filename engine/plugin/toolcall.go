@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,10 +38,10 @@ type Conflict struct {
 // error is that of ctx.
 func (s *Session) BeforeToolCall(ctx context.Context, tc *ToolCallContext) (*ToolVerdict, error) {
 	f := &fold{seam: HookBeforeTool, code: "before_tool_call_failed", replace: ReplaceToolArgs, args: tc.Args}
-	return f.run(ctx, owners(s.beforeTool), func(i int) ([]Directive, error) {
+	return f.run(ctx, owners(s.beforeTool), func(i int) question {
 		mine := *tc
-		mine.Args, mine.Host = own(f.args), tc.Host.limit(HookBeforeTool)
-		return s.beforeTool[i].do(ctx, &mine)
+		mine.Args, mine.Host = bytes.Clone(f.args), tc.Host.limit(HookBeforeTool)
+		return func() ([]Directive, error) { return s.beforeTool[i].do(ctx, &mine) }
 	})
 }
 
@@ -48,14 +49,15 @@ func (s *Session) BeforeToolCall(ctx context.Context, tc *ToolCallContext) (*Too
 // once; what they say then may only refuse. The error is that of ctx.
 func (s *Session) AfterToolCall(ctx context.Context, tc *ToolResultContext) (*ToolVerdict, error) {
 	f := &fold{seam: HookAfterTool, code: "after_tool_call_failed", replace: ShortCircuitTool, output: tc.Output}
-	return f.run(ctx, owners(s.afterTool), func(i int) ([]Directive, error) {
-		return s.afterTool[i].do(ctx, tc.own(HookAfterTool, tc.Args, f.output))
+	return f.run(ctx, owners(s.afterTool), func(i int) question {
+		mine := tc.own(HookAfterTool, tc.Args, f.output)
+		return func() ([]Directive, error) { return s.afterTool[i].do(ctx, mine) }
 	})
 }
 
 func (tc *ToolResultContext) own(hook Hook, args json.RawMessage, out protocol.ToolOutput) *ToolResultContext {
 	mine := *tc
-	mine.Args, mine.Output, mine.Host = own(args), own(out), tc.Host.limit(hook)
+	mine.Args, mine.Output, mine.Host = bytes.Clone(args), own(out), tc.Host.limit(hook)
 	return &mine
 }
 
