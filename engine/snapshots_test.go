@@ -179,6 +179,16 @@ func TestForkedState(t *testing.T) {
 			t.Errorf("source %q, fork %q", a, b)
 		}
 	})
+	t.Run("plugin/SN-08 a fork has what a plugin has come to know by itself since it was last asked", func(t *testing.T) {
+		var mine []*kept
+		d := start(t, with(&keeper{register: func(k *kept, _ *plugin.Registrar) { mine = append(mine, k) }}))
+		id := d.session(t)
+		d.holds(t, id, "stored", "")
+		mine[len(mine)-1].set("by itself", "")
+		if got := d.held(t, d.fork(t, id, "").SessionID, "keeper"); got.Text != "by itself" {
+			t.Errorf("the fork has %q", got.Text)
+		}
+	})
 }
 
 func TestNamedSnapshots(t *testing.T) {
