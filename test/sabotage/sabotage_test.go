@@ -51,6 +51,14 @@ func TestEachFamilyIsSabotaged(t *testing.T) {
 	}
 }
 
+// TestPatchesApply sees to it that no patch is left behind by what it patches.
+func TestPatchesApply(t *testing.T) {
+	dir := copyOfTree(t)
+	for _, p := range patches(t) {
+		p.apply(t, dir, "--check")
+	}
+}
+
 // TestSabotage applies each patch to a copy of the tree, and takes it back.
 func TestSabotage(t *testing.T) {
 	if os.Getenv("LASHD_LONG") == "" {
