@@ -273,6 +273,24 @@ func TestDeafHooks(t *testing.T) {
 			})
 		})
 	}
+	for name, register := range hooks {
+		t.Run("plugin/HK-01 a turn whose hook "+name+" does not return, and that nobody stops, goes on without it", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wait := make(chan struct{})
+				defer close(wait)
+				d := start(t, setup{
+					model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "x")},
+					plugins: plugins(hooked{"deaf", func(r *plugin.Registrar) { register(r, func() { <-wait }) }}),
+				})
+				began := time.Now()
+				turn := d.begin(t, d.session(t), "go").TurnID
+				report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
+				if took := time.Since(began); err != nil || report.Outcome == nil || took < 30*time.Minute || took > 31*time.Minute {
+					t.Errorf("after %v: %+v %v", took, report, err)
+				}
+			})
+		})
+	}
 	t.Run("plugin/HK-28 a hook after the turn that does not return does not keep the daemon from stopping", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			wait := make(chan struct{})

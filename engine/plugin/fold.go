@@ -59,6 +59,9 @@ func (f *fold) all(ctx context.Context) error {
 
 func (f *fold) ask(ctx context.Context, i int) ([]Directive, error) {
 	directives, err := invoke(ctx, f.seam, f.hooks[i], f.call(i))
+	if len(directives) == 0 {
+		return nil, err
+	}
 	return own(directives), err
 }
 

@@ -51,15 +51,23 @@ func contain[T any](call func() (T, error)) (out T, err error) {
 	return call()
 }
 
-// grace is how long a hook may still take once its context is done.
-const grace = 50 * time.Millisecond
+const (
+	// grace is how long a hook may still take once its context is done.
+	grace = 50 * time.Millisecond
+	// patience is how long a hook may take at all. It may ask a model, which may take as long.
+	patience = 30 * time.Minute
+)
+
+// ErrSlowHook is why a hook has failed that is left alone, because it has taken too long.
+var ErrSlowHook = errors.New("has not returned within half an hour")
 
 // awaited are those that are waited for whatever their context is: what they come to then still counts.
 var awaited = map[Hook]bool{HookCommand: true, HookTask: true, HookExecutor: true}
 
 var errExited = errors.New("ended its goroutine")
 
-// inTime calls plugin code, and tells whether it has returned; it is left alone if it does not although ctx is done.
+// inTime calls plugin code, and tells whether it has returned; it is left alone if it does not although ctx is done, or for too
+// long.
 func inTime[T any](ctx context.Context, call func() (T, error)) (out T, returned bool, err error) {
 	type answer struct {
 		out T
@@ -71,13 +79,16 @@ func inTime[T any](ctx context.Context, call func() (T, error)) (out T, returned
 		defer func() { done <- a }()
 		a.out, a.err = contain(call)
 	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	select {
 	case a := <-done:
 		return a.out, true, a.err
+	case <-late.C:
+		return out, false, nil
 	case <-ctx.Done():
+		late.Reset(grace)
 	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
 	select {
 	case a := <-done:
 		return a.out, true, a.err
@@ -99,6 +110,9 @@ func invoke[T any](ctx context.Context, hook Hook, plugin string, call func() (T
 	}
 	out, returned, err := inTime(ctx, call)
 	if !returned {
+		if ctx.Err() == nil {
+			return none, &HookError{plugin, hook, ErrSlowHook}
+		}
 		return none, &LeftError{plugin, hook, context.Cause(ctx)}
 	}
 	return outcome(ctx, hook, plugin, out, err)
