@@ -159,7 +159,7 @@ func BenchmarkAttach10k(b *testing.B) {
 func (d *daemon) filled(b *testing.B, n int) protocol.SessionID {
 	id := d.session(b)
 	note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("a note ", 30)}}}}
-	nodes := slices.Repeat([]protocol.NodeBody{note}, 100)
+	nodes := slices.Repeat([]protocol.NodeBody{note}, min(n, 100))
 	for range n / len(nodes) {
 		must[*protocol.GraphAppendResult](b)(d.Append(b.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}))
 	}
