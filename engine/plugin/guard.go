@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -79,6 +80,12 @@ func inTime[T any](ctx context.Context, call func() (T, error)) (out T, returned
 		defer func() { done <- a }()
 		a.out, a.err = contain(call)
 	}()
+	runtime.Gosched() // most hooks have answered after that, without a timer
+	select {
+	case a := <-done:
+		return a.out, true, a.err
+	default:
+	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
