@@ -14,7 +14,6 @@ import (
 type Factory struct {
 	config  Config
 	super   *supervisor
-	output  *output
 	lives   atomic.Int64 // processes started
 	running sync.WaitGroup
 
@@ -29,7 +28,7 @@ func New(c Config) (*Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Factory{config: c, output: newOutput(c.Log), seats: map[string]*instance{}}
+	f := &Factory{config: c, seats: map[string]*instance{}}
 	f.super = &supervisor{plugin: c.ID, launch: f.launch}
 	return f, nil
 }
@@ -51,9 +50,6 @@ func (f *Factory) Start(ctx context.Context) error {
 // Resume lets a plugin be started that has crashed too often.
 func (f *Factory) Resume() { f.super.resume() }
 
-// Logs are the newest lines of what the plugin has said, the oldest first.
-func (f *Factory) Logs() []LogLine { return f.output.newest() }
-
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	i := newInstance(f, ctx)
@@ -70,7 +66,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 		l.stop(ctx, f.config.Deadlines.Stop)
 	}
 	f.running.Wait()
-	f.output.close()
+	f.config.Output.Flush()
 	return nil
 }
 

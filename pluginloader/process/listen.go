@@ -7,13 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"time"
+
+	"lashd/pluginloader/child"
 )
 
 // listen takes the plugin's messages in until its stdout ends, or it says what it may not say.
 func (l *life) listen(ctx context.Context) {
 	in, noisy, strays := newLines(l.out, l.limits.Line), 0, 0
-	var notices rate
+	var notices child.Rate
 	for {
 		line, err := in.next()
 		switch {
@@ -47,7 +48,7 @@ func (l *life) listen(ctx context.Context) {
 }
 
 // receive is one message of the plugin.
-func (l *life) receive(ctx context.Context, line []byte, notices *rate) error {
+func (l *life) receive(ctx context.Context, line []byte, notices *child.Rate) error {
 	m, err := parse(line, l.limits.Depth)
 	if err != nil {
 		return fmt.Errorf("sends %q, which %w", cut(line), err)
@@ -58,24 +59,10 @@ func (l *life) receive(ctx context.Context, line []byte, notices *rate) error {
 		return l.take(m)
 	case m.ID != nil:
 		return l.serve(m)
-	case !notices.allow(l.limits.Notices):
+	case !notices.Allow(l.limits.Notices):
 		return fmt.Errorf("sends more than %d notifications a second", l.limits.Notices)
 	}
 	return l.heed.noted(ctx, l, m)
 }
 
 func cut(line []byte) []byte { return line[:min(len(line), 80)] }
-
-// rate counts what happens within a second.
-type rate struct {
-	since time.Time
-	n     int
-}
-
-func (r *rate) allow(limit int) bool {
-	if now := time.Now(); now.Sub(r.since) > time.Second {
-		r.since, r.n = now, 0
-	}
-	r.n++
-	return r.n <= limit
-}

@@ -42,7 +42,7 @@ func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
 }
 
 // said implements listener.
-func (f *Factory) said(level slog.Level, text string) { f.output.add(level, text) }
+func (f *Factory) said(level slog.Level, text string) { f.config.Output.Add(level, text) }
 
 func toolsChanged(ctx context.Context, f *Factory, l *life, p *struct {
 	Instance string `json:"instance"`

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -39,6 +40,7 @@ type Config struct {
 	Limits      Limits
 	Nonce       string       // of the daemon: begins the mark of the processes, for proc.Sweep
 	Log         *slog.Logger // required
+	Output      *child.Log   // takes what the plugin says; nil: one of its own
 
 	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
 	ToolsChanged func(context.Context, protocol.SessionID)
@@ -88,6 +90,9 @@ func (c Config) filled() (Config, error) {
 		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
 	}
 	c.Log = c.Log.With("plugin", c.ID)
+	if c.Output == nil {
+		c.Output = child.NewLog(c.Log)
+	}
 	return c, nil
 }
 

@@ -6,30 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"lashd/engine/proc"
+	"lashd/pluginloader/child"
 )
-
-// inherited are the variables that every plugin gets; all that begin with LC_ come with them.
-var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "TMP"}
 
 // environment is what the process gets of the daemon's, and what is its own.
 func (c *Config) environment() []string {
-	var env []string
-	for _, v := range c.Environ {
-		name, _, _ := strings.Cut(v, "=")
-		if slices.Contains(inherited, name) || slices.Contains(c.Allow, name) || strings.HasPrefix(name, "LC_") {
-			env = append(env, v)
-		}
-	}
-	for name, value := range c.Set {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
-	return append(env, "PLUGIN_ROOT="+c.Dir, "CLAUDE_PLUGIN_ROOT="+c.Dir, "PLUGIN_DATA="+c.DataDir)
+	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir}.List()
 }
 
 // pipes are the two that join us and a process: our ends, and its.
@@ -69,7 +55,7 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	}
 	l.process, err = proc.Start(ctx, proc.Command{
 		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.itsIn, Stdout: p.itsOut,
-		Stderr: f.output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
+		Stderr: f.config.Output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
 	})
 	p.close(p.itsIn, p.itsOut)
 	if err != nil {

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,7 @@ func stillborn(starts *[]time.Time) *supervisor {
 func living(all *[]*life) *supervisor {
 	s := &supervisor{plugin: "p"}
 	s.launch = func(context.Context) (*life, error) {
-		l := &life{peer: newPeer("p", Limits{}.filled()), grants: newGrants(), over: make(chan struct{}), began: time.Now(), ended: s.ended, log: quiet}
+		l := &life{peer: newPeer("p", Limits{}.filled()), grants: newGrants(), over: make(chan struct{}), began: time.Now(), ended: s.ended, log: slog.New(slog.DiscardHandler)}
 		*all = append(*all, l)
 		return l, nil
 	}

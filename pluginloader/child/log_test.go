@@ -1,4 +1,4 @@
-package process
+package child
 
 import (
 	"log/slog"
@@ -10,17 +10,17 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func TestOutput(t *testing.T) {
+func TestLog(t *testing.T) {
 	t.Run("issue/4-7 what a plugin writes on stderr is kept by lines, without control characters", func(t *testing.T) {
-		o := newOutput(quiet)
+		o := NewLog(quiet)
 		for _, piece := range []string{"one\ntw", "o \x1b[31mred\x00\xff\n\n", strings.Repeat("x", 10_000) + "\n", "no end"} {
 			if n, err := o.Write([]byte(piece)); n != len(piece) || err != nil {
 				t.Fatal(n, err)
 			}
 		}
-		o.close()
+		o.Flush()
 		want := []string{"one", `two \x1b[31mred\x00\xff`, strings.Repeat("x", 4096), "no end"}
-		got := o.newest()
+		got := o.Newest()
 		for i, l := range got {
 			if i >= len(want) || l.Text != want[i] {
 				t.Errorf("line %d is %.80q", i, l.Text)
@@ -32,26 +32,26 @@ func TestOutput(t *testing.T) {
 	})
 	t.Run("issue/4-7 a flood is cut, and told of", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			o := newOutput(quiet)
+			o := NewLog(quiet)
 			for range 100_000 {
 				_, _ = o.Write([]byte("again\n"))
 			}
-			if n := len(o.newest()); n != 200 {
+			if n := len(o.Newest()); n != 200 {
 				t.Errorf("%d lines within a second, want 200", n)
 			}
 			time.Sleep(2 * time.Second)
 			_, _ = o.Write([]byte("calm\n"))
-			got := o.newest()
+			got := o.Newest()
 			if len(got) != 202 || got[200].Text != "99800 lines were dropped" || got[201].Text != "calm" {
 				t.Errorf("then %+v", got[len(got)-2:])
 			}
 			for range 20 {
 				time.Sleep(2 * time.Second)
 				for range 200 {
-					o.add(slog.LevelInfo, "more")
+					o.Add(slog.LevelInfo, "more")
 				}
 			}
-			if n := len(o.newest()); n != 1000 {
+			if n := len(o.Newest()); n != 1000 {
 				t.Errorf("%d lines are kept, want 1000", n)
 			}
 		})

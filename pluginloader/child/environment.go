@@ -1,0 +1,34 @@
+package child
+
+import (
+	"slices"
+	"strings"
+)
+
+// inherited are the variables that every program gets; all that begin with LC_ come with them.
+var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "TMP"}
+
+// Environment is what a program of a plugin gets of the daemon's environment, and what is its own.
+type Environment struct {
+	Daemon []string          // the whole environment of lashd, as os.Environ gives it
+	Pass   []string          // names of variables that it gets of these besides the usual few
+	Set    map[string]string // variables that it gets besides
+	Root   string            // the plugin's directory
+	Data   string            // where it may keep files; empty: nowhere
+}
+
+// List is the environment as a program is started with it, the same for the same Environment.
+func (e Environment) List() []string {
+	var env []string
+	for _, v := range e.Daemon {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(inherited, name) || slices.Contains(e.Pass, name) || strings.HasPrefix(name, "LC_") {
+			env = append(env, v)
+		}
+	}
+	for name, value := range e.Set {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return append(env, "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
+}

@@ -1,0 +1,122 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line is a line that a plugin has said: on stderr, by a log notification, or on stdout where it was no message.
+type Line struct {
+	At    time.Time
+	Level slog.Level
+	Text  string // without control characters
+}
+
+const (
+	keptLines   = 1000
+	longestLine = 4 << 10 // bytes
+	linesPerSec = 200     // what is more is dropped, and counted
+)
+
+// Log is the log of a plugin: the newest lines in memory, and all of them in the daemon's log. It may be used by several
+// goroutines at once.
+type Log struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	partial []byte // of a line on stderr that has no end yet
+	lines   []Line
+	rate    Rate
+	dropped int
+}
+
+// NewLog makes a log that writes to the daemon's, too.
+func NewLog(log *slog.Logger) *Log { return &Log{log: log} }
+
+// Write takes what a program writes on stderr. It never fails.
+func (l *Log) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for rest := data; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte{'\n'})
+		rest = after
+		room := longestLine - len(l.partial)
+		l.partial = append(l.partial, line[:min(len(line), room)]...)
+		if ended {
+			l.flushLocked()
+		}
+	}
+	return len(data), nil
+}
+
+func (l *Log) flushLocked() {
+	if len(l.partial) > 0 {
+		l.addLocked(slog.LevelInfo, string(l.partial))
+	}
+	l.partial = l.partial[:0]
+}
+
+// Add takes a line. What is more than 4 KiB of it is cut off.
+func (l *Log) Add(level slog.Level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addLocked(level, text[:min(len(text), longestLine)])
+}
+
+func (l *Log) addLocked(level slog.Level, text string) {
+	if !l.rate.Allow(linesPerSec) {
+		l.dropped++
+		return
+	}
+	if l.dropped > 0 {
+		l.keepLocked(slog.LevelWarn, strconv.Itoa(l.dropped)+" lines were dropped")
+		l.dropped = 0
+	}
+	l.keepLocked(level, escape(text))
+}
+
+func (l *Log) keepLocked(level slog.Level, text string) {
+	if len(l.lines) == keptLines {
+		l.lines = append(l.lines[:0], l.lines[1:]...)
+	}
+	l.lines = append(l.lines, Line{time.Now(), level, text})
+	l.log.Log(context.Background(), level, "plugin says", "text", text)
+}
+
+// escape makes control characters and broken text visible.
+func escape(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// Newest are the lines that are kept, at most 1,000, the oldest first.
+func (l *Log) Newest() []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Line(nil), l.lines...)
+}
+
+// Flush keeps what has no end.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flushLocked()
+}
