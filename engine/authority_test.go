@@ -94,7 +94,7 @@ func TestAuthority(t *testing.T) {
 	})
 	t.Run("plugin/SN-08 a child never has more than its parent", func(t *testing.T) { narrowedChild(t, d) })
 	t.Run("plugin/PH-13 the daemon shuts factories down", func(t *testing.T) {
-		if err := d.Host.Shutdown(context.WithoutCancel(t.Context())); err != nil || k.down != 1 {
+		if err := d.Plugins.(*plugin.Host).Shutdown(context.WithoutCancel(t.Context())); err != nil || k.down != 1 {
 			t.Errorf("%d calls, %v", k.down, err)
 		}
 	})

@@ -23,13 +23,22 @@ import (
 // Config is what an Engine needs. The caller owns the store and runs it for longer than the engine.
 type Config struct {
 	Store    *persistence.Store
-	Host     *plugin.Host
+	Plugins  Plugins
 	Models   []Model         // the first is the default
 	Defaults protocol.Config // of new sessions; Driver and Budget are required
 	Log      *slog.Logger
 	Trace    *Trace        // nil: no trace
 	StateDir string        // no tool may touch it
 	Idle     time.Duration // after which a session nobody uses leaves memory; default ten minutes
+}
+
+// Plugins are the plugins that sessions have.
+type Plugins interface {
+	// Host is the host for sessions that work in a directory, as it is now. When plugins have changed another one takes its
+	// place, and this one is retired. It is asked before each turn, and may take long only when a directory is new.
+	Host(ctx context.Context, cwd string) (*plugin.Host, error)
+	// Drivers are the names that a session's configuration may choose from.
+	Drivers() []string
 }
 
 // Model is a model that sessions can use under a name.

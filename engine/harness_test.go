@@ -65,7 +65,7 @@ func (s setup) open(dir string) (*daemon, error) {
 		return nil, err
 	}
 	cfg := engine.Config{
-		Store: store, Host: host, Log: log, StateDir: dir,
+		Store: store, Plugins: host, Log: log, StateDir: dir,
 		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: s.model}},
 		Defaults: protocol.Config{Driver: s.driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	}

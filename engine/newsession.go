@@ -244,7 +244,7 @@ func (b *birth) tryOut(ctx context.Context) error {
 // open opens the plugins as those of the session will be, if it begins with state of a snapshot; else they are just built.
 func (b *birth) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Session, error) {
 	if b.origin == nil || b.origin.kept.View == nil {
-		return b.eng.Host.Isolated().Open(b.config.Driver, b.config.Options, bc)
+		return b.eng.build(ctx, b.config, bc, (*plugin.Host).Isolated)
 	}
 	stored := b.origin.kept
 	stored.View, stored.Recorded = b.view(stored.View), nil // what the protocol has recorded is in no snapshot

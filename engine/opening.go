@@ -12,7 +12,7 @@ import (
 // openPlugins builds the session's plugins with what it was granted, gives them back what is stored of them, and records
 // what the protocol makes of it. If any of that fails, nothing is open, and it can be tried again.
 func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
-	plugins, err := st.eng.Host.Open(cfg.Driver, cfg.Options, st.buildContext())
+	plugins, err := st.eng.build(st.ctx, cfg, st.buildContext(), itself)
 	if err != nil {
 		st.eng.blame(err)
 		return nil, err
@@ -34,6 +34,22 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	}
 	return plugins, nil
 }
+
+// build builds plugins with the host of a directory as it is now, in the form that is wanted.
+func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, form func(*plugin.Host) *plugin.Host) (*plugin.Session, error) {
+	for {
+		host, err := e.Plugins.Host(ctx, bc.Cwd)
+		if err != nil {
+			return nil, err
+		}
+		plugins, err := form(host).Open(cfg.Driver, cfg.Options, bc)
+		if !errors.Is(err, plugin.ErrRetired) {
+			return plugins, err
+		}
+	}
+}
+
+func itself(h *plugin.Host) *plugin.Host { return h }
 
 func (st *state) buildContext() plugin.BuildContext {
 	return plugin.BuildContext{
@@ -91,7 +107,7 @@ func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
 // rehearse opens plugins where nobody else knows of them, as those of a session will be opened. What the protocol would have
 // recorded then is not.
 func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, stored plugin.Stored) (*plugin.Session, error) {
-	plugins, err := e.Host.Isolated().Open(cfg.Driver, cfg.Options, bc)
+	plugins, err := e.build(ctx, cfg, bc, (*plugin.Host).Isolated)
 	if err == nil {
 		_, err = e.resume(ctx, plugins, stored)
 	}

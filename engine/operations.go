@@ -236,7 +236,7 @@ func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInpu
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Its workspace is where no tool may go.
-		s, err := e.Host.Open(e.Defaults.Driver, e.Defaults.Options, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir})
+		s, err := e.build(ctx, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, itself)
 		if err != nil {
 			return v, err
 		}

@@ -52,8 +52,8 @@ func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (p
 	if p.Driver != "" {
 		cfg.Driver = p.Driver
 	}
-	if !slices.Contains(e.Host.Drivers(), cfg.Driver) {
-		return cfg, bad("/driver", "must be one of %v", e.Host.Drivers())
+	if !slices.Contains(e.Plugins.Drivers(), cfg.Driver) {
+		return cfg, bad("/driver", "must be one of %v", e.Plugins.Drivers())
 	}
 	if p.Prompt != "" {
 		cfg.Prompt = p.Prompt

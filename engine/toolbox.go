@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 
 	"lashd/engine/plugin"
@@ -18,8 +19,9 @@ type toolbox struct {
 	composer *tool.Composer
 	catalog  *tool.Catalog
 	client   *clientTools
-	settings []byte   // the driver and the plugins' options that it was built with
-	preamble preamble // of catalog
+	settings []byte       // the driver and the plugins' options that it was built with
+	refused  *plugin.Host // with which it could not be built; nil: there is none
+	preamble preamble     // of catalog
 	prompts  [2]string
 	system   string            // for catalog and prompts; empty: not rendered yet
 	env      *turn.Environment // of system and catalog; nil: not made yet
@@ -27,29 +29,49 @@ type toolbox struct {
 	appends  chan struct{}     // holds one while nodes of which the protocol was told are being stored
 }
 
-// openTools builds what plugins contribute, on first use and whenever their options have changed, unless somebody
-// still works with what was built before.
+// openTools builds what plugins contribute, on first use and whenever their options or the plugins themselves have changed,
+// unless somebody still works with what was built before.
 func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	settings := settingsOf(cfg)
-	if st.tools != nil && (st.inUse() || bytes.Equal(st.tools.settings, settings)) {
+	if st.tools != nil && st.inUse() {
 		return st.tools, st.tools.rebuild()
 	}
-	st.dropTools()
+	host, err := st.eng.Plugins.Host(st.ctx, st.row.Cwd)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.tools == nil:
+	case !bytes.Equal(st.tools.settings, settings):
+		st.dropTools()
+	case st.tools.newest(host):
+		return st.tools, st.tools.rebuild()
+	default:
+		return st.move(cfg, host)
+	}
+	t, err := st.newTools(cfg, settings, st.saved)
+	if err != nil {
+		return nil, err
+	}
+	st.tools = t
+	return t, nil
+}
+
+// newTools opens plugins, and makes the catalog of them, with what was decided about tools.
+func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol.ToolState) (*toolbox, error) {
 	plugins, err := st.openPlugins(cfg)
 	if err != nil {
 		return nil, err
 	}
-	st.tools = &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
-	if err := st.fill(st.tools); err != nil {
-		st.dropTools()
-		return nil, err
+	t := &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
+	if err := st.fill(t, decided); err != nil {
+		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
 	}
-	return st.tools, nil
+	return t, nil
 }
 
 // fill makes the catalog of plugins that have just been built.
-func (st *state) fill(t *toolbox) error {
-	base := tool.NewRegistry(t.plugins.Sources(), st.saved)
+func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
+	base := tool.NewRegistry(t.plugins.Sources(), decided)
 	if err := base.Refused(); err != nil {
 		return err
 	}
@@ -77,13 +99,17 @@ func settingsOf(cfg protocol.Config) []byte {
 	return append([]byte(cfg.Driver+"\n"), encode(cfg.Options)...)
 }
 
-// dropTools lets go of the plugins. They are closed once the last lease is back; the session's id is free meanwhile.
+// dropTools lets go of the plugins.
 func (st *state) dropTools() {
-	if st.tools == nil {
-		return
+	if st.tools != nil {
+		st.drop(st.tools)
+		st.tools = nil
 	}
-	plugins, free := st.tools.plugins, st.tools.lent.retire()
-	st.tools = nil
+}
+
+// drop closes plugins once the last lease is back; the session's id is free meanwhile.
+func (st *state) drop(t *toolbox) {
+	plugins, free := t.plugins, t.lent.retire()
 	closing := func() {
 		if err := st.eng.shut(st.ctx, plugins); err != nil {
 			st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)

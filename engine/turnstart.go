@@ -112,6 +112,9 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 		return nil, err
 	}
 	idle := len(st.turns) == 0 && st.writer == nil
+	if idle {
+		st.renew()
+	}
 	turn := st.newTurn()
 	turn.ID = cmp.Or(id, turn.ID)
 	if idle {

@@ -60,7 +60,7 @@ func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *se
 		t.Fatal(err)
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Host: host, Log: log, StateDir: dir,
+		Store: store, Plugins: host, Log: log, StateDir: dir,
 		Models: append([]engine.Model{
 			{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)},
 			{Name: "stalled", Spec: protocol.ModelSpec{Provider: "p", ID: "stalled"}, Provider: scripted.New(stalled)},

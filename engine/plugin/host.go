@@ -17,6 +17,7 @@ type Host struct {
 	extensions Extensions
 	engines    map[string]ProcessEngine
 	live       *live
+	use        *use
 	stop       func(context.Context) error
 }
 
@@ -26,7 +27,7 @@ var ErrNoDriver = errors.New("no such driver")
 // NewHost takes the protocol plugins, of which a session uses exactly one, and the others, of which it uses all. Two
 // factories of one id are an error. The factories are asked once for extensions, and then for process engines.
 func NewHost(drivers, plugins []Factory) (*Host, error) {
-	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &live{}}
+	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &live{}, use: &use{}}
 	all := h.factories()
 	seen := map[string]bool{}
 	for _, f := range all {
@@ -42,6 +43,16 @@ func NewHost(drivers, plugins []Factory) (*Host, error) {
 	}
 	h.engines, h.stop = engines, once(all)
 	return h, nil
+}
+
+// With makes a host of the same drivers and plugins, with some more after them, that knows the sessions of h, too. Shutdown
+// of either shuts down what both have.
+func (h *Host) With(more []Factory) (*Host, error) {
+	other, err := NewHost(h.drivers, slices.Concat(h.plugins, more))
+	if err == nil {
+		other.live = h.live
+	}
+	return other, err
 }
 
 func (h *Host) factories() []Factory { return slices.Concat(h.drivers, h.plugins) }
@@ -64,10 +75,14 @@ func (h *Host) ProcessEngine(kind string) (ProcessEngine, bool) {
 
 // Open builds the plugins of one session, the driver first, makes the session known, and tells the plugins so. If
 // anything fails, those built are closed, there is no session, and its id is free. The caller closes the session. A session
-// without an id is not known to anybody.
+// without an id is not known to anybody. It fails with ErrRetired if another host has taken this one's place.
 func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildContext) (*Session, error) {
+	if !h.use.enter() {
+		return nil, ErrRetired
+	}
 	i := slices.IndexFunc(h.drivers, func(f Factory) bool { return f.ID() == driver })
 	if i < 0 {
+		h.use.leave()
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
 	ctx.Extensions = h.Extensions()

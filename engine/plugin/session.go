@@ -141,6 +141,7 @@ func (s *Session) Close() (err error) {
 			errs = append(errs, p.close())
 		}
 		s.host.live.remove(s)
+		s.host.use.leave()
 		err = errors.Join(errs...)
 	})
 	return err
@@ -148,6 +149,12 @@ func (s *Session) Close() (err error) {
 
 // Leave makes the session's id free before it is closed.
 func (s *Session) Leave() { s.host.live.remove(s) }
+
+// Return takes the id back that Leave has made free. It fails with ErrOpen if another session has it.
+func (s *Session) Return() error { return s.host.live.add(s) }
+
+// From is the host that the session was opened with.
+func (s *Session) From() *Host { return s.host }
 
 func (p instance) close() error {
 	c, ok := p.Plugin.(Closer)

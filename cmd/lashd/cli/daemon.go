@@ -128,7 +128,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		defer trace.Close()
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Host: host, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
+		Store: store, Plugins: host, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},

@@ -37,7 +37,7 @@ func Start(t testing.TB, dir string, window int64, model provider.Provider, plug
 		t.Fatal(err)
 	}
 	d := &Daemon{Engine: engine.New(engine.Config{
-		Store: store, Host: host, Log: log, StateDir: dir,
+		Store: store, Plugins: host, Log: log, StateDir: dir,
 		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})}

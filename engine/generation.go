@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// renew has the session take the newest plugins, if nothing works with those that it has. Why that fails, whoever needs them
+// finds out.
+func (st *state) renew() {
+	if st.tools != nil {
+		_, _ = st.openTools(st.row.Config)
+	}
+}
+
+// newest tells whether the plugins are those of a host, or can not be.
+func (t *toolbox) newest(host *plugin.Host) bool {
+	return t.plugins.From() == host || t.refused == host
+}
+
+// move has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
+// opened it goes on with those that it has, until there is yet another host.
+func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) {
+	old := st.tools
+	if err := st.keepOutgoing(old.plugins); err != nil {
+		return nil, err
+	}
+	before := old.composer.Base().State() // those that vanish are orphans then
+	old.plugins.Leave()
+	next, err := st.newTools(cfg, old.settings, before)
+	if err != nil {
+		st.eng.Log.Error("the session goes on with the plugins that it had", "session", st.id, "error", err)
+		old.refused = host
+		return old, errors.Join(old.plugins.Return(), old.rebuild())
+	}
+	st.tools = next
+	st.drop(old)
+	return next, st.tellMoved(before, next.composer.Base().State())
+}
+
+// keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
+func (st *state) keepOutgoing(plugins *plugin.Session) error {
+	k, _ := st.eng.captureAll(st.ctx, st.id, plugins, st.plugged)
+	c := &persistence.Commit{}
+	kept := st.keep(c, k)
+	if len(c.Component) > 0 {
+		if _, err := st.commit(st.ctx, c); err != nil {
+			return fmt.Errorf("what plugins keep: %w", err)
+		}
+	}
+	kept()
+	return nil
+}
+
+// tellMoved stores what has become of the tools, if they are others now, and tells it.
+func (st *state) tellMoved(before, after protocol.ToolState) error {
+	if bytes.Equal(encode(before.Tools), encode(after.Tools)) {
+		return nil
+	}
+	c := &persistence.Commit{Component: []persistence.Component{{Name: componentTools, Body: encode(after)}}}
+	if _, err := st.commit(st.ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &after}}); err != nil {
+		return err
+	}
+	st.saved = after
+	return nil
+}

@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// replaced are plugins whose place others can take.
+type replaced struct {
+	base *plugin.Host
+	now  atomic.Pointer[plugin.Host]
+}
+
+func (r *replaced) Drivers() []string { return r.base.Drivers() }
+
+func (r *replaced) Host(context.Context, string) (*plugin.Host, error) { return r.now.Load(), nil }
+
+// take has plugins take the place of those that were there, and gives what is closed once nobody uses these any more.
+func (r *replaced) take(t *testing.T, plugins ...plugin.Factory) <-chan struct{} {
+	t.Helper()
+	next := must[*plugin.Host](t)(r.base.With(plugins))
+	if old := r.now.Swap(next); old != nil {
+		return old.Retire()
+	}
+	return nil
+}
+
+func replaceable(t *testing.T, s setup, plugins ...plugin.Factory) (*daemon, *replaced) {
+	r := &replaced{}
+	s.config = func(c *engine.Config) {
+		r.base = c.Plugins.(*plugin.Host)
+		r.take(t, plugins...)
+		c.Plugins = r
+	}
+	return start(t, s), r
+}
+
+func contributes(id string, tools ...tool.Provider) plugin.Factory {
+	return plugin.Static(id, func(r *plugin.Registrar) error {
+		for _, p := range tools {
+			r.Tools().Add(p)
+		}
+		return nil
+	})
+}
+
+func TestGenerations(t *testing.T) {
+	t.Run("issue/4-5 a running turn keeps its plugins, and the next one has the new ones", runningKeeps)
+	t.Run("issue/4-5 state that plugins keep moves with the session", stateMoves)
+	t.Run("issue/4-5 plugins that cannot be opened leave the session with those that it has", refusedKeeps)
+	t.Run("issue/4-5 tools that vanish come back with what was decided about them", toolsReturn)
+}
+
+func runningKeeps(t *testing.T) {
+	var said []string
+	entered, leave := make(chan struct{}), make(chan struct{})
+	version := func(v string, run func()) tool.Provider {
+		return toolFunc{name: "version", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+			run()
+			said = append(said, v)
+			return tool.Result{Output: protocol.Succeed(v)}, nil
+		}}
+	}
+	var once atomic.Bool
+	waits := func() {
+		if !once.Swap(true) {
+			close(entered)
+			<-leave
+		}
+	}
+	turn := scripted.Turn{Replies: []scripted.Reply{calls("version"), calls("version"), {Text: "done"}}}
+	d, r := replaceable(t, setup{model: scripted.New(&scripted.Script{Turns: []scripted.Turn{turn, turn}})}, contributes("v", version("old", waits)))
+	id := d.session(t)
+	first := d.begin(t, id, "one")
+	<-entered
+	unused := r.take(t, contributes("v", version("new", func() {})))
+	close(leave)
+	d.wait(t, first.TurnID)
+	select {
+	case <-unused:
+		t.Error("the old plugins are not used any more before the next turn")
+	default:
+	}
+	d.turn(t, id, "two")
+	<-unused
+	if !slices.Equal(said, []string{"old", "old", "new", "new"}) {
+		t.Errorf("the tools were %q", said)
+	}
+}
+
+func stateMoves(t *testing.T) {
+	var was *kept
+	d, r := replaceable(t, with(), &keeper{register: func(k *kept, _ *plugin.Registrar) { was = k }})
+	id := d.session(t)
+	d.holds(t, id, "before", "")
+	was.set("since", "") // of which nobody was told
+	next := &keeper{version: "2"}
+	<-r.takeFor(t, d, id, next)
+	if got := d.held(t, id, "keeper"); got.Text != "since" {
+		t.Errorf("then it keeps %q", got.Text)
+	}
+	d = d.restart(t, nil)
+	if got := d.held(t, id, "keeper"); got.Text != "since" {
+		t.Errorf("after a restart it keeps %q", got.Text)
+	}
+}
+
+// takeFor is take, and has the session take the plugins.
+func (r *replaced) takeFor(t *testing.T, d *daemon, id protocol.SessionID, plugins ...plugin.Factory) <-chan struct{} {
+	t.Helper()
+	unused := r.take(t, plugins...)
+	d.turn(t, id, "go on")
+	return unused
+}
+
+func refusedKeeps(t *testing.T) {
+	d, r := replaceable(t, with(), &keeper{})
+	id := d.session(t)
+	d.holds(t, id, "it", "")
+	broken := &keeper{refuses: errors.New("not mine")}
+	r.takeFor(t, d, id, broken)
+	if got := d.held(t, id, "keeper"); got.Text != "it" {
+		t.Errorf("it keeps %q", got.Text)
+	}
+	d.turn(t, id, "again")
+	if n := len(seen(broken, func() []string { return broken.restored })); n != 1 {
+		t.Errorf("they were tried %d times", n)
+	}
+	r.takeFor(t, d, id, &keeper{version: "3"})
+	if got := d.held(t, id, "keeper"); got.Text != "it" {
+		t.Errorf("with plugins that can be opened it keeps %q", got.Text)
+	}
+}
+
+func toolsReturn(t *testing.T) {
+	d, r := replaceable(t, with(), contributes("a", says("a", "")), contributes("b", says("b", "")))
+	id := d.session(t)
+	o := d.observe(t, id)
+	d.turn(t, id, "first")
+	orphans := func() (names []string) {
+		for name, s := range must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id})).State.Tools {
+			if s.Orphaned {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	r.takeFor(t, d, id)
+	if got := orphans(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("orphans are %q", got)
+	}
+	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
+	r.takeFor(t, d, id, contributes("a", says("a", "")), contributes("b", says("b", "")))
+	if got := orphans(); len(got) > 0 || !member(t, d, id, "a") || member(t, d, id, "b") {
+		t.Errorf("orphans are %q, and a is a member: %t, b: %t", got, member(t, d, id, "a"), member(t, d, id, "b"))
+	}
+	o.over(d.turn(t, id, "last").TurnID)
+	o.gapless(o.first.Seq)
+	if n := len(o.of(protocol.EventToolsChanged)); n != 3 {
+		t.Errorf("tools/changed was told %d times", n)
+	}
+}
