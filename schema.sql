@@ -230,3 +230,13 @@ CREATE TABLE approvals (
   at      INTEGER NOT NULL,
   PRIMARY KEY (cwd, tool, subject)
 ) STRICT, WITHOUT ROWID;
+
+-- Something that holds for plugins whatever sessions there are: which content of a directory ran last and was good, what a person
+-- has approved or switched off. The loader knows the kinds, and what the body of each says.
+CREATE TABLE plugin_facts (
+  kind TEXT NOT NULL,
+  key  TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at   INTEGER NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;

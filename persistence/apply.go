@@ -76,7 +76,7 @@ func (h *head) public() protocol.Head {
 }
 
 func applyGlobal(ctx context.Context, t *tx, c *change) error {
-	if err := applyApprovals(ctx, t, c); err != nil {
+	if err := applyLasting(ctx, t, c); err != nil {
 		return err
 	}
 	return saveReceipt(ctx, t, c, nil)

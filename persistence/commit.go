@@ -43,6 +43,7 @@ type Commit struct {
 	Unpin     []protocol.NodeID
 	Blobs     []Blob
 	Approve   []Approval
+	Facts     []PluginFact
 	TakeFirst bool // the first input goes to Result.First; without one it is ErrNotFound
 	AtMs      int64
 }
@@ -145,6 +146,13 @@ type Approval struct {
 	Tool    string
 	Subject string // what the calls are about, exactly
 	By      string
+}
+
+// PluginFact is something that holds for plugins, whatever sessions there are. There is one of each kind and key.
+type PluginFact struct {
+	Kind string
+	Key  string
+	Body []byte // nil: the fact is removed
 }
 
 // Result is what a commit came to.

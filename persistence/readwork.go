@@ -221,6 +221,12 @@ func (s *Store) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
 		"SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY tool, subject", cwd)
 }
 
+// PluginFacts lists what holds for plugins, by kind and key.
+func (s *Store) PluginFacts(ctx context.Context) ([]PluginFact, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, f *PluginFact) error { return rows.Scan(&f.Kind, &f.Key, &f.Body) },
+		"SELECT kind, key, body FROM plugin_facts ORDER BY kind, key")
+}
+
 func scanDecision(rows *sql.Rows, d *protocol.Decision) error {
 	var body []byte
 	if err := rows.Scan(&body); err != nil {

@@ -50,6 +50,9 @@ func newRequest(c *Commit) (*request, error) {
 	for _, part := range c.Component {
 		e.size += len(part.Body)
 	}
+	for _, f := range c.Facts {
+		e.size += len(f.Body)
+	}
 	if e.size > MaxCommitBytes {
 		return nil, fmt.Errorf("commit of %d bytes, at most %d: %w", e.size, MaxCommitBytes, ErrBudget)
 	}

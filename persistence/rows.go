@@ -16,7 +16,7 @@ func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 			return err
 		}
 	}
-	return applyApprovals(ctx, t, c)
+	return applyLasting(ctx, t, c)
 }
 
 func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
@@ -192,6 +192,36 @@ func applyApprovals(ctx context.Context, t *tx, c *change) error {
 	for _, a := range c.Approve {
 		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Subject, a.By, c.AtMs); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// applyLasting stores what belongs to no session.
+func applyLasting(ctx context.Context, t *tx, c *change) error {
+	if err := applyApprovals(ctx, t, c); err != nil {
+		return err
+	}
+	return applyFacts(ctx, t, c)
+}
+
+const (
+	upsertFact = `
+INSERT INTO plugin_facts (kind, key, body, at)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (kind, key) DO UPDATE SET body = excluded.body, at = excluded.at`
+	deleteFact = "DELETE FROM plugin_facts WHERE kind = ? AND key = ?"
+)
+
+func applyFacts(ctx context.Context, t *tx, c *change) (err error) {
+	for _, f := range c.Facts {
+		if f.Body == nil {
+			err = t.exec(ctx, deleteFact, f.Kind, f.Key)
+		} else {
+			err = t.exec(ctx, upsertFact, f.Kind, f.Key, f.Body, c.AtMs)
+		}
+		if err != nil {
+			return fmt.Errorf("plugin fact %s %s: %w", f.Kind, f.Key, err)
 		}
 	}
 	return nil
