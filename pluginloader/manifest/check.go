@@ -23,6 +23,12 @@ func (s *source) contributions(c *Contributions) {
 	s.operations(at+"/operations", c.Operations)
 	s.servers(at+"/mcpServers", c.MCPServers)
 	s.schema(at+"/config", c.Config)
+	if c.Input != nil {
+		s.schema(at+"/input/schema", c.Input.Schema)
+	}
+	for i, t := range c.Triggers {
+		s.schema(fmt.Sprint(at, "/triggers/", i, "/payload"), t.Payload)
+	}
 	given := map[Capability]bool{}
 	for i, p := range c.Capabilities {
 		if given[p] {
@@ -53,7 +59,9 @@ func (s *source) needProcess(c *Contributions) {
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0}} {
+	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0},
+		{"state", c.State != ""}, {"moreTools", c.MoreTools}, {"prepares", c.Prepares}, {"input", c.Input != nil}, {"triggers", len(c.Triggers) > 0}, {"extensions", len(c.Extensions) > 0},
+	} {
 		if part.there {
 			s.atKey("/lashd/"+part.name, "%q %s", part.name, why)
 		}

@@ -52,6 +52,12 @@ type Contributions struct {
 	Tools        []Tool            `json:"tools,omitempty" max:"256"`                   // what the model may call
 	Operations   []Operation       `json:"operations,omitempty" max:"256"`              // what clients may call; the process answers
 	CodeExecutor bool              `json:"codeExecutor,omitempty"`                      // the process runs code cells
+	State        string            `json:"state,omitempty" max:"64"`                    // version of the state that the process keeps for each session; absent: it keeps none
+	MoreTools    bool              `json:"moreTools,omitempty"`                         // the process says while it runs which tools it has; those of tools are the first
+	Prepares     bool              `json:"prepares,omitempty"`                          // the process completes the arguments of calls of its tools before they run
+	Input        *Input            `json:"input,omitempty"`                             // what the process takes with each turn
+	Triggers     []Trigger         `json:"triggers,omitempty" max:"64"`                 // what may happen outside that wakes sessions
+	Extensions   []Extension       `json:"extensions,omitempty" max:"64"`               // data for other plugins
 	MCPServers   map[string]Server `json:"mcpServers,omitempty" max:"64" form:"server"` // servers by name, whose tools the model knows as mcp__server__tool
 	Prompt       []Prompt          `json:"prompt,omitempty" max:"64"`                   // texts for the system prompt
 	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // which tools of others sessions begin with
@@ -100,6 +106,9 @@ type Hook struct {
 	On        Slot    `json:"on"`                                        // where
 	TimeoutMs int64   `json:"timeoutMs,omitempty" min:"1" max:"3600000"` // how long it may take; absent: the call deadline of the process
 	OnError   OnError `json:"onError,omitempty"`                         // what a failure comes to; absent: deny for beforeToolCall, else fail
+	Priority  int     `json:"priority,omitempty" min:"-1000" max:"1000"` // of transformContext and compact: the higher one is asked first
+	Messages  bool    `json:"messages,omitempty"`                        // the conversation comes with the question; always with compact
+	Events    []News  `json:"events,omitempty" max:"8"`                  // of event: what it is told of; absent: everything
 }
 
 // Operation is what clients may call by name. The process answers.
@@ -110,6 +119,27 @@ type Operation struct {
 	Description string          `json:"description,omitempty" max:"4096"`   // what it does
 	Input       json.RawMessage `json:"inputSchema,omitempty" max:"65536"`  // JSON Schema of its arguments
 	Output      json.RawMessage `json:"outputSchema,omitempty" max:"65536"` // JSON Schema of its answer
+}
+
+// Input is what a client gives the plugin with a turn, beside what the model is told.
+type Input struct {
+	Schema   json.RawMessage `json:"schema,omitempty" max:"65536"` // JSON Schema of it; absent: any JSON
+	Required bool            `json:"required,omitempty"`           // without it no turn is accepted
+}
+
+// Trigger is something outside that may wake a session. Alias and event together are unique among all plugins.
+type Trigger struct {
+	ResourceType string          `json:"resourceType" form:"operation"`    // what kind of thing it happens to
+	Alias        string          `json:"alias" form:"operation"`           // what that is called here
+	Event        string          `json:"event" form:"operation"`           // what happens
+	Description  string          `json:"description,omitempty" max:"4096"` // for who waits for it
+	Payload      json.RawMessage `json:"payload,omitempty" max:"65536"`    // JSON Schema of what comes with it
+}
+
+// Extension is data that the plugin offers to others, under an id that they agree on.
+type Extension struct {
+	ID      string          `json:"id" form:"operation"` // what it is known by
+	Payload json.RawMessage `json:"payload" max:"65536"` // any JSON
 }
 
 // Prompt is a text for the system prompt.

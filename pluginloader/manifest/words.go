@@ -28,7 +28,6 @@ type Slot string
 
 const (
 	SlotPrompt            Slot = "prompt"            // before each model call, for texts
-	SlotCatalog           Slot = "catalog"           // when the catalog is made
 	SlotBeforeTurn        Slot = "beforeTurn"        // before a turn begins
 	SlotBeforeToolCall    Slot = "beforeToolCall"    // before a call runs
 	SlotAfterToolCall     Slot = "afterToolCall"     // after each attempt of a call that ran
@@ -38,7 +37,6 @@ const (
 	SlotAssistantResponse Slot = "assistantResponse" // for a complete reply
 	SlotStreamFinished    Slot = "streamFinished"    // when a stream has ended
 	SlotProjectToolResult Slot = "projectToolResult" // for what the model reads of a result
-	SlotProjectProse      Slot = "projectProse"      // for how text of a reply is shown
 	SlotConfigChanged     Slot = "configChanged"     // before settings are stored
 	SlotEvent             Slot = "event"             // when something has happened to a session
 	SlotTransformContext  Slot = "transformContext"  // for what the model sees of the past
@@ -47,9 +45,16 @@ const (
 )
 
 func (Slot) words() []string {
-	return []string{"prompt", "catalog", "beforeTurn", "beforeToolCall", "afterToolCall", "checkpoint", "afterTurn",
-		"assistantStream", "assistantResponse", "streamFinished", "projectToolResult", "projectProse", "configChanged", "event",
+	return []string{"prompt", "beforeTurn", "beforeToolCall", "afterToolCall", "checkpoint", "afterTurn",
+		"assistantStream", "assistantResponse", "streamFinished", "projectToolResult", "configChanged", "event",
 		"transformContext", "compact"}
+}
+
+// News is something that has happened to a session.
+type News plugin.LifecycleKind
+
+func (News) words() []string {
+	return []string{"turnFinalized", "turnPersisted", "sessionRestored", "sessionConfigChanged"}
 }
 
 // Capability is a group of calls that a plugin makes to lashd.
