@@ -1,43 +1,22 @@
 package process
 
-import (
-	"errors"
-	"fmt"
+import "lashd/pluginloader/child"
+
+// What a call of a plugin fails with is the same for all programs of plugins.
+type (
+	Code  = child.Code
+	Error = child.Error
 )
 
-// Code says why a call of a plugin failed.
-type Code string
-
+// Codes of an Error.
 const (
-	Crashed     Code = "plugin_crashed"     // the process ended, or could not be started
-	TimedOut    Code = "plugin_timeout"     // it did not answer in time
-	Protocol    Code = "plugin_protocol"    // it said what it may not say
-	Failed      Code = "plugin_failed"      // it answered with an error
-	Quarantined Code = "plugin_quarantined" // it has crashed too often, and is not started until Resume
-	Stopped     Code = "plugin_stopped"     // it was shut down
+	Crashed     = child.Crashed
+	TimedOut    = child.TimedOut
+	Protocol    = child.Protocol
+	Failed      = child.Failed
+	Quarantined = child.Quarantined
+	Stopped     = child.Stopped
 )
-
-// Error is a call of a plugin that failed.
-type Error struct {
-	Plugin string
-	Code   Code
-	Err    error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s: plugin %s: %v", e.Code, e.Plugin, e.Err) }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// codeOf is the code of an error of a plugin; one of another kind is a failure.
-func codeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return Failed
-}
-
-// errLate is the cause with which the time of a call ends.
-var errLate = errors.New("it did not answer in time")
 
 // maxMessage is where a plugin's words are cut in an error.
 const maxMessage = 4000

@@ -26,7 +26,7 @@ func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall) (turn.Cel
 	case err != nil:
 		return turn.CellReply{}, err
 	case len(answer.Calls) > 0:
-		return turn.CellReply{}, &Error{x.factory.ID(), Protocol, errCalls}
+		return turn.CellReply{}, &Error{Plugin: x.factory.ID(), Code: Protocol, Err: errCalls}
 	}
 	return *answer, nil
 }

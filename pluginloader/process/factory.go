@@ -8,12 +8,13 @@ import (
 	"sync/atomic"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/child"
 )
 
 // Factory makes the plugin of each session, and has the process that serves them all.
 type Factory struct {
 	config  Config
-	super   *supervisor
+	super   *child.Supervisor[*life]
 	lives   atomic.Int64 // processes started
 	running sync.WaitGroup
 
@@ -29,7 +30,7 @@ func New(c Config) (*Factory, error) {
 		return nil, err
 	}
 	f := &Factory{config: c, seats: map[string]*instance{}}
-	f.super = &supervisor{plugin: c.ID, launch: f.launch}
+	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch}
 	return f, nil
 }
 
@@ -43,12 +44,12 @@ func (f *Factory) Extensions() []plugin.Extension {
 
 // Start starts the process, and waits until it has shown that it is the plugin that was declared.
 func (f *Factory) Start(ctx context.Context) error {
-	_, err := f.super.use(ctx)
+	_, err := f.super.Use(ctx)
 	return err
 }
 
 // Resume lets a plugin be started that has crashed too often.
-func (f *Factory) Resume() { f.super.resume() }
+func (f *Factory) Resume() { f.super.Resume() }
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
@@ -62,7 +63,7 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 // Shutdown implements plugin.Shutdowner: it stops the process, and returns when nothing is left of it. Once ctx is done that
 // takes no longer than from SIGTERM to SIGKILL.
 func (f *Factory) Shutdown(ctx context.Context) error {
-	if l := f.super.close(); l != nil {
+	if l := f.super.Close(); l != nil {
 		l.stop(ctx, f.config.Deadlines.Stop)
 	}
 	f.running.Wait()

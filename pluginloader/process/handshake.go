@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"lashd/pluginloader/child"
 )
 
 // initialize is the first thing that a plugin is told.
@@ -29,7 +31,7 @@ type initialized struct {
 
 // handshake asks the process whether it is the plugin that was declared.
 func (l *life) handshake(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Deadlines.Start, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
 	c := l.config
 	offer := initialize{ProtocolVersion, c.ID, rand.Text(), c.Options, c.DataDir, c.Contributes.names()}

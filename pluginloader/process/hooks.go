@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -91,13 +92,13 @@ func (h *hook) direct(ctx context.Context, m moment, denied func(code, message s
 		if err = answer.check(); err == nil {
 			return answer.Directives, nil
 		}
-		err = &Error{h.factory.ID(), Protocol, fmt.Errorf("hook/%s: %w", h.Name, err)}
+		err = &Error{Plugin: h.factory.ID(), Code: Protocol, Err: fmt.Errorf("hook/%s: %w", h.Name, err)}
 	}
 	switch {
 	case h.forgives(ctx, err):
 		return nil, nil
 	case h.OnError == Deny && ctx.Err() == nil:
-		return []plugin.Directive{denied(string(codeOf(err)), err.Error())}, nil
+		return []plugin.Directive{denied(string(child.CodeOf(err)), err.Error())}, nil
 	}
 	return nil, err
 }

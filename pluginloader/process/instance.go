@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -59,9 +60,9 @@ type open struct {
 
 // enter gives the process, with the session open in it. What that takes does not count as time of a call.
 func (i *instance) enter(ctx context.Context) (*seat, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.Start, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
-	l, err := i.factory.super.use(ctx)
+	l, err := i.factory.super.Use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (i *instance) enter(ctx context.Context) (*seat, error) {
 	case <-s.ready:
 		return s, s.err
 	case <-ctx.Done():
-		return nil, i.factory.super.impatient(ctx)
+		return nil, i.factory.super.Impatient(ctx)
 	}
 }
 
@@ -106,7 +107,7 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 
 // begin opens the session in a process, and gives it back what it keeps.
 func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, child.ErrLate)
 	defer cancel()
 	b := i.build
 	_, err := s.life.call(ctx, "session/open", open{
@@ -206,7 +207,7 @@ func asked[R any](ctx context.Context, i *instance, method string, limit, linger
 
 // put is one call to a process in which the session is open. It takes no longer than limit.
 func put[R any](ctx context.Context, s *seat, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, child.ErrLate)
 	defer cancel()
 	u := until{DeadlineMs: limit.Milliseconds()}
 	if g != nil && !g.empty() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine/proc"
+	"lashd/pluginloader/child"
 )
 
 // life is one run of the process, from its start until nothing is left of it.
@@ -27,10 +28,9 @@ type life struct {
 	over    chan struct{} // closed when nothing is left
 	began   time.Time
 
-	ending  sync.Once
-	ended   func(*life) // is told when it ends by itself
-	asked   bool        // whether it was to end; good once over is closed
-	counted bool        // as a crash; the supervisor's
+	ending sync.Once
+	ended  func(*life) // is told when it ends by itself
+	asked  bool        // whether it was to end; good once over is closed
 }
 
 // listener hears what the plugin says by itself. Both are called in the order of the plugin's messages.
@@ -52,7 +52,7 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 	var streams sync.WaitGroup
 	heard := make(chan struct{})
 	streams.Go(func() {
-		if err := l.peer.out.run(l.in, patience, func() { l.abort(TimedOut, errStalled) }); err != nil {
+		if err := l.peer.out.Run(l.in, patience, func() { l.abort(TimedOut, child.ErrStalled) }); err != nil {
 			l.silent()
 		}
 		l.in.Close() // the end of its stdin asks the plugin to end
@@ -132,7 +132,7 @@ func (l *life) abort(code Code, why error) {
 // after ctx is done.
 func (l *life) stop(ctx context.Context, patience time.Duration) {
 	l.tell("shutdown", struct{}{})
-	l.end(Stopped, errShutDown)
+	l.end(Stopped, child.ErrShutDown)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -145,9 +145,16 @@ func (l *life) stop(ctx context.Context, patience time.Duration) {
 	<-l.over
 }
 
-// reason is why the life has ended; nil: it has not.
-func (l *life) reason() error {
+// Reason is why the life has ended; nil: it has not.
+func (l *life) Reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.peer.ended
 }
+
+// Alive, Over and Began are for the supervisor, as Reason is.
+func (l *life) Alive() bool { return l.alive() }
+
+func (l *life) Over() <-chan struct{} { return l.over }
+
+func (l *life) Began() time.Time { return l.began }

@@ -13,10 +13,10 @@ import (
 
 // listen takes the plugin's messages in until its stdout ends, or it says what it may not say.
 func (l *life) listen(ctx context.Context) {
-	in, noisy, strays := newLines(l.out, l.limits.Line), 0, 0
+	in, noisy, strays := child.NewLines(l.out, l.limits.Line), 0, 0
 	var notices child.Rate
 	for {
-		line, err := in.next()
+		line, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			if !await(l.process.Done(), exitDelay) {

@@ -9,13 +9,15 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"lashd/pluginloader/child"
 )
 
 // peer is the JSON-RPC conversation with one process.
 type peer struct {
 	plugin string
 	limits Limits
-	out    *outbox
+	out    *child.Outbox
 	hangs  func(why error) // is told that the plugin hangs
 
 	mu        sync.Mutex
@@ -39,12 +41,12 @@ var errAbandoned = fmt.Errorf("has left %d calls without an answer", maxAbandone
 
 func newPeer(plugin string, limits Limits) *peer {
 	return &peer{
-		plugin: plugin, limits: limits, out: newOutbox(limits.Queue),
+		plugin: plugin, limits: limits, out: child.NewOutbox(limits.Queue),
 		waiting: map[int64]*waiting{}, abandoned: map[int64]bool{},
 	}
 }
 
-func (p *peer) fail(code Code, err error) *Error { return &Error{p.plugin, code, err} }
+func (p *peer) fail(code Code, err error) *Error { return &Error{Plugin: p.plugin, Code: code, Err: err} }
 
 // call asks the plugin. When ctx is done it is told, and has linger to answer all the same. An error that is not the cause
 // of ctx is an Error.
@@ -76,7 +78,7 @@ func (p *peer) send(method string, params any) (int64, *waiting, error) {
 	p.mu.Unlock()
 	line, err := request(id, method, params)
 	if err == nil {
-		err = p.out.put(line)
+		err = p.out.Put(line)
 	}
 	if err != nil {
 		p.forget(id)
@@ -94,7 +96,7 @@ func (p *peer) forget(id int64) {
 // tell sends a notification. One that is lost is lost with the process.
 func (p *peer) tell(method string, params any) {
 	if line, err := request(0, method, params); err == nil {
-		_ = p.out.put(line)
+		_ = p.out.Put(line)
 	}
 }
 
@@ -125,14 +127,14 @@ func (p *peer) cancel(id int64, w *waiting, linger time.Duration) *message {
 // late is what a call came to that nobody waits for any more.
 func (p *peer) late(ctx context.Context, method string, w *waiting) error {
 	cause := context.Cause(ctx)
-	late := errors.Is(cause, errLate)
+	late := errors.Is(cause, child.ErrLate)
 	if why := p.hung(w.heard); why != nil && (late || errors.Is(cause, context.DeadlineExceeded)) {
 		p.hangs(why)
 	}
 	if !late {
 		return cause
 	}
-	return p.fail(TimedOut, fmt.Errorf("%s: %w", method, errLate))
+	return p.fail(TimedOut, fmt.Errorf("%s: %w", method, child.ErrLate))
 }
 
 func (p *peer) result(method string, m *message) (json.RawMessage, error) {
@@ -212,7 +214,7 @@ func (p *peer) end(why error) {
 		delete(p.waiting, id)
 		close(w.answer)
 	}
-	p.out.close()
+	p.out.Close()
 }
 
 // noise tells whether a line is not even meant to be a message.

@@ -42,7 +42,7 @@ func (l *life) serve(m *message) error {
 }
 
 func (l *life) answer(m *message, result any, failed *wireError) error {
-	return l.peer.out.put(response(m.ID, result, failed))
+	return l.peer.out.Put(response(m.ID, result, failed))
 }
 
 // perform is what the plugin asks, if it was granted that.

@@ -2,9 +2,7 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,49 +16,29 @@ func (c *Config) environment() []string {
 	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir}.List()
 }
 
-// pipes are the two that join us and a process: our ends, and its.
-type pipes struct{ in, out, itsIn, itsOut *os.File }
-
-func newPipes() (p pipes, err error) {
-	if p.itsIn, p.in, err = os.Pipe(); err != nil {
-		return p, err
-	}
-	if p.out, p.itsOut, err = os.Pipe(); err != nil {
-		p.close(p.in, p.itsIn)
-	}
-	return p, err
-}
-
-// close has no outcome to report: the files are pipes, and ours.
-func (pipes) close(files ...*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
-}
-
 // spawn starts the process. What it says is listened to from then on.
 func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	c := &f.config
-	p, err := newPipes()
+	p, err := child.NewPipes()
 	if err != nil {
-		return nil, &Error{c.ID, Crashed, err}
+		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
 	l := &life{
-		peer: newPeer(c.ID, c.Limits), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.in, out: p.out,
-		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.super.ended,
+		peer: newPeer(c.ID, c.Limits), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.In, out: p.Out,
+		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.super.Ended,
 	}
 	l.hangs = func(why error) { l.abort(TimedOut, why) }
 	if c.Nonce != "" {
 		l.mark = fmt.Sprintf("%s/plugin/%s/%d", c.Nonce, c.ID, f.lives.Add(1))
 	}
 	l.process, err = proc.Start(ctx, proc.Command{
-		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.itsIn, Stdout: p.itsOut,
+		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.ItsIn, Stdout: p.ItsOut,
 		Stderr: f.config.Output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
 	})
-	p.close(p.itsIn, p.itsOut)
+	p.CloseIts()
 	if err != nil {
-		p.close(p.in, p.out)
-		return nil, &Error{c.ID, Crashed, err}
+		p.CloseOurs()
+		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
 	return l, nil
 }
@@ -82,20 +60,12 @@ func (f *Factory) launch(ctx context.Context) (*life, error) {
 	}
 	f.running.Go(func() { l.run(ctx, f.config.Deadlines.Stall) })
 	if err := l.handshake(ctx); err != nil {
-		l.abort(codeOf(err), cause(err))
+		l.abort(child.CodeOf(err), child.Cause(err))
 		<-l.over
 		return nil, err
 	}
 	f.running.Go(func() { f.follow(ctx, l) })
 	return l, nil
-}
-
-// cause is the reason in an Error.
-func cause(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // follow waits for the end of a process, and starts one anew that is to run always.
@@ -105,7 +75,7 @@ func (f *Factory) follow(ctx context.Context, l *life) {
 	if l.asked || !f.config.Eager {
 		return
 	}
-	if _, err := f.super.use(context.WithoutCancel(ctx)); err != nil {
+	if _, err := f.super.Use(context.WithoutCancel(ctx)); err != nil {
 		f.config.Log.Warn("the plugin is not started again", "error", err)
 	}
 }

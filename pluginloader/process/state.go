@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/child"
 )
 
 // stateful is an instance of a plugin that keeps state.
@@ -141,7 +142,7 @@ func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.Artifac
 	if err != nil || next.blank {
 		i.leaveLocked() // what it has by now, nobody knows
 	}
-	if code := codeOf(err); err != nil && (code == Failed || code == Protocol) {
+	if code := child.CodeOf(err); err != nil && (code == Failed || code == Protocol) {
 		return err
 	}
 	if next.blank {

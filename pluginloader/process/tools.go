@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -80,12 +81,12 @@ func (t *tools) execute(ctx context.Context, call tool.Invocation, contract prot
 		if err = checkOutput(&answer.Output, g.stored.has); err == nil {
 			return tool.Result{Output: answer.Output, Control: answer.Control}, nil
 		}
-		err = &Error{t.factory.ID(), Protocol, fmt.Errorf("tool/execute: %w", err)}
+		err = &Error{Plugin: t.factory.ID(), Code: Protocol, Err: fmt.Errorf("tool/execute: %w", err)}
 	}
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
-	return tool.Result{Output: failure(err, contract.Replay)}, nil
+	return tool.Result{Output: child.Failure(err, contract.Replay)}, nil
 }
 
 func (t *tools) contract(id string) protocol.ToolContract {
@@ -95,20 +96,6 @@ func (t *tools) contract(id string) protocol.ToolContract {
 		}
 	}
 	return protocol.ToolContract{}
-}
-
-// failure is the output of a call that the plugin failed at. Trying again may help, where it is safe.
-func failure(err error, replay protocol.Replay) protocol.ToolOutput {
-	class := protocol.FailUnavailable
-	switch codeOf(err) {
-	case TimedOut:
-		class = protocol.FailTimeout
-	case Protocol, Failed:
-		class = protocol.FailExternal
-	}
-	out := protocol.Fail(class, string(codeOf(err)), err.Error(), protocol.FromPlugin)
-	out.Failure.Retry = codeOf(err) == Crashed && replay != protocol.ReplayNever && replay != ""
-	return out
 }
 
 // checkOutput refuses an output that is not whole, or that points at what the call has not stored.

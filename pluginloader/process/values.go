@@ -25,7 +25,7 @@ func valued[R any](ctx context.Context, h *hook, m moment, as R, check func(*R) 
 		if err = check(answer); err == nil {
 			return *answer, nil
 		}
-		err = &Error{h.factory.ID(), Protocol, fmt.Errorf("hook/%s: %w", h.Name, err)}
+		err = &Error{Plugin: h.factory.ID(), Code: Protocol, Err: fmt.Errorf("hook/%s: %w", h.Name, err)}
 	}
 	if h.forgives(ctx, err) {
 		return as, nil

@@ -1,4 +1,4 @@
-package process
+package child
 
 import (
 	"errors"
@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
+// Why a program that does not read is ended.
 var (
-	errFull    = errors.New("does not read what it is sent")
-	errStalled = errors.New("has stopped reading")
+	ErrFull    = errors.New("does not read what it is sent")
+	ErrStalled = errors.New("has stopped reading")
 )
 
-// outbox holds what a plugin has not read yet, so that nobody waits for it to read.
-type outbox struct {
+// Outbox holds what a program has not read yet, so that nobody waits for it to read.
+type Outbox struct {
 	max int
 
 	mu     sync.Mutex
@@ -22,32 +23,33 @@ type outbox struct {
 	closed bool
 }
 
-func newOutbox(limit int) *outbox { return &outbox{max: limit, wake: make(chan struct{}, 1)} }
+// NewOutbox makes an Outbox that holds limit bytes, but one line may be larger.
+func NewOutbox(limit int) *Outbox { return &Outbox{max: limit, wake: make(chan struct{}, 1)} }
 
-// put queues a line. What is put after close goes nowhere.
-func (o *outbox) put(line []byte) error {
+// Put queues a line. What is put after Close goes nowhere.
+func (o *Outbox) Put(line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.closed:
 		return nil
 	case len(o.queued) > 0 && len(o.queued)+len(line) > o.max:
-		return errFull
+		return ErrFull
 	}
 	o.queued = append(o.queued, line...)
 	o.ring()
 	return nil
 }
 
-// close ends run once all is written that was put before.
-func (o *outbox) close() {
+// Close ends Run once all is written that was put before.
+func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.ring()
 }
 
-func (o *outbox) ring() {
+func (o *Outbox) ring() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -55,7 +57,7 @@ func (o *outbox) ring() {
 }
 
 // take gives what is queued, in exchange for a buffer to use again.
-func (o *outbox) take(spare []byte) (queued []byte, closed bool) {
+func (o *Outbox) take(spare []byte) (queued []byte, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	queued = o.queued
@@ -66,8 +68,8 @@ func (o *outbox) take(spare []byte) (queued []byte, closed bool) {
 	return queued, o.closed
 }
 
-// run writes until close, or until a write fails. A write that takes longer than patience is told to stalled.
-func (o *outbox) run(w io.Writer, patience time.Duration, stalled func()) error {
+// Run writes until Close, or until a write fails. A write that takes longer than patience is told to stalled.
+func (o *Outbox) Run(w io.Writer, patience time.Duration, stalled func()) error {
 	var spare []byte
 	watch := time.AfterFunc(patience, stalled)
 	watch.Stop()

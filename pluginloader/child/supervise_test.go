@@ -1,36 +1,52 @@
-package process
+package child
 
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// stillborn is a supervisor whose processes never come up; starts has when each was tried.
-func stillborn(starts *[]time.Time) *supervisor {
-	return &supervisor{plugin: "p", launch: func(context.Context) (*life, error) {
+// run is the simplest life.
+type run struct {
+	began time.Time
+	over  chan struct{}
+}
+
+func (r *run) Alive() bool {
+	select {
+	case <-r.over:
+		return false
+	default:
+		return true
+	}
+}
+
+func (r *run) Over() <-chan struct{} { return r.over }
+func (r *run) Began() time.Time      { return r.began }
+func (r *run) Reason() error         { return errors.New("exit status 1") }
+
+func (r *run) dies(s *Supervisor[*run]) {
+	close(r.over)
+	s.Ended(r)
+}
+
+// stillborn is a supervisor whose lives never come up; starts has when each was tried.
+func stillborn(starts *[]time.Time) *Supervisor[*run] {
+	return &Supervisor[*run]{Plugin: "p", Launch: func(context.Context) (*run, error) {
 		*starts = append(*starts, time.Now())
 		return nil, &Error{"p", Crashed, errors.New("exit status 1")}
 	}}
 }
 
-// living is a supervisor whose processes live until they are ended.
-func living(all *[]*life) *supervisor {
-	s := &supervisor{plugin: "p"}
-	s.launch = func(context.Context) (*life, error) {
-		l := &life{peer: newPeer("p", Limits{}.filled()), grants: newGrants(), over: make(chan struct{}), began: time.Now(), ended: s.ended, log: slog.New(slog.DiscardHandler)}
-		*all = append(*all, l)
-		return l, nil
-	}
-	return s
-}
-
-func (l *life) dies() {
-	l.end(Crashed, errors.New("exit status 1"))
-	close(l.over)
+// living is a supervisor whose lives last until they are ended.
+func living(all *[]*run) *Supervisor[*run] {
+	return &Supervisor[*run]{Plugin: "p", Launch: func(context.Context) (*run, error) {
+		r := &run{time.Now(), make(chan struct{})}
+		*all = append(*all, r)
+		return r, nil
+	}}
 }
 
 func TestSupervisor(t *testing.T) {
@@ -39,7 +55,7 @@ func TestSupervisor(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
 			for range 1000 {
-				_, _ = s.use(t.Context())
+				_, _ = s.Use(t.Context())
 			}
 			if len(starts) != 5 {
 				t.Fatalf("%d starts, want 5", len(starts))
@@ -51,15 +67,15 @@ func TestSupervisor(t *testing.T) {
 				}
 				least *= 2
 			}
-			if _, err := s.use(t.Context()); codeOf(err) != Quarantined {
+			if _, err := s.Use(t.Context()); CodeOf(err) != Quarantined {
 				t.Errorf("then it comes to %v", err)
 			}
 			time.Sleep(time.Hour)
-			if _, err := s.use(t.Context()); codeOf(err) != Quarantined || len(starts) != 5 {
+			if _, err := s.Use(t.Context()); CodeOf(err) != Quarantined || len(starts) != 5 {
 				t.Errorf("an hour later it comes to %v", err)
 			}
-			s.resume()
-			if _, err := s.use(t.Context()); codeOf(err) != Crashed || len(starts) != 6 {
+			s.Resume()
+			if _, err := s.Use(t.Context()); CodeOf(err) != Crashed || len(starts) != 6 {
 				t.Errorf("after Resume it comes to %v, %d starts", err, len(starts))
 			}
 		})
@@ -69,46 +85,60 @@ func TestSupervisor(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
 			for range 3 {
-				_, _ = s.use(t.Context())
+				_, _ = s.Use(t.Context())
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			began := time.Now()
-			if _, err := s.use(ctx); codeOf(err) != Crashed || time.Since(began) > 0 {
+			if _, err := s.Use(ctx); CodeOf(err) != Crashed || time.Since(began) > 0 {
 				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		})
+	})
+	t.Run("reliability/P14 what is tireless is tried again for ever, at least every 30 s", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var starts []time.Time
+			s := stillborn(&starts)
+			s.Tireless = true
+			for range 50 {
+				_, _ = s.Use(t.Context())
+			}
+			last := len(starts) - 1
+			if gap := starts[last].Sub(starts[last-1]); len(starts) != 50 || gap < 15*time.Second || gap > 30*time.Second {
+				t.Errorf("%d starts, the last after %v", len(starts), gap)
 			}
 		})
 	})
 	t.Run("reliability/P14 seldom crashes never come to a quarantine, and the delay never to more than 30 s", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var all []*life
+			var all []*run
 			s := living(&all)
 			for n := range 20 {
 				time.Sleep(40 * time.Second)
 				began := time.Now()
-				l, err := s.use(t.Context())
+				l, err := s.Use(t.Context())
 				if err != nil || len(all) != n+1 {
 					t.Fatalf("%d: %v, %d processes", n, err, len(all))
 				}
 				if delay := time.Since(began); delay > 30*time.Second {
 					t.Errorf("start %d comes after %v", n, delay)
 				}
-				l.dies()
+				l.dies(s)
 			}
 		})
 	})
 	t.Run("reliability/P14 one that ends right after the handshake has crashed, too", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var all []*life
+			var all []*run
 			s := living(&all)
-			launch := s.launch
-			s.launch = func(ctx context.Context) (*life, error) {
+			launch := s.Launch
+			s.Launch = func(ctx context.Context) (*run, error) {
 				l, err := launch(ctx)
-				l.dies()
+				l.dies(s)
 				return l, err
 			}
 			for range 100 {
-				_, _ = s.use(t.Context())
+				_, _ = s.Use(t.Context())
 			}
 			if len(all) != 5 {
 				t.Errorf("%d starts, want 5", len(all))
@@ -117,10 +147,10 @@ func TestSupervisor(t *testing.T) {
 	})
 	t.Run("many that need it start it once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var all []*life
+			var all []*run
 			s := living(&all)
 			for range 50 {
-				go func() { _, _ = s.use(t.Context()) }()
+				go func() { _, _ = s.Use(t.Context()) }()
 			}
 			synctest.Wait()
 			if len(all) != 1 {
@@ -133,16 +163,16 @@ func TestSupervisor(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
 			for range 4 {
-				_, _ = s.use(t.Context())
+				_, _ = s.Use(t.Context())
 			}
-			go func() { _, _ = s.use(t.Context()) }()
+			go func() { _, _ = s.Use(t.Context()) }()
 			synctest.Wait()
 			began := time.Now()
-			s.close()
+			s.Close()
 			if took := time.Since(began); took > 0 {
 				t.Errorf("it took %v", took)
 			}
-			if _, err := s.use(t.Context()); codeOf(err) != Stopped {
+			if _, err := s.Use(t.Context()); CodeOf(err) != Stopped {
 				t.Errorf("afterwards: %v", err)
 			}
 		})

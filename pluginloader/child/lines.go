@@ -1,4 +1,4 @@
-package process
+package child
 
 import (
 	"bufio"
@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// lines reads lines of bounded length.
-type lines struct {
+// Lines reads lines of bounded length.
+type Lines struct {
 	src  *bufio.Reader
 	max  int
 	long []byte // of a line that does not fit the buffer
@@ -19,12 +19,13 @@ const (
 	keepBuffer = 1 << 20 // of a longer line the memory is given back
 )
 
-func newLines(r io.Reader, limit int) *lines {
-	return &lines{src: bufio.NewReaderSize(r, readBuffer), max: limit}
+// NewLines reads r. A line of more than limit bytes is an error.
+func NewLines(r io.Reader, limit int) *Lines {
+	return &Lines{src: bufio.NewReaderSize(r, readBuffer), max: limit}
 }
 
-// next gives the next line, which is good until it is called again. A last line without an end is none.
-func (l *lines) next() ([]byte, error) {
+// Next gives the next line, which is good until it is called again. A last line without an end is none.
+func (l *Lines) Next() ([]byte, error) {
 	if cap(l.long) > keepBuffer {
 		l.long = nil
 	}

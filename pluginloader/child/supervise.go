@@ -1,0 +1,202 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	firstDelay = 100 * time.Millisecond // before the start that follows a crash; it doubles with each
+	longDelay  = 30 * time.Second
+	crashLimit = 5 // crashes within crashSpan are too many
+	crashSpan  = time.Minute
+)
+
+// Life is one run of a program, or one connection: from its start until nothing is left of it. The zero value is none.
+type Life interface {
+	comparable
+	Alive() bool
+	Over() <-chan struct{} // closed when nothing is left
+	Began() time.Time
+	Reason() error // why it has ended; nil: it has not
+}
+
+// Supervisor sees to it that at most one life of a plugin's program is there, and that one that keeps crashing is not begun
+// too often. It may be used by several goroutines at once.
+type Supervisor[L Life] struct {
+	Plugin   string                           // for errors
+	Launch   func(context.Context) (L, error) // begins a life: it ends at the latest with the context
+	Tireless bool                             // however often it fails, it is never quarantined
+
+	mu      sync.Mutex
+	current L
+	counted bool        // the end of current, as a crash
+	attempt *attempt[L] // to begin one
+	crashes []time.Time // of the last crashSpan
+	inARow  int
+	notYet  time.Time // the next start is not before
+	reason  error     // of the last crash
+	banned  bool      // until Resume
+	closed  bool
+	work    sync.WaitGroup
+}
+
+// ErrShutDown is the reason of what was asked to end.
+var ErrShutDown = errors.New("was shut down")
+
+// attempt is a start that any number of callers wait for.
+type attempt[L Life] struct {
+	done chan struct{}
+	stop context.CancelFunc // ends it, and the life
+	life L
+	err  error
+}
+
+// Use gives the life that there is. If there is none it is begun, once its time has come.
+func (s *Supervisor[L]) Use(ctx context.Context) (L, error) {
+	var none L
+	s.mu.Lock()
+	if l := s.current; l != none && l.Alive() {
+		s.mu.Unlock()
+		return l, nil
+	}
+	a, err := s.attemptLocked(ctx)
+	s.mu.Unlock()
+	if err != nil {
+		return none, err
+	}
+	select {
+	case <-a.done:
+		return a.life, a.err
+	case <-ctx.Done():
+		return none, s.Impatient(ctx)
+	}
+}
+
+// Impatient is what a caller is told who does not wait for the start any longer.
+func (s *Supervisor[L]) Impatient(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrLate) {
+		return &Error{s.Plugin, TimedOut, errors.New("is not started yet")}
+	}
+	return cause
+}
+
+// attemptLocked is the attempt that runs, or a new one. Who could not wait so long is told at once.
+func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) {
+	switch {
+	case s.closed:
+		return nil, &Error{s.Plugin, Stopped, ErrShutDown}
+	case s.banned:
+		return nil, &Error{s.Plugin, Quarantined, fmt.Errorf("has crashed %d times within %v, at last: %w", crashLimit, crashSpan, s.reason)}
+	}
+	if until, limited := ctx.Deadline(); limited && s.notYet.After(until) {
+		return nil, &Error{s.Plugin, Crashed, fmt.Errorf("is started again in %v: %w", time.Until(s.notYet).Round(time.Millisecond), s.reason)}
+	}
+	if s.attempt == nil {
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		a := &attempt[L]{done: make(chan struct{}), stop: stop}
+		s.attempt = a
+		s.work.Go(func() { s.try(ctx, a, s.current, time.Until(s.notYet)) })
+	}
+	return s.attempt, nil
+}
+
+// try waits until nothing is left of the process before, and for the delay, and starts the next one.
+func (s *Supervisor[L]) try(ctx context.Context, a *attempt[L], before L, delay time.Duration) {
+	var none L
+	if before != none {
+		<-before.Over()
+	}
+	if pause(ctx, delay) {
+		a.life, a.err = s.Launch(ctx)
+	} else {
+		a.err = &Error{s.Plugin, Stopped, ErrShutDown}
+	}
+	s.mu.Lock()
+	s.attempt, s.current, s.counted = nil, a.life, false
+	switch {
+	case s.closed:
+	case a.err != nil:
+		s.crashedLocked(Cause(a.err))
+	case !a.life.Alive():
+		s.lostLocked(a.life)
+	}
+	s.mu.Unlock()
+	if a.err != nil {
+		a.stop()
+	}
+	close(a.done)
+}
+
+func pause(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// crashedLocked counts a crash, and says when the next start may be.
+func (s *Supervisor[L]) crashedLocked(why error) {
+	now := time.Now()
+	recent := s.crashes[:0]
+	for _, at := range append(s.crashes, now) {
+		if now.Sub(at) < crashSpan {
+			recent = append(recent, at)
+		}
+	}
+	delay := min(firstDelay<<min(s.inARow, 16), longDelay)
+	s.crashes, s.reason = recent, why
+	s.inARow++
+	s.notYet = now.Add(delay/2 + rand.N(delay/2+1))
+	s.banned = len(recent) >= crashLimit && !s.Tireless
+}
+
+// Ended counts the end of a life that nobody asked for. One that was never in use counts as a start that failed.
+func (s *Supervisor[L]) Ended(l L) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == l && !s.closed {
+		s.lostLocked(l)
+	}
+}
+
+func (s *Supervisor[L]) lostLocked(l L) {
+	if s.counted {
+		return
+	}
+	s.counted = true
+	if time.Since(l.Began()) > crashSpan {
+		s.inARow = 0
+	}
+	s.crashedLocked(Cause(l.Reason()))
+}
+
+// Resume forgets all crashes.
+func (s *Supervisor[L]) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crashes, s.inARow, s.notYet, s.reason, s.banned = nil, 0, time.Time{}, nil, false
+}
+
+// Close lets nothing begin any more, and gives the life that has to be ended, if there is one.
+func (s *Supervisor[L]) Close() L {
+	s.mu.Lock()
+	s.closed = true
+	if s.attempt != nil {
+		s.attempt.stop()
+	}
+	s.mu.Unlock()
+	s.work.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
