@@ -45,6 +45,7 @@ var levels = map[string]int{
 	"lashd/pluginloader/manifest":        4,
 	"lashd/pluginloader/process":         4,
 	"lashd/pluginloader/child":           3,
+	"lashd/pluginloader/mcp":             5,
 	"lashd/engine":                       5,
 	"lashd/rpc":                          6,
 	"lashd/rpc/internal/gen":             7,

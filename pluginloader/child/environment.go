@@ -13,7 +13,7 @@ type Environment struct {
 	Daemon []string          // the whole environment of lashd, as os.Environ gives it
 	Pass   []string          // names of variables that it gets of these besides the usual few
 	Set    map[string]string // variables that it gets besides
-	Root   string            // the plugin's directory
+	Root   string            // the plugin's directory; empty: it is not told of any
 	Data   string            // where it may keep files; empty: nowhere
 }
 
@@ -30,5 +30,8 @@ func (e Environment) List() []string {
 		env = append(env, name+"="+value)
 	}
 	slices.Sort(env)
+	if e.Root == "" {
+		return env
+	}
 	return append(env, "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
 }

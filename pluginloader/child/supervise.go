@@ -187,6 +187,25 @@ func (s *Supervisor[L]) Resume() {
 	s.crashes, s.inARow, s.notYet, s.reason, s.banned = nil, 0, time.Time{}, nil, false
 }
 
+// Standing is how things are with what is supervised.
+type Standing struct {
+	Starting    bool // and the time has come for it
+	Quarantined bool
+	Reason      error // of the last failure; nil: there was none
+}
+
+// Look gives the life that there is, if it is alive, and how things are.
+func (s *Supervisor[L]) Look() (L, Standing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var none L
+	st := Standing{s.attempt != nil && !time.Now().Before(s.notYet), s.banned, s.reason}
+	if s.current == none || !s.current.Alive() {
+		return none, st
+	}
+	return s.current, st
+}
+
 // Close lets nothing begin any more, and gives the life that has to be ended, if there is one.
 func (s *Supervisor[L]) Close() L {
 	s.mu.Lock()

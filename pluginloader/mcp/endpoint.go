@@ -1,0 +1,162 @@
+package mcp
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lashd/pluginloader/child"
+	"lashd/pluginloader/manifest"
+)
+
+// NewPool makes a Pool without connections.
+func NewPool(c PoolConfig) *Pool {
+	c.Times = Times{
+		Connect: cmp.Or(c.Times.Connect, 10*time.Second), Call: cmp.Or(c.Times.Call, 10*time.Minute),
+		Stop: cmp.Or(c.Times.Stop, 2*time.Second), Terminate: cmp.Or(c.Times.Terminate, time.Second),
+	}
+	p := &Pool{config: c, seal: make([]byte, sha256.Size), servers: map[hash]*server{}}
+	_, _ = rand.Read(p.seal) // it never fails
+	return p
+}
+
+// hash stands for a configuration, in this run of the daemon.
+type hash [sha256.Size]byte
+
+// endpoint is where a server is, with everything put in. Two that are equal in all but key and hide have the same key.
+type endpoint struct {
+	Argv    []string
+	Path    string // of the program, if it is not looked up
+	Dir     string
+	Env     []string
+	URL     string
+	Headers map[string]string
+	Call    time.Duration
+	Digest  string // of the plugin, if its files matter
+	label   string // for people
+	key     hash
+	hide    *strings.Replacer // of values that came from the environment
+}
+
+// transport is how the server is spoken to.
+func (e *endpoint) transport() manifest.Transport {
+	if e.URL != "" {
+		return manifest.TransportHTTP
+	}
+	return manifest.TransportStdio
+}
+
+// endpoint puts everything in that the configuration of a server refers to.
+func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
+	s := c.Servers[name]
+	in := &filling{config: c, environ: p.config.Environ, pass: s.PassEnv}
+	e := &endpoint{
+		Call: cmp.Or(time.Duration(s.TimeoutMs)*time.Millisecond, p.config.Times.Call), label: c.Plugin + "/" + name,
+	}
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		return nil, errors.New("it has a command or a url, one of both")
+	case s.URL != "":
+		e.URL, e.Headers = in.put(s.URL), in.all(s.Headers)
+		if u, err := url.Parse(e.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("its url is no address of http or https")
+		}
+	default:
+		e.program(in, s)
+	}
+	e.hide = strings.NewReplacer(in.secrets...)
+	e.seal(p.seal)
+	return e, nil
+}
+
+// program is a server that is started. One that has to do with the files of the plugin runs in its directory; any other is the
+// same for all plugins, and runs where the person who started lashd is at home.
+func (e *endpoint) program(in *filling, s manifest.Server) {
+	e.Argv = []string{in.put(s.Command)}
+	for _, a := range s.Args {
+		e.Argv = append(e.Argv, in.put(a))
+	}
+	root, set := in.config.Root, in.all(s.Env)
+	if strings.ContainsRune(e.Argv[0], filepath.Separator) && !filepath.IsAbs(e.Argv[0]) {
+		e.Path = filepath.Join(root, e.Argv[0])
+	}
+	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set}
+	if e.Dir = in.home(); e.Path != "" || in.own || slices.ContainsFunc(e.Argv[1:], in.names) {
+		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
+	}
+	e.Env = env.List()
+}
+
+// seal makes the key: secrets can be told from it only by who has the seal, which never leaves the process.
+func (e *endpoint) seal(with []byte) {
+	mac := hmac.New(sha256.New, with)
+	_ = json.NewEncoder(mac).Encode(e) // strings only, into a hash
+	mac.Sum(e.key[:0])
+}
+
+// filling puts in what texts of a configuration refer to.
+type filling struct {
+	config  *Config
+	environ []string
+	pass    []string
+	own     bool     // the plugin's directories were put in
+	secrets []string // what came from the environment, each followed by what is shown instead
+}
+
+func (f *filling) put(text string) string {
+	f.own = f.own || strings.Contains(text, "${PLUGIN_ROOT}") || strings.Contains(text, "${PLUGIN_DATA}")
+	return manifest.Substitute(text, f.config.Root, f.config.Data, f.get)
+}
+
+// get is a variable of the environment, if it is one of those that a person has approved.
+func (f *filling) get(name string) (string, bool) {
+	if !slices.Contains(f.pass, name) {
+		return "", false
+	}
+	value, ok := f.lookUp(name)
+	if len(value) > 3 {
+		f.secrets = append(f.secrets, value, "${"+name+"}")
+	}
+	return value, ok
+}
+
+func (f *filling) lookUp(name string) (string, bool) {
+	for _, v := range f.environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func (f *filling) all(in map[string]string) map[string]string {
+	out := maps.Clone(in)
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		out[key] = f.put(in[key])
+	}
+	return out
+}
+
+func (f *filling) home() string {
+	home, _ := f.lookUp("HOME")
+	return cmp.Or(home, string(filepath.Separator))
+}
+
+// names tells whether an argument is the name of a file of the plugin.
+func (f *filling) names(arg string) bool {
+	if !filepath.IsLocal(arg) || arg == "." {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(f.config.Root, arg))
+	return err == nil
+}

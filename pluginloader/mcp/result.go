@@ -1,0 +1,82 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// rendering makes an output of an answer, one piece after the other.
+type rendering struct {
+	call     *tool.Invocation
+	text     []string
+	artifact *protocol.ArtifactRef // the first
+}
+
+// output is what a call came to. Pictures, sounds and files are kept as artifacts; the text says where.
+func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocation) protocol.ToolOutput {
+	r := &rendering{call: call}
+	for _, c := range answer.Content {
+		r.add(ctx, c)
+	}
+	value, err := json.Marshal(answer.StructuredContent)
+	if err != nil || answer.StructuredContent == nil {
+		value = nil
+	}
+	if len(r.text) == 0 && value != nil {
+		r.text = append(r.text, string(value))
+	}
+	text := strings.ToValidUTF8(strings.Join(r.text, "\n"), "\uFFFD")
+	out := protocol.Succeed(text)
+	if answer.IsError {
+		out = protocol.Fail(protocol.FailExecution, "mcp_tool_error", text, protocol.FromTool)
+	}
+	out.Value, out.Artifact = value, r.artifact
+	return out
+}
+
+func (r *rendering) add(ctx context.Context, c sdk.Content) {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		r.text = append(r.text, c.Text)
+	case *sdk.ImageContent:
+		r.keep(ctx, "image", c.MIMEType, c.Data)
+	case *sdk.AudioContent:
+		r.keep(ctx, "audio", c.MIMEType, c.Data)
+	case *sdk.ResourceLink:
+		r.text = append(r.text, strings.TrimSpace(fmt.Sprintf("[resource %s %s] %s", c.URI, c.Name, c.Description)))
+	case *sdk.EmbeddedResource:
+		r.resource(ctx, c.Resource)
+	default:
+		r.text = append(r.text, fmt.Sprintf("[content of the type %T, which is not understood]", c))
+	}
+}
+
+func (r *rendering) resource(ctx context.Context, c *sdk.ResourceContents) {
+	switch {
+	case c == nil:
+	case c.Blob != nil:
+		r.keep(ctx, "resource "+c.URI, c.MIMEType, c.Blob)
+	default:
+		r.text = append(r.text, "[resource "+c.URI+"]\n"+c.Text)
+	}
+}
+
+// keep stores bytes beside the conversation. If that fails, the text says so.
+func (r *rendering) keep(ctx context.Context, what, mediaType string, data []byte) {
+	ref, err := r.call.Host.WriteArtifact(ctx, mediaType, data)
+	if err != nil {
+		r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, which could not be kept: %v]", what, mediaType, len(data), err))
+		return
+	}
+	r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, artifact %s]", what, mediaType, ref.Size, ref.Digest))
+	if r.artifact == nil {
+		r.artifact = &ref
+	}
+}

@@ -1,0 +1,203 @@
+//go:build unix
+
+package mcp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The test binary is an MCP server if it is started with a role.
+const (
+	roleVariable  = "LASHD_TEST_MCP"
+	countVariable = "LASHD_TEST_COUNT" // a file that gets a line for each call
+)
+
+func serveGuest(role string) {
+	if bad, ok := misbehaviours[role]; ok {
+		bad()
+		return
+	}
+	if role == "noisy" {
+		fmt.Println("Welcome to the server!\n[1, 2, 3]\n{\"level\":\"info\",\"msg\":\"listening\"}")
+		fmt.Fprintln(os.Stderr, "it is warm in here")
+	}
+	if err := goodServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+type words struct {
+	Text string `json:"text"`
+}
+
+func text(s string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
+}
+
+// noted writes down that a call was made.
+func noted(name string) {
+	f, err := os.OpenFile(os.Getenv(countVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	fmt.Fprintln(f, name)
+}
+
+type toolFunc = func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error)
+
+// goodServer is a server with a tool for each thing that can be done.
+func goodServer() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "good", Version: "1.2.3"}, nil)
+	add := func(name string, a *sdk.ToolAnnotations, f toolFunc) {
+		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "Does " + name + ".", Annotations: a}, func(ctx context.Context, r *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+			noted(name)
+			return f(ctx, r, in)
+		})
+	}
+	add("echo", &sdk.ToolAnnotations{ReadOnlyHint: true}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		return text("you said " + in.Text), nil, nil
+	})
+	add("again", &sdk.ToolAnnotations{IdempotentHint: true}, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		return text("again"), nil, nil
+	})
+	add("fails", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		return nil, nil, fmt.Errorf("there is no such page")
+	})
+	add("pid", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		return text(fmt.Sprint(os.Getpid())), nil, nil
+	})
+	add("env", nil, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		dir, _ := os.Getwd()
+		return text(os.Getenv(in.Text) + " in " + dir), nil, nil
+	})
+	add("dies", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		os.Exit(3)
+		return nil, nil, nil
+	})
+	add("slow", nil, func(ctx context.Context, _ *sdk.CallToolRequest, _ words) (*sdk.CallToolResult, any, error) {
+		<-ctx.Done()
+		noted("cancelled")
+		return text("too late"), nil, nil
+	})
+	add("steps", nil, func(ctx context.Context, r *sdk.CallToolRequest, _ words) (*sdk.CallToolResult, any, error) {
+		for n := range 3 {
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: "step", Progress: float64(n + 1), Total: 3})
+		}
+		return text("done"), nil, nil
+	})
+	add("shows", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{
+			&sdk.TextContent{Text: "look"}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("a picture")},
+			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("a sound")},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "a text"}},
+			&sdk.ResourceLink{URI: "file:///b", Name: "b"},
+		}, StructuredContent: map[string]any{"n": 1}}, nil, nil
+	})
+	add("asks", nil, func(ctx context.Context, r *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		answer, err := r.Session.Elicit(ctx, &sdk.ElicitParams{
+			Message:         "Which colour?",
+			RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"colour": {Type: "string"}}, Required: []string{"colour"}},
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		return text(fmt.Sprint(answer.Action, " ", answer.Content["colour"])), nil, nil
+	})
+	add("grows", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+		add("new", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
+			return text("new"), nil, nil
+		})
+		s.RemoveTools("again")
+		return text("grown"), nil, nil
+	})
+	return s
+}
+
+// misbehaviours are servers that do what they may not do.
+var misbehaviours = map[string]func(){
+	"mute":    func() { select {} },
+	"exits":   func() { os.Exit(7) },
+	"silent":  func() { _ = os.Stdout.Close(); select {} },
+	"garbage": func() { fmt.Println(`{"jsonrpc": "2.0", "id": `); select {} },
+	"babbles": func() {
+		for {
+			fmt.Println(strings.Repeat("la ", 1000))
+		}
+	},
+	"huge": func() { rude(`{"jsonrpc":"2.0","method":"x","params":{"a":"` + strings.Repeat("x", 9<<20) + `"}}`) },
+	"floods": func() {
+		greet()
+		w := bufio.NewWriter(os.Stdout)
+		for {
+			fmt.Fprintln(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+		}
+	},
+	"stays": func() { // ignores the end of its stdin, and SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+		greet()
+		select {}
+	},
+	"forks": func() { // leaves a child behind that holds its pipes, in a session of its own
+		cmd := exec.Command("sleep", "1000")
+		cmd.Stdout, cmd.Stderr, cmd.Stdin = os.Stdout, os.Stderr, os.Stdin
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = cmd.Start()
+		greet()
+		time.Sleep(100 * time.Millisecond)
+		os.Exit(1)
+	},
+	"hangs": func() { greet(); select {} },          // after the handshake it answers nothing
+	"deaf":  func() { select {} },                   // does not read
+	"wrong": func() { answers(`{"tools":"many"}`) }, // its list is none
+	"odd":   func() { answers(oddTools) },
+}
+
+// oddTools are tools that cannot all be used.
+const oddTools = `{"tools":[
+	{"name":"a.b","inputSchema":{"type":"object"}}, {"name":"a_b","inputSchema":{"type":"object"}},
+	{"name":"schema","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/nowhere"}}}},
+	{"name":"` + longName + `","description":"x","inputSchema":{"type":"object"}}, {"name":"","inputSchema":{}}]}`
+
+const longName = "averyveryveryveryveryveryveryveryveryveryverylongnameofatoolthatdoesnothing"
+
+func rude(line string) {
+	fmt.Println(line)
+	select {}
+}
+
+// greet shakes hands, and lists one tool.
+func greet() { answers(`{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}`, 3) }
+
+// answers shakes hands, and answers what comes with a result: as often as asked, or for ever.
+func answers(result string, times ...int) {
+	in := bufio.NewScanner(os.Stdin)
+	for n := 0; len(times) == 0 || n < times[0]; n++ {
+		if !in.Scan() {
+			select {}
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(in.Bytes(), &m)
+		switch {
+		case m.Method == "initialize":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"rude","version":"0"}}}`+"\n", m.ID)
+		case m.ID != nil:
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		}
+	}
+}
