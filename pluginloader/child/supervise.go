@@ -88,6 +88,10 @@ func (s *Supervisor[L]) Impatient(ctx context.Context) error {
 
 // attemptLocked is the attempt that runs, or a new one. Who could not wait so long is told at once.
 func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) {
+	var none L
+	if s.current != none { // it has ended, whether we were told or not
+		s.lostLocked(s.current)
+	}
 	switch {
 	case s.closed:
 		return nil, &Error{s.Plugin, Stopped, ErrShutDown}
@@ -101,7 +105,8 @@ func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) 
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		a := &attempt[L]{done: make(chan struct{}), stop: stop}
 		s.attempt = a
-		s.work.Go(func() { s.try(ctx, a, s.current, time.Until(s.notYet)) })
+		before, delay := s.current, time.Until(s.notYet)
+		s.work.Go(func() { s.try(ctx, a, before, delay) })
 	}
 	return s.attempt, nil
 }
@@ -160,7 +165,7 @@ func (s *Supervisor[L]) crashedLocked(why error) {
 	s.banned = len(recent) >= crashLimit && !s.Tireless
 }
 
-// Ended counts the end of a life that nobody asked for. One that was never in use counts as a start that failed.
+// Ended counts the end of a life that nobody asked for: its reason is another than Stopped. One that was never in use counts as a start that failed.
 func (s *Supervisor[L]) Ended(l L) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +175,7 @@ func (s *Supervisor[L]) Ended(l L) {
 }
 
 func (s *Supervisor[L]) lostLocked(l L) {
-	if s.counted {
+	if s.counted || CodeOf(l.Reason()) == Stopped {
 		return
 	}
 	s.counted = true

@@ -91,9 +91,12 @@ func (s *server) once(ctx context.Context, name string, call *tool.Invocation) (
 	return l.call(ctx, name, call)
 }
 
+// extra is how much longer the start of a server is waited for than it may take: it says itself why it has failed.
+const extra = time.Second
+
 // ready gives the connection, which may have to be made.
 func (s *server) ready(ctx context.Context) (*life, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.config.Times.Connect, child.ErrLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.config.Times.Connect+extra, child.ErrLate)
 	defer cancel()
 	return s.super.Use(ctx)
 }

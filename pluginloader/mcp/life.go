@@ -43,7 +43,7 @@ const (
 	maxLine    = 8 << 20 // bytes of a message
 	maxQueue   = 32 << 20
 	maxNoise   = 64 << 10 // bytes on stdout that are no messages
-	maxNotices = 20_000   // notifications a second
+	maxNotices = 5_000    // requests and notifications a second
 	stall      = 10 * time.Second
 	exitDelay  = 200 * time.Millisecond // from the end of stdout to that of the process, if it ends
 	drainDelay = 100 * time.Millisecond // for what is left in a pipe that somebody else still holds

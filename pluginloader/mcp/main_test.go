@@ -49,6 +49,11 @@ var nonce = fmt.Sprintf("mcp-test-%d-%d", os.Getpid(), time.Now().UnixNano())
 // pooled is a pool, which leaves nothing behind when the test ends.
 func pooled(t testing.TB, more ...string) *mcp.Pool {
 	t.Helper()
+	return pooledWith(t, mcp.Times{Connect: 5 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond}, more...)
+}
+
+func pooledWith(t testing.TB, times mcp.Times, more ...string) *mcp.Pool {
+	t.Helper()
 	own := fmt.Sprintf("%s-%s", nonce, strings.Map(func(r rune) rune {
 		if r == '/' || r == ' ' {
 			return '_'
@@ -57,7 +62,7 @@ func pooled(t testing.TB, more ...string) *mcp.Pool {
 	}, t.Name()))
 	p := mcp.NewPool(mcp.PoolConfig{
 		Environ: append(os.Environ(), more...), Nonce: own, Version: "test", Log: slog.New(slog.DiscardHandler),
-		Times: mcp.Times{Connect: 5 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond},
+		Times: times,
 	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -66,7 +66,7 @@ func (p *Part) add(name string, e *endpoint) error {
 }
 
 // Start connects the servers whose tools are not known, and asks for these. It returns when each has answered or failed, at the
-// latest when the time to connect is over. One that has failed is tried again, in the background, and Changed is told when it
+// latest a moment after the time to connect is over. One that has failed is tried again, in the background, and Changed is told when it
 // is there.
 func (p *Part) Start(ctx context.Context) {
 	var all sync.WaitGroup
@@ -81,9 +81,7 @@ func (p *Part) Start(ctx context.Context) {
 }
 
 func (p *Part) reach(ctx context.Context, s *server) {
-	limited, cancel := context.WithTimeoutCause(ctx, p.pool.config.Times.Connect, child.ErrLate)
-	defer cancel()
-	if _, err := s.super.Use(limited); err != nil {
+	if _, err := s.ready(ctx); err != nil {
 		s.retry(ctx)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,6 +29,7 @@ type program struct {
 	out     *child.Outbox
 	in      *child.Lines
 	noisy   int
+	closed  atomic.Bool   // by the library
 	heard   chan struct{} // closed at the end of its stdout
 	hearing sync.Once
 }
@@ -141,9 +143,11 @@ func (p *program) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// Close implements sdk.Connection: the program gets no more.
+// Close implements sdk.Connection: the program gets no more, and is heard no more.
 func (p *program) Close() error {
+	p.closed.Store(true)
 	p.out.Close()
+	p.pipes.Out.Close()
 	return nil
 }
 
@@ -200,7 +204,7 @@ func spoken(line []byte) bool {
 // silent hears the end of stdout.
 func (p *program) silent() {
 	p.hearing.Do(func() { close(p.heard) })
-	if p.life.Alive() && !await(p.process.Done(), exitDelay) {
+	if !p.closed.Load() && p.life.Alive() && !await(p.process.Done(), exitDelay) {
 		p.life.abort(child.Protocol, errors.New("has closed its stdout"))
 	}
 }

@@ -3,15 +3,50 @@
 package mcp_test
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"lashd/engine/tool"
+	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
 var goodNames = []string{"mcp__x__again", "mcp__x__asks", "mcp__x__dies", "mcp__x__echo", "mcp__x__env", "mcp__x__fails", "mcp__x__grows", "mcp__x__pid", "mcp__x__shows", "mcp__x__slow", "mcp__x__steps"}
 
-func TestStdio(t *testing.T) {
+// host is a tool's host that keeps what it is given.
+type host struct {
+	tool.Host // what is not here is not called
+
+	mu    sync.Mutex
+	steps []string
+	kept  map[string]string
+}
+
+func (h *host) Progress(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.steps = append(h.steps, text)
+}
+
+func (h *host) WriteArtifact(_ context.Context, mediaType string, data []byte) (protocol.ArtifactRef, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kept == nil {
+		h.kept = map[string]string{}
+	}
+	h.kept[mediaType] = string(data)
+	return protocol.ArtifactRef{Digest: protocol.DigestOf(data), Size: int64(len(data)), Type: mediaType}, nil
+}
+
+func TestTools(t *testing.T) {
 	t.Run("runtime/K05 issue/4-2 tools of a server are tools of the plugin, and can be called", func(t *testing.T) {
 		p := one(t, guest("good"))
 		if got := names(p); !slices.Equal(got, goodNames) {
@@ -21,5 +56,134 @@ func TestStdio(t *testing.T) {
 		if err != nil || out.Status != protocol.OutputSuccess || out.Text != "you said hello" {
 			t.Errorf("%+v %v", out, err)
 		}
+		want := []mcp.ServerStatus{{Name: "x", State: mcp.Ready, Transport: manifest.TransportStdio, Tools: 11, Server: "good", Version: "1.2.3"}}
+		if got := p.Status(); !slices.Equal(got, want) {
+			t.Errorf("status %+v", got)
+		}
 	})
+	t.Run("runtime/K05 what a server says of a tool decides over its repetition", func(t *testing.T) {
+		p := one(t, guest("good"))
+		for _, x := range p.Tools() {
+			want, kind := protocol.ReplayNever, protocol.ToolKindOther
+			switch x.Manifest.Name {
+			case "mcp__x__echo":
+				want, kind = protocol.ReplaySafe, protocol.ToolKindRead
+			case "mcp__x__again":
+				want = protocol.ReplayIdempotent
+			}
+			if x.Contract.Replay != want || x.Manifest.Kind != kind {
+				t.Errorf("%s: replay %s, kind %s", x.Manifest.Name, x.Contract.Replay, x.Manifest.Kind)
+			}
+			if err := tool.CheckSchema(x.Contract.Input); err != nil || !strings.Contains(string(x.Contract.Input), `"text"`) {
+				t.Errorf("%s: schema %s %v", x.Manifest.Name, x.Contract.Input, err)
+			}
+		}
+	})
+	t.Run("runtime/K05 pictures, sounds and files are kept beside the text", func(t *testing.T) {
+		p, h := one(t, guest("good")), &host{}
+		out, err := call(t.Context(), p, "mcp__x__shows", `{"text":""}`, h)
+		if err != nil || string(out.Value) != `{"n":1}` || out.Artifact == nil || out.Artifact.Type != "image/png" {
+			t.Fatalf("%+v %v", out, err)
+		}
+		for _, want := range []string{"look\n[image, image/png, 9 bytes, artifact " + string(out.Artifact.Digest), "\n[audio, audio/wav, 7 bytes, artifact ", "\n[resource file:///a]\na text\n[resource file:///b b]"} {
+			if !strings.Contains(out.Text, want) {
+				t.Errorf("%q is not in %q", want, out.Text)
+			}
+		}
+		if h.kept["image/png"] != "a picture" || h.kept["audio/wav"] != "a sound" {
+			t.Errorf("kept %q", h.kept)
+		}
+	})
+	t.Run("runtime/K05 a failure of the tool is one that the model sees", func(t *testing.T) {
+		out, err := call(t.Context(), one(t, guest("good")), "mcp__x__fails", `{"text":""}`, nil)
+		if err != nil || code(out) != "mcp_tool_error" || out.Text != "there is no such page" || out.Failure.Class != protocol.FailExecution {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("runtime/K05 a refusal of the server is a failure of the call", func(t *testing.T) {
+		out, err := call(t.Context(), one(t, guest("good")), "mcp__x__echo", `{"text":1}`, nil)
+		if err != nil || out.Status != protocol.OutputFailure || !strings.Contains(out.Text, "text") {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("runtime/K05 progress of a call is shown", func(t *testing.T) {
+		p, h := one(t, guest("good")), &host{}
+		if out, err := call(t.Context(), p, "mcp__x__steps", `{"text":""}`, h); err != nil || out.Text != "done" {
+			t.Fatalf("%+v %v", out, err)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if want := []string{"step (1/3)", "step (2/3)", "step (3/3)"}; !slices.Equal(h.steps, want) {
+			t.Errorf("progress %q", h.steps)
+		}
+	})
+	t.Run("runtime/K05 a call that is cancelled returns at once, and the server is told", func(t *testing.T) {
+		count := filepath.Join(t.TempDir(), "calls")
+		p := one(t, guest("good", countVariable, count))
+		stop := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			waitFor(t, "the call", func() bool { return counted(count) == "slow\n" })
+			cancel(stop)
+		}()
+		if _, err := call(ctx, p, "mcp__x__slow", `{"text":""}`, nil); !errors.Is(err, stop) {
+			t.Errorf("%v", err)
+		}
+		waitFor(t, "the server to hear", func() bool { return counted(count) == "slow\ncancelled\n" })
+		if out, err := call(t.Context(), p, "mcp__x__echo", `{"text":"on"}`, nil); err != nil || out.Text != "you said on" {
+			t.Errorf("afterwards %+v %v", out, err)
+		}
+	})
+	t.Run("runtime/K05 issue/4-7 a call that takes longer than its server may take fails", func(t *testing.T) {
+		s := guest("good")
+		s.TimeoutMs = 100
+		out, err := call(t.Context(), one(t, s), "mcp__x__slow", `{"text":""}`, nil)
+		if err != nil || code(out) != "plugin_timeout" || out.Failure.Class != protocol.FailTimeout {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("runtime/K05 a server that offers other tools is asked again, and the plugin is told", func(t *testing.T) {
+		told := make(chan struct{}, 8)
+		c := config(t, map[string]manifest.Server{"x": guest("good")})
+		c.Changed = func(context.Context) { told <- struct{}{} }
+		p := begin(t, pooled(t), c)
+		if out, err := call(t.Context(), p, "mcp__x__grows", `{"text":""}`, nil); err != nil || out.Text != "grown" {
+			t.Fatalf("%+v %v", out, err)
+		}
+		<-told
+		waitFor(t, "the new list", func() bool {
+			return slices.Contains(names(p), "mcp__x__new") && !slices.Contains(names(p), "mcp__x__again")
+		})
+		if _, err := call(t.Context(), p, "mcp__x__again", `{}`, nil); err == nil {
+			t.Error("a tool that is gone can be called")
+		}
+	})
+	t.Run("runtime/K05 names are made fit, what cannot be used is left out, and the log says so", func(t *testing.T) {
+		c := config(t, map[string]manifest.Server{"x.y": guest("odd")})
+		p := begin(t, pooled(t), c)
+		got := names(p)
+		if len(got) != 2 || got[0] != "mcp__x_y__a_b" || len(got[1]) != 64 || !strings.HasPrefix(got[1], "mcp__x_y__averyveryvery") {
+			t.Errorf("tools %q", got)
+		}
+		for _, want := range []string{`"a_b" is left out: mcp__x_y__a_b is "a.b"`, `"schema" is left out`, "without a name"} {
+			if !strings.Contains(said(c), want) {
+				t.Errorf("%q is not in the log: %s", want, said(c))
+			}
+		}
+	})
+}
+
+func counted(file string) string {
+	data, _ := os.ReadFile(file)
+	return string(data)
+}
+
+func waitFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%s does not come", what)
+			return
+		}
+	}
 }

@@ -96,6 +96,7 @@ func goodServer() *sdk.Server {
 		for n := range 3 {
 			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: "step", Progress: float64(n + 1), Total: 3})
 		}
+		time.Sleep(50 * time.Millisecond) // what is still in the library's queue when the result comes is not shown
 		return text("done"), nil, nil
 	})
 	add("shows", nil, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {
@@ -162,7 +163,7 @@ var misbehaviours = map[string]func(){
 	"hangs": func() { greet(); select {} },          // after the handshake it answers nothing
 	"deaf":  func() { select {} },                   // does not read
 	"wrong": func() { answers(`{"tools":"many"}`) }, // its list is none
-	"odd":   func() { answers(oddTools) },
+	"odd":   func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
 }
 
 // oddTools are tools that cannot all be used.
