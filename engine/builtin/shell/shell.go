@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"lashd/engine/capture"
 	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -30,12 +30,6 @@ import (
 const (
 	defaultTimeout = 10 * time.Minute
 	maxTimeout     = time.Hour
-
-	// grace is short, since the engine waits only a moment for a cancelled call; a build or a git command that is asked
-	// to stop needs no more to clean up.
-	grace = 500 * time.Millisecond
-	// drain is for what a dead group left in the pipe, which is 64 KiB at most.
-	drain = 300 * time.Millisecond
 )
 
 // errTimeout is the cause with which a command is stopped that took too long.
@@ -160,8 +154,8 @@ func (s *shell) directory(workdir string) (string, error) {
 }
 
 func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) protocol.ToolOutput {
-	out := &capture{progress: &progress{host: host}}
-	defer out.close()
+	out := capture.New(host)
+	defer out.Close()
 	limit := cmp.Or(time.Duration(a.TimeoutMs)*time.Millisecond, defaultTimeout)
 	start := time.Now()
 	exit, err := s.await(ctx, a.Command, dir, limit, out)
@@ -173,14 +167,14 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) pro
 	}
 	took := time.Since(start)
 	// The output of a cancelled command is worth as much as that of another.
-	text, ref := out.result(context.WithoutCancel(ctx), host, s.reading)
+	text, ref := out.Result(context.WithoutCancel(ctx), s.reading)
 	if exit.Escaped {
 		text += "[A process left the command's group and held its output; it could not be stopped.]\n"
 	}
 	result := verdict(exit, limit)
 	result.Text = text + result.Text
 	result.Artifact = ref
-	data, err := json.Marshal(value{exit.Code, exit.Signal, out.truncated(), exit.Escaped, took.Milliseconds()})
+	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, took.Milliseconds()})
 	if err != nil {
 		return protocol.Fail(protocol.FailInternal, "encode", err.Error(), protocol.FromTool)
 	}
@@ -188,35 +182,13 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) pro
 	return result
 }
 
-// await runs the command to its end, whatever ends it, and then ends what escaped.
-func (s *shell) await(ctx context.Context, command, dir string, limit time.Duration, out *capture) (proc.Exit, error) {
+// await runs the command to its end, whatever ends it.
+func (s *shell) await(ctx context.Context, command, dir string, limit time.Duration, out *capture.Output) (proc.Exit, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	nonce := s.nonce + "/" + rand.Text() // of this call alone, and found by the daemon's
-	p, err := proc.Start(limited, proc.Command{
-		Argv:   []string{"sh", "-c", command},
-		Dir:    dir,
-		Env:    environment(s.environ, dir),
-		Nonce:  nonce,
-		Stdout: out,
-		Stderr: out,
-		Grace:  grace,
-		Drain:  drain,
-	})
-	if err != nil {
-		return proc.Exit{}, err
-	}
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	running, done := context.WithCancel(context.WithoutCancel(ctx))
-	defer done()
-	watch.Go(func() { out.progress.run(running) })
-	exit, err := p.Wait()
-	if exit.Escaped {
-		swept, failed := proc.Sweep(nonce)
-		exit.Escaped = failed != nil || len(swept) == 0
-	}
-	return exit, err
+	return capture.Run(limited, proc.Command{
+		Argv: []string{"sh", "-c", command}, Dir: dir, Env: environment(s.environ, dir), Nonce: s.nonce,
+	}, out)
 }
 
 // verdict says how the command ended, without its output.

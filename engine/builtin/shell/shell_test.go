@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -276,13 +275,13 @@ func TestLongOutput(t *testing.T) {
 				t.Errorf("no %q in the text of %d bytes", part, len(o.Text))
 			}
 		}
-		if len(o.Text) > spillBytes+200 || !o.value.Truncated {
+		if len(o.Text) > 50<<10+200 || !o.value.Truncated {
 			t.Errorf("%d bytes of text, value %+v", len(o.Text), o.value)
 		}
 	})
 	t.Run("runtime/K01 up to 50 KiB there is none", func(t *testing.T) {
-		o := newShell(t).call(t, t.Context(), args{Command: fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", spillBytes)})
-		if o.Artifact != nil || o.value.Truncated || len(o.Text) != spillBytes+len("\n[Exit code 0.]\n") {
+		o := newShell(t).call(t, t.Context(), args{Command: fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", 50<<10)})
+		if o.Artifact != nil || o.value.Truncated || len(o.Text) != 50<<10+len("\n[Exit code 0.]\n") {
 			t.Errorf("%d bytes, artifact %v, value %+v", len(o.Text), o.Artifact, o.value)
 		}
 	})
@@ -305,23 +304,14 @@ func TestLongOutput(t *testing.T) {
 		cancel()
 		watch.Wait()
 		// The artifact itself is in memory once, because its store takes it so.
-		if used := int64(most.Load()) - int64(base.HeapAlloc); used > artifactBytes+16<<20 {
+		if used := int64(most.Load()) - int64(base.HeapAlloc); used > 80<<20 {
 			t.Errorf("%d MiB of memory", used>>20)
 		}
-		if len(o.host.artifact) != artifactBytes || len(o.Text) > spillBytes+300 {
+		if len(o.host.artifact) != 64<<20 || len(o.Text) > 50<<10+300 {
 			t.Errorf("artifact of %d bytes, text of %d", len(o.host.artifact), len(o.Text))
 		}
 		if !strings.Contains(o.Text, "end\n") || !strings.Contains(o.Text, "the artifact holds the first 67108864.") {
 			t.Errorf("text ends in %q", o.Text[max(0, len(o.Text)-200):])
-		}
-	})
-	t.Run("runtime/K01 without an artifact the text has more", func(t *testing.T) {
-		c := &capture{progress: &progress{host: &host{}}}
-		defer c.close()
-		c.Write(bytes.Repeat([]byte("0123456\n"), 100_000))
-		text, ref := c.result(t.Context(), &host{fail: errors.New("disk full")}, make(chan struct{}, 1))
-		if ref != nil || len(text) < keepBytes || len(text) > keepBytes+300 || !strings.Contains(text, "disk full") {
-			t.Errorf("%d bytes, %v", len(text), ref)
 		}
 	})
 	t.Run("runtime/K01 binary output becomes valid text", func(t *testing.T) {
@@ -340,29 +330,12 @@ func TestLongOutput(t *testing.T) {
 	})
 }
 
-func TestRingKeepsTheEnd(t *testing.T) {
-	const size = keepBytes / 2
-	var r ring
-	var all []byte
-	for i := range 400 {
-		p := bytes.Repeat([]byte{byte(i)}, i*37%5000)
-		if i == 300 {
-			p = bytes.Repeat([]byte("xyz"), size)
-		}
-		r.write(p)
-		all = append(all, p...)
-		if want := all[max(0, len(all)-size):]; !bytes.Equal(r.bytes(), want) {
-			t.Fatalf("after write %d the ring differs from the end of what was written", i)
-		}
-	}
-}
-
 func TestProgress(t *testing.T) {
 	t.Run("runtime/K01 comes while the command runs, at a bounded rate", func(t *testing.T) {
 		s := newShell(t)
 		start := time.Now()
 		o := s.call(t, t.Context(), args{Command: "echo first; sleep 0.5; seq 100000; printf last"})
-		most := int(time.Since(start)/progressEvery) + 2
+		most := int(time.Since(start)/(100*time.Millisecond)) + 2
 		if n := len(o.host.progress); n < 2 || n > most {
 			t.Errorf("%d pieces, want 2 to %d", n, most)
 		}
@@ -374,7 +347,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("ends in %q", joined[max(0, len(joined)-50):])
 		}
 		for _, p := range o.host.progress {
-			if len(p) > progressBytes+10 {
+			if len(p) > 4<<10+10 {
 				t.Errorf("a piece of %d bytes", len(p))
 			}
 		}

@@ -1,4 +1,4 @@
-package shell
+package capture
 
 import (
 	"context"
@@ -18,10 +18,11 @@ const (
 	artifactBytes = 64 << 20 // limit of tool.Host
 )
 
-// capture takes the output of a command. What it holds in memory is bounded; the whole, as far as an artifact can hold
-// it, goes to a temporary file as soon as it is worth an artifact.
-type capture struct {
-	progress *progress
+// Output takes what a command writes. What it holds in memory is bounded; the whole, as far as an artifact can hold it, goes
+// to a temporary file as soon as it is worth an artifact.
+type Output struct {
+	host     tool.Host
+	progress progress
 
 	mu      sync.Mutex
 	head    []byte
@@ -32,105 +33,109 @@ type capture struct {
 	err     error // why the file is not the whole
 }
 
+// New begins an output whose progress and artifact go to the host of a call. Who begins it closes it.
+func New(host tool.Host) *Output { return &Output{host: host, progress: progress{host: host}} }
+
 // Write implements io.Writer, and never fails: the command must not notice that its output is too long.
-func (c *capture) Write(p []byte) (int, error) {
-	c.progress.add(p)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.total += int64(len(p))
-	c.spill(p)
-	n := min(len(p), keepBytes/2-len(c.head))
-	c.head = append(c.head, p[:n]...)
-	c.tail.write(p[n:])
+func (o *Output) Write(p []byte) (int, error) {
+	o.progress.add(p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total += int64(len(p))
+	o.spill(p)
+	n := min(len(p), keepBytes/2-len(o.head))
+	o.head = append(o.head, p[:n]...)
+	o.tail.write(p[n:])
 	return len(p), nil
 }
 
 // spill writes p, and before it all that came earlier, to the file if it is time for that.
-func (c *capture) spill(p []byte) {
-	if c.err != nil || c.total <= spillBytes {
+func (o *Output) spill(p []byte) {
+	if o.err != nil || o.total <= spillBytes {
 		return
 	}
-	if c.file == nil {
-		if c.file, c.err = os.CreateTemp("", "lashd-output-*"); c.err != nil {
+	if o.file == nil {
+		if o.file, o.err = os.CreateTemp("", "lashd-output-*"); o.err != nil {
 			return
 		}
-		// Nameless, it goes away with this process whatever happens. Where that is impossible, close removes it.
-		os.Remove(c.file.Name())
-		c.put(c.head)
+		// Nameless, it goes away with this process whatever happens. Where that is impossible, Close removes it.
+		os.Remove(o.file.Name())
+		o.put(o.head)
 	}
-	c.put(p)
+	o.put(p)
 }
 
-func (c *capture) put(p []byte) {
-	if c.err != nil {
+func (o *Output) put(p []byte) {
+	if o.err != nil {
 		return
 	}
-	fits := min(int64(len(p)), artifactBytes-c.written)
-	n, err := c.file.Write(p[:fits])
-	c.written += int64(n)
-	c.err = err
+	fits := min(int64(len(p)), artifactBytes-o.written)
+	n, err := o.file.Write(p[:fits])
+	o.written += int64(n)
+	o.err = err
 }
 
-func (c *capture) close() {
-	if c.file == nil {
+// Close lets go of the temporary file.
+func (o *Output) Close() {
+	if o.file == nil {
 		return
 	}
-	c.file.Close() // its content was read, or is not wanted
-	os.Remove(c.file.Name())
+	o.file.Close() // its content was read, or is not wanted
+	os.Remove(o.file.Name())
 }
 
-// result is the text for the model and, of a long output, the artifact with the whole. Reading is a slot for one
-// artifact in memory at a time.
-func (c *capture) result(ctx context.Context, host tool.Host, reading chan struct{}) (text string, ref *protocol.ArtifactRef) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.total <= spillBytes {
-		return c.show(spillBytes), nil
+// Result is the text for the model and, of a long output, the artifact with the whole. Reading is a slot for one artifact
+// in memory at a time.
+func (o *Output) Result(ctx context.Context, reading chan struct{}) (text string, ref *protocol.ArtifactRef) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.total <= spillBytes {
+		return o.show(spillBytes), nil
 	}
-	ref, err := c.keep(ctx, host, reading)
+	ref, err := o.keep(ctx, reading)
 	if err != nil {
-		return c.show(keepBytes) + fmt.Sprintf("[The whole output could not be kept: %v.]\n", err), ref
+		return o.show(keepBytes) + fmt.Sprintf("[The whole output could not be kept: %v.]\n", err), ref
 	}
-	text = c.show(spillBytes)
-	if c.written < c.total {
-		text += fmt.Sprintf("[The output has %d bytes; the artifact holds the first %d.]\n", c.total, c.written)
+	text = o.show(spillBytes)
+	if o.written < o.total {
+		text += fmt.Sprintf("[The output has %d bytes; the artifact holds the first %d.]\n", o.total, o.written)
 	}
 	return text, ref
 }
 
-func (c *capture) keep(ctx context.Context, host tool.Host, reading chan struct{}) (*protocol.ArtifactRef, error) {
-	if c.err != nil {
-		return nil, c.err
+func (o *Output) keep(ctx context.Context, reading chan struct{}) (*protocol.ArtifactRef, error) {
+	if o.err != nil {
+		return nil, o.err
 	}
 	reading <- struct{}{}
 	defer func() { <-reading }()
-	data := make([]byte, c.written)
-	if _, err := c.file.ReadAt(data, 0); err != nil {
+	data := make([]byte, o.written)
+	if _, err := o.file.ReadAt(data, 0); err != nil {
 		return nil, err
 	}
-	ref, err := host.WriteArtifact(ctx, "text/plain", data)
+	ref, err := o.host.WriteArtifact(ctx, "text/plain", data)
 	if err != nil {
 		return nil, err
 	}
 	return &ref, nil
 }
 
-// truncated says whether the text shows less than there was.
-func (c *capture) truncated() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.total > spillBytes
+// Truncated says whether the text shows less than there was.
+func (o *Output) Truncated() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total > spillBytes
 }
 
 // show is at most about limit bytes of the output as text.
-func (c *capture) show(limit int) string {
-	kept := append(append([]byte{}, c.head...), c.tail.bytes()...)
-	if c.total <= int64(limit) {
+func (o *Output) show(limit int) string {
+	kept := append(append([]byte{}, o.head...), o.tail.bytes()...)
+	if o.total <= int64(limit) {
 		return line(valid(kept))
 	}
-	head := kept[:min(limit/2, len(c.head))]
+	head := kept[:min(limit/2, len(o.head))]
 	tail := kept[len(kept)-min(limit/2, len(kept)-len(head)):]
-	gone := c.total - int64(len(head)+len(tail))
+	gone := o.total - int64(len(head)+len(tail))
 	if gone == 0 {
 		return line(valid(kept))
 	}
