@@ -55,20 +55,17 @@ func (s *source) commandTool(here string, t Tool) {
 	s.placeholders(here, t)
 }
 
-var placeholder = lazy(`\{\{[A-Za-z][A-Za-z0-9_]*\}\}|\{([A-Za-z][A-Za-z0-9_]*)\}`)
-
 // placeholders checks that the command and the parameters fit each other.
 func (s *source) placeholders(here string, t Tool) {
 	used := map[string]bool{}
 	for i, element := range t.Command {
 		s.substitutions(fmt.Sprint(here, "/command/", i), element, substYes)
-		for _, m := range placeholder().FindAllStringSubmatchIndex(element, -1) {
-			if m[2] < 0 || m[0] > 0 && element[m[0]-1] == '$' {
-				continue
+		pieces := Pieces(element)
+		for _, p := range pieces {
+			if p.Parameter != "" {
+				used[p.Parameter] = true
+				s.placeholder(fmt.Sprint(here, "/command/", i), p.Parameter, len(pieces) == 1, t)
 			}
-			name := element[m[2]:m[3]]
-			used[name] = true
-			s.placeholder(fmt.Sprint(here, "/command/", i), name, len(name)+2 == len(element), t)
 		}
 		if i == 0 && len(used) > 0 {
 			s.at(here+"/command/0", "the program cannot be a parameter")
