@@ -44,6 +44,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/builtintest":   6,
 	"lashd/pluginloader":                 4,
 	"lashd/pluginloader/manifest":        4,
+	"lashd/pluginloader/command":         5,
 	"lashd/pluginloader/process":         4,
 	"lashd/pluginloader/child":           3,
 	"lashd/pluginloader/mcp":             5,

@@ -12,7 +12,7 @@ var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDI
 type Environment struct {
 	Daemon []string          // the whole environment of lashd, as os.Environ gives it
 	Pass   []string          // names of variables that it gets of these besides the usual few
-	Set    map[string]string // variables that it gets besides
+	Set    map[string]string // variables that it gets besides, or instead
 	Root   string            // the plugin's directory; empty: it is not told of any
 	Data   string            // where it may keep files; empty: nowhere
 }
@@ -22,6 +22,9 @@ func (e Environment) List() []string {
 	var env []string
 	for _, v := range e.Daemon {
 		name, _, _ := strings.Cut(v, "=")
+		if _, own := e.Set[name]; own {
+			continue
+		}
 		if slices.Contains(inherited, name) || slices.Contains(e.Pass, name) || strings.HasPrefix(name, "LC_") {
 			env = append(env, v)
 		}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/pluginloader/child"
+	"lashd/pluginloader/manifest"
+)
+
+// Config is what a Part needs.
+type Config struct {
+	ID      string                 // of the plugin
+	Root    string                 // its directory, which does not change any more
+	Data    string                 // where it may keep files
+	Environ []string               // the whole environment of lashd
+	Nonce   string                 // begins the mark of its processes, for proc.Sweep
+	Tools   []manifest.Tool        // those that have a command are made; the others are somebody else's
+	Hooks   []manifest.CommandHook // likewise all of these
+	Output  *child.Log             // what hooks say, and how each run of one ended
+	Log     *slog.Logger
+}
+
+// Part is what commands contribute to a plugin.
+type Part struct {
+	config  Config
+	tools   []*commandTool
+	hooks   []*hook
+	reading chan struct{} // held while a long output is in memory to become an artifact
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // runs of commands
+}
+
+// errShutdown is why a command does not run any more.
+var errShutdown = errors.New("the plugin is shut down")
+
+// New makes a Part. It starts nothing.
+func New(c Config) (*Part, error) {
+	p := &Part{config: c, reading: make(chan struct{}, 1)}
+	for _, t := range c.Tools {
+		if len(t.Command) == 0 {
+			continue
+		}
+		made, err := p.newTool(t)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: tool %s: %w", c.ID, t.Name, err)
+		}
+		p.tools = append(p.tools, made)
+	}
+	for _, h := range c.Hooks {
+		made, err := p.newHook(h)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: %s:%d: %w", c.ID, h.File, h.Line, err)
+		}
+		p.hooks = append(p.hooks, made)
+	}
+	return p, nil
+}
+
+// Spec is what commands contribute to a session.
+func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
+	return func(r *plugin.Registrar) error {
+		if len(p.tools) > 0 {
+			r.Tools().Add(&tools{part: p, cwd: c.Cwd})
+		}
+		if len(p.hooks) > 0 {
+			(&session{part: p, build: c}).register(r)
+		}
+		return nil
+	}, nil
+}
+
+// begin tells that a command is to run; end tells that it has ended.
+func (p *Part) begin() (end func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errShutdown
+	}
+	p.running.Add(1)
+	return p.running.Done, nil
+}
+
+// Shutdown waits until no command runs; none begins any more. Commands end with their calls, so it is for those whose end
+// nobody has waited for.
+func (p *Part) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		p.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("plugin %s: commands still run: %w", p.config.ID, context.Cause(ctx))
+	}
+}
+
+// tools are the commands as tools of a session.
+type tools struct {
+	part *Part
+	cwd  string
+}
+
+// Tools implements tool.Provider.
+func (t *tools) Tools() []tool.Tool {
+	list := make([]tool.Tool, len(t.part.tools))
+	for i, c := range t.part.tools {
+		list[i] = c.tool
+	}
+	return list
+}
+
+// Execute implements tool.Provider.
+func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	for _, c := range t.part.tools {
+		if c.tool.Manifest.Name == call.Name {
+			return tool.Result{Output: t.part.execute(ctx, c, t.cwd, call)}, nil
+		}
+	}
+	return tool.Result{}, fmt.Errorf("plugin %s: no tool %q", t.part.config.ID, call.Name)
+}
