@@ -32,7 +32,7 @@ func (e *Engine) compact(w *writer, p *protocol.SessionCompactParams, rc receipt
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
 	summarise := func(ctx context.Context, l *lease) (*summed, error) {
-		s, err := abandoning(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p) })
+		s, err := abandoning(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p, w.after != "") })
 		if err != nil {
 			return nil, err
 		}
@@ -140,14 +140,14 @@ type summed struct {
 }
 
 // summarise asks the compactors. What they give must be fit to begin a conversation with.
-func (e *Engine) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams) (*summed, error) {
+func (e *Engine) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summed, error) {
 	host := e.hostFor(p.SessionID)
 	view, err := host.State.View(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	s := &summed{messages: len(view.Messages())}
-	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Host: host})
+	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Unasked: unasked, Host: host})
 	if err == nil && len(s.nodes) > 0 {
 		err = checkFrame(s.nodes)
 	}

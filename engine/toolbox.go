@@ -71,7 +71,7 @@ func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol
 
 // fill makes the catalog of plugins that have just been built.
 func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
-	base := tool.NewRegistry(t.plugins.Sources(), decided)
+	base := tool.NewRegistryWithout(t.plugins.Without(), t.plugins.Sources(), decided)
 	if err := base.Refused(); err != nil {
 		return err
 	}

@@ -9,9 +9,10 @@ import (
 
 // contributions are what the plugins of a session register, each list in the order of registration.
 type contributions struct {
-	sources []tool.Source
-	prompts []contribution[promptSource]
-	dynamic bool // some prompt is a hook of a plugin
+	sources  []tool.Source
+	switched map[string]bool // tools by name: whether a session begins with them
+	prompts  []contribution[promptSource]
+	dynamic  bool // some prompt is a hook of a plugin
 
 	beforeTurn []contribution[TurnHook]
 	checkpoint []contribution[CheckpointHook]
@@ -25,6 +26,7 @@ type contributions struct {
 	streamEnd []contribution[StreamEndHook]
 	lifecycle []contribution[LifecycleHook]
 	mutators  []contribution[ConfigMutator]
+	closed    []contribution[func() error]
 
 	transforms []contribution[ContextTransform] // in order of descending priority
 	compactors []contribution[Compactor]        // likewise

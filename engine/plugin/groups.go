@@ -13,6 +13,21 @@ type ToolGroup struct{ r *Registrar }
 // Tools is where tools are contributed.
 func (r *Registrar) Tools() ToolGroup { return ToolGroup{r} }
 
+// Switch says with which tools a session begins, of whatever plugin, by name: those that are off are no members until
+// somebody sets them otherwise. What is said later wins.
+func (g ToolGroup) Switch(on, off []string) {
+	c := g.r.in()
+	if c.switched == nil {
+		c.switched = map[string]bool{}
+	}
+	for _, name := range on {
+		c.switched[name] = true
+	}
+	for _, name := range off {
+		c.switched[name] = false
+	}
+}
+
 // Add contributes a source of tools. No two tools of a session have one name: that is an error of the build.
 func (g ToolGroup) Add(p tool.Provider) {
 	if missing(p) {
@@ -84,6 +99,10 @@ func (r *Registrar) Session() SessionGroup { return SessionGroup{r} }
 
 // On is told of every lifecycle event.
 func (g SessionGroup) On(h LifecycleHook) { add(g.r, &g.r.in().lifecycle, 0, h) }
+
+// Closed is called once when the session leaves memory, before plugins are closed, the last one first. A session that never
+// opened is closed, too.
+func (g SessionGroup) Closed(f func() error) { add(g.r, &g.r.in().closed, 0, f) }
 
 // MutateConfig acts on settings that change.
 func (g SessionGroup) MutateConfig(m ConfigMutator) { add(g.r, &g.r.in().mutators, 0, m) }

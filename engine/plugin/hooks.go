@@ -210,6 +210,7 @@ type ContextTransform func(context.Context, *ContextView, PreparedContext) (Prep
 type CompactRequest struct {
 	View         *View        `json:"view"`
 	Instructions string       `json:"instructions,omitempty"`
+	Unasked      bool         `json:"unasked,omitempty"` // a plugin wants it, not a client
 	Host         Capabilities `json:"-"`
 }
 

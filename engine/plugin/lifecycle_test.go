@@ -62,6 +62,32 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
+func TestClosed(t *testing.T) {
+	t.Run("issue/4-2 what is contributed to the end of a session is called once, the last one first, whatever fails", func(t *testing.T) {
+		var called []string
+		end := func(id string) plugin.Factory {
+			return with(id, func(r *plugin.Registrar) {
+				r.Session().Closed(func() error {
+					called = append(called, id)
+					if id == "b" {
+						panic("boom")
+					}
+					return nil
+				})
+			})
+		}
+		s := open(t, end("a"), end("b"))
+		err := s.Close()
+		if err == nil || err.Error() != "plugin b: close: panicked: boom" {
+			t.Errorf("close: %v", err)
+		}
+		_ = s.Close()
+		if !slices.Equal(called, []string{"b", "a"}) {
+			t.Errorf("called %q", called)
+		}
+	})
+}
+
 func TestMutateConfig(t *testing.T) {
 	t.Run("plugin/HK-27 mutators are a pipeline with one fixed change, and one that fails is left out", func(t *testing.T) {
 		var seen []plugin.ConfigChange

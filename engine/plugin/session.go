@@ -19,7 +19,7 @@ type Session struct {
 	host    *Host
 	plugins []instance
 	probe   func(string)
-	closed  sync.Once
+	once    sync.Once    // of Close
 	running atomic.Int32 // code cells
 	root    bool
 	options protocol.PluginOptions
@@ -132,11 +132,25 @@ func (s *Session) Driver() Driver { return s.driver.do }
 // Sources are the session's sources of tools, in the order of registration.
 func (s *Session) Sources() []tool.Source { return slices.Clip(s.sources) }
 
+// Without are the names of tools that the session begins without.
+func (s *Session) Without() map[string]bool {
+	off := map[string]bool{}
+	for name, on := range s.switched {
+		if !on {
+			off[name] = true
+		}
+	}
+	return off
+}
+
 // Close closes every plugin that wants it, the last one first, makes the session's id free, and tells of all that failed.
 // It does so once.
 func (s *Session) Close() (err error) {
-	s.closed.Do(func() {
+	s.once.Do(func() {
 		var errs []error
+		for _, h := range slices.Backward(s.closed) {
+			errs = append(errs, closing(h.plugin, h.do))
+		}
 		for _, p := range slices.Backward(s.plugins) {
 			errs = append(errs, p.close())
 		}
@@ -161,9 +175,12 @@ func (p instance) close() error {
 	if !ok {
 		return nil
 	}
-	_, err := contain(func() (struct{}, error) { return struct{}{}, c.Close() })
-	if err != nil {
-		return fmt.Errorf("plugin %s: close: %w", p.id, err)
+	return closing(p.id, c.Close)
+}
+
+func closing(plugin string, f func() error) error {
+	if _, err := contain(func() (struct{}, error) { return struct{}{}, f() }); err != nil {
+		return fmt.Errorf("plugin %s: close: %w", plugin, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ type contents struct {
 	sources    map[string]*source
 	entries    map[string]item // by tool id
 	hidden     map[string]bool // names that never get in
+	off        map[string]bool // names of tools that are no members when they come; does not change
 	generation int64
 	ranks      int // how many sources there have been
 	live       int // how many live sources there have been
@@ -73,7 +74,7 @@ func (c *contents) put(s *source, offers map[string]*Entry) {
 		}
 		names[name] = true
 		known, ok := c.entries[id]
-		c.entries[id] = item{Entry: e, source: s.id, member: !ok || known.member, override: known.override}
+		c.entries[id] = item{Entry: e, source: s.id, member: !ok && (s.overlay || !c.off[name]) || ok && known.member, override: known.override}
 	}
 	maps.DeleteFunc(c.entries, func(_ string, it item) bool { return it.orphan() && names[it.Manifest.Name] })
 }

@@ -109,3 +109,30 @@ func TestAvailability(t *testing.T) {
 		r.is(t, "1 a")
 	})
 }
+
+func TestWithout(t *testing.T) {
+	t.Run("issue/4-2 tools that a session begins without are members once somebody says so, whenever they come", func(t *testing.T) {
+		r := NewRegistryWithout(map[string]bool{"a": true, "late": true, "over": true}, nil, protocol.ToolState{})
+		p := offers("a", "b")
+		check := func(want ...string) {
+			t.Helper()
+			if got := r.Catalog().Names(); !slices.Equal(got, want) {
+				t.Errorf("the catalog is %q, want %q", got, want)
+			}
+		}
+		ok(t, r.Upsert("s", p))
+		check("b")
+		if _, err := r.SetMembership(r.Generation(), map[string]bool{"a": true}); err != nil {
+			t.Fatal(err)
+		}
+		p.tools = named("a", "b", "late")
+		ok(t, r.Upsert("s", p))
+		check("a", "b")
+		ok(t, r.UpsertOverlay("o", Source{ID: "client", Provider: offers("over")}))
+		check("a", "b", "over")
+		again := NewRegistryWithout(map[string]bool{"a": true}, []Source{{ID: "s", Provider: p}}, r.State())
+		if got := again.Catalog().Names(); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("with what was saved the catalog is %q", got)
+		}
+	})
+}

@@ -22,8 +22,14 @@ type Registry struct {
 // NewRegistry is the tools of sources with every tool a member, then with what was saved. A source that conflicts with one
 // before it is left out: see Refused.
 func NewRegistry(sources []Source, saved protocol.ToolState) *Registry {
+	return NewRegistryWithout(nil, sources, saved)
+}
+
+// NewRegistryWithout is NewRegistry, but tools of the names in off, whenever they come, are no members unless the saved state
+// or a later change says so.
+func NewRegistryWithout(off map[string]bool, sources []Source, saved protocol.ToolState) *Registry {
 	r := &Registry{}
-	r.now.Store(&contents{sources: map[string]*source{}, entries: map[string]item{}, hidden: map[string]bool{}})
+	r.now.Store(&contents{sources: map[string]*source{}, entries: map[string]item{}, hidden: map[string]bool{}, off: off})
 	listed, err := listAll(sources)
 	errs := []error{err}
 	// The change cannot fail.

@@ -1,0 +1,109 @@
+package declared_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/pluginloader/declared"
+	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
+)
+
+// others are tools of another plugin.
+type others struct{ names []string }
+
+func (o others) Tools() []tool.Tool {
+	var list []tool.Tool
+	for _, name := range o.names {
+		list = append(list, tool.Tool{Manifest: protocol.ToolManifest{Name: name, Description: "d"}})
+	}
+	return list
+}
+
+func (others) Execute(context.Context, tool.Invocation) (tool.Result, error) {
+	return tool.Result{Output: protocol.Succeed("done")}, nil
+}
+
+func having(id string, names ...string) plugin.Factory {
+	return plugin.Static(id, func(r *plugin.Registrar) error {
+		r.Tools().Add(others{names})
+		return nil
+	})
+}
+
+// read is the part that a manifest comes to.
+func read(t *testing.T, lashd string) plugin.Spec {
+	t.Helper()
+	f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":`+lashd+`}`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return declared.Spec(f.Lashd.Prompt, f.Lashd.ToolSwitches)
+}
+
+func TestPrompts(t *testing.T) {
+	t.Run("issue/4-2 texts of a manifest are in the system prompt, by slot and priority, and with their tools only", func(t *testing.T) {
+		model := &builtintest.Recorder{Provider: builtintest.Calling()}
+		d := builtintest.Start(t, t.TempDir(), 0, model, having("x", "one"), plugin.Static("a", read(t, `{"prompt":[
+			{"slot":"guidance","priority":20,"content":"second"},
+			{"slot":"guidance","priority":10,"title":"Head","content":"first"},
+			{"slot":"guidance","tools":["one"],"content":"with one"},
+			{"slot":"guidance","tools":["two"],"content":"with two"},
+			{"slot":"intro","content":"last"}]}`)))
+		d.Turn(t, d.Session(t, nil), "hello")
+		got := model.Last(t).System
+		if !strings.HasSuffix(got, "with one\n\n# Head\n\nfirst\n\nsecond\n\nlast") || strings.Contains(got, "with two") {
+			t.Errorf("the prompt is %q", got)
+		}
+	})
+}
+
+func told(t *testing.T, model *builtintest.Recorder) []string {
+	t.Helper()
+	var names []string
+	for _, m := range model.Last(t).Tools {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func set(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, name string, member bool) {
+	t.Helper()
+	builtintest.Must(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{name: member}}))(t)
+}
+
+func TestSwitches(t *testing.T) {
+	t.Run("issue/4-2 a tool that is off is not told to the model until a person sets it otherwise, which outlives the daemon", func(t *testing.T) {
+		dir, model := t.TempDir(), &builtintest.Recorder{Provider: builtintest.Calling()}
+		plugins := []plugin.Factory{
+			plugin.Static("a", read(t, `{"toolSwitches":{"off":["two","three","unknown"]}}`)), having("x", "one", "two", "three"),
+			plugin.Static("b", read(t, `{"toolSwitches":{"on":["three"]}}`)),
+		}
+		d := builtintest.Start(t, dir, 0, model, plugins...)
+		id, other := d.Session(t, nil), d.Session(t, nil)
+		d.Turn(t, id, "hello")
+		if got := told(t, model); !slices.Equal(got, []string{"one", "three"}) {
+			t.Errorf("the model is told of %q", got)
+		}
+		set(t, d, id, "two", true)
+		d.Turn(t, id, "hello")
+		if got := told(t, model); !slices.Equal(got, []string{"one", "three", "two"}) {
+			t.Errorf("after a person switched it on the model is told of %q", got)
+		}
+		d.Stop()
+		d = builtintest.Start(t, dir, 0, model, plugins...)
+		d.Turn(t, id, "hello")
+		if got := told(t, model); !slices.Equal(got, []string{"one", "three", "two"}) {
+			t.Errorf("after a restart the model is told of %q", got)
+		}
+		d.Turn(t, other, "hello")
+		if got := told(t, model); !slices.Equal(got, []string{"one", "three"}) {
+			t.Errorf("in another session the model is told of %q", got)
+		}
+	})
+}
