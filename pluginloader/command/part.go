@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"sync"
 
 	"lashd/engine/plugin"
@@ -28,10 +29,11 @@ type Config struct {
 
 // Part is what commands contribute to a plugin.
 type Part struct {
-	config  Config
-	tools   []*commandTool
-	hooks   []*hook
-	reading chan struct{} // held while a long output is in memory to become an artifact
+	config     Config
+	tools      []*commandTool
+	hooks      []*hook
+	diagnostic *regexp.Regexp // what interpreters say of hooks
+	reading    chan struct{}  // held while a long output is in memory to become an artifact
 
 	mu      sync.Mutex
 	closed  bool
@@ -43,7 +45,7 @@ var errShutdown = errors.New("the plugin is shut down")
 
 // New makes a Part. It starts nothing.
 func New(c Config) (*Part, error) {
-	p := &Part{config: c, reading: make(chan struct{}, 1)}
+	p := &Part{config: c, diagnostic: newDiagnostic(c.Root), reading: make(chan struct{}, 1)}
 	for _, t := range c.Tools {
 		if len(t.Command) == 0 {
 			continue

@@ -93,7 +93,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	}
 	// The output of a cancelled command is worth as much as that of another.
 	text, ref := out.Result(context.WithoutCancel(ctx), p.reading)
-	result := verdict(exit, limit)
+	result := ending(exit, limit)
 	result.Text, result.Artifact = text+result.Text, ref
 	result.Value, err = json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, time.Since(start).Milliseconds()})
 	if err != nil {
@@ -129,8 +129,8 @@ func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)
 }
 
-// verdict says how a command ended, without its output.
-func verdict(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
+// ending says how a command ended, without its output.
+func ending(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
 	var out protocol.ToolOutput
 	switch {
 	case errors.Is(exit.Cause, errTimeout):

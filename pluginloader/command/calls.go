@@ -1,0 +1,125 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+func (s *session) question(ctx context.Context, event string, tc *plugin.ToolCallContext) question {
+	in := s.common(event, tc.TurnID, look(ctx, tc.Host))
+	in.ToolUseID = tc.CallID
+	return question{input: in, tongues: call{tc.Tool, tc.Args, s.build.Cwd}.tongues()}
+}
+
+// beforeToolCall asks hooks about a call. New arguments are shown to those that have seen the old ones, who may only refuse.
+func (s *session) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
+	v, err := s.ask(ctx, s.question(ctx, "PreToolUse", tc))
+	if err != nil {
+		return nil, err
+	}
+	all := s.announce("PreToolUse", v)
+	if v.args != nil && v.strength < deny {
+		second, err := s.again(ctx, tc, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s.announce("PreToolUse", second)...)
+		if second.strength > max(v.strength, allow) {
+			v.strength, v.reason, v.failing = second.strength, second.reason, second.failing
+		}
+		if v.strength < deny {
+			all = append(all, plugin.ReplaceArgs(v.args))
+		}
+	}
+	halted := ""
+	switch v.strength {
+	case halt:
+		halted = v.reason
+		all = append(all, refused(v.code(""), v.reason))
+	case deny:
+		all = append(all, refused(v.code("hook_denied"), v.reason))
+	case ask:
+		all = append(all, plugin.AskFirst(v.reason))
+	}
+	s.note(tc.TurnID, v.contexts, halted)
+	return all, nil
+}
+
+// again shows new arguments to the hooks that have not made them.
+func (s *session) again(ctx context.Context, tc *plugin.ToolCallContext, first *verdict) (*verdict, error) {
+	next := *tc
+	next.Args = first.args
+	q := s.question(ctx, "PreToolUse", &next)
+	q.spare = first.changed
+	second, err := s.ask(ctx, q)
+	if err != nil || second.args == nil || second.strength >= deny {
+		return second, err
+	}
+	second.decide(deny, fmt.Sprintf("the hook %s changes arguments that the hook %s has just changed", second.changed[0], first.changed[0]), second.changed[0])
+	return second, nil
+}
+
+func refused(code, reason string) plugin.Directive {
+	return plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, code, reason, protocol.FromPlugin))
+}
+
+// code tells a refusal, which has a code of its own, from the end of the turn, and from a failure that is taken for a refusal.
+func (v *verdict) code(refusal string) string {
+	switch {
+	case v.failing:
+		return "hook_failed"
+	case v.strength == halt:
+		return "hook_halted"
+	}
+	return refusal
+}
+
+// afterToolCall tells hooks of a result. What they say of it the model is told at the next checkpoint.
+func (s *session) afterToolCall(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
+	event := "PostToolUse"
+	if cmp.Or(tc.Output.Status, protocol.OutputSuccess) != protocol.OutputSuccess {
+		event = "PostToolUseFailure"
+	}
+	q := s.question(ctx, event, &tc.ToolCallContext)
+	q.input.DurationMs = new(tc.DurationMs)
+	q.respond = func(said json.RawMessage) response { return responseOf(tc.Tool, said, tc.Output) }
+	if event == "PostToolUseFailure" {
+		q.input.Error, q.input.IsInterrupt = tc.Output.Text, new(tc.Output.Status == protocol.OutputCancelled)
+		if f := tc.Output.Failure; f != nil {
+			q.input.Error = f.Message
+		}
+	}
+	v, err := s.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	all := s.announce(event, v)
+	texts := v.contexts
+	switch v.strength {
+	case halt:
+		s.note(tc.TurnID, nil, v.reason)
+	case deny:
+		texts = append([]string{"About the call " + string(tc.CallID) + " of " + tc.Tool + ": " + v.reason}, texts...)
+	}
+	if v.output != nil {
+		all = append(all, plugin.ShortCircuit(replacement(v.output)))
+	}
+	return append(all, s.tell(event, texts)...), nil
+}
+
+// replacement is another result of a call: a text, or any JSON.
+func replacement(output json.RawMessage) protocol.ToolOutput {
+	var text string
+	if json.Unmarshal(output, &text) == nil {
+		return protocol.Succeed(text)
+	}
+	out := protocol.Succeed(string(bytes.TrimSpace(output)))
+	out.Value = output
+	return out
+}

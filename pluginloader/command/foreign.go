@@ -1,0 +1,51 @@
+package command
+
+// Agents whose words are known.
+const (
+	claude = "Claude Code"
+	codex  = "Codex"
+	gemini = "Gemini CLI"
+)
+
+// foreigner is a tool of lashd in the words of another agent.
+type foreigner struct {
+	own, agent, tool string
+	fields           []field
+	unknown          []string                   // their fields that lashd has not, and that change nothing
+	special          func(call) (tongue, error) // where fields are not enough
+	about            string                     // what is special, for docs/plugins.md
+}
+
+// field is an argument that has another name there, or is a path.
+type field struct {
+	own, theirs string
+	path        bool
+}
+
+var foreigners = []foreigner{
+	{own: "shell", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}}, unknown: []string{"description"}},
+	{own: "shell", agent: gemini, tool: "run_shell_command", fields: []field{{own: "workdir", theirs: "dir_path"}}, unknown: []string{"description"}},
+	{own: "read", agent: claude, tool: "Read", fields: []field{{"path", "file_path", true}}},
+	{own: "read", agent: gemini, tool: "read_file", fields: []field{{"path", "file_path", true}}},
+	{own: "write", agent: claude, tool: "Write", fields: []field{{"path", "file_path", true}}},
+	{own: "write", agent: codex, tool: "apply_patch", special: writeAsPatch, about: "a patch in `command`; cannot be changed"},
+	{own: "write", agent: gemini, tool: "write_file", fields: []field{{"path", "file_path", true}}},
+	{own: "edit", agent: claude, tool: "Edit", fields: editFields()},
+	{own: "edit", agent: claude, tool: "MultiEdit", special: editAsEdits, about: "`file_path` and `edits`; cannot be changed"},
+	{own: "edit", agent: codex, tool: "apply_patch", special: editAsPatch, about: "a patch in `command`; cannot be changed"},
+	{own: "edit", agent: gemini, tool: "replace", fields: editFields()},
+	{own: "patch", agent: claude, tool: "Edit", special: patchAsEdits, about: "asked once for each file: `Write` if it is added, else `Edit`; cannot be changed"},
+	{own: "patch", agent: claude, tool: "MultiEdit", special: patchAsMultiEdits, about: "asked once for each file that is there: `file_path` and `edits`; cannot be changed"},
+	{own: "patch", agent: codex, tool: "apply_patch", fields: []field{{own: "patch", theirs: "command"}}},
+	{own: "list", agent: claude, tool: "LS", fields: []field{{"path", "path", true}}},
+	{own: "list", agent: gemini, tool: "list_directory", fields: []field{{"path", "dir_path", true}}},
+	{own: "glob", agent: claude, tool: "Glob", fields: []field{{"path", "path", true}}},
+	{own: "grep", agent: claude, tool: "Grep", fields: []field{{"path", "path", true}, {own: "include", theirs: "glob"}, {own: "ignoreCase", theirs: "-i"}, {own: "limit", theirs: "head_limit"}}, unknown: []string{"output_mode"}},
+	{own: "grep", agent: gemini, tool: "search_file_content", fields: []field{{"path", "dir_path", true}}},
+	{own: "grep", agent: gemini, tool: "grep_search", fields: []field{{"path", "dir_path", true}}},
+	{own: "update_plan", agent: claude, tool: "TodoWrite", special: planAsTodos, about: "`todos` with `content`, `status` (`in_progress`) and `activeForm`"},
+}
+
+func editFields() []field {
+	return []field{{"path", "file_path", true}, {own: "old", theirs: "old_string"}, {own: "new", theirs: "new_string"}, {own: "replaceAll", theirs: "replace_all"}}
+}

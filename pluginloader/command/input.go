@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// input is what a hook reads on its stdin, in the words of other agents. What has no meaning at an event is absent.
+type input struct {
+	SessionID      protocol.SessionID `json:"session_id"`
+	TranscriptPath string             `json:"transcript_path"` // always empty: there is no such file
+	Cwd            string             `json:"cwd"`
+	PermissionMode string             `json:"permission_mode"`
+	Event          string             `json:"hook_event_name"`
+	TurnID         protocol.TurnID    `json:"turn_id,omitempty"`
+	Model          string             `json:"model,omitempty"`
+	AgentID        protocol.SessionID `json:"agent_id,omitempty"`   // of a child: its session
+	AgentType      string             `json:"agent_type,omitempty"` // likewise
+
+	ToolName     string          `json:"tool_name,omitempty"`
+	ToolInput    json.RawMessage `json:"tool_input,omitempty"`
+	ToolUseID    protocol.CallID `json:"tool_use_id,omitempty"`
+	ToolResponse *response       `json:"tool_response,omitempty"`
+	DurationMs   *int64          `json:"duration_ms,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	ErrorDetails string          `json:"error_details,omitempty"`
+	IsInterrupt  *bool           `json:"is_interrupt,omitempty"`
+
+	Prompt       *string `json:"prompt,omitempty"`
+	Active       *bool   `json:"stop_hook_active,omitempty"`
+	Last         *string `json:"last_assistant_message,omitempty"`
+	Source       string  `json:"source,omitempty"`
+	Reason       string  `json:"reason,omitempty"`
+	Trigger      string  `json:"trigger,omitempty"`
+	Instructions *string `json:"custom_instructions,omitempty"`
+}
+
+// common is what every hook is told.
+func (s *session) common(event string, turn protocol.TurnID, view *plugin.View) input {
+	in := input{SessionID: s.build.SessionID, Cwd: s.build.Cwd, PermissionMode: "default", Event: event, TurnID: turn}
+	if !s.build.Root() {
+		in.AgentID, in.AgentType = s.build.SessionID, s.agentType()
+	}
+	if view != nil {
+		in.PermissionMode, in.Model = modeOf(view.Session.Config), view.Session.Config.Model.ID
+	}
+	return in
+}
+
+// agentType is what a child is, as matchers know it.
+func (s *session) agentType() string {
+	if sub := s.build.Authority.Subagent; sub != nil && sub.Capability != "" {
+		return sub.Capability
+	}
+	return "child"
+}
+
+// modeOf is how far a session may go without asking, in the words of other agents.
+func modeOf(c protocol.Config) string {
+	var plan struct{ Mode string }
+	if err := json.Unmarshal(c.Options["plan"], &plan); err == nil && plan.Mode == "plan" {
+		return "plan"
+	}
+	if c.Approval.Mode == protocol.ApproveAllow {
+		return "bypassPermissions"
+	}
+	return "default"
+}
+
+// look is the hook's own session; nil if it cannot be seen, which a hook is then told nothing of.
+func look(ctx context.Context, host plugin.Capabilities) *plugin.View {
+	state, err := host.NeedState()
+	if err != nil {
+		return nil
+	}
+	view, err := state.View(ctx, "")
+	if err != nil {
+		return nil
+	}
+	return view
+}
+
+// textOf is what is written in messages of a role.
+func textOf(role protocol.Role, messages []protocol.Message) string {
+	var texts []string
+	for _, m := range messages {
+		if m.Role != role {
+			continue
+		}
+		for _, p := range m.Parts {
+			if p.Text != "" && (p.Kind == protocol.PartText || p.Kind == protocol.PartProse) {
+				texts = append(texts, p.Text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// lastAnswer is what the model has said last.
+func lastAnswer(messages []protocol.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == protocol.RoleAssistant {
+			return textOf(protocol.RoleAssistant, messages[i:i+1])
+		}
+	}
+	return ""
+}
+
+// response is the result of a call, in the shape that other agents give that of their tools.
+type response struct {
+	Success     bool            `json:"success"`
+	FilePath    string          `json:"filePath,omitempty"`
+	Stdout      *string         `json:"stdout,omitempty"`
+	Stderr      *string         `json:"stderr,omitempty"`
+	Interrupted *bool           `json:"interrupted,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty"` // as lashd has it
+}
+
+func responseOf(tool string, said json.RawMessage, out protocol.ToolOutput) response {
+	r := response{Success: out.Status == protocol.OutputSuccess, Value: out.Value}
+	var file struct {
+		Path string `json:"file_path"`
+	}
+	if json.Unmarshal(said, &file) == nil {
+		r.FilePath = file.Path
+	}
+	if tool == "shell" {
+		r.Stdout, r.Stderr, r.Interrupted = &out.Text, new(string), new(out.Status == protocol.OutputCancelled)
+		return r
+	}
+	r.Text = out.Text
+	return r
+}

@@ -1,0 +1,202 @@
+package command
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// edited is a file that a call changes, as other agents put it.
+type edited struct {
+	Path    string `json:"file_path"`
+	Content string `json:"content,omitempty"` // of a new file
+	*replaced
+	Edits []replaced `json:"edits,omitempty"`
+}
+
+type replaced struct {
+	Old string `json:"old_string"`
+	New string `json:"new_string"`
+	All bool   `json:"replace_all,omitempty"`
+}
+
+// one is a call that is put in one way.
+func one(tool string, input any) (tongue, error) {
+	data, err := json.Marshal(input)
+	return tongue{{tool: tool, input: data}}, err
+}
+
+// change are the arguments of write and edit.
+type change struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Old     string `json:"old"`
+	New     string `json:"new"`
+	All     bool   `json:"replaceAll"`
+}
+
+func (c call) change() (ch change, err error) {
+	err = json.Unmarshal(c.args, &ch)
+	return ch, err
+}
+
+// at is a path as other agents have it.
+func (c call) at(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.cwd, path)
+}
+
+func editAsEdits(c call) (tongue, error) {
+	ch, err := c.change()
+	if err != nil {
+		return nil, err
+	}
+	return one("MultiEdit", edited{Path: c.at(ch.Path), Edits: []replaced{{ch.Old, ch.New, ch.All}}})
+}
+
+func writeAsPatch(c call) (tongue, error) {
+	ch, err := c.change()
+	if err != nil {
+		return nil, err
+	}
+	return asPatch("*** Add File: "+ch.Path+"\n"+prefixed("+", ch.Content), nil)
+}
+
+func editAsPatch(c call) (tongue, error) {
+	ch, err := c.change()
+	return asPatch("*** Update File: "+ch.Path+"\n@@\n"+prefixed("-", ch.Old)+prefixed("+", ch.New), err)
+}
+
+func asPatch(section string, err error) (tongue, error) {
+	if err != nil {
+		return nil, err
+	}
+	return one("apply_patch", map[string]string{"command": "*** Begin Patch\n" + section + "*** End Patch"})
+}
+
+// prefixed is a text with a mark before each line.
+func prefixed(mark, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}
+
+// section is what a patch does to a file.
+type section struct {
+	path     string
+	added    bool
+	old, new string // the lines that go, and those that come
+}
+
+// sections are the files of a patch. What is no patch has none.
+func (c call) sections() ([]section, error) {
+	var args struct{ Patch string }
+	if err := json.Unmarshal(c.args, &args); err != nil {
+		return nil, err
+	}
+	var all []section
+	for line := range strings.Lines(args.Patch) {
+		line = strings.TrimRight(line, "\r\n")
+		for _, head := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if path, ok := strings.CutPrefix(line, head); ok {
+				all = append(all, section{path: c.at(strings.TrimSpace(path)), added: head == "*** Add File: "})
+			}
+		}
+		if len(all) > 0 && line != "" {
+			all[len(all)-1].take(line)
+		}
+	}
+	return all, nil
+}
+
+func (s *section) take(line string) {
+	switch line[0] {
+	case '+':
+		s.new += line[1:] + "\n"
+	case '-':
+		s.old += line[1:] + "\n"
+	}
+}
+
+func patchAsEdits(c call) (all tongue, err error) {
+	sections, err := c.sections()
+	for _, s := range sections {
+		var w tongue
+		if s.added {
+			w, err = one("Write", edited{Path: s.path, Content: s.new})
+		} else {
+			w, err = one("Edit", edited{Path: s.path, replaced: &replaced{Old: s.old, New: s.new}})
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w...)
+	}
+	return all, err
+}
+
+func patchAsMultiEdits(c call) (all tongue, err error) {
+	sections, err := c.sections()
+	for _, s := range sections {
+		if s.added {
+			continue
+		}
+		w, err := one("MultiEdit", edited{Path: s.path, Edits: []replaced{{Old: s.old, New: s.new}}})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w...)
+	}
+	return all, err
+}
+
+// A plan, and what other agents call one.
+type (
+	plan struct {
+		Steps []step `json:"steps"`
+	}
+	step struct {
+		Text   string `json:"text"`
+		Status string `json:"status"`
+	}
+	todos struct {
+		Todos []todo `json:"todos"`
+	}
+	todo struct {
+		Content string `json:"content"`
+		Status  string `json:"status"`
+		Active  string `json:"activeForm"`
+	}
+)
+
+func planAsTodos(c call) (tongue, error) {
+	var p plan
+	if err := json.Unmarshal(c.args, &p); err != nil {
+		return nil, err
+	}
+	list := todos{Todos: []todo{}}
+	for _, s := range p.Steps {
+		list.Todos = append(list.Todos, todo{s.Text, strings.Replace(s.Status, "inProgress", "in_progress", 1), s.Text})
+	}
+	t, err := one("TodoWrite", list)
+	if err == nil {
+		t[0].back = todosAsPlan
+	}
+	return t, err
+}
+
+func todosAsPlan(updated json.RawMessage) (json.RawMessage, error) {
+	var list todos
+	if err := json.Unmarshal(updated, &list); err != nil {
+		return nil, err
+	}
+	p := plan{Steps: []step{}}
+	for _, t := range list.Todos {
+		p.Steps = append(p.Steps, step{t.Content, strings.Replace(t.Status, "in_progress", "inProgress", 1)})
+	}
+	return json.Marshal(p)
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// beforeTurn asks the hooks of the session's beginning, if this is its first turn, and of the prompt.
+func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
+	var all []plugin.Directive
+	if !s.hasBegun() {
+		begun, stop, err := s.beginning(ctx, tc)
+		if err != nil || stop {
+			return begun, err
+		}
+		all = begun
+	}
+	in := s.common("UserPromptSubmit", tc.TurnID, view(ctx, tc.View, tc.Host))
+	in.Prompt = new(textOf(protocol.RoleUser, tc.Input))
+	v, err := s.ask(ctx, question{input: in})
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, s.announce(in.Event, v)...)
+	if v.strength >= deny {
+		return append(all, plugin.Abort(v.code("prompt_refused"), v.reason)), nil
+	}
+	return append(all, s.tell(in.Event, v.contexts)...), nil
+}
+
+// beginning asks the hooks of the session's beginning. They cannot refuse the turn, but end it.
+func (s *session) beginning(ctx context.Context, tc *plugin.TurnContext) (all []plugin.Directive, stop bool, err error) {
+	in := s.common("SessionStart", tc.TurnID, view(ctx, tc.View, tc.Host))
+	q := question{subject: "startup"}
+	if tc.View != nil && len(tc.View.Messages()) > 0 {
+		q.subject = "resume"
+	}
+	if s.build.Root() {
+		in.Source = q.subject
+	} else {
+		in.Event, q.subject = "SubagentStart", in.AgentType
+	}
+	q.input = in
+	v, err := s.ask(ctx, q)
+	if err != nil {
+		return nil, false, err
+	}
+	all = s.announce(in.Event, v)
+	switch {
+	case v.strength == halt, v.strength == deny && v.failing:
+		return append(all, plugin.Abort(v.code("hook_halted"), v.reason)), true, nil
+	case v.strength == deny:
+		all = s.remark(in.Event, v, v.reason)
+	}
+	s.begin()
+	return append(all, s.tell(in.Event, v.contexts)...), false, nil
+}
+
+// mostStops is how often in a row hooks may keep a turn from ending.
+const mostStops = 8
+
+// stopText begins the message that keeps a turn from ending.
+const stopText = "[A hook wants the work to go on, from the plugin "
+
+// checkpoint tells the model what was kept for it, and asks hooks whether the turn may end.
+func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
+	texts, halted := s.noted(cc.TurnID)
+	if halted != "" {
+		return []plugin.Directive{plugin.Abort("hook_halted", halted)}, nil
+	}
+	all := s.tell("PreToolUse", texts)
+	if cc.Kind != protocol.BoundaryBeforeCompletion || !s.has("Stop", "SubagentStop") {
+		return all, nil
+	}
+	more, err := s.stopping(ctx, cc)
+	return append(all, more...), err
+}
+
+func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
+	v := view(ctx, cc.View, cc.Host)
+	in := s.common("Stop", cc.TurnID, v)
+	var messages []protocol.Message
+	if v != nil {
+		messages = v.Messages()
+	}
+	q := question{}
+	if !s.build.Root() {
+		in.Event, q.subject = "SubagentStop", in.AgentType
+	}
+	stops := s.stops(messages)
+	in.Active, in.Last = new(stops > 0), new(lastAnswer(messages))
+	q.input = in
+	said, err := s.ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case said.strength != deny:
+		return s.announce(in.Event, said), nil
+	case stops >= mostStops:
+		return s.remark(in.Event, said, "the turn ends although a hook wants it to go on: it has done so too often"), nil
+	}
+	content := stopText + s.part.config.ID + "]\n" + strings.Join(append([]string{said.reason}, said.contexts...), "\n\n")
+	return append(s.announce(in.Event, said), plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: content})), nil
+}
+
+// stops is how often hooks of the plugin have kept the turn from ending: it is counted in the conversation, which outlives
+// the daemon.
+func (s *session) stops(messages []protocol.Message) (n int) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := messages[i]
+		if m.Role != protocol.RoleUser {
+			continue
+		}
+		if m.Origin == nil || m.Origin.Kind != protocol.OriginPlugin {
+			return n
+		}
+		if m.Origin.Plugin == s.part.config.ID && strings.HasPrefix(textOf(protocol.RoleUser, messages[i:i+1]), stopText) {
+			n++
+		}
+	}
+	return n
+}
+
+// afterTurn tells hooks of a turn that was cancelled, or has failed.
+func (s *session) afterTurn(ctx context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
+	if sum.Report == nil || sum.Report.Outcome == nil || sum.Report.Outcome.Finished() {
+		return nil, nil
+	}
+	in := s.common("StopFailure", sum.TurnID, look(ctx, sum.Host))
+	if outcome := sum.Report.Outcome; outcome.Kind == protocol.OutcomeCancelled {
+		in.Event = "Interrupt"
+	} else {
+		in.Error = string(outcome.Kind)
+	}
+	for _, issue := range sum.Report.Issues {
+		in.ErrorDetails = issue.Message
+	}
+	v, err := s.ask(ctx, question{input: in})
+	if err != nil {
+		return nil, err
+	}
+	return append(s.announce(in.Event, v), s.tell(in.Event, v.contexts)...), nil
+}
