@@ -1,0 +1,63 @@
+package watch
+
+// arm has everything watched that a root is made of, or looks at it if that cannot be. It tells whether there was something
+// in it of which nobody knew. What is polled stays so until it is tried again.
+func (l *loop) arm(r *root, again bool) (news bool) {
+	if !r.polling || again {
+		news = l.place(r)
+	}
+	status := RootStatus{Root: r.dir, Mode: Events, Reason: r.reason, Dirs: len(r.places)}
+	if r.polling {
+		status.Mode = Polling
+		signature := l.config.Limits.signRoot(r.dir)
+		news = news || signature != r.signature
+		r.signature = signature
+	}
+	l.w.report(status)
+	return news
+}
+
+// place has the directories of a root watched, or none of them.
+func (l *loop) place(r *root) (news bool) {
+	before := r.polling
+	places, beyond, news, err := l.find(r.dir)
+	r.polling, r.reason = err != nil, beyond
+	gone := r.places
+	r.places = places
+	if err != nil {
+		r.reason, r.places = err.Error(), nil
+		l.release(places)
+	}
+	l.release(gone)
+	return news || r.polling != before
+}
+
+func (l *loop) find(dir string) (places map[string]names, beyond string, news bool, err error) {
+	if l.notes == nil {
+		return nil, "", false, l.without
+	}
+	p := placing{
+		limits: l.config.Limits, notes: l.notes, live: l.notes.live(),
+		places: map[string]names{}, left: l.config.Limits.Total,
+	}
+	err = p.root(dir)
+	return p.places, p.beyond, p.news, err
+}
+
+// release lets go of directories that no root is made of any more.
+func (l *loop) release(places map[string]names) {
+	for dir := range places {
+		if l.notes != nil && !l.used(dir) {
+			l.notes.remove(dir)
+		}
+	}
+}
+
+func (l *loop) used(dir string) bool {
+	for _, r := range l.roots {
+		if _, used := r.places[dir]; used {
+			return true
+		}
+	}
+	return false
+}

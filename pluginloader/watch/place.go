@@ -1,0 +1,219 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// placing finds the directories that a root is made of. Each is watched before it is read, so that nothing that comes into it
+// is missed.
+type placing struct {
+	limits Limits
+	notes  *notes
+	live   map[string]bool
+	places map[string]names
+	news   bool   // a directory was not watched before
+	beyond string // the first thing that is beyond the limits
+	left   int    // entries that may still be read
+}
+
+// root watches a root, and the plugins in it.
+func (p *placing) root(dir string) error {
+	real, err := p.follow(dir)
+	if err != nil || real == "" {
+		return err
+	}
+	if err := p.watch(real); err != nil {
+		return err
+	}
+	plugins, more, err := list(real, p.limits.Plugins)
+	if err != nil {
+		return p.failed(real, err)
+	}
+	if more {
+		p.cut("%s has more than %d entries", real, p.limits.Plugins)
+	}
+	for _, e := range plugins {
+		if err := p.plugin(filepath.Join(real, e.Name()), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plugin watches what may be the directory of a plugin, or a link to one.
+func (p *placing) plugin(path string, e fs.DirEntry) error {
+	if e.Type() == fs.ModeSymlink {
+		real, err := p.follow(path)
+		if err != nil || real == "" {
+			return err
+		}
+		return p.tree(real)
+	}
+	if e.IsDir() {
+		return p.tree(path)
+	}
+	return nil
+}
+
+// maxLinks is how many links a path may lead through.
+const maxLinks = 40
+
+// follow finds the directory that a path leads to, or nothing. It watches all names on the way: each of them may be renamed,
+// or be a link that is made to lead elsewhere, and the first that is not there may come.
+func (p *placing) follow(path string) (string, error) {
+	volume := filepath.VolumeName(path)
+	at, links := volume+string(filepath.Separator), 0
+	rest := strings.Split(path[len(volume):], string(filepath.Separator))
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		if err := p.name(at, name); err != nil {
+			return "", err
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		switch {
+		case err != nil:
+			return "", nil // whatever is wrong with it, it may become better
+		case info.Mode().Type() == fs.ModeSymlink:
+			to, err := os.Readlink(next)
+			if links++; err != nil || links > maxLinks {
+				return "", nil
+			}
+			if filepath.IsAbs(to) {
+				volume = filepath.VolumeName(to)
+				at, to = volume+string(filepath.Separator), to[len(volume):]
+			}
+			rest = append(strings.Split(filepath.FromSlash(to), string(filepath.Separator)), rest...)
+		case !info.IsDir():
+			return "", nil
+		default:
+			at = next
+		}
+	}
+	return at, nil
+}
+
+// name watches one entry of a directory. One that we may not read is left out: few are renamed.
+func (p *placing) name(dir, name string) error {
+	some, known := p.places[dir]
+	if known && (some == nil || some[name]) {
+		return nil
+	}
+	if err := p.add(dir); errors.Is(err, fs.ErrPermission) {
+		return nil
+	} else if err != nil {
+		return p.failed(dir, err)
+	}
+	if some == nil {
+		some = names{}
+		p.places[dir] = some
+	}
+	some[name] = true
+	return nil
+}
+
+// watch watches all entries of a directory.
+func (p *placing) watch(dir string) error {
+	if err := p.add(dir); err != nil {
+		return p.failed(dir, err)
+	}
+	p.places[dir] = nil
+	return nil
+}
+
+func (p *placing) add(dir string) error {
+	news, err := p.notes.add(dir, p.live)
+	p.news = p.news || news
+	return err
+}
+
+// failed decides about a directory that cannot be watched or read: it may be gone or closed, which is no reason to do
+// without events for all others.
+func (p *placing) failed(dir string, err error) error {
+	switch {
+	case vanished(err):
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		p.cut("%s may not be read", dir)
+		return nil
+	}
+	return err
+}
+
+func (p *placing) cut(format string, args ...any) {
+	if p.beyond == "" {
+		p.beyond = fmt.Sprintf(format, args...)
+	}
+}
+
+// tree watches a directory and all below it, the upper ones first: if there are too many, those matter most.
+func (p *placing) tree(top string) error {
+	left := min(p.limits.Entries, p.left)
+	level := []string{top}
+	for depth := 0; len(level) > 0; depth++ {
+		if depth > p.limits.Depth {
+			p.cut("%s has more than %d directories inside one another", top, p.limits.Depth)
+			return nil
+		}
+		var below []string
+		for _, dir := range level {
+			if err := p.watch(dir); err != nil {
+				return err
+			}
+			entries, more, err := list(dir, left)
+			if err := p.failed(dir, err); err != nil {
+				return err
+			}
+			left, p.left = left-len(entries), p.left-len(entries)
+			if more {
+				p.cut("%s has too many files", top)
+				return nil
+			}
+			for _, e := range entries {
+				if e.IsDir() {
+					below = append(below, filepath.Join(dir, e.Name()))
+				}
+			}
+		}
+		level = below
+	}
+	return nil
+}
+
+// list reads a directory, in the order of names. If it has more entries than the limit it is cut.
+func list(dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
+	f, err := os.Open(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	for {
+		piece, err := f.ReadDir(256)
+		entries = append(entries, piece...)
+		if len(entries) > limit {
+			entries, more = entries[:limit], true
+		}
+		if more || err != nil {
+			slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return entries, more, err
+		}
+	}
+}

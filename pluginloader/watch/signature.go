@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"lashd/pluginloader/manifest"
+)
+
+// granule is how far apart two changes are at least that have different times.
+const granule = 20 * time.Millisecond
+
+// Signature stands for what a directory is made of: names, files, sizes, times, modes, links, but not what is in the files. As
+// long as it is the same nothing has changed. A directory in which something changed just now has one that never comes again,
+// because the next change might not show. Links are not followed. A directory that is too large to be a plugin is an error.
+func Signature(dir string) (string, error) {
+	r, err := os.OpenRoot(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	s := signer{root: r, sum: sha256.New(), now: time.Now(), left: manifest.MaxEntries}
+	if err := s.directory(".", 0); err != nil {
+		return "", err
+	}
+	return s.String(), nil
+}
+
+type signer struct {
+	root *os.Root
+	sum  hash.Hash
+	now  time.Time
+	left int // entries
+	hot  bool
+}
+
+func (s *signer) String() string {
+	if s.hot {
+		fmt.Fprint(s.sum, s.now.UnixNano())
+	}
+	return fmt.Sprintf("%x", s.sum.Sum(nil))
+}
+
+func (s *signer) directory(name string, depth int) error {
+	if depth > manifest.MaxDepth {
+		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
+	}
+	info, err := s.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	s.record(name, "", info)
+	entries, err := s.list(name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := s.entry(path.Join(name, e), depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *signer) list(name string) ([]string, error) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(s.left + 1)
+	if s.left -= len(names); s.left < 0 {
+		return nil, fmt.Errorf("the directory has more than %d files", manifest.MaxEntries)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func (s *signer) entry(name string, depth int) error {
+	info, err := s.root.Lstat(name)
+	if err == nil && info.IsDir() {
+		return s.directory(name, depth+1)
+	}
+	to := ""
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		to, err = s.root.Readlink(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // it was there just now
+		s.hot, err = true, nil
+	}
+	if err == nil && info != nil {
+		s.record(name, to, info)
+	}
+	return err
+}
+
+func (s *signer) record(name, to string, info fs.FileInfo) {
+	file, changed := identity(info)
+	fmt.Fprintf(s.sum, "%q %q %v %d %d ", name, to, info.Mode(), info.Size(), info.ModTime().UnixNano())
+	_ = binary.Write(s.sum, binary.BigEndian, append(file[:], uint64(changed.UnixNano()))) // a hash takes everything
+	if age := s.now.Sub(changed); age < granule && age > -granule {
+		s.hot = true
+	}
+}
+
+// signRoot stands for what a root is made of, as Signature does for each plugin in it.
+func (l Limits) signRoot(dir string) string {
+	sum := sha256.New()
+	real, err := filepath.EvalSymlinks(dir)
+	plugins, _, listed := list(real, l.Plugins)
+	fmt.Fprintf(sum, "%q %v %v", real, err, listed)
+	for _, e := range plugins {
+		at := filepath.Join(real, e.Name())
+		target, err := filepath.EvalSymlinks(at)
+		signature, bad := Signature(target)
+		fmt.Fprintf(sum, "%q %v %q %v %q %v", e.Name(), e.Type(), target, err, signature, bad)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
