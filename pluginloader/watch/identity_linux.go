@@ -3,11 +3,10 @@ package watch
 import (
 	"io/fs"
 	"syscall"
-	"time"
 )
 
-// identity tells which file it is, and when anything about it was changed last. That time cannot be set by hand.
-func identity(info fs.FileInfo) (file [2]uint64, changed time.Time) {
-	s := info.Sys().(*syscall.Stat_t)
-	return [2]uint64{uint64(s.Dev), s.Ino}, time.Unix(s.Ctim.Unix())
+func (s *Stamp) identify(info fs.FileInfo) {
+	if of, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Dev, s.Ino, s.Changed = uint64(of.Dev), of.Ino, of.Ctim.Nano()
+	}
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -14,12 +13,7 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"lashd/pluginloader/manifest"
 )
-
-// granule is how far apart two changes are at least that have different times.
-const granule = 20 * time.Millisecond
 
 // Signature stands for what a directory is made of: names, files, sizes, times, modes, links, but not what is in the files. As
 // long as it is the same nothing has changed. A directory in which something changed just now has one that never comes again,
@@ -30,7 +24,7 @@ func Signature(dir string) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	s := signer{root: r, sum: sha256.New(), now: time.Now(), left: manifest.MaxEntries}
+	s := signer{root: r, sum: sha256.New(), now: time.Now(), left: maxEntries}
 	if err := s.directory(".", 0); err != nil {
 		return "", err
 	}
@@ -53,8 +47,8 @@ func (s *signer) String() string {
 }
 
 func (s *signer) directory(name string, depth int) error {
-	if depth > manifest.MaxDepth {
-		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
+	if depth > maxDepth {
+		return fmt.Errorf("%s: there are more than %d directories inside one another", name, maxDepth)
 	}
 	info, err := s.root.Lstat(name)
 	if err != nil {
@@ -81,7 +75,7 @@ func (s *signer) list(name string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(s.left + 1)
 	if s.left -= len(names); s.left < 0 {
-		return nil, fmt.Errorf("the directory has more than %d files", manifest.MaxEntries)
+		return nil, fmt.Errorf("the directory has more than %d files", maxEntries)
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -109,12 +103,9 @@ func (s *signer) entry(name string, depth int) error {
 }
 
 func (s *signer) record(name, to string, info fs.FileInfo) {
-	file, changed := identity(info)
-	fmt.Fprintf(s.sum, "%q %q %v %d %d ", name, to, info.Mode(), info.Size(), info.ModTime().UnixNano())
-	_ = binary.Write(s.sum, binary.BigEndian, append(file[:], uint64(changed.UnixNano()))) // a hash takes everything
-	if age := s.now.Sub(changed); age < granule && age > -granule {
-		s.hot = true
-	}
+	stamp := StampOf(info)
+	fmt.Fprintf(s.sum, "%q %q %+v ", name, to, stamp)
+	s.hot = s.hot || stamp.Hot(s.now)
 }
 
 // signRoot stands for what a root is made of, as Signature does for each plugin in it.

@@ -125,9 +125,10 @@ var styles = map[string]save{
 	"deep below": func(t *testing.T, dir string) { write(t, "new", dir, "p/x/y/z/file") },
 	"in a directory that is made for it": func(t *testing.T, dir string) {
 		check(t, os.MkdirAll(filepath.Join(dir, "p/lib/deep"), 0o755))
+		time.Sleep(settle * 3 / 4) // it is about to be told that it is there
 		for i := range 10 {
 			write(t, strings.Repeat("new", i), dir, "p/lib/deep/file")
-			time.Sleep(pause)
+			time.Sleep(settle / 12)
 		}
 	},
 	"a plugin more": func(t *testing.T, dir string) {

@@ -19,7 +19,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"lashd/engine/tip"
-	"lashd/pluginloader/manifest"
 )
 
 // Config is what a Watcher needs to know. Zero values of optional fields mean the default.
@@ -34,11 +33,19 @@ type Config struct {
 // Limits bound what is watched. What is beyond them is looked at with each rescan only, and Status says so.
 type Limits struct {
 	Watches int // directories, of all roots; default as many as the system allows
-	Plugins int // entries of a root; default manifest.MaxManifests
-	Entries int // of the directory of a plugin; default manifest.MaxEntries
-	Depth   int // directories inside one another; default manifest.MaxDepth
+	Plugins int // entries of a root; default 256
+	Entries int // of the directory of a plugin; default 10,000
+	Depth   int // directories inside one another; default 32
 	Total   int // entries of all plugins of a root; default 100,000
 }
+
+// What is watched if nothing else is said: as much as a plugin may be, of as many as a directory may have.
+const (
+	maxPlugins = 256
+	maxEntries = 10_000
+	maxDepth   = 32
+	maxTotal   = 100_000
+)
 
 // longest is how many settle times a change is not told that does not settle.
 const longest = 10
@@ -47,10 +54,10 @@ func (c Config) filled() Config {
 	c.Settle = cmp.Or(c.Settle, 60*time.Millisecond)
 	c.Poll = cmp.Or(c.Poll, time.Second)
 	c.Rescan = cmp.Or(c.Rescan, 30*time.Second)
-	c.Limits.Plugins = cmp.Or(c.Limits.Plugins, manifest.MaxManifests)
-	c.Limits.Entries = cmp.Or(c.Limits.Entries, manifest.MaxEntries)
-	c.Limits.Depth = cmp.Or(c.Limits.Depth, manifest.MaxDepth)
-	c.Limits.Total = cmp.Or(c.Limits.Total, 100_000)
+	c.Limits.Plugins = cmp.Or(c.Limits.Plugins, maxPlugins)
+	c.Limits.Entries = cmp.Or(c.Limits.Entries, maxEntries)
+	c.Limits.Depth = cmp.Or(c.Limits.Depth, maxDepth)
+	c.Limits.Total = cmp.Or(c.Limits.Total, maxTotal)
 	return c
 }
 
