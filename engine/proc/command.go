@@ -36,6 +36,8 @@ type Command struct {
 	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked. What follows a slash tells them apart
 	// from others of one nonce.
 	Nonce string
+	// Confine is what the child is held to; nil: to nothing. Of that only what Confines tells holds.
+	Confine *Confinement
 
 	// Stdin feeds the child until it ends, or the child exits. A Read that blocks does not delay Wait, but it outlives the
 	// child: close the source. An *os.File is handed to the child itself. Nil is the null device.
@@ -81,12 +83,16 @@ type child struct {
 // spawn starts c. The calling thread becomes the one whose death kills the child.
 func (c Command) spawn() (*child, error) {
 	ch := &child{cmd: c.cmd()}
-	feed, err := ch.connect(c)
+	gate, err := c.confined(ch.cmd)
 	if err != nil {
-		ch.output.abandon()
 		return nil, err
 	}
-	if err := ch.cmd.Start(); err != nil {
+	feed, err := ch.connect(c)
+	if err == nil {
+		err = ch.cmd.Start()
+	}
+	if err != nil {
+		gate.close()
 		ch.output.abandon()
 		return nil, err
 	}
@@ -95,6 +101,9 @@ func (c Command) spawn() (*child, error) {
 		go feed()
 	}
 	ch.group, err = newGroup(ch.cmd.Process)
+	if passed := gate.pass(); err == nil {
+		err = passed
+	}
 	if err != nil {
 		err = errors.Join(err, ch.cmd.Process.Kill())
 		ch.output.finish(c.Drain)
@@ -109,11 +118,17 @@ func (c Command) cmd() *exec.Cmd {
 	cmd.Args = c.Argv
 	cmd.Dir = c.Dir
 	cmd.Env = append([]string{}, c.Env...) // never nil, which would mean our own environment
-	if c.Nonce != "" {
-		cmd.Env = append(cmd.Env, nonceVariable+"="+c.Nonce)
-	}
+	cmd.Env = append(cmd.Env, marking(c.Nonce)...)
 	detach(cmd)
 	return cmd
+}
+
+// marking is how a nonce stands in an environment.
+func marking(nonce string) []string {
+	if nonce == "" {
+		return []string{}
+	}
+	return []string{nonceVariable + "=" + nonce}
 }
 
 // connect sets the three streams of the child. The function it returns, if any, writes to the child's input.
