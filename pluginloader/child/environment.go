@@ -15,6 +15,7 @@ type Environment struct {
 	Set    map[string]string // variables that it gets besides, or instead
 	Root   string            // the plugin's directory; empty: it is not told of any
 	Data   string            // where it may keep files; empty: nowhere
+	Temp   string            // where it may keep files for a while; empty: where all do
 }
 
 // List is the environment as a program is started with it, the same for the same Environment.
@@ -33,8 +34,17 @@ func (e Environment) List() []string {
 		env = append(env, name+"="+value)
 	}
 	slices.Sort(env)
+	if e.Temp != "" {
+		env = append(slices.DeleteFunc(env, isTemporary), "TMPDIR="+e.Temp)
+	}
 	if e.Root == "" {
 		return env
 	}
 	return append(env, "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
+}
+
+// isTemporary tells whether a variable says where files are kept for a while.
+func isTemporary(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return name == "TMPDIR" || name == "TEMP" || name == "TMP"
 }

@@ -18,7 +18,7 @@ const reviewer = `{
   "name": "reviewer", "version": "1.2.0", "description": "Asks for a review before a turn ends",
   "lashd": {
     "process": {"command": ["python3", "${PLUGIN_ROOT}/reviewer.py"], "startup": "lazy", "env": {"HOME": "${PLUGIN_DATA}"},
-      "passEnv": ["LANG"], "limits": {"memoryMiB": 256}, "deadlines": {"startMs": 5000}, "sandbox": {"workspace": "read", "read": ["/usr"]}},
+      "passEnv": ["LANG"], "deadlines": {"startMs": 5000}}, "limits": {"memoryMiB": 256}, "sandbox": {"workspace": "read", "read": ["/usr"]},
     "hooks": ["afterTurn", {"on": "beforeToolCall", "timeoutMs": 500, "onError": "deny"}],
     "tools": [
       {"name": "run_tests", "description": "Run the test suite", "command": ["go", "test", "-run={only}", "{{x}}", "{packages}"], "replay": "safe",
@@ -88,9 +88,9 @@ var wrong = []struct{ in, want string }{
 	{inLashd(`{"process":{"command":["a","é${HOME}","${PLUGIN_ROOT"]}}`), `2:38: "${HOME}" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env` + "\n" + `2:48: "${PLUGIN_ROOT" has no closing brace`},
 	{inLashd(`{"process":{"command":["a"],"env":{"A":"x","1B":"","C":"${A}"}}}`), `2:52: "1B" is not a name: it must be letters, digits and '_', at most 128, the first no digit` + "\n" + `2:65: "${A}" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env`},
 	{inLashd(`{"process":{"command":["a"],"passEnv":["A B"]}}`), `2:48: "A B" must be letters, digits and '_', at most 128, the first no digit`},
-	{inLashd(`{"process":{"command":["a"],"limits":{"memoryMiB":1},"deadlines":{"callMs":1.5}}}`), `2:84: expected integer, got 1.5`},
-	{inLashd(`{"process":{"command":["a"],"limits":{"memoryMiB":1}}}`), `2:59: 1: at least 16`},
-	{inLashd(`{"process":{"command":["a"],"sandbox":{"read":["usr"]}}}`), `2:56: "usr" must be an absolute path`},
+	{inLashd(`{"process":{"command":["a"],"deadlines":{"callMs":1.5}},"limits":{"memoryMiB":1}}`), `2:59: expected integer, got 1.5`},
+	{inLashd(`{"limits":{"memoryMiB":1}}`), `2:32: 1: at least 16`},
+	{inLashd(`{"sandbox":{"read":["usr"]}}`), `2:29: "usr" must be an absolute path`},
 	// hooks
 	{inLashd(`{"hooks":["afterTurn"]}`), `2:10: "hooks" needs a "process"`},
 	{inLashd(`{"process":{"command":["a"]},"hooks":["afterTrun",{"on":1},{"onn":"event"},{"on":"event","onError":"deny"},"event",5]}`),
@@ -115,7 +115,7 @@ var wrong = []struct{ in, want string }{
 	// the rest
 	{inLashd(`{"prompt":[{"slot":"intros","content":"${PLUGIN_ROOT}"}]}`), "2:28: there is no \"intros\", did you mean \"intro\"?\n2:48: ${PLUGIN_ROOT} is put in only in commands, arguments and values of env"},
 	{inLashd(`{"process":{"command":["a"]},"operations":[{"name":"o","kind":"queery","session":"maybe"}],"capabilities":["state","root","state"]}`),
-		"2:71: there is no \"queery\", did you mean \"query\"?\n2:90: there is no \"maybe\": it is one of required, optional, forbidden\n2:124: there is no \"root\": it is one of state, lifecycle, graph, completions, artifacts, decisions, tasks, monitors\n2:131: \"state\" is there twice"},
+		"2:71: there is no \"queery\", did you mean \"query\"?\n2:90: there is no \"maybe\": it is one of required, optional, forbidden\n2:124: there is no \"root\": it is one of state, lifecycle, graph, completions, tools, artifacts, decisions, tasks, monitors\n2:131: \"state\" is there twice"},
 	{inLashd(`{"mcpServers":{"a b":{"command":"x"},"c":{},"d":{"command":"x","url":"y"},"e":{"url":"ftp://h/"},"f":{"url":"https://u:p@h/"},"g":{"url":"https://h","headers":{"A":"${T}"}}}}`),
 		"2:24: \"a b\" is not a name: it must be letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n2:50: a server needs a \"command\", or a \"url\"\n2:72: a server has a \"command\" or a \"url\", not both\n2:94: the URL must begin with http:// or https://\n2:117: the URL has a password in it: use \"headers\"\n2:174: \"${T}\" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env"},
 	{inLashd(`{"toolSwitches":{"on":["a"],"off":["b","a"]}}`), `2:48: "a" is in on, too`},

@@ -61,6 +61,8 @@ type Contributions struct {
 	MCPServers   map[string]Server `json:"mcpServers,omitempty" max:"64" form:"server"` // servers by name, whose tools the model knows as mcp__server__tool
 	Prompt       []Prompt          `json:"prompt,omitempty" max:"64"`                   // texts for the system prompt
 	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // which tools of others sessions begin with
+	Limits       *Limits           `json:"limits,omitempty"`                            // what its programs may use: the process, servers and commands
+	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // what its programs are confined to, where the system can; absent: to nothing
 	Config       json.RawMessage   `json:"config,omitempty" max:"65536"`                // JSON Schema of the options that a person may set; absent: there are none
 	Capabilities []Capability      `json:"capabilities,omitempty" max:"16"`             // what the process may ask of lashd, where its hooks and tools are given it; absent: it may only trace
 }
@@ -72,15 +74,13 @@ type Process struct {
 	Startup   Startup           `json:"startup,omitempty"`                                         // when it is started
 	Env       map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192" subst:"yes"` // variables of its environment
 	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                     // names of variables that it gets from the environment of lashd; of all others it sees none but the usual few
-	Limits    *Limits           `json:"limits,omitempty"`                                          // what it may use
 	Deadlines *Deadlines        `json:"deadlines,omitempty"`                                       // how long it may take
-	Sandbox   *Sandbox          `json:"sandbox,omitempty"`                                         // what it is confined to, where the system can; absent: to nothing
 }
 
-// Limits are what a process and what it starts may use. What is absent is as lashd is configured.
+// Limits are what a program and what it starts may use. What is absent is as lashd is configured.
 type Limits struct {
 	MemoryMiB int64 `json:"memoryMiB,omitempty" min:"16" max:"65536"` // address space of each process
-	Processes int64 `json:"processes,omitempty" min:"1" max:"4096"`   // processes and threads
+	Processes int64 `json:"processes,omitempty" min:"1" max:"4096"`   // processes and threads besides those of the user that are there when it is started; not of root's
 	OpenFiles int64 `json:"openFiles,omitempty" min:"16" max:"65536"` // open files of each process
 	FileMiB   int64 `json:"fileMiB,omitempty" min:"1" max:"1048576"`  // size of a file that it writes
 }
@@ -92,13 +92,13 @@ type Deadlines struct {
 	StopMs  int64 `json:"stopMs,omitempty" min:"1" max:"60000"`   // until it has ended after it was asked to
 }
 
-// Sandbox is what a process is confined to. It reads its own directory and what the system needs, and writes its data
-// directory; the rest is said here. Where the system cannot confine, that is reported.
+// Sandbox is what a program is confined to. It reads the directory of the plugin and what programs need of the system, and
+// writes the plugin's data directory; the rest is said here. Where the system cannot confine, that is reported.
 type Sandbox struct {
-	Workspace Access   `json:"workspace,omitempty"`                                  // files of the workspace; absent: none
-	Read      []string `json:"read,omitempty" max:"64" each:"4096" form:"absolute"`  // absolute paths it may read
-	Write     []string `json:"write,omitempty" max:"64" each:"4096" form:"absolute"` // absolute paths it may read and write
-	Network   bool     `json:"network,omitempty"`                                    // it may open connections
+	Workspace Access   `json:"workspace,omitempty"`                                  // files of the workspace; absent: none. A process of a plugin of all workspaces has none
+	Read      []string `json:"read,omitempty" max:"64" each:"4096" form:"absolute"`  // absolute paths it may read, without links in them
+	Write     []string `json:"write,omitempty" max:"64" each:"4096" form:"absolute"` // absolute paths it may read and write, likewise
+	Network   bool     `json:"network,omitempty"`                                    // it may open connections, but to no local socket
 }
 
 // Hook is a slot at which the process is asked. It may be written as the name of the slot alone.

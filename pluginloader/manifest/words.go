@@ -65,14 +65,15 @@ const (
 	CapabilityLifecycle   Capability = "lifecycle"   // make, drive and close sessions
 	CapabilityGraph       Capability = "graph"       // add to histories
 	CapabilityCompletions Capability = "completions" // model calls outside of turns
-	CapabilityArtifacts   Capability = "artifacts"   // read and write artifacts
+	CapabilityTools       Capability = "tools"       // call other tools, in the call of one of its own
+	CapabilityArtifacts   Capability = "artifacts"   // store artifacts, in the call of a tool
 	CapabilityDecisions   Capability = "decisions"   // ask a person
 	CapabilityTasks       Capability = "tasks"       // work that outlives a hook
 	CapabilityMonitors    Capability = "monitors"    // commands whose lines wake a session
 )
 
 func (Capability) words() []string {
-	return []string{"state", "lifecycle", "graph", "completions", "artifacts", "decisions", "tasks", "monitors"}
+	return []string{"state", "lifecycle", "graph", "completions", "tools", "artifacts", "decisions", "tasks", "monitors"}
 }
 
 // ParameterType is what a value of a parameter is.
@@ -100,7 +101,7 @@ const (
 
 func (Place) words() []string { return []string{"workspace", "plugin"} }
 
-// Access is what a confined process may do with files of the workspace.
+// Access is what a confined program may do with files of the workspace.
 type Access string
 
 const (

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 )
 
@@ -17,6 +18,7 @@ type Factory struct {
 	super   *child.Supervisor[*life]
 	lives   atomic.Int64 // processes started
 	running sync.WaitGroup
+	tell    func() // of the first start
 
 	mu    sync.Mutex
 	seats map[string]*instance // the instances that the process knows, by the id it knows them by
@@ -30,6 +32,7 @@ func New(c Config) (*Factory, error) {
 		return nil, err
 	}
 	f := &Factory{config: c, seats: map[string]*instance{}}
+	f.tell = sync.OnceFunc(func() { c.Log.Info("the plugin is started", "version", c.Version, "sandbox", f.Sandbox()) })
 	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch}
 	return f, nil
 }
@@ -40,6 +43,14 @@ func (f *Factory) ID() string { return f.config.ID }
 // Extensions implements plugin.Extender.
 func (f *Factory) Extensions() []plugin.Extension {
 	return slices.Clone(f.config.Contributes.Extensions)
+}
+
+// Sandbox says what the process is confined to files by: "landlock abi 7", or "none" with the reason.
+func (f *Factory) Sandbox() string {
+	if f.config.held == nil || f.config.held.Sandbox == nil {
+		return "none: the plugin does not ask for one"
+	}
+	return proc.Confines().String()
 }
 
 // Start starts the process, and waits until it has shown that it is the plugin that was declared.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
@@ -38,12 +39,16 @@ type Config struct {
 	Generation  int64 // of the set of plugins that it belongs to
 	Deadlines   Deadlines
 	Limits      Limits
-	Nonce       string       // of the daemon: begins the mark of the processes, for proc.Sweep
-	Log         *slog.Logger // required
-	Output      *child.Log   // takes what the plugin says; nil: one of its own
+	Confine     *child.Confinement // what the process is held to; nil: to nothing
+	Workspace   string             // of a plugin of one workspace; empty: it serves all
+	Nonce       string             // of the daemon: begins the mark of the processes, for proc.Sweep
+	Log         *slog.Logger       // required
+	Output      *child.Log         // takes what the plugin says; nil: one of its own
 
 	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
 	ToolsChanged func(context.Context, protocol.SessionID)
+
+	held *proc.Confinement
 }
 
 // Deadlines are how long things may take. Hooks have their own.
@@ -87,6 +92,9 @@ func (c Config) filled() (Config, error) {
 	c.Deadlines, c.Limits = c.Deadlines.filled(), c.Limits.filled()
 	var err error
 	if c.Contributes, err = c.Contributes.filled(c.Deadlines); err != nil {
+		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
+	}
+	if c.held, err = c.Confine.In(c.Workspace); err != nil {
 		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
 	}
 	c.Log = c.Log.With("plugin", c.ID)

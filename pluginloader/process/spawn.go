@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,12 +14,15 @@ import (
 
 // environment is what the process gets of the daemon's, and what is its own.
 func (c *Config) environment() []string {
-	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir}.List()
+	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir, Temp: c.Confine.Temp()}.List()
 }
 
 // spawn starts the process. What it says is listened to from then on.
 func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	c := &f.config
+	if err := c.prepare(); err != nil {
+		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
+	}
 	p, err := child.NewPipes()
 	if err != nil {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
@@ -33,14 +37,23 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	}
 	l.process, err = proc.Start(ctx, proc.Command{
 		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.ItsIn, Stdout: p.ItsOut,
-		Stderr: f.config.Output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
+		Confine: c.held, Stderr: f.config.Output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
 	})
 	p.CloseIts()
 	if err != nil {
 		p.CloseOurs()
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
+	f.tell()
 	return l, nil
+}
+
+// prepare makes the directory that a sandboxed process keeps files in for a while.
+func (c *Config) prepare() error {
+	if temp := c.Confine.Temp(); temp != "" {
+		return os.MkdirAll(temp, 0o700)
+	}
+	return nil
 }
 
 // executable is the file to run, when the command names one relative to the plugin's directory.
