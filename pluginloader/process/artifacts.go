@@ -47,10 +47,15 @@ func (a *artifacts) write(name string, offset int, data []byte) error {
 	return nil
 }
 
+var errNotRead = &plugin.UnavailableError{Capability: "reading artifacts"}
+
 // read is a piece of an artifact, and the size of the whole.
 func (a *artifacts) read(name string, offset int) ([]byte, int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.writing {
+		return nil, 0, errNotRead
+	}
 	for _, x := range a.list {
 		if x.Name == name {
 			if offset < 0 || offset > len(x.Data) {
@@ -102,7 +107,7 @@ func artifactRead(_ context.Context, g *grant, p *struct {
 	Size int    `json:"size"`
 }, error) {
 	if g.state == nil {
-		return nil, errNotAvailable
+		return nil, errNotRead
 	}
 	data, size, err := g.state.read(p.Name, p.Offset)
 	return &struct {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 )
@@ -258,7 +260,7 @@ func TestGrants(t *testing.T) {
 			{"host/taskStart", `{}`, `"kind":"unavailable"`},
 			{"host/monitorStart", `{}`, `"kind":"unavailable"`},
 			{"host/ask", `{}`, `"kind":"unavailable"`},
-			{"host/artifactRead", `{"name":"x"}`, `"kind":"unavailable"`},
+			{"host/artifactRead", `{"name":"x"}`, `"kind":"denied"`},
 			{"host/sudo", `{}`, "there is no method"},
 		} {
 			if got := ask(t, c.method, c.params); !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, c.want) {
@@ -273,6 +275,43 @@ func TestGrants(t *testing.T) {
 		d.Turn(t, id, "go")
 		if got := d.Result(t, id).Text; !strings.Contains(got, `"kind":"denied"`) {
 			t.Errorf("with the grant of a call before: %.300s", got)
+		}
+	})
+}
+
+func TestGrantOfAnother(t *testing.T) {
+	t.Run("issue/4-8 reliability/T10 the grant of another plugin's call is none, while that call runs", func(t *testing.T) {
+		lent := filepath.Join(t.TempDir(), "grant")
+		plugins := map[string]string{"note": "lends", "borrow": "borrows"}
+		var factories []plugin.Factory
+		var calls []scripted.Call
+		for name, role := range plugins {
+			c := config(t, role, process.Contributions{Tools: []tool.Tool{{Manifest: protocol.ToolManifest{Name: name, Description: "x"}}}})
+			c.ID, c.Set["LENT"] = role, lent
+			factories = append(factories, begin(t, c))
+			calls = append(calls, scripted.Call{ID: protocol.CallID(role), Name: name, Args: json.RawMessage(`{"host":"host/snapshotCurrent"}`)})
+		}
+		both := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{ToolCalls: calls}, {Text: "done"}}}})
+		d := builtintest.Start(t, t.TempDir(), 0, both, factories...)
+		report := d.Turn(t, d.Session(t, nil), "go")
+		said := map[string]string{}
+		for _, call := range report.ToolCalls {
+			said[call.Name] = call.Output.Text
+		}
+		if got := said["borrow"]; !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, `"kind":"denied"`) {
+			t.Errorf("the one that has borrowed it gets %.300q", got)
+		}
+		if got := said["note"]; !strings.Contains(got, `"messages":`) {
+			t.Errorf("the one that it belongs to gets %.300q", got)
+		}
+	})
+	t.Run("issue/4-8 a capability reaches the sessions that there are, and says so of others", func(t *testing.T) {
+		f := begin(t, config(t, "good", everything()))
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"host":"host/snapshotSession","params":{"sessionId":"ses_none"}}`), f)
+		id := d.Session(t, nil)
+		d.Turn(t, id, "go")
+		if got := d.Result(t, id).Text; !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, `"kind":"failed"`) {
+			t.Errorf("of a session that is not there: %.300q", got)
 		}
 	})
 }

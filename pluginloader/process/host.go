@@ -10,11 +10,33 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hostMethod does something for a plugin that was granted it.
-type hostMethod func(context.Context, *grant, json.RawMessage) (any, error)
+// Capability is a group of what a plugin asks of lashd. It may do so if it has declared the group, and the call that it is at
+// work on is given it.
+type Capability string
+
+const (
+	UsesState       Capability = "state"       // looks at sessions, and changes which tools they have
+	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions
+	UsesGraph       Capability = "graph"       // adds to histories
+	UsesCompletions Capability = "completions" // makes model calls outside of turns
+	UsesTools       Capability = "tools"       // calls other tools
+	UsesArtifacts   Capability = "artifacts"   // stores artifacts of calls; those of its own state need no word
+	UsesDecisions   Capability = "decisions"   // asks a person
+	UsesTasks       Capability = "tasks"       // does work that outlives a call
+	UsesMonitors    Capability = "monitors"    // watches commands
+)
+
+// hostMethod is something that a plugin may ask.
+type hostMethod struct {
+	needs Capability // empty: whoever has a grant may
+	do    performed
+}
+
+// performed is what is asked, done for a plugin that was granted it.
+type performed func(context.Context, *grant, json.RawMessage) (any, error)
 
 // bind decodes what the method takes. Beside it the grant is named.
-func bind[P, R any](f func(context.Context, *grant, *P) (R, error)) hostMethod {
+func bind[P, R any](f func(context.Context, *grant, *P) (R, error)) performed {
 	return func(ctx context.Context, g *grant, raw json.RawMessage) (any, error) {
 		p := new(P)
 		if err := strict(raw, p); err != nil {
@@ -35,43 +57,43 @@ func notAvailable(context.Context, *grant, json.RawMessage) (any, error) { retur
 
 // hostMethods are what plugins may ask of lashd.
 var hostMethods = map[string]hostMethod{
-	"host/snapshotCurrent":    bind(snapshot),
-	"host/snapshotSession":    bind(snapshot),
-	"host/toolCatalog":        bind(toolCatalog),
-	"host/toolState":          bind(toolState),
-	"host/applyToolState":     bind(applyToolState),
-	"host/setToolMembership":  bind(setToolMembership),
-	"host/createSession":      bind(createSession),
-	"host/takeFirstTurnInput": bind(takeFirstTurnInput),
-	"host/closeSession":       bind(closeSession),
-	"host/startTurn":          bind(startTurn),
-	"host/awaitTurn":          bind(awaitTurn),
-	"host/cancelTurn":         bind(cancelTurn),
-	"host/appendNodes":        bind(appendNodes),
-	"host/complete":           bind(complete),
-	"host/emitTrace":          bind(emitTrace),
-	"host/callTool":           bind(callTool),
-	"host/artifactWrite":      bind(artifactWrite),
-	"host/artifactRead":       bind(artifactRead),
+	"host/snapshotCurrent":    {UsesState, bind(snapshot)},
+	"host/snapshotSession":    {UsesState, bind(snapshot)},
+	"host/toolCatalog":        {UsesState, bind(toolCatalog)},
+	"host/toolState":          {UsesState, bind(toolState)},
+	"host/applyToolState":     {UsesState, bind(applyToolState)},
+	"host/setToolMembership":  {UsesState, bind(setToolMembership)},
+	"host/createSession":      {UsesLifecycle, bind(createSession)},
+	"host/takeFirstTurnInput": {UsesLifecycle, bind(takeFirstTurnInput)},
+	"host/closeSession":       {UsesLifecycle, bind(closeSession)},
+	"host/startTurn":          {UsesLifecycle, bind(startTurn)},
+	"host/awaitTurn":          {UsesLifecycle, bind(awaitTurn)},
+	"host/cancelTurn":         {UsesLifecycle, bind(cancelTurn)},
+	"host/appendNodes":        {UsesGraph, bind(appendNodes)},
+	"host/complete":           {UsesCompletions, bind(complete)},
+	"host/emitTrace":          {"", bind(emitTrace)},
+	"host/callTool":           {UsesTools, bind(callTool)},
+	"host/artifactWrite":      {UsesArtifacts, bind(artifactWrite)},
+	"host/artifactRead":       {UsesArtifacts, bind(artifactRead)},
 
-	"host/setToolAvailability": notAvailable,
-	"host/injectTurnInput":     notAvailable,
-	"host/ask":                 notAvailable,
-	"host/taskStart":           notAvailable,
-	"host/taskRegister":        notAvailable,
-	"host/taskComplete":        notAvailable,
-	"host/taskTransition":      notAvailable,
-	"host/taskAwait":           notAvailable,
-	"host/taskSignal":          notAvailable,
-	"host/taskList":            notAvailable,
-	"host/taskCancel":          notAvailable,
-	"host/taskCancelAll":       notAvailable,
-	"host/validateHandles":     notAvailable,
-	"host/transferHandles":     notAvailable,
-	"host/monitorSnapshot":     notAvailable,
-	"host/monitorUpdates":      notAvailable,
-	"host/monitorStart":        notAvailable,
-	"host/monitorStop":         notAvailable,
+	"host/setToolAvailability": {UsesState, notAvailable},
+	"host/injectTurnInput":     {UsesLifecycle, notAvailable},
+	"host/ask":                 {UsesDecisions, notAvailable},
+	"host/taskStart":           {UsesTasks, notAvailable},
+	"host/taskRegister":        {UsesTasks, notAvailable},
+	"host/taskComplete":        {UsesTasks, notAvailable},
+	"host/taskTransition":      {UsesTasks, notAvailable},
+	"host/taskAwait":           {UsesTasks, notAvailable},
+	"host/taskSignal":          {UsesTasks, notAvailable},
+	"host/taskList":            {UsesTasks, notAvailable},
+	"host/taskCancel":          {UsesTasks, notAvailable},
+	"host/taskCancelAll":       {UsesTasks, notAvailable},
+	"host/validateHandles":     {UsesTasks, notAvailable},
+	"host/transferHandles":     {UsesTasks, notAvailable},
+	"host/monitorSnapshot":     {UsesMonitors, notAvailable},
+	"host/monitorUpdates":      {UsesMonitors, notAvailable},
+	"host/monitorStart":        {UsesMonitors, notAvailable},
+	"host/monitorStop":         {UsesMonitors, notAvailable},
 }
 
 // ofSession names a session; empty: that of the call.

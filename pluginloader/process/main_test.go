@@ -68,6 +68,11 @@ func everything() process.Contributions {
 	}
 }
 
+var everyCapability = []process.Capability{
+	process.UsesState, process.UsesLifecycle, process.UsesGraph, process.UsesCompletions, process.UsesTools, process.UsesArtifacts,
+	process.UsesDecisions, process.UsesTasks, process.UsesMonitors,
+}
+
 // only is a plugin with one hook, and the tool.
 func only(hooks ...process.Hook) process.Contributions {
 	return process.Contributions{Hooks: hooks, Tools: everything().Tools}
@@ -78,7 +83,7 @@ func config(t testing.TB, role string, c process.Contributions) process.Config {
 	return process.Config{
 		ID: "notes", Argv: []string{os.Args[0]}, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(),
 		Set: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}, Contributes: c, Nonce: nonce, Log: slog.New(slog.DiscardHandler),
-		Options: json.RawMessage(`{"a":1}`),
+		Options: json.RawMessage(`{"a":1}`), Uses: everyCapability,
 		Deadlines: process.Deadlines{
 			Start: 5 * time.Second, Hook: 3 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,
 		},

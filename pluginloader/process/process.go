@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"lashd/engine/proc"
@@ -35,8 +36,9 @@ type Config struct {
 	Set         map[string]string // variables that it gets besides
 	Options     json.RawMessage   // of the plugin, for all sessions; empty: none
 	Contributes Contributions
-	Eager       bool  // started by Start, and again whenever it has ended
-	Generation  int64 // of the set of plugins that it belongs to
+	Uses        []Capability // what it may ask of lashd, where that is granted; none: it may only trace
+	Eager       bool         // started by Start, and again whenever it has ended
+	Generation  int64        // of the set of plugins that it belongs to
 	Deadlines   Deadlines
 	Limits      Limits
 	Confine     *child.Confinement // what the process is held to; nil: to nothing
@@ -103,6 +105,9 @@ func (c Config) filled() (Config, error) {
 	}
 	return c, nil
 }
+
+// declares tells whether the plugin may ask for what needs a capability; empty: what needs none.
+func (c *Config) declares(need Capability) bool { return need == "" || slices.Contains(c.Uses, need) }
 
 func (d Deadlines) filled() Deadlines {
 	return Deadlines{

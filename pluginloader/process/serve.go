@@ -65,7 +65,10 @@ func (l *life) perform(m *message) (result any, failed *wireError) {
 	if !ok {
 		return nil, l.refuse(m, "denied", "the grant is missing, or its call is over")
 	}
-	result, err := method(g.ctx, g, m.Params)
+	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
+		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))
+	}
+	result, err := method.do(g.ctx, g, m.Params)
 	return result, l.wireErrorOf(m, err)
 }
 

@@ -5,10 +5,12 @@ package process_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
@@ -107,7 +109,7 @@ func (g *guest) receive(f frame) {
 		answer <- f
 	case f.ID == nil:
 		g.told(f)
-	case f.Method == "tool/execute" || f.Method == "snapshot/write" || f.Method == "snapshot/restore" || strings.HasPrefix(f.Method, "hook/"):
+	case g.role == "probes" || f.Method == "tool/execute" || f.Method == "snapshot/write" || f.Method == "snapshot/restore" || strings.HasPrefix(f.Method, "hook/"):
 		go g.answer(f) // these may ask back
 	default:
 		g.answer(f)
@@ -127,6 +129,9 @@ func (g *guest) told(f frame) {
 func (g *guest) answer(f frame) {
 	if g.misbehaves(f) {
 		return
+	}
+	if g.role == "probes" {
+		g.probe(f)
 	}
 	result, err := g.do(f)
 	out := frame{JSONRPC: "2.0", ID: f.ID}
@@ -246,6 +251,8 @@ func (g *guest) work(method string, r *room, p asked) (any, error) {
 			list = append(list, map[string]any{"name": "grown", "description": "New.", "contract": protocol.ToolContract{Replay: "safe"}})
 		}
 		return map[string]any{"data": list}, nil
+	case "tool/prepare":
+		return map[string]any{"args": p.Args}, nil
 	case "tool/execute":
 		return g.execute(r, p)
 	case "operation/query":
@@ -292,6 +299,13 @@ func (g *guest) execute(r *room, p asked) (any, error) {
 	g.tell("tool/progress", map[string]any{"grant": p.Grant, "text": "noting"})
 	text := args.Text
 	switch {
+	case g.role == "lends":
+		leave(os.Getenv("LENT"), p.Grant)
+		found(os.Getenv("LENT") + ".tried")
+		text = g.back(args.Host, p.Grant, args.Params)
+	case g.role == "borrows":
+		text = g.back(args.Host, found(os.Getenv("LENT")), args.Params)
+		leave(os.Getenv("LENT")+".tried", "x")
 	case args.Host == "env":
 		text = strings.Join(os.Environ(), "\n")
 	case args.Host != "":
@@ -303,6 +317,23 @@ func (g *guest) execute(r *room, p asked) (any, error) {
 		g.note(r, p.Instance, args.Text)
 	}
 	return map[string]any{"output": map[string]any{"status": "success", "text": text}}, nil
+}
+
+// leave puts a text where another plugin finds it.
+func leave(path, text string) {
+	if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
+		panic(err)
+	}
+}
+
+// found waits for it.
+func found(path string) string {
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(path); err == nil {
+			return string(text)
+		}
+	}
+	return "nothing"
 }
 
 // back asks the daemon, with the grant unless the params have one, and gives what came of it as text.
