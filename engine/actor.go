@@ -16,13 +16,14 @@ import (
 // session is the handle of a session in memory. Its state belongs to one goroutine, the actor; everybody else sends
 // it functions.
 type session struct {
-	eng  *Engine
-	id   protocol.SessionID
-	key  int64             // in the store; set before the first function is taken
-	feed *feed             // likewise; it outlives a state that is loaded again
-	mail chan func(*state) // unbuffered: what was sent was received
-	gone chan struct{}
-	err  error // why it could not be loaded; read after gone is closed
+	eng    *Engine
+	id     protocol.SessionID
+	key    int64             // in the store; set before the first function is taken
+	feed   *feed             // likewise; it outlives a state that is loaded again
+	mail   chan func(*state) // unbuffered: what was sent was received
+	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
+	gone   chan struct{}
+	err    error // why it could not be loaded; read after gone is closed
 
 	turnMu sync.Mutex
 	turn   *run                  // the running turn, for those who do not want to wait for the actor
@@ -37,6 +38,16 @@ type answer[T any] struct {
 // do runs f on the actor of a session, loading it first if need be. f is short: it commits and starts work, it never
 // waits for work. Once f runs, it runs to its end whatever happens to ctx.
 func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
+	return send(ctx, e, id, func(s *session) chan func(*state) { return s.mail }, f)
+}
+
+// aside is do for what needs no plugins, and may be done in the middle of something that waits for them: it reads, or ends the
+// state.
+func aside[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
+	return send(ctx, e, id, func(s *session) chan func(*state) { return s.urgent }, f)
+}
+
+func send[T any](ctx context.Context, e *Engine, id protocol.SessionID, to func(*session) chan func(*state), f func(context.Context, *state) (T, error)) (T, error) {
 	var zero T
 	for {
 		s, err := e.lookup(ctx, id)
@@ -45,7 +56,7 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 		}
 		done := make(chan answer[T], 1)
 		select {
-		case s.mail <- func(st *state) { done <- contained(st, f) }:
+		case to(s) <- func(st *state) { done <- contained(st, f) }:
 		case <-s.gone:
 			if s.err != nil {
 				return zero, s.err
@@ -134,7 +145,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, mail: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
+	s := &session{eng: e, id: id, mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })
@@ -182,6 +193,9 @@ func (s *session) serve(ctx context.Context, st *state) {
 		s.show(st)
 		select {
 		case f := <-s.mail:
+			f(st)
+			idle.Reset(s.eng.Idle)
+		case f := <-s.urgent:
 			f(st)
 			idle.Reset(s.eng.Idle)
 		case <-st.alarm.C:

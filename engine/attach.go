@@ -13,7 +13,7 @@ import (
 // not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
 func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
 	var hand handover
-	a, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
+	a, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
 		a := st.attach(p)
 		return a, hand.give(a.sub)
 	})

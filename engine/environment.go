@@ -42,7 +42,7 @@ func (st *state) scene(r *run) (s scene, err error) {
 	t := st.tools
 	s = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(r.begin.Config), memo: &t.rendered}
 	if !r.extra.extends() {
-		s.preamble, err = t.preamble.of(t.catalog, t.plugins)
+		s.preamble, err = st.preamble(t)
 	}
 	return s, err
 }
@@ -76,7 +76,7 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 		*s.memo = rendered{catalog: r.catalog, preamble: s.memo.preamble}
 	}
 	if r.extra.extends() {
-		if s.preamble, err = s.memo.preamble.of(r.catalog, r.plugins); err != nil {
+		if s.preamble, err = s.memo.preamble.of(ctx, r.catalog, r.plugins); err != nil {
 			return env, err
 		}
 	}

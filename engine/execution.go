@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -52,6 +53,8 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 	if err != nil {
 		failed("plugin_snapshot", err)
 		k = nil
+	} else if left := plugins.Left(); len(left) > 0 {
+		failed("plugin_snapshot", fmt.Errorf("not asked what they keep, because they were left alone at work: %s", strings.Join(left, ", ")))
 	}
 	if k, err = e.captureExecution(ctx, plugins, k); err != nil {
 		failed("execution_snapshot", err)
@@ -60,21 +63,29 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 }
 
 // captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
-func (st *state) captureIdle(ctx context.Context) (*captured, error) {
+func (st *state) captureIdle() (*captured, error) {
 	if st.tools == nil || st.idle() != nil {
 		return nil, nil
 	}
-	k, err := st.eng.capture(ctx, st.tools.plugins, st.plugged)
-	if err != nil {
-		return nil, err
+	if len(st.tools.plugins.Left()) > 0 && !st.inUse() {
+		if _, err := st.openTools(st.row.Config); err != nil {
+			return nil, err
+		}
 	}
-	return st.eng.captureExecution(ctx, st.tools.plugins, k)
+	plugins, stored := st.tools.plugins, st.plugged
+	return meanwhile(st, func(ctx context.Context) (*captured, error) {
+		k, err := st.eng.capture(ctx, plugins, stored)
+		if err != nil {
+			return nil, err
+		}
+		return st.eng.captureExecution(ctx, plugins, k)
+	})
 }
 
 // commitKept commits, with what plugins keep by now unless something works with them. If that cannot be captured, it is
 // stored later.
 func (st *state) commitKept(ctx context.Context, c *persistence.Commit, events ...logEvent) error {
-	k, err := st.captureIdle(ctx)
+	k, err := st.captureIdle()
 	if err != nil {
 		st.eng.Log.Error("the state of plugins is not captured", "session", st.id, "error", err)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -36,7 +37,7 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 	if err != nil {
 		st.eng.Log.Error("the session goes on with the plugins that it had", "session", st.id, "error", err)
 		old.refused = host
-		return old, errors.Join(old.plugins.Return(), old.rebuild())
+		return old, errors.Join(old.plugins.Return(), st.rebuild(old))
 	}
 	st.tools = next
 	st.drop(old)
@@ -45,7 +46,14 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 
 // keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
 func (st *state) keepOutgoing(plugins *plugin.Session) error {
-	k, _ := st.eng.captureAll(st.ctx, st.id, plugins, st.plugged)
+	stored := st.plugged
+	k, err := meanwhile(st, func(ctx context.Context) (*captured, error) {
+		k, _ := st.eng.captureAll(ctx, st.id, plugins, stored)
+		return k, nil
+	})
+	if err != nil {
+		return err
+	}
 	c := &persistence.Commit{}
 	kept := st.keep(c, k)
 	if len(c.Component) > 0 {

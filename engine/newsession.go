@@ -299,7 +299,7 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 // keepIdle has a session that shares this one's history take over what the plugins are like now, if that can be had; else it
 // gets what is stored.
 func (st *state) keepIdle(ctx context.Context, c *persistence.Commit) {
-	k, err := st.captureIdle(ctx)
+	k, err := st.captureIdle()
 	if err != nil {
 		st.eng.Log.Error("what plugins keep is not captured for a new session", "session", st.id, "error", err)
 		return

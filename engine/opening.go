@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
@@ -12,16 +11,18 @@ import (
 // openPlugins builds the session's plugins with what it was granted, gives them back what is stored of them, and records
 // what the protocol makes of it. If any of that fails, nothing is open, and it can be tried again.
 func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
-	plugins, err := st.eng.build(st.ctx, cfg, st.buildContext(), itself)
+	plugins, err := meanwhile(st, func(ctx context.Context) (*plugin.Session, error) {
+		return st.eng.build(ctx, cfg, st.buildContext(), itself)
+	})
 	if err != nil {
 		st.eng.blame(err)
 		return nil, err
 	}
 	stored, err := st.stored(plugins)
 	if err != nil {
-		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
+		return nil, errors.Join(err, st.eng.shut(plugins))
 	}
-	resumed, err := st.eng.resume(st.ctx, plugins, stored)
+	resumed, err := meanwhile(st, func(ctx context.Context) (plugin.Resumed, error) { return st.eng.resume(ctx, plugins, stored) })
 	if err != nil {
 		st.eng.blame(err)
 		return nil, err
@@ -30,7 +31,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", resumed.Unknown)
 	}
 	if err := st.record(resumed.Options); err != nil {
-		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
+		return nil, errors.Join(err, st.eng.shut(plugins))
 	}
 	return plugins, nil
 }
@@ -42,7 +43,7 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 		if err != nil {
 			return nil, err
 		}
-		plugins, err := form(host).Open(cfg.Driver, cfg.Options, bc)
+		plugins, err := form(host).Open(ctx, cfg.Driver, cfg.Options, bc)
 		if !errors.Is(err, plugin.ErrRetired) {
 			return plugins, err
 		}
@@ -114,78 +115,13 @@ func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.Bu
 	return plugins, err
 }
 
-// resume has plugins that nobody else knows yet take back what is stored, and closes them if that fails. Those that take
-// too long are left alone until they return; the session's id is free meanwhile.
+// resume has plugins that nobody else knows yet take back what is stored, and closes them if that fails.
 func (e *Engine) resume(ctx context.Context, plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
 	defer cancel()
-	done := make(chan answer[plugin.Resumed], 1)
-	e.goCall(func() {
-		r, err := plugins.Resume(ctx, stored)
-		done <- answer[plugin.Resumed]{r, err}
-	})
-	a, returned := inTime(ctx, done)
-	switch {
-	case !returned:
-		plugins.Leave()
-		e.goCall(func() {
-			<-done
-			if err := plugins.Close(); err != nil {
-				e.Log.Warn("plugins did not close", "session", plugins.ID(), "error", err)
-			}
-		})
-		return a.v, context.Cause(ctx)
-	case a.err != nil:
-		return a.v, errors.Join(a.err, e.shut(ctx, plugins))
+	r, err := plugins.Resume(ctx, stored)
+	if err != nil {
+		return r, errors.Join(err, e.shut(plugins))
 	}
-	return a.v, nil
-}
-
-// patient has plugins do something that may take them pluginPatience. Whatever does not return then is left alone until it
-// does: nobody waits for it, and what it comes to goes nowhere.
-func patient[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	return abandoning(ctx, e, call)
-}
-
-// abandoning is patient as long as ctx lasts.
-func abandoning[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
-	done := make(chan answer[T], 1)
-	e.goCall(func() {
-		var a answer[T]
-		defer func() {
-			if p := recover(); p != nil {
-				a.err = e.panicked("plugins", "", p)
-			}
-			done <- a
-		}()
-		a.v, a.err = call(ctx)
-	})
-	a, returned := inTime(ctx, done)
-	if !returned {
-		a.err = context.Cause(ctx)
-	}
-	return a.v, a.err
-}
-
-// inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
-func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
-	select {
-	case v = <-done:
-		return v, true
-	case <-ctx.Done():
-	}
-	moment := cancelGrace
-	if errors.Is(context.Cause(ctx), errStopped) {
-		moment = stopPatience
-	}
-	grace := time.NewTimer(moment)
-	defer grace.Stop()
-	select {
-	case v = <-done:
-		return v, true
-	case <-grace.C:
-		return v, false
-	}
+	return r, nil
 }

@@ -61,13 +61,49 @@ func (e *Engine) Action(ctx context.Context, p *protocol.OperationParams) (*prot
 }
 
 func (e *Engine) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	return single(ctx, e, method, p.Key(), p, func(rc receipt) (*protocol.OperationReceipt, error) {
+	end, err := single(ctx, e, method, p.Key(), p, func(rc receipt) (*operationEnd, error) {
 		o := &operation{eng: e, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
-		if p.SessionID == "" {
-			return o.alone(ctx)
+		r, err := o.run(ctx)
+		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationLeft {
+			return o.left(ctx, left)
 		}
-		return o.held(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &operationEnd{OperationReceipt: *r}, nil
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case end.Left != "":
+		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: end.Left}
+	}
+	return &end.OperationReceipt, nil
+}
+
+// operationEnd is what an operation came to, as its receipt keeps it.
+type operationEnd struct {
+	protocol.OperationReceipt
+	Left string `json:"left,omitempty"` // why it was left alone; then the rest does not count
+}
+
+func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
+	if o.params.SessionID == "" {
+		return o.alone(ctx)
+	}
+	return o.held(ctx)
+}
+
+// left makes durable that an operation was left alone: nobody knows what it did, so that it is not run again. Its session may be
+// gone by now; the receipt is nobody's.
+func (o *operation) left(ctx context.Context, why *plugin.OperationError) (*operationEnd, error) {
+	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
+	end := &operationEnd{Left: why.Message}
+	if o.receipt.key == "" {
+		return end, nil
+	}
+	_, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(end), AtMs: now()})
+	return end, err
 }
 
 // scopeOf is unique to one run of an operation; a repetition of a request runs in the same one.
@@ -236,10 +272,13 @@ func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInpu
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Its workspace is where no tool may go.
-		s, err := e.build(ctx, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, itself)
+		opening, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+		defer cancel()
+		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, itself)
 		if err != nil {
 			return v, err
 		}
+		cancel()
 		v, err = f(ctx, s)
 		return v, errors.Join(err, s.Close())
 	}
@@ -268,8 +307,11 @@ func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
 	return e.capabilities(id, func(kind TraceKind, body any) { e.Trace.append(kind, TraceRecord{SessionID: id}, body) })
 }
 
-// cancelledOr is why an operation failed: because it was cancelled, if it was.
+// cancelledOr is why an operation failed: because it was cancelled, if it was. One that was left alone has failed with that.
 func cancelledOr(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*plugin.OperationError](err); ok && e.Code == plugin.OperationLeft {
+		return err
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

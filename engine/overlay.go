@@ -71,13 +71,13 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, rc re
 	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}}
 	err := t.overlay(next)
 	if err == nil {
-		err = t.rebuild()
+		err = st.rebuild(t)
 	}
 	if err == nil {
 		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}})
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.overlay(st.overlay), t.rebuild())
+		return nil, errors.Join(err, t.overlay(st.overlay), st.rebuild(t))
 	}
 	st.overlay = next
 	return result, nil

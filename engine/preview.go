@@ -65,7 +65,7 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	}
 	v.plugins, v.view = t.plugins, v.view.Holding(v.past, v.input...)
 	v.scene = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(st.row.Config)}
-	if v.preamble, err = t.preamble.of(t.catalog, t.plugins); err != nil {
+	if v.preamble, err = st.preamble(t); err != nil {
 		return err
 	}
 	v.said = t.plugins.Texts()
@@ -93,7 +93,7 @@ func (v *preview) ask() {
 	extra, err := patient(v.held.lease.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.extends() {
 		v.catalog = extra.mine
-		v.preamble, err = v.plugins.Preamble(v.catalog)
+		v.preamble, err = patient(v.held.lease.ctx, v.eng, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {
 		v.extra = extra

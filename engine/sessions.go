@@ -215,7 +215,7 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 	defer stop()
 	for {
 		again := e.settled.Next()
-		result, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
+		result, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
 		if err != nil || result.State == protocol.SessionIdle {
@@ -241,7 +241,7 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 		return err
 	}
 	loaded := false
-	_, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := aside(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
 		if err := gone(ctx); err != nil {
 			return struct{}{}, err

@@ -23,7 +23,7 @@ func (e *Engine) CreateSnapshot(ctx context.Context, p *protocol.SnapshotMutatio
 		return nil, err
 	}
 	return mutate(ctx, e, p.SessionID, "snapshot/create", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotResult, error) {
-		k, err := st.captureIdle(ctx)
+		k, err := st.captureIdle()
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (st *state) tryOut(s *snapshot) error {
 		return err
 	}
 	cfg, bc := st.row.Config, st.buildContext()
-	_, err = patient(st.ctx, st.eng, func(ctx context.Context) (struct{}, error) {
+	_, err = meanwhile(st, func(ctx context.Context) (struct{}, error) {
 		plugins, err := st.eng.rehearse(ctx, cfg, bc, stored)
 		if err == nil {
 			err = plugins.Close()

@@ -43,8 +43,8 @@ type captured struct {
 // capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
 // plugins that are not there now stays.
 func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
-	if stored != nil && stored.Fingerprint == plugins.Fingerprint() {
-		return nil, nil
+	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
+		return nil, err
 	}
 	snap, err := patient(ctx, e, plugins.Capture)
 	if err != nil {

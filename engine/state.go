@@ -163,12 +163,14 @@ const refusalDelay = time.Second
 func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
 	moment := time.NewTimer(refusalDelay)
 	defer moment.Stop()
-	var mail <-chan func(*state)
+	var mail, urgent <-chan func(*state)
 	for {
 		select {
 		case <-moment.C:
-			mail = st.mail
+			mail, urgent = st.mail, st.urgent
 		case f := <-mail:
+			f(st)
+		case f := <-urgent:
 			f(st)
 		case <-ended:
 			return true

@@ -34,7 +34,7 @@ type toolbox struct {
 func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	settings := settingsOf(cfg)
 	if st.tools != nil && st.inUse() {
-		return st.tools, st.tools.rebuild()
+		return st.tools, st.rebuild(st.tools)
 	}
 	host, err := st.eng.Plugins.Host(st.ctx, st.row.Cwd)
 	switch {
@@ -43,8 +43,12 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	case st.tools == nil:
 	case !bytes.Equal(st.tools.settings, settings):
 		st.dropTools()
+	case len(st.tools.plugins.Left()) > 0:
+		if err := st.giveUp(st.tools); err != nil {
+			return nil, err
+		}
 	case st.tools.newest(host):
-		return st.tools, st.tools.rebuild()
+		return st.tools, st.rebuild(st.tools)
 	default:
 		return st.move(cfg, host)
 	}
@@ -56,6 +60,16 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	return t, nil
 }
 
+// giveUp lets go of plugins of which one was left alone at work: nobody knows what state that is in. The others' is stored.
+func (st *state) giveUp(t *toolbox) error {
+	st.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", st.id, "plugins", t.plugins.Left())
+	if err := st.keepOutgoing(t.plugins); err != nil {
+		return err
+	}
+	st.dropTools()
+	return nil
+}
+
 // newTools opens plugins, and makes the catalog of them, with what was decided about tools.
 func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol.ToolState) (*toolbox, error) {
 	plugins, err := st.openPlugins(cfg)
@@ -64,15 +78,18 @@ func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol
 	}
 	t := &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
 	if err := st.fill(t, decided); err != nil {
-		return nil, errors.Join(err, st.eng.shut(st.ctx, plugins))
+		return nil, errors.Join(err, st.eng.shut(plugins))
 	}
 	return t, nil
 }
 
 // fill makes the catalog of plugins that have just been built.
 func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
-	base := tool.NewRegistryWithout(t.plugins.Without(), t.plugins.Sources(), decided)
-	if err := base.Refused(); err != nil {
+	base, err := meanwhile(st, func(context.Context) (*tool.Registry, error) {
+		r := tool.NewRegistryWithout(t.plugins.Without(), t.plugins.Sources(), decided)
+		return r, r.Refused()
+	})
+	if err != nil {
 		return err
 	}
 	t.composer = tool.NewComposer(tool.Composition{Base: base, Rules: tool.Rules{
@@ -81,14 +98,16 @@ func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
 	if err := t.overlay(st.overlay); err != nil {
 		return err
 	}
-	return t.rebuild()
+	return st.rebuild(t)
 }
 
 // contributor has the plugins leave tools out.
 func (st *state) contributor(plugins *plugin.Session) tool.Contributor {
 	id, authority := st.id, st.row.Authority
 	return func(l tool.Listing) ([]string, error) {
-		return plugins.Contribute(plugin.CatalogContext{SessionID: id, Manifests: l.Manifests, Authority: authority})
+		ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+		defer cancel()
+		return plugins.Contribute(ctx, plugin.CatalogContext{SessionID: id, Manifests: l.Manifests, Authority: authority})
 	}
 }
 
@@ -111,13 +130,17 @@ func (st *state) dropTools() {
 func (st *state) drop(t *toolbox) {
 	plugins, free := t.plugins, t.lent.retire()
 	closing := func() {
-		if err := st.eng.shut(st.ctx, plugins); err != nil {
+		if err := st.eng.shut(plugins); err != nil {
 			st.eng.Log.Warn("plugins did not close", "session", st.id, "error", err)
 		}
 	}
 	select {
 	case <-free:
-		closing()
+		if st.ctx.Err() != nil {
+			closing()
+			break
+		}
+		_, _ = meanwhile(st, func(context.Context) (struct{}, error) { closing(); return struct{}{}, nil })
 	default:
 		plugins.Leave()
 		st.eng.goCall(func() {
@@ -127,11 +150,10 @@ func (st *state) drop(t *toolbox) {
 	}
 }
 
-// shut closes plugins. Those that take too long are left alone until they return; the session's id is free meanwhile.
-func (e *Engine) shut(ctx context.Context, plugins *plugin.Session) error {
-	_, err := patient(context.WithoutCancel(ctx), e, func(context.Context) (struct{}, error) { return struct{}{}, plugins.Close() })
+// shut closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
+func (e *Engine) shut(plugins *plugin.Session) error {
 	plugins.Leave()
-	return err
+	return plugins.Close()
 }
 
 // overlay puts a client's tools over those of the plugins.
@@ -146,8 +168,14 @@ func (t *toolbox) overlay(o overlay) error {
 }
 
 // rebuild looks what the catalog is by now.
-func (t *toolbox) rebuild() error {
-	view, err := t.composer.Catalog(t.plugins.Fingerprint())
+func (st *state) rebuild(t *toolbox) error {
+	view, err := meanwhile(st, func(ctx context.Context) (*tool.View, error) {
+		sum, err := t.plugins.Fingerprint(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return t.composer.Catalog(sum)
+	})
 	if err != nil {
 		return err
 	}
@@ -163,11 +191,13 @@ type preamble struct {
 	text    string
 }
 
-func (p *preamble) of(catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
+func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
 	if p.catalog == catalog {
 		return p.text, nil
 	}
-	text, err := plugins.Preamble(catalog)
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	text, err := plugins.Preamble(ctx, catalog)
 	if err != nil {
 		return "", err
 	}
@@ -175,12 +205,27 @@ func (p *preamble) of(catalog *tool.Catalog, plugins *plugin.Session) (string, e
 	return text, nil
 }
 
+// preamble is that of the catalog as it is.
+func (st *state) preamble(t *toolbox) (string, error) {
+	if t.preamble.catalog == t.catalog {
+		return t.preamble.text, nil
+	}
+	next, err := meanwhile(st, func(ctx context.Context) (p preamble, err error) {
+		_, err = p.of(ctx, t.catalog, t.plugins)
+		return p, err
+	})
+	if err == nil {
+		t.preamble = next
+	}
+	return next.text, err
+}
+
 // render is the system prompt for the catalog as it is. It is kept until something of it changes.
 func (st *state) render(cfg protocol.Config) (system string, err error) {
 	t := st.tools
 	prompts := [2]string{cfg.Prompt, st.overlay.Prompt}
 	if t.system == "" || t.prompts != prompts {
-		preamble, err := t.preamble.of(t.catalog, t.plugins)
+		preamble, err := st.preamble(t)
 		if err != nil {
 			return "", err
 		}
@@ -206,7 +251,9 @@ func (st *state) environment(cfg protocol.Config) (turn.Response, error) {
 	}
 	t := st.tools
 	if t.env == nil {
-		env, err := turn.Environment{System: system, Tools: t.catalog.Manifests()}.Exact()
+		env, err := meanwhile(st, func(context.Context) (turn.Environment, error) {
+			return turn.Environment{System: system, Tools: t.catalog.Manifests()}.Exact()
+		})
 		if err != nil {
 			return turn.Response{}, err
 		}

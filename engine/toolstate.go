@@ -16,7 +16,8 @@ func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		return &protocol.ToolListResult{Data: list(t.catalog.Records()), Generation: t.composer.Base().Generation()}, nil
+		records, err := meanwhile(st, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Records(), nil })
+		return &protocol.ToolListResult{Data: list(records), Generation: t.composer.Base().Generation()}, err
 	})
 }
 
@@ -89,7 +90,8 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 		base := t.composer.Base()
 		before := base.Checkpoint()
 		generation := base.Generation()
-		if err := change(base); err != nil {
+		_, err = meanwhile(st, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
+		if err != nil {
 			return nil, toolStateError(err)
 		}
 		if base.Generation() == generation {
@@ -98,7 +100,7 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 		result, err := st.saveTools(ctx, t, rc)
 		if err != nil {
 			base.Rollback(before)
-			return nil, errors.Join(err, t.composer.Recompose(), t.rebuild())
+			return nil, errors.Join(err, t.composer.Recompose(), st.rebuild(t))
 		}
 		return result, nil
 	})
@@ -109,7 +111,7 @@ func (st *state) saveTools(ctx context.Context, t *toolbox, rc receipt) (*protoc
 	if err := t.composer.Recompose(); err != nil {
 		return nil, err
 	}
-	if err := t.rebuild(); err != nil {
+	if err := st.rebuild(t); err != nil {
 		return nil, err
 	}
 	after := t.composer.Base().State()

@@ -160,11 +160,15 @@ var operationKinds = map[plugin.OperationCode]kindCode{
 	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
 	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
 	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
+	plugin.OperationLeft:     {protocol.KindOperationFailed, codePlugin},
 }
 
 func operationError(e *plugin.OperationError, data protocol.ErrorData) *jsonrpc2.Error {
 	kind := operationKinds[e.Code]
 	data.Kind, data.Retry = kind.kind, protocol.RetryNever
+	if e.Code == plugin.OperationLeft {
+		data.Outcome = protocol.EffectUnknown
+	}
 	return newError(kind.code, e.Error(), data)
 }
 

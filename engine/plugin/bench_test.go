@@ -23,7 +23,7 @@ func BenchmarkOpen(b *testing.B) {
 	h := newHost(b, factories...)
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := h.Open("d", nil, plugin.BuildContext{SessionID: "s"})
+		s, err := h.Open(b.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func (s *Session) Compact(ctx context.Context, req *CompactRequest) (nodes []pro
 	for _, h := range s.compactors {
 		mine := *req
 		mine.Host = req.Host.limit(HookCompactor)
-		nodes, err := invoke(ctx, HookCompactor, h.plugin, func() ([]protocol.NodeBody, error) { return h.do(ctx, &mine) })
+		nodes, err := invoke(ctx, s, HookCompactor, h.plugin, func() ([]protocol.NodeBody, error) { return h.do(ctx, &mine) })
 		if err != nil {
 			return nil, h.plugin, err
 		}

@@ -96,14 +96,14 @@ func TestContribute(t *testing.T) {
 			}
 		}
 		cc := plugin.CatalogContext{Manifests: []protocol.ToolManifest{{Name: "look"}, {Name: "see"}}}
-		got, err := open(t, contributes("a", hide("see")), contributes("b", hide("look"))).Contribute(cc)
+		got, err := open(t, contributes("a", hide("see")), contributes("b", hide("look"))).Contribute(t.Context(), cc)
 		if err != nil || !slices.Equal(got, []string{"see", "look"}) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
 	t.Run("one that fails fails the catalog", func(t *testing.T) {
 		s := open(t, contributes("a", func(plugin.CatalogContext) ([]string, error) { panic("clumsy") }))
-		if _, err := s.Contribute(plugin.CatalogContext{}); err == nil || err.Error() != "plugin a: tool_catalog: panicked: clumsy" {
+		if _, err := s.Contribute(t.Context(), plugin.CatalogContext{}); err == nil || err.Error() != "plugin a: tool_catalog: panicked: clumsy" {
 			t.Errorf("error %v", err)
 		}
 	})

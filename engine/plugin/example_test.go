@@ -94,7 +94,7 @@ func Example() {
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{Quota{}})
 	check(err)
 	options := protocol.PluginOptions{"quota": json.RawMessage(`{"limit":1}`)}
-	s, err := host.Open(standard.ID, options, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
+	s, err := host.Open(ctx, standard.ID, options, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
 	check(err)
 	show(ctx, s)
 	call := protocol.ToolCallRecord{Name: "shell", Output: protocol.Succeed("ok")}

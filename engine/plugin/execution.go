@@ -45,9 +45,16 @@ func (s *Session) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, 
 	if s.executor == nil {
 		return turn.CellReply{}, ErrNoExecutor
 	}
-	s.running.Add(1)
-	defer s.running.Add(-1)
-	return invoke(ctx, HookExecutor, s.executor.plugin, func() (turn.CellReply, error) { return s.executor.do.Execute(ctx, own(call)) })
+	if err := s.settled(ctx); err != nil {
+		return turn.CellReply{}, err
+	}
+	return invoke(ctx, s, HookExecutor, s.executor.plugin, func() (turn.CellReply, error) {
+		if !s.running.CompareAndSwap(false, true) {
+			return turn.CellReply{}, errExecuting
+		}
+		defer s.running.Store(false)
+		return s.executor.do.Execute(ctx, own(call))
+	})
 }
 
 // Executes tells whether a plugin of the session runs code.
@@ -65,19 +72,47 @@ func (s *Session) CaptureExecution(ctx context.Context) (*Execution, error) {
 	if !ok {
 		return nil, nil
 	}
-	return invoke(ctx, HookExecutor, s.executor.plugin, func() (*Execution, error) {
+	if err := s.settled(ctx); err != nil {
+		return nil, err
+	}
+	return invoke(ctx, s, HookCodeSnapshot, s.executor.plugin, func() (*Execution, error) {
 		switch {
-		case s.running.Load() > 0:
+		case s.running.Load(), s.away.has(s.executor.plugin):
 			return nil, errExecuting
 		case !x.Dirty():
 			return nil, nil
 		}
 		state, err := x.Snapshot(ctx)
-		return &Execution{State: own(state), Stored: func() {
-			// A panic here comes to this: the state is captured once more.
-			_, _ = contain(func() (struct{}, error) { x.Stored(); return struct{}{}, nil })
-		}}, err
+		return &Execution{State: own(state), Stored: func() { s.keptNow(x) }}, err
 	})
+}
+
+// keptNow tells the code executor that its state is stored, and waits for nothing: whoever uses it next does.
+func (s *Session) keptNow(x ExecutionState) {
+	told := make(chan struct{})
+	s.keeping.Store(&told)
+	go func() {
+		defer close(told)
+		// A panic here comes to this: the state is captured once more.
+		_, _ = contain(func() (struct{}, error) { x.Stored(); return struct{}{}, nil })
+	}()
+}
+
+// settled waits until the code executor has taken in what is stored of it.
+func (s *Session) settled(ctx context.Context) error {
+	told := s.keeping.Load()
+	if told == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, shortPatience, ErrLate)
+	defer cancel()
+	select {
+	case <-*told:
+		return nil
+	case <-ctx.Done():
+	}
+	s.away.leave(s.executor.plugin, func() { <-*told })
+	return &LeftError{s.executor.plugin, HookCodeStored, context.Cause(ctx)}
 }
 
 // RestoreExecution gives the code executor its state back; nil: it is to be as if new.
@@ -86,7 +121,10 @@ func (s *Session) RestoreExecution(ctx context.Context, state []byte) error {
 	if !ok {
 		return nil
 	}
-	_, err := invoke(ctx, HookExecutor, s.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
+	if err := s.settled(ctx); err != nil {
+		return err
+	}
+	_, err := invoke(ctx, s, HookCodeRestore, s.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
 	return err
 }
 

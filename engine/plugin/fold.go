@@ -10,6 +10,7 @@ import (
 
 // fold makes a verdict of what the hooks of a tool seam say.
 type fold struct {
+	session *Session
 	seam    Hook
 	code    string        // of a failure of the seam
 	replace DirectiveKind // what is shown to earlier hooks again
@@ -58,7 +59,7 @@ func (f *fold) all(ctx context.Context) error {
 }
 
 func (f *fold) ask(ctx context.Context, i int) ([]Directive, error) {
-	directives, err := invoke(ctx, f.seam, f.hooks[i], f.call(i))
+	directives, err := invoke(ctx, f.session, f.seam, f.hooks[i], f.call(i))
 	if len(directives) == 0 {
 		return nil, err
 	}

@@ -37,8 +37,18 @@ const (
 	HookBeforeModel     Hook = "before_llm_call"
 	HookProtocol        Hook = "protocol_session"
 	HookExecutor        Hook = "code_executor"
+	HookCodeSnapshot    Hook = "code_executor_snapshot"
+	HookCodeStored      Hook = "code_executor_stored"
+	HookCodeRestore     Hook = "code_executor_restore"
 	HookSnapshot        Hook = "snapshot"
 	HookRestore         Hook = "restore"
+	HookRevision        Hook = "revision"
+	HookPreamble        Hook = "preamble"
+	HookBuild           Hook = "build"
+	HookRegister        Hook = "register"
+	HookTools           Hook = "tools"
+	HookReady           Hook = "ready"
+	HookClose           Hook = "close"
 )
 
 // Access is how much of the StateService a hook is given.

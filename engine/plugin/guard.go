@@ -1,11 +1,13 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,8 +22,8 @@ func (e *HookError) Error() string { return fmt.Sprintf("plugin %s: %s: %v", e.P
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// LeftError is a hook that was left alone, because it did not return although its context was done. It wraps the cause of
-// that.
+// LeftError is plugin code that was left alone, because it did not return although its context was done. It wraps the cause
+// of that.
 type LeftError struct {
 	Plugin string
 	Hook   Hook
@@ -29,7 +31,7 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("plugin %s: %s does not return although its context is done: %v", e.Plugin, e.Hook, e.Cause)
+	return fmt.Sprintf("plugin %s: %s does not return: %v", e.Plugin, e.Hook, e.Cause)
 }
 
 func (e *LeftError) Unwrap() error { return e.Cause }
@@ -55,74 +57,103 @@ func contain[T any](call func() (T, error)) (out T, err error) {
 const (
 	// grace is how long a hook may still take once its context is done.
 	grace = 50 * time.Millisecond
+	// workGrace is likewise for what changes something: what it comes to then still counts.
+	workGrace = 5 * time.Second
 	// patience is how long a hook may take at all. It may ask a model, which may take as long.
 	patience = 30 * time.Minute
+	// shortPatience is how long plugins may take where nobody says how long.
+	shortPatience = 10 * time.Second
 )
 
 // ErrSlowHook is why a hook has failed that is left alone, because it has taken too long.
 var ErrSlowHook = errors.New("has not returned within half an hour")
 
-// awaited are those that are waited for whatever their context is: what they come to then still counts.
-var awaited = map[Hook]bool{HookCommand: true, HookTask: true, HookExecutor: true}
+// ErrLate is why plugin code has failed that is left alone where it was to return soon.
+var ErrLate = errors.New("has not returned in time")
 
 var errExited = errors.New("ended its goroutine")
 
-// inTime calls plugin code, and tells whether it has returned; it is left alone if it does not although ctx is done, or for too
-// long.
-func inTime[T any](ctx context.Context, call func() (T, error)) (out T, returned bool, err error) {
-	type answer struct {
-		out T
-		err error
+// limits are how long plugin code may take: at all (0: as long as its context lasts), and once its context is done.
+type limits struct{ whole, grace time.Duration }
+
+func limitsOf(hook Hook) limits {
+	switch hook {
+	case HookCommand:
+		return limits{patience, workGrace}
+	case HookTask, HookExecutor:
+		return limits{0, workGrace}
 	}
-	done := make(chan answer, 1)
+	return limits{patience, grace}
+}
+
+type answer[T any] struct {
+	out T
+	err error
+}
+
+// begin calls plugin code in a goroutine of its own.
+func begin[T any](call func() (T, error)) <-chan answer[T] {
+	done := make(chan answer[T], 1)
 	go func() {
-		a := answer{err: errExited}
+		a := answer[T]{err: errExited}
 		defer func() { done <- a }()
 		a.out, a.err = contain(call)
 	}()
 	runtime.Gosched() // most hooks have answered after that, without a timer
+	return done
+}
+
+// inTime waits for plugin code, and tells whether it has returned.
+func inTime[T any](ctx context.Context, l limits, done <-chan answer[T]) (a answer[T], returned bool) {
 	select {
-	case a := <-done:
-		return a.out, true, a.err
+	case a = <-done:
+		return a, true
 	default:
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(cmp.Or(l.whole, l.grace))
 	defer late.Stop()
-	select {
-	case a := <-done:
-		return a.out, true, a.err
-	case <-late.C:
-		return out, false, nil
-	case <-ctx.Done():
-		late.Reset(grace)
+	expired := late.C
+	if l.whole == 0 {
+		expired = nil
 	}
 	select {
-	case a := <-done:
-		return a.out, true, a.err
+	case a = <-done:
+		return a, true
+	case <-expired:
+		return a, false
+	case <-ctx.Done():
+		late.Reset(l.grace)
+	}
+	select {
+	case a = <-done:
+		return a, true
 	case <-late.C:
-		return out, false, nil
+		return a, false
 	}
 }
 
 // invoke calls a hook unless ctx is done, whose cause is then the error: a hook that fails because its turn has ended has
-// not failed by itself.
-func invoke[T any](ctx context.Context, hook Hook, plugin string, call func() (T, error)) (T, error) {
+// not failed by itself. One that does not return in time is left alone, and what it comes to goes nowhere.
+func invoke[T any](ctx context.Context, s *Session, hook Hook, plugin string, call func() (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
-	if awaited[hook] || ctx.Done() == nil {
-		out, err := contain(call)
-		return outcome(ctx, hook, plugin, out, err)
-	}
-	out, returned, err := inTime(ctx, call)
+	done := begin(call)
+	a, returned := inTime(ctx, limitsOf(hook), done)
 	if !returned {
-		if ctx.Err() == nil {
-			return none, &HookError{plugin, hook, ErrSlowHook}
-		}
-		return none, &LeftError{plugin, hook, context.Cause(ctx)}
+		s.away.leave(plugin, func() { <-done })
+		return none, left(ctx, hook, plugin)
 	}
-	return outcome(ctx, hook, plugin, out, err)
+	return outcome(ctx, hook, plugin, a.out, a.err)
+}
+
+// left is why plugin code has failed that did not return in time.
+func left(ctx context.Context, hook Hook, plugin string) error {
+	if ctx.Err() == nil {
+		return &HookError{plugin, hook, ErrSlowHook}
+	}
+	return &LeftError{plugin, hook, context.Cause(ctx)}
 }
 
 func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err error) (T, error) {
@@ -135,6 +166,31 @@ func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err er
 	default:
 		return none, &HookError{plugin, hook, err}
 	}
+}
+
+// step says which plugin is at work where several are called one after the other, in one goroutine.
+type step struct{ now atomic.Pointer[LeftError] }
+
+func (s *step) is(hook Hook, plugin string) { s.now.Store(&LeftError{Plugin: plugin, Hook: hook}) }
+
+// plugin is whose step it is.
+func (s *step) plugin() string {
+	if at := s.now.Load(); at != nil {
+		return at.Plugin
+	}
+	return ""
+}
+
+// left is why steps have failed that did not return in time.
+func (s *step) left(ctx context.Context) error {
+	cause := ErrLate
+	if ctx.Err() != nil {
+		cause = context.Cause(ctx)
+	}
+	if at := s.now.Load(); at != nil {
+		return &LeftError{at.Plugin, at.Hook, cause}
+	}
+	return cause
 }
 
 // mark tells the probe that a hook begins, and gives the function that tells that it has ended.

@@ -224,6 +224,6 @@ type CatalogContext struct {
 	Authority protocol.Authority
 }
 
-// CatalogHook names tools to be left out of the catalog. It is called under a lock: it does no IO and waits for nothing.
+// CatalogHook names tools to be left out of the catalog. It does no IO and waits for nothing.
 // What it goes by, other than its arguments, must change the plugin's revision.
 type CatalogHook func(CatalogContext) (remove []string, err error)

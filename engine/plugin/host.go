@@ -75,8 +75,12 @@ func (h *Host) ProcessEngine(kind string) (ProcessEngine, bool) {
 
 // Open builds the plugins of one session, the driver first, makes the session known, and tells the plugins so. If
 // anything fails, those built are closed, there is no session, and its id is free. The caller closes the session. A session
-// without an id is not known to anybody. It fails with ErrRetired if another host has taken this one's place.
-func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildContext) (*Session, error) {
+// without an id is not known to anybody. It fails with ErrRetired if another host has taken this one's place. One that does not
+// return in time is left alone, as hooks are, and closed when it does.
+func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if !h.use.enter() {
 		return nil, ErrRetired
 	}
@@ -85,29 +89,44 @@ func (h *Host) Open(driver string, options protocol.PluginOptions, ctx BuildCont
 		h.use.leave()
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
-	ctx.Extensions = h.Extensions()
-	s := &Session{id: ctx.SessionID, host: h, root: ctx.Root(), options: options}
-	err := s.open(append([]Factory{h.drivers[i]}, h.plugins...), options, ctx)
-	if err == nil {
-		err = h.publish(s)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	bc.Extensions = h.Extensions()
+	s := &Session{id: bc.SessionID, host: h, root: bc.Root(), options: options}
+	var step step
+	done := begin(func() (struct{}, error) {
+		err := s.open(ctx, &step, append([]Factory{h.drivers[i]}, h.plugins...), options, bc)
+		if err == nil {
+			err = h.publish(ctx, &step, s)
+		}
+		return struct{}{}, err
+	})
+	switch a, returned := inTime(ctx, limitsOf(HookBuild), done); {
+	case !returned:
+		h.live.bar(s)
+		go func() {
+			<-done
+			_ = s.Close() // nobody wants to know any more
+		}()
+		return nil, step.left(ctx)
+	case a.err != nil:
+		return nil, errors.Join(a.err, s.Close())
 	}
 	return s, nil
 }
 
-func (h *Host) publish(s *Session) error {
+func (h *Host) publish(ctx context.Context, step *step, s *Session) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := h.live.add(s); err != nil {
 		return err
 	}
-	return s.ready()
+	return s.ready(step)
 }
 
 // OpenFrom opens a session and has it take back what is stored. It also gives the ids of entries that no plugin has: the
 // session cannot use them, and whoever saves it carries them on.
 func (h *Host) OpenFrom(ctx context.Context, st Stored, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, []string, error) {
-	s, err := h.Open(driver, options, bc)
+	s, err := h.Open(ctx, driver, options, bc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +138,7 @@ func (h *Host) OpenFrom(ctx context.Context, st Stored, driver string, options p
 }
 
 // Shutdown tells every factory that wants to know that the daemon ends, those of protocol plugins first, and gives the
-// first error. It does so once; later calls give the same answer.
+// first error. It does so once; later calls give the same answer. One that does not return although ctx is done is left alone.
 func (h *Host) Shutdown(ctx context.Context) error { return h.stop(ctx) }
 
 func once(factories []Factory) func(context.Context) error {
@@ -137,9 +156,12 @@ func shutdown(ctx context.Context, factories []Factory) (first error) {
 		if !ok {
 			continue
 		}
-		_, err := contain(func() (struct{}, error) { return struct{}{}, x.Shutdown(ctx) })
-		if err != nil && first == nil {
-			first = fmt.Errorf("plugin %s: shutdown: %w", f.ID(), err)
+		a, returned := inTime(ctx, limits{grace: grace}, begin(func() (struct{}, error) { return struct{}{}, x.Shutdown(ctx) }))
+		if !returned {
+			a.err = context.Cause(ctx)
+		}
+		if a.err != nil && first == nil {
+			first = fmt.Errorf("plugin %s: shutdown: %w", f.ID(), a.err)
 		}
 	}
 	return first

@@ -70,7 +70,7 @@ func TestOpen(t *testing.T) {
 		h := newHost(t, see("a"), see("b"), extending{see("x")})
 		bc := plugin.BuildContext{SessionID: "s", Parent: "p", Cwd: "/w", StateDir: "/st",
 			Authority: protocol.Authority{Tools: []string{"t"}, Hidden: []string{"h"}, Subagent: &protocol.Subagent{Parent: "p", Depth: 1, MaxDepth: 2}}}
-		if _, err := h.Open("d", protocol.PluginOptions{"a": raw(`{"x":1}`)}, bc); err != nil {
+		if _, err := h.Open(t.Context(), "d", protocol.PluginOptions{"a": raw(`{"x":1}`)}, bc); err != nil {
 			t.Fatal(err)
 		}
 		bc.Extensions = plugin.Extensions{"e": {raw(`true`)}}
@@ -122,7 +122,7 @@ func TestOpen(t *testing.T) {
 	t.Run("plugin/PH-10 a session is open once", func(t *testing.T) {
 		h := newHost(t)
 		again := func(h *plugin.Host) (*plugin.Session, error) {
-			return h.Open("d", nil, plugin.BuildContext{SessionID: "s"})
+			return h.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
 		}
 		s, err := again(h)
 		if err != nil {
@@ -171,10 +171,10 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := h.Open("x", nil, plugin.BuildContext{}); err != nil || s.Driver() != (silent{"x"}) || !slices.Equal(h.Drivers(), []string{"d", "x"}) {
+		if s, err := h.Open(t.Context(), "x", nil, plugin.BuildContext{}); err != nil || s.Driver() != (silent{"x"}) || !slices.Equal(h.Drivers(), []string{"d", "x"}) {
 			t.Errorf("%v, drivers %q", err, h.Drivers())
 		}
-		if _, err := h.Open("y", nil, plugin.BuildContext{}); !errors.Is(err, plugin.ErrNoDriver) || !strings.Contains(err.Error(), `"y"`) {
+		if _, err := h.Open(t.Context(), "y", nil, plugin.BuildContext{}); !errors.Is(err, plugin.ErrNoDriver) || !strings.Contains(err.Error(), `"y"`) {
 			t.Errorf("an unknown driver: %v", err)
 		}
 	})

@@ -61,7 +61,7 @@ func (s *Session) MutateConfig(ctx context.Context, previous, current protocol.C
 	config := current
 	var failed []Failure
 	for _, h := range s.mutators {
-		next, err := invoke(ctx, HookConfigMutator, h.plugin, func() (protocol.Config, error) {
+		next, err := invoke(ctx, s, HookConfigMutator, h.plugin, func() (protocol.Config, error) {
 			return h.do(ctx, &ConfigChange{own(previous), own(current), own(config), host.limit(HookConfigMutator)})
 		})
 		if err != nil {

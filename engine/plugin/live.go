@@ -23,6 +23,9 @@ func (l *live) add(s *Session) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.gone {
+		return errGone
+	}
 	if l.sessions[s.id] != nil {
 		return fmt.Errorf("session %s: %w", s.id, ErrOpen)
 	}
@@ -31,6 +34,16 @@ func (l *live) add(s *Session) error {
 	}
 	l.sessions[s.id] = s
 	return nil
+}
+
+var errGone = errors.New("nobody waits for the session any more")
+
+// bar forgets s, and sees to it that it is never added.
+func (l *live) bar(s *Session) {
+	l.mu.Lock()
+	s.gone = true
+	l.mu.Unlock()
+	l.remove(s)
 }
 
 // remove forgets s, but not another session that has its id now.

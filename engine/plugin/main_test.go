@@ -74,7 +74,7 @@ func newHost(t testing.TB, plugins ...plugin.Factory) *plugin.Host {
 // open is the session "s" with a silent driver and plugins.
 func open(t testing.TB, plugins ...plugin.Factory) *plugin.Session {
 	t.Helper()
-	s, err := newHost(t, plugins...).Open("d", nil, plugin.BuildContext{SessionID: "s"})
+	s, err := newHost(t, plugins...).Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func open(t testing.TB, plugins ...plugin.Factory) *plugin.Session {
 func refused(t *testing.T, plugins ...plugin.Factory) string {
 	t.Helper()
 	h := newHost(t, plugins...)
-	s, err := h.Open("d", nil, plugin.BuildContext{SessionID: "s"})
+	s, err := h.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
 	if err == nil {
 		t.Fatal("the session opens")
 	}
@@ -105,3 +105,13 @@ func ids(owned []plugin.Owned) []string {
 }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// printOf is the fingerprint of a session.
+func printOf(t testing.TB, s *plugin.Session) uint64 {
+	t.Helper()
+	sum, err := s.Fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}

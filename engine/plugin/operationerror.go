@@ -20,13 +20,14 @@ const (
 	MissingSession    OperationCode = "missingSession"
 	UnexpectedSession OperationCode = "unexpectedSession"
 	OperationFailed   OperationCode = "failed"
+	OperationLeft     OperationCode = "left" // it did not return in time: nobody knows what it did or still does
 )
 
 // OperationError is an operation that was not done. Name is that of the operation, or of the session that is not known.
 type OperationError struct {
 	Code    OperationCode
 	Name    string
-	Message string // of failed
+	Message string // of failed and left
 	err     error
 }
 
@@ -49,6 +50,15 @@ func (e *OperationError) Unwrap() error { return e.err }
 
 func failed(name string, err error) *OperationError {
 	return &OperationError{OperationFailed, name, err.Error(), err}
+}
+
+// undone is why a command or a task has failed.
+func undone(name string, err error) *OperationError {
+	e := failed(name, err)
+	if errors.As(err, new(*LeftError)) || errors.Is(err, ErrSlowHook) {
+		e.Code = OperationLeft
+	}
+	return e
 }
 
 var (

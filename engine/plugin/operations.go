@@ -87,7 +87,7 @@ func (s *Session) Query(ctx context.Context, name string, call *OperationCall, t
 	if err != nil {
 		return nil, err
 	}
-	out, err := invoke(ctx, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
+	out, err := invoke(ctx, s, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
 	if err == nil {
 		out, err = whole(out)
 	}
@@ -97,12 +97,13 @@ func (s *Session) Query(ctx context.Context, name string, call *OperationCall, t
 	return out, nil
 }
 
-// Command runs a command. Nothing of its result is applied here. Errors are OperationErrors.
+// Command runs a command. Nothing of its result is applied here. Errors are OperationErrors. One that does not return within
+// half an hour, or soon after ctx is done, is left alone.
 func (s *Session) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
 	return s.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
 }
 
-// Task runs a task, as Command does. What it answers after ctx is done still counts.
+// Task runs a task, as Command does, for as long as ctx lasts. What it answers soon after ctx is done still counts.
 func (s *Session) Task(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
 	return s.change(ctx, protocol.OperationTask, HookTask, name, call, to)
 }
@@ -112,12 +113,12 @@ func (s *Session) change(ctx context.Context, kind protocol.OperationKind, hook 
 	if err != nil {
 		return nil, err
 	}
-	result, err := invoke(ctx, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
+	result, err := invoke(ctx, s, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
 	if err == nil {
 		result, err = result.whole()
 	}
 	if err != nil {
-		return nil, failed(name, err)
+		return nil, undone(name, err)
 	}
 	return result, nil
 }

@@ -14,7 +14,7 @@ func (s *Session) Streams() bool { return len(s.stream) > 0 }
 // the chunk; what they add is collected, and one of them is enough to stop the reply.
 func (s *Session) Stream(ctx context.Context, chunk StreamChunk) (StreamChunk, error) {
 	for _, h := range s.stream {
-		next, err := invoke(ctx, HookStream, h.plugin, func() (StreamChunk, error) {
+		next, err := invoke(ctx, s, HookStream, h.plugin, func() (StreamChunk, error) {
 			return h.do(ctx, StreamChunk{Text: chunk.Text})
 		})
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *Session) HasResponse() bool { return len(s.response) > 0 }
 // Response is a complete reply as the hooks leave it, with the events of all of them. Each hook gets a reply without events.
 func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
 	for _, h := range s.response {
-		next, err := invoke(ctx, HookResponse, h.plugin, func() (Response, error) {
+		next, err := invoke(ctx, s, HookResponse, h.plugin, func() (Response, error) {
 			return h.do(ctx, Response{Parts: own(r.Parts), Stop: r.Stop})
 		})
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
 // StreamFinished tells the hooks that a stream has ended; the first error stops that.
 func (s *Session) StreamFinished(ctx context.Context, end StreamEnd) error {
 	for _, h := range s.streamEnd {
-		if _, err := invoke(ctx, HookStreamEnd, h.plugin, func() (struct{}, error) { return struct{}{}, h.do(ctx, end) }); err != nil {
+		if _, err := invoke(ctx, s, HookStreamEnd, h.plugin, func() (struct{}, error) { return struct{}{}, h.do(ctx, end) }); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Session) ProjectResult(ctx context.Context, call *ToolResultContext) pr
 	if s.project == nil {
 		return call.Output
 	}
-	out, err := invoke(ctx, HookProjector, s.project.plugin, func() (protocol.ToolOutput, error) {
+	out, err := invoke(ctx, s, HookProjector, s.project.plugin, func() (protocol.ToolOutput, error) {
 		return s.project.do(ctx, call.own(HookProjector, call.Args, call.Output))
 	})
 	if err != nil {

@@ -60,7 +60,7 @@ func (s *Session) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, err
 			all = append(all, h.do.text...)
 			continue
 		}
-		list, err := invoke(ctx, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
+		list, err := invoke(ctx, s, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
 		if err != nil {
 			return nil, err
 		}
@@ -152,11 +152,9 @@ func (s *Session) Shapers() []*HookError {
 var ErrNotAsked = errors.New("not asked, because the session is in use")
 
 // Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
-func (s *Session) Preamble(catalog *tool.Catalog) (string, error) {
-	return contain(func() (string, error) {
-		in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
-		return s.Driver().Preamble(in), nil
-	})
+func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, error) {
+	in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
+	return invoke(ctx, s, HookPreamble, s.driver.plugin, func() (string, error) { return s.Driver().Preamble(in), nil })
 }
 
 // System renders the system prompt of a session without prompt hooks: the driver's preamble for the catalog, then the

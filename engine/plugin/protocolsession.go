@@ -56,25 +56,26 @@ var ErrExtension = errors.New("it takes no extensions")
 // Protocol is the protocol session, whether or not a plugin has registered one.
 func (s *Session) Protocol() Protocol {
 	if s.protocol == nil {
-		return Protocol{plugin: s.contributions.driver.plugin}
+		return Protocol{session: s, plugin: s.contributions.driver.plugin}
 	}
-	return Protocol{s.protocol.plugin, s.protocol.do}
+	return Protocol{s, s.protocol.plugin, s.protocol.do}
 }
 
 // Protocol calls the callbacks of a protocol session.
 type Protocol struct {
+	session   *Session
 	plugin    string
 	callbacks ProtocolSession
 }
 
 // Initialize begins the session.
 func (p Protocol) Initialize(ctx context.Context, id protocol.SessionID) error {
-	return callback(ctx, p.plugin, p.callbacks.Initialize, id)
+	return callback(ctx, p, p.callbacks.Initialize, id)
 }
 
 // Restore follows a restored state.
 func (p Protocol) Restore(ctx context.Context, v *View) error {
-	return callback(ctx, p.plugin, p.callbacks.Restore, v)
+	return callback(ctx, p, p.callbacks.Restore, v)
 }
 
 // Appends tells whether anybody wants to know of nodes that are added.
@@ -82,7 +83,7 @@ func (p Protocol) Appends() bool { return p.callbacks.AppendNodes != nil }
 
 // AppendNodes tells of nodes that are about to be added.
 func (p Protocol) AppendNodes(ctx context.Context, nodes []protocol.NodeBody) error {
-	return callback(ctx, p.plugin, p.callbacks.AppendNodes, own(nodes))
+	return callback(ctx, p, p.callbacks.AppendNodes, own(nodes))
 }
 
 // ApplyExtension applies what a client sent.
@@ -90,12 +91,12 @@ func (p Protocol) ApplyExtension(ctx context.Context, x json.RawMessage) error {
 	if p.callbacks.ApplyExtension == nil {
 		return ErrExtension
 	}
-	return callback(ctx, p.plugin, p.callbacks.ApplyExtension, own(x))
+	return callback(ctx, p, p.callbacks.ApplyExtension, own(x))
 }
 
 // ValidateTurn checks what a client sent with a turn.
 func (p Protocol) ValidateTurn(ctx context.Context, o *protocol.TurnOptions) error {
-	return callback(ctx, p.plugin, p.callbacks.ValidateTurn, own(o))
+	return callback(ctx, p, p.callbacks.ValidateTurn, own(o))
 }
 
 // Materialize gives the options to record; nil: those that are recorded.
@@ -103,7 +104,7 @@ func (p Protocol) Materialize(ctx context.Context, m *Materialization) (*Materia
 	if p.callbacks.Materialize == nil {
 		return nil, nil
 	}
-	return invoke(ctx, HookProtocol, p.plugin, func() (*Materialized, error) {
+	return invoke(ctx, p.session, HookProtocol, p.plugin, func() (*Materialized, error) {
 		made, err := p.callbacks.Materialize(ctx, own(m))
 		if err == nil {
 			err = made.check()
@@ -122,13 +123,13 @@ func (p Protocol) BeforeModel(ctx context.Context, b *BeforeModel) (*protocol.Fr
 	}
 	mine := *b
 	mine.Host = b.Host.limit(HookBeforeModel)
-	return invoke(ctx, HookBeforeModel, p.plugin, func() (*protocol.FrameSwitch, error) { return p.callbacks.BeforeModel(ctx, &mine) })
+	return invoke(ctx, p.session, HookBeforeModel, p.plugin, func() (*protocol.FrameSwitch, error) { return p.callbacks.BeforeModel(ctx, &mine) })
 }
 
-func callback[T any](ctx context.Context, plugin string, f func(context.Context, T) error, v T) error {
+func callback[T any](ctx context.Context, p Protocol, f func(context.Context, T) error, v T) error {
 	if f == nil {
 		return nil
 	}
-	_, err := invoke(ctx, HookProtocol, plugin, func() (struct{}, error) { return struct{}{}, f(ctx, v) })
+	_, err := invoke(ctx, p.session, HookProtocol, p.plugin, func() (struct{}, error) { return struct{}{}, f(ctx, v) })
 	return err
 }

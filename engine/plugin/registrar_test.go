@@ -89,7 +89,7 @@ func TestRegistrar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Open("none", nil, plugin.BuildContext{}); err == nil || err.Error() != "plugin none: registers no protocol driver" {
+		if _, err := h.Open(t.Context(), "none", nil, plugin.BuildContext{}); err == nil || err.Error() != "plugin none: registers no protocol driver" {
 			t.Errorf("error %v", err)
 		}
 	})

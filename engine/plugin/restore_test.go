@@ -46,7 +46,7 @@ func TestRestore(t *testing.T) {
 		next.Carry(before)
 		back := mem("gone")
 		restore(t, open(t, m, back), next)
-		if back.text != "theirs" || m.text != "new" || next.Fingerprint != s.Fingerprint() {
+		if back.text != "theirs" || m.text != "new" || next.Fingerprint != printOf(t, s) {
 			t.Errorf("%q, %q", back.text, m.text)
 		}
 	})
@@ -75,7 +75,7 @@ func TestRestore(t *testing.T) {
 	})
 	t.Run("plugin/SN-08 a fork begins with the state, and is independent", func(t *testing.T) {
 		h := newHost(t, forked{})
-		parent, err := h.Open("d", nil, plugin.BuildContext{SessionID: "p"})
+		parent, err := h.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}

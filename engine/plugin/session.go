@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +20,11 @@ type Session struct {
 	host    *Host
 	plugins []instance
 	probe   func(string)
-	once    sync.Once    // of Close
-	running atomic.Int32 // code cells
+	once    sync.Once   // of Close
+	gone    bool        // from its host; guarded by host.live.mu
+	running atomic.Bool // a code cell
+	away    away
+	keeping atomic.Pointer[chan struct{}] // closed once the code executor has been told what is stored; nil: it was not
 	root    bool
 	options protocol.PluginOptions
 	contributions
@@ -45,22 +49,26 @@ func (e *BuildError) Error() string { return fmt.Sprintf("plugin %s: %v", e.Plug
 
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// open builds plugins in order; the first is the one that must bring the driver.
-func (s *Session) open(factories []Factory, options protocol.PluginOptions, ctx BuildContext) error {
+// open builds plugins in order; the first is the one that must bring the driver. It ends between two of them if ctx does.
+func (s *Session) open(ctx context.Context, step *step, factories []Factory, options protocol.PluginOptions, bc BuildContext) error {
 	for _, f := range factories {
-		ctx.Options = own(options[f.ID()])
-		if err := s.build(f, ctx); err != nil {
+		bc.Options = own(options[f.ID()])
+		if err := s.build(step, f, bc); err != nil {
 			return &BuildError{f.ID(), err}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if s.driver == nil {
 			return &BuildError{f.ID(), ErrNoDriverMade}
 		}
 	}
 	s.sort()
-	return s.checkTools()
+	return s.checkTools(step)
 }
 
-func (s *Session) build(f Factory, ctx BuildContext) error {
+func (s *Session) build(step *step, f Factory, ctx BuildContext) error {
+	step.is(HookBuild, f.ID())
 	p, err := contain(func() (Plugin, error) { return f.Build(ctx) })
 	switch {
 	case err != nil:
@@ -69,6 +77,7 @@ func (s *Session) build(f Factory, ctx BuildContext) error {
 		return errNoPlugin
 	}
 	s.plugins = append(s.plugins, instance{f.ID(), p})
+	step.is(HookRegister, f.ID())
 	return s.register(f.ID(), p)
 }
 
@@ -83,9 +92,10 @@ func (s *Session) register(id string, p Plugin) error {
 }
 
 // checkTools refuses two tools of one name, or of one id.
-func (s *Session) checkTools() error {
+func (s *Session) checkTools(step *step) error {
 	names, ids := map[string]string{}, map[string]string{}
 	for _, src := range s.sources {
+		step.is(HookTools, src.ID)
 		list, err := contain(func() ([]tool.Tool, error) { return src.Provider.Tools(), nil })
 		if err != nil {
 			return &BuildError{src.ID, fmt.Errorf("tools: %w", err)}
@@ -110,12 +120,13 @@ func claim(owner map[string]string, what, key, plugin string) error {
 }
 
 // ready tells every plugin that wants to know that the session can be found.
-func (s *Session) ready() error {
+func (s *Session) ready(step *step) error {
 	for _, p := range s.plugins {
 		r, ok := p.Plugin.(Readier)
 		if !ok {
 			continue
 		}
+		step.is(HookReady, p.id)
 		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.id, s.host) }); err != nil {
 			return &BuildError{p.id, fmt.Errorf("ready: %w", err)}
 		}
@@ -144,21 +155,38 @@ func (s *Session) Without() map[string]bool {
 }
 
 // Close closes every plugin that wants it, the last one first, makes the session's id free, and tells of all that failed.
-// It does so once.
+// It does so once. All together get ten seconds; one that has not returned by then is left alone until it does, and those
+// that come after it are closed then. A plugin with a call that was left alone is closed once that has returned.
 func (s *Session) Close() (err error) {
 	s.once.Do(func() {
-		var errs []error
-		for _, h := range slices.Backward(s.closed) {
-			errs = append(errs, closing(h.plugin, h.do))
+		defer s.host.use.leave()
+		defer s.host.live.remove(s)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), shortPatience, ErrLate)
+		defer cancel()
+		var step step
+		done := begin(func() (struct{}, error) { return struct{}{}, s.closeAll(&step) })
+		a, returned := inTime(ctx, limits{grace: grace}, done)
+		if err = a.err; !returned {
+			err = step.left(ctx)
 		}
-		for _, p := range slices.Backward(s.plugins) {
-			errs = append(errs, p.close())
-		}
-		s.host.live.remove(s)
-		s.host.use.leave()
-		err = errors.Join(errs...)
 	})
 	return err
+}
+
+func (s *Session) closeAll(step *step) error {
+	var errs []error
+	for _, h := range slices.Backward(s.closed) {
+		step.is(HookClose, h.plugin)
+		errs = append(errs, closing(h.plugin, h.do))
+	}
+	for _, p := range slices.Backward(s.plugins) {
+		step.is(HookClose, p.id)
+		// What it comes to then nobody waits for any more.
+		if !s.away.later(p.id, func() { _ = p.close() }) {
+			errs = append(errs, p.close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Leave makes the session's id free before it is closed.
@@ -186,11 +214,12 @@ func closing(plugin string, f func() error) error {
 }
 
 // Contribute is what the catalog contributors want left out, in the order of registration.
-func (s *Session) Contribute(cc CatalogContext) (remove []string, err error) {
+func (s *Session) Contribute(ctx context.Context, cc CatalogContext) (remove []string, err error) {
 	for _, h := range s.catalog {
-		names, err := contain(func() ([]string, error) { return h.do(own(cc)) })
+		mine := own(cc)
+		names, err := invoke(ctx, s, HookCatalog, h.plugin, func() ([]string, error) { return h.do(mine) })
 		if err != nil {
-			return nil, &HookError{h.plugin, HookCatalog, err}
+			return nil, err
 		}
 		remove = append(remove, names...)
 	}

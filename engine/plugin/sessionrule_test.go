@@ -30,7 +30,7 @@ func sessionRules(t *testing.T) {
 		{"", plugin.Target{Current: true}, "missingSession", `"-"`, `"-"`},
 		{"", plugin.Target{Explicit: other, Current: true}, `"x"`, `"x"`, "unexpectedSession"},
 	} {
-		s, err := host.Open("d", nil, plugin.BuildContext{SessionID: c.own})
+		s, err := host.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: c.own})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,13 +21,28 @@ func (p instance) meta() Meta {
 }
 
 // Fingerprint stands for the versions and revisions of all plugins: it changes when any of them does.
-func (s *Session) Fingerprint() uint64 {
-	return fingerprint(s.metas())
+// One that does not return in time is left alone, and not asked any more: then it has a revision of its own.
+func (s *Session) Fingerprint(ctx context.Context) (uint64, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	var step step
+	done := begin(func() (uint64, error) { return fingerprint(s.metas(&step)), nil })
+	a, returned := inTime(ctx, limits{shortPatience, grace}, done)
+	if !returned {
+		s.away.leave(step.plugin(), func() { <-done })
+		return 0, step.left(ctx)
+	}
+	return a.out, a.err
 }
 
-func (s *Session) metas() []Meta {
+func (s *Session) metas(step *step) []Meta {
 	metas := make([]Meta, len(s.plugins))
 	for i, p := range s.plugins {
+		if s.away.has(p.id) {
+			continue
+		}
+		step.is(HookRevision, p.id)
 		// A plugin that panics here has a revision of its own; capturing its state fails.
 		metas[i], _ = contain(func() (Meta, error) { return p.meta(), nil })
 	}
@@ -47,12 +62,15 @@ func fingerprint(metas []Meta) uint64 {
 }
 
 // Capture is the state of all plugins that have any. A plugin that changes meanwhile makes a fingerprint that is not
-// current, so that it is captured again. If one fails there is no snapshot.
+// current, so that it is captured again. If one fails there is no snapshot. One that was left alone is not in it.
 func (s *Session) Capture(ctx context.Context) (Snapshot, error) {
 	snap := Snapshot{Entries: map[string]Entry{}}
 	metas := make([]Meta, len(s.plugins))
 	for i, p := range s.plugins {
-		entry, err := invoke(ctx, HookSnapshot, p.id, func() (Entry, error) { return p.capture(ctx) })
+		if s.away.has(p.id) {
+			continue
+		}
+		entry, err := invoke(ctx, s, HookSnapshot, p.id, func() (Entry, error) { return p.capture(ctx) })
 		if err != nil {
 			return Snapshot{}, err
 		}
@@ -86,7 +104,7 @@ func (s *Session) Restore(ctx context.Context, snap Snapshot) (unknown []string,
 		if !ok {
 			continue
 		}
-		_, err := invoke(ctx, HookRestore, p.id, func() (struct{}, error) {
+		_, err := invoke(ctx, s, HookRestore, p.id, func() (struct{}, error) {
 			return struct{}{}, p.restore(ctx, stateful, snap.Entries)
 		})
 		if err != nil {

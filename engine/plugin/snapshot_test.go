@@ -100,7 +100,7 @@ func TestCapture(t *testing.T) {
 		// Computed apart from this code: SHA-256 of "d\0" "1\0" 0 as 8 bytes, 0xff, "mem\0" "2\0" 258 as 8 bytes, 0xff.
 		const want, empty = 15341594470874513134, 3466638113189764765
 		s := open(t, &memory{id: "mem", version: "2", revision: 258})
-		if got := s.Fingerprint(); got != want || open(t).Fingerprint() != empty || capture(t, s).Fingerprint != want {
+		if got := printOf(t, s); got != want || printOf(t, open(t)) != empty || capture(t, s).Fingerprint != want {
 			t.Errorf("%d, want %d", got, uint64(want))
 		}
 		if wire, err := json.Marshal(capture(t, s)); err != nil || !strings.Contains(string(wire), `"fingerprint":"15341594470874513134"`) || !strings.Contains(string(wire), `"revision":"258"`) {
@@ -112,14 +112,14 @@ func TestCapture(t *testing.T) {
 		s := open(t, m)
 		before := capture(t, s).Fingerprint
 		m.text = "changed under its revision"
-		if s.Fingerprint() != before {
+		if printOf(t, s) != before {
 			t.Error("it changes with the state")
 		}
 		for name, other := range map[string][]plugin.Factory{
 			"more": {mem("m"), mem("n")}, "none": nil, "version": {&memory{id: "m", version: "2"}},
 			"revision": {&memory{id: "m", version: "1", revision: 1}}, "order": {with("x", func(*plugin.Registrar) {}), mem("m")},
 		} {
-			if open(t, other...).Fingerprint() == before {
+			if printOf(t, open(t, other...)) == before {
 				t.Errorf("%s: it is the same", name)
 			}
 		}
@@ -127,11 +127,11 @@ func TestCapture(t *testing.T) {
 	t.Run("plugin/S-12 what changes while it is captured is not current afterwards", func(t *testing.T) {
 		m := &memory{id: "m", version: "1", busy: true}
 		s := open(t, m)
-		if snap := capture(t, s); snap.Fingerprint == s.Fingerprint() || snap.Entries["m"].Meta.Revision != 0 {
+		if snap := capture(t, s); snap.Fingerprint == printOf(t, s) || snap.Entries["m"].Meta.Revision != 0 {
 			t.Errorf("captured as revision %d, and is %d", snap.Entries["m"].Meta.Revision, m.revision)
 		}
 		m.busy = false
-		if snap := capture(t, s); snap.Fingerprint != s.Fingerprint() {
+		if snap := capture(t, s); snap.Fingerprint != printOf(t, s) {
 			t.Error("a second capture is not current")
 		}
 	})

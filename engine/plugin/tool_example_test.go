@@ -45,7 +45,7 @@ var weather = plugin.Static("weather", func(r *plugin.Registrar) error {
 func Example_tool() {
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{weather})
 	check(err)
-	s, err := host.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
+	s, err := host.Open(context.Background(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: "/project"})
 	check(err)
 	defer s.Close()
 	for _, town := range []string{"Bern", "Oz"} {

@@ -37,7 +37,7 @@ type Conflict struct {
 // they say then may only refuse. A hook that fails, or that wants the arguments changed back and forth, fails the call. The
 // error is that of ctx.
 func (s *Session) BeforeToolCall(ctx context.Context, tc *ToolCallContext) (*ToolVerdict, error) {
-	f := &fold{seam: HookBeforeTool, code: "before_tool_call_failed", replace: ReplaceToolArgs, args: tc.Args}
+	f := &fold{session: s, seam: HookBeforeTool, code: "before_tool_call_failed", replace: ReplaceToolArgs, args: tc.Args}
 	return f.run(ctx, owners(s.beforeTool), func(i int) question {
 		mine := *tc
 		mine.Args, mine.Host = bytes.Clone(f.args), tc.Host.limit(HookBeforeTool)
@@ -48,7 +48,7 @@ func (s *Session) BeforeToolCall(ctx context.Context, tc *ToolCallContext) (*Too
 // AfterToolCall asks the hooks after an attempt. The first other result is shown to the hooks that have seen the tool's,
 // once; what they say then may only refuse. The error is that of ctx.
 func (s *Session) AfterToolCall(ctx context.Context, tc *ToolResultContext) (*ToolVerdict, error) {
-	f := &fold{seam: HookAfterTool, code: "after_tool_call_failed", replace: ShortCircuitTool, output: tc.Output}
+	f := &fold{session: s, seam: HookAfterTool, code: "after_tool_call_failed", replace: ShortCircuitTool, output: tc.Output}
 	return f.run(ctx, owners(s.afterTool), func(i int) question {
 		mine := tc.own(HookAfterTool, tc.Args, f.output)
 		return func() ([]Directive, error) { return s.afterTool[i].do(ctx, mine) }

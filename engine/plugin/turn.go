@@ -60,7 +60,7 @@ func collect[H any](ctx context.Context, s *Session, kind Hook, hooks []contribu
 
 func probed[H, T any](ctx context.Context, s *Session, kind Hook, h contribution[H], call func(H) (T, error)) (T, error) {
 	defer s.mark(kind, h.plugin)()
-	return invoke(ctx, kind, h.plugin, func() (T, error) { return call(h.do) })
+	return invoke(ctx, s, kind, h.plugin, func() (T, error) { return call(h.do) })
 }
 
 // SeamError is a directive that has no place where it was given.

@@ -26,19 +26,18 @@ func (o Overlay) same(p Overlay) bool {
 type Composition struct {
 	Base  *Registry // what hides what: the session's own tools
 	Rules Rules
-	// Extra makes something of a catalog that is kept beside it, such as a preamble. It is called under a lock, as
-	// contributors are. Nil: nothing.
+	// Extra makes something of a catalog that is kept beside it, such as a preamble. Nil: nothing.
 	Extra func(*Catalog) (any, error)
 }
 
 // Composer keeps the catalog of a session: that of a fork of the base, with an overlay. What changes the base is in the
-// catalog after Recompose. A Composer is safe for concurrent use; catalogs are made by one caller at a time.
+// catalog after Recompose. A Composer is safe for concurrent use.
 type Composer struct {
 	base  *Registry
 	rules Rules
 	extra func(*Catalog) (any, error)
 
-	composing sync.Mutex // held by whoever composes; providers are asked under it
+	composing sync.Mutex // held by whoever composes; providers of overlays are asked under it, with a limit
 	overlay   Overlay    // guarded by composing
 
 	mu       sync.Mutex
@@ -46,7 +45,16 @@ type Composer struct {
 	without  bool   // the base is left out
 	revision uint64 // of the overlay
 	key      cacheKey
-	cached   *View // nil: none
+	cached   *View   // nil: none
+	making   *making // the one that is being made; nil: none, or what it comes to does not count any more
+}
+
+// making is a catalog that is being made: whoever wants the same one waits for it.
+type making struct {
+	key  cacheKey
+	done chan struct{}
+	view *View
+	err  error
 }
 
 // View is a catalog with what its user keeps beside it.
@@ -116,7 +124,7 @@ func (k *Composer) Refresh() error {
 func (k *Composer) Invalidate() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.cached = nil
+	k.cached, k.making = nil, nil
 }
 
 // compose is a fork of the base with an overlay.
@@ -136,32 +144,52 @@ func (k *Composer) compose(o Overlay) (*Registry, error) {
 func (k *Composer) use(composed *Registry, overlaid bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.composed, k.without, k.cached = composed, k.overlay.WithoutBase, nil
+	k.composed, k.without, k.cached, k.making = composed, k.overlay.WithoutBase, nil, nil
 	if overlaid {
 		k.revision++
 	}
 }
 
 // Catalog is the catalog as it is, with its extra. It is made anew if the overlay, the composed registry or the plugins'
-// fingerprint changed since the last time; an error is not kept.
+// fingerprint changed since the last time; an error is not kept. What several ask for at once is made once, and nothing is
+// locked meanwhile.
 func (k *Composer) Catalog(plugins uint64) (*View, error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	key := cacheKey{!k.without, k.revision, k.composed.Generation(), plugins}
 	if k.cached != nil && k.key == key {
+		defer k.mu.Unlock()
 		return k.cached, nil
 	}
-	v, err := k.build()
-	if err != nil {
-		return nil, err
+	if m := k.making; m != nil && m.key == key {
+		k.mu.Unlock()
+		<-m.done
+		return m.view, m.err
 	}
-	k.key, k.cached = key, v
-	return v, nil
+	m := &making{key: key, done: make(chan struct{})}
+	k.making = m
+	composed := k.composed.now.Load()
+	k.mu.Unlock()
+	m.view, m.err = k.build(composed)
+	k.made(m)
+	return m.view, m.err
 }
 
-func (k *Composer) build() (v *View, err error) {
+// made keeps a catalog, unless something has changed since it was begun.
+func (k *Composer) made(m *making) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.making == m {
+		k.making = nil
+		if m.err == nil {
+			k.key, k.cached = m.key, m.view
+		}
+	}
+	close(m.done)
+}
+
+func (k *Composer) build(composed *contents) (v *View, err error) {
 	defer guard(&err)
-	c, err := k.rules.catalog(k.composed.now.Load())
+	c, err := k.rules.catalog(composed)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Contributor names tools to be left out of a catalog. It is called under a lock: it does no IO and waits for nothing. What
+// Contributor names tools to be left out of a catalog. It does no IO and waits for nothing. What
 // it goes by, other than its argument, must change the fingerprint that the catalog is asked for with.
 type Contributor func(Listing) (remove []string, err error)
 

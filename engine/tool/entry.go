@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"lashd/rpc/protocol"
 )
@@ -20,6 +21,7 @@ type Entry struct {
 type part struct {
 	label    string // whose it is, for people
 	provider Provider
+	out      atomic.Int32 // calls that were left alone and have not returned
 }
 
 // orphan is an entry with nothing behind it.

@@ -51,6 +51,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
+// SlowError is a provider that did not say in time what it offers. It was left alone.
+type SlowError struct {
+	Source string
+	Slot   string // what it was asked for
+}
+
+func (e *SlowError) Error() string { return fmt.Sprintf("%s: %s does not return", e.Source, e.Slot) }
+
 // guard makes an error of a panic.
 func guard(err *error) {
 	if p := recover(); p != nil {

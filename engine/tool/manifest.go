@@ -25,10 +25,12 @@ func split(t Tool) (protocol.ToolManifest, protocol.ToolContract) {
 // which the tool is the same.
 type contract struct {
 	maker Contractor // nil: made from the start
+	part  *part      // that it is
 	id    string
 
-	mu    sync.Mutex
-	known *terms
+	mu     sync.Mutex
+	known  *terms
+	asking chan struct{} // closed once the maker has answered who has asked; nil: nobody has
 }
 
 // terms are a contract with what follows from it.
@@ -38,9 +40,9 @@ type terms struct {
 	revision protocol.Digest
 }
 
-func newContract(p Provider, m protocol.ToolManifest, c protocol.ToolContract) *contract {
-	if maker, ok := p.(Contractor); ok {
-		return &contract{maker: maker, id: m.ID}
+func newContract(p *part, m protocol.ToolManifest, c protocol.ToolContract) *contract {
+	if maker, ok := p.provider.(Contractor); ok {
+		return &contract{maker: maker, part: p, id: m.ID}
 	}
 	return &contract{known: newTerms(m, c)}
 }
@@ -57,29 +59,47 @@ func revision(m protocol.ToolManifest, c protocol.ToolContract) protocol.Digest 
 	return protocol.DigestOf(text)
 }
 
-// of is the contract of a manifest, made if it must be.
+// of is the contract of a manifest, made if it must be. Several who want it at once ask once.
 func (c *contract) of(m protocol.ToolManifest) (*terms, error) {
+	for {
+		known, theirs := c.begin()
+		switch {
+		case known != nil:
+			return known, nil
+		case theirs == nil:
+			return c.make(m)
+		}
+		<-theirs
+	}
+}
+
+// begin is the contract, or who is asking for it. Without either, it is whoever calls.
+func (c *contract) begin() (known *terms, theirs <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known != nil {
-		return c.known, nil
+	if c.known == nil && c.asking == nil {
+		c.asking = make(chan struct{})
+		return nil, nil
 	}
-	made, err := c.make()
+	return c.known, c.asking
+}
+
+var errNoContract = errors.New("nothing knows the contract")
+
+func (c *contract) make(m protocol.ToolManifest) (*terms, error) {
+	made, err := protocol.ToolContract{}, errNoContract
+	if c.maker != nil {
+		made, err = within(c.part, "contract", func() (protocol.ToolContract, error) { return c.maker.Contract(c.id) })
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.asking)
+	c.asking = nil
 	if err != nil {
 		return nil, err
 	}
 	c.known = newTerms(m, made)
 	return c.known, nil
-}
-
-var errNoContract = errors.New("nothing knows the contract")
-
-func (c *contract) make() (made protocol.ToolContract, err error) {
-	defer guard(&err)
-	if c.maker == nil {
-		return made, errNoContract
-	}
-	return c.maker.Contract(c.id)
 }
 
 // same tells whether a tool that a provider lists now is what it was, contract and all.

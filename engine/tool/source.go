@@ -50,7 +50,11 @@ func list(s source, known map[string]*Entry) (_ *source, err error) {
 	s.offers = map[string]*Entry{}
 	names := map[string]bool{}
 	for _, p := range s.parts {
-		for _, t := range p.provider.Tools() {
+		offered, err := p.tools()
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range offered {
 			if err := s.add(newEntry(p, t, known), names); err != nil {
 				return nil, err
 			}
@@ -61,7 +65,11 @@ func list(s source, known map[string]*Entry) (_ *source, err error) {
 		if s.offers[id] != nil || !slices.Contains(s.parts, p) {
 			continue
 		}
-		if e := p.resolve(lookup{id: id}, known); e != nil {
+		e, err := p.resolve(lookup{id: id}, known)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
 			_ = s.add(e, names) // a name that is listed by now goes to the tool in the list
 		}
 	}
@@ -88,7 +96,7 @@ func newEntry(p *part, t Tool, known map[string]*Entry) *Entry {
 	e := &Entry{Manifest: m, from: p}
 	switch old := known[m.ID]; {
 	case old == nil || old.from == nil || !old.same(p, m, c):
-		e.contract = newContract(p.provider, m, c)
+		e.contract = newContract(p, m, c)
 	case old.from == p:
 		return old
 	default:
@@ -106,37 +114,52 @@ func (l lookup) fits(e *Entry) bool {
 	return e.Manifest.ID == l.id || l.id == "" && e.Manifest.Name == l.name
 }
 
-// resolve asks a provider for a tool, listed or not. It is nil if there is none.
-func (p *part) resolve(l lookup, known map[string]*Entry) *Entry {
-	for _, t := range append(slices.Clip(p.provider.Tools()), p.unlisted(l)...) {
-		if e := newEntry(p, t, known); l.fits(e) {
-			return e
-		}
-	}
-	return nil
+// tools asks a provider what it lists.
+func (p *part) tools() ([]Tool, error) {
+	return within(p, "tools", func() ([]Tool, error) { return p.provider.Tools(), nil })
 }
 
-func (p *part) unlisted(l lookup) []Tool {
+// resolve asks a provider for a tool, listed or not. It is nil if there is none.
+func (p *part) resolve(l lookup, known map[string]*Entry) (*Entry, error) {
+	offered, err := p.tools()
+	if err != nil {
+		return nil, err
+	}
+	more, err := p.unlisted(l)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range append(slices.Clip(offered), more...) {
+		if e := newEntry(p, t, known); l.fits(e) {
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+func (p *part) unlisted(l lookup) ([]Tool, error) {
 	r, ok := p.provider.(Resolver)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	find, key := r.ResolveName, l.name
 	if l.id != "" {
 		find, key = r.ResolveID, l.id
 	}
-	if t, ok := find(key); ok {
-		return []Tool{t}
-	}
-	return nil
+	return within(p, "resolve", func() ([]Tool, error) {
+		if t, ok := find(key); ok {
+			return []Tool{t}, nil
+		}
+		return nil, nil
+	})
 }
 
 // resolve asks the parts in order.
 func (s *source) resolve(l lookup) (e *Entry, err error) {
 	defer guard(&err)
 	for _, p := range s.parts {
-		if e := p.resolve(l, s.offers); e != nil {
-			return e, nil
+		if e, err := p.resolve(l, s.offers); e != nil || err != nil {
+			return e, err
 		}
 	}
 	return nil, nil

@@ -2,14 +2,15 @@ package tool
 
 import "slices"
 
-// With is the catalog as it would be with more over the overlay. The Composer stays as it is.
+// With is the catalog as it would be with more over the overlay. The Composer stays as it is, and is not locked while
+// providers and contributors are asked.
 func (k *Composer) With(more Overlay) (c *Catalog, err error) {
-	k.composing.Lock()
-	defer k.composing.Unlock()
 	defer guard(&err)
+	k.composing.Lock()
+	now := k.overlay
+	k.composing.Unlock()
 	composed, err := k.compose(Overlay{
-		WithoutBase: k.overlay.WithoutBase || more.WithoutBase,
-		Sources:     slices.Concat(k.overlay.Sources, more.Sources),
+		WithoutBase: now.WithoutBase || more.WithoutBase, Sources: slices.Concat(now.Sources, more.Sources),
 	})
 	if err != nil {
 		return nil, err

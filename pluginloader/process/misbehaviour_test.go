@@ -23,7 +23,7 @@ func session(t testing.TB, id protocol.SessionID, factories ...plugin.Factory) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Open(standard.ID, nil, plugin.BuildContext{SessionID: id, Cwd: t.TempDir(), StateDir: t.TempDir()})
+	s, err := h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: id, Cwd: t.TempDir(), StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func encode(t *testing.T, messages []protocol.Message) []string {
 func open(t *testing.T, options string) *plugin.Session {
 	t.Helper()
 	host := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{history.Factory{}}))(t)
-	return builtintest.Must(host.Open(standard.ID, protocol.PluginOptions{history.ID: []byte(options)}, plugin.BuildContext{Cwd: t.TempDir()}))(t)
+	return builtintest.Must(host.Open(t.Context(), standard.ID, protocol.PluginOptions{history.ID: []byte(options)}, plugin.BuildContext{Cwd: t.TempDir()}))(t)
 }
 
 func input(parts ...protocol.Part) protocol.Message {
@@ -141,7 +141,7 @@ func BenchmarkTransform(b *testing.B) {
 		messages = append(messages, input(), result(protocol.Succeed(strings.Repeat("x", 1000))))
 	}
 	host := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{history.Factory{}}))(b)
-	s := builtintest.Must(host.Open(standard.ID, protocol.PluginOptions{history.ID: []byte(shorten)}, plugin.BuildContext{Cwd: b.TempDir()}))(b)
+	s := builtintest.Must(host.Open(b.Context(), standard.ID, protocol.PluginOptions{history.ID: []byte(shorten)}, plugin.BuildContext{Cwd: b.TempDir()}))(b)
 	view := &plugin.ContextView{View: &plugin.View{Window: 100_000}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -37,7 +37,7 @@ func work(t testing.TB, cwd string, files map[string]string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.session, err = host.Open(standard.ID, nil, plugin.BuildContext{Cwd: b.path(cwd), StateDir: b.path("state")})
+	b.session, err = host.Open(t.Context(), standard.ID, nil, plugin.BuildContext{Cwd: b.path(cwd), StateDir: b.path("state")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func TestUnwanted(t *testing.T) {
 
 func TestUnknown(t *testing.T) {
 	host := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{toolsearch.Factory{}}))(t)
-	s := builtintest.Must(host.Open(standard.ID, protocol.PluginOptions{toolsearch.ID: []byte(`{}`)}, plugin.BuildContext{Cwd: t.TempDir()}))(t)
+	s := builtintest.Must(host.Open(t.Context(), standard.ID, protocol.PluginOptions{toolsearch.ID: []byte(`{}`)}, plugin.BuildContext{Cwd: t.TempDir()}))(t)
 	r := builtintest.Must(s.Sources()[0].Provider.Execute(t.Context(), tool.Invocation{Name: "tool_search", Args: search("x").Args}))(t)
 	if r.Output.Failure == nil || r.Output.Failure.Code != "tools_unknown" {
 		t.Errorf("a search before anything is known: %+v", r.Output)

@@ -295,7 +295,7 @@ func TestFactory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := host.Open(ID, nil, plugin.BuildContext{})
+	s, err := host.Open(t.Context(), ID, nil, plugin.BuildContext{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestFactory(t *testing.T) {
 		t.Errorf("the driver is %T", s.Driver())
 	}
 	none := tool.NewRegistry(nil, protocol.ToolState{}).Catalog()
-	if got, err := s.Preamble(none); got != "" || err != nil {
+	if got, err := s.Preamble(t.Context(), none); got != "" || err != nil {
 		t.Errorf("without tools the prompt is %q, %v", got, err)
 	}
 }

@@ -55,7 +55,7 @@ func (k *kit) host(t *testing.T) (h *plugin.Host, driver string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := alone.Open(k.factory.ID(), k.Options, plugin.BuildContext{Cwd: k.Build.Cwd, StateDir: k.Build.StateDir})
+	s, err := alone.Open(t.Context(), k.factory.ID(), k.Options, plugin.BuildContext{Cwd: k.Build.Cwd, StateDir: k.Build.StateDir})
 	if !errors.Is(err, plugin.ErrNoDriverMade) {
 		if err == nil {
 			err = s.Close()
@@ -75,7 +75,7 @@ func (k *kit) host(t *testing.T) (h *plugin.Host, driver string) {
 func (k *kit) open(t *testing.T) *plugin.Session {
 	t.Helper()
 	h, driver := k.host(t)
-	s, err := h.Open(driver, k.Options, k.Build)
+	s, err := h.Open(t.Context(), driver, k.Options, k.Build)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func (k *kit) checkSchema(t *testing.T, what string, schema []byte) {
 
 func (k *kit) closes(t *testing.T) {
 	h, driver := k.host(t)
-	one, err1 := h.Open(driver, k.Options, k.Build)
-	two, err2 := h.Isolated().Open(driver, k.Options, k.Build)
+	one, err1 := h.Open(t.Context(), driver, k.Options, k.Build)
+	two, err2 := h.Isolated().Open(t.Context(), driver, k.Options, k.Build)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}

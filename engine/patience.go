@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// stuckPatience is how much longer what was to be over is waited for, until it is left alone. Plugin code has limits of its own,
+// which say whose it is and are over long before; this one is for what nobody has thought of.
+const stuckPatience = 6 * time.Second
+
+// patient has plugins do something that may take them pluginPatience. Whatever does not return then is left alone until it
+// does: nobody waits for it, and what it comes to goes nowhere.
+func patient[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	return abandoning(ctx, e, call)
+}
+
+// abandoning is patient as long as ctx lasts.
+func abandoning[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+	v, err, _ := attended(ctx, e, call, nil, nil)
+	return v, err
+}
+
+// meanwhile is patient for the actor: whoever needs no plugins is served meanwhile. If that ends the state, so does the call's
+// context. What is stuck takes the state with it, which is loaded again.
+func meanwhile[T any](st *state, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	v, err, returned := attended(ctx, st.eng, call, st.urgent, func(f func(*state)) {
+		f(st)
+		if st.broken != nil {
+			end(st.broken)
+		}
+	})
+	if !returned {
+		st.broken = errors.Join(st.broken, err)
+	}
+	return v, err
+}
+
+// attended calls plugins beside whoever waits for them, who serves what comes in meanwhile. It tells whether they have returned.
+func attended[T any](
+	ctx context.Context, e *Engine, call func(context.Context) (T, error), in <-chan func(*state), serve func(func(*state)),
+) (v T, err error, returned bool) {
+	done := make(chan answer[T], 1)
+	e.goCall(func() {
+		var a answer[T]
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = e.panicked("plugins", "", p)
+			}
+			done <- a
+		}()
+		a.v, a.err = call(ctx)
+	})
+	over, stuck := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case a := <-done:
+			return a.v, a.err, true
+		case f := <-in:
+			serve(f)
+		case <-over:
+			limit := time.NewTimer(stuckPatience)
+			defer limit.Stop()
+			over, stuck = nil, limit.C
+		case <-stuck:
+			return v, context.Cause(ctx), false
+		}
+	}
+}
+
+// inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
+func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
+	select {
+	case v = <-done:
+		return v, true
+	case <-ctx.Done():
+	}
+	moment := cancelGrace
+	if errors.Is(context.Cause(ctx), errStopped) {
+		moment = stopPatience
+	}
+	grace := time.NewTimer(moment)
+	defer grace.Stop()
+	select {
+	case v = <-done:
+		return v, true
+	case <-grace.C:
+		return v, false
+	}
+}
