@@ -46,7 +46,9 @@ func newPeer(plugin string, limits Limits) *peer {
 	}
 }
 
-func (p *peer) fail(code Code, err error) *Error { return &Error{Plugin: p.plugin, Code: code, Err: err} }
+func (p *peer) fail(code Code, err error) *Error {
+	return &Error{Plugin: p.plugin, Code: code, Err: err}
+}
 
 // call asks the plugin. When ctx is done it is told, and has linger to answer all the same. An error that is not the cause
 // of ctx is an Error.
