@@ -45,6 +45,7 @@ var levels = map[string]int{
 	"lashd/pluginloader":                 6,
 	"lashd/pluginloader/manifest":        4,
 	"lashd/pluginloader/command":         5,
+	"lashd/pluginloader/content":         5,
 	"lashd/pluginloader/process":         4,
 	"lashd/pluginloader/declared":        5,
 	"lashd/pluginloader/watch":           5,

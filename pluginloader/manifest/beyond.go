@@ -17,6 +17,7 @@ import (
 
 // Beyond is what of a plugin reaches beyond its directory: a person who approves the plugin approves that, too.
 type Beyond struct {
+	Name         string       `json:"name"`         // what it is known by
 	Commands     [][]string   `json:"commands"`     // that it may run, as it says them
 	Executables  []Executable `json:"executables"`  // which these are, where that is known before
 	Addresses    []string     `json:"addresses"`    // of servers
@@ -34,7 +35,7 @@ type Executable struct {
 // Beyond finds what the plugin reaches. Look tells where a program is, as exec.LookPath does, for those whose name has no
 // slash. A program that is not there is an error.
 func (p *Plugin) Beyond(ctx context.Context, look func(string) (string, error)) (Beyond, error) {
-	b := Beyond{Capabilities: slices.Sorted(slices.Values(p.Capabilities))}
+	b := Beyond{Name: p.Name, Capabilities: slices.Sorted(slices.Values(p.Capabilities))}
 	for _, c := range p.commands() {
 		if len(c.argv) > 0 {
 			b.Commands = append(b.Commands, c.argv)
@@ -147,6 +148,7 @@ func digestOf(ctx context.Context, file string) (protocol.Digest, error) {
 }
 
 func (b Beyond) record(d *digester) {
+	d.record("name", b.Name)
 	for _, argv := range b.Commands {
 		d.record(append([]string{"command"}, argv...)...)
 	}

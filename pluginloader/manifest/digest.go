@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"lashd/rpc/protocol"
 )
@@ -68,7 +69,7 @@ func (d *digester) directory(name string, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, MaxDepth)
 	}
-	dir, err := d.root.Open(name)
+	dir, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now, which would be waited for
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,145 @@
+package content
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"lashd/pluginloader/manifest"
+)
+
+// copier copies a directory, and holds it to what a plugin may be. It looks at nothing outside of it.
+type copier struct {
+	ctx     context.Context
+	from    *os.Root
+	to      *os.Root
+	entries int
+	bytes   int64
+}
+
+// copyTree copies a directory to one that is not there.
+func copyTree(ctx context.Context, from, to string) error {
+	source, err := os.OpenRoot(from + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	target, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	c := copier{ctx: ctx, from: source, to: target}
+	return c.directory(".", 0)
+}
+
+func (c *copier) directory(name string, depth int) error {
+	if depth > manifest.MaxDepth {
+		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
+	}
+	names, err := c.list(name)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := c.entry(path.Join(name, n), depth); err != nil {
+			return err
+		}
+	}
+	return c.to.Chmod(name, 0o500)
+}
+
+func (c *copier) list(name string) ([]string, error) {
+	dir, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(manifest.MaxEntries + 1)
+	if c.entries += len(names); c.entries > manifest.MaxEntries {
+		return nil, fmt.Errorf("the directory has more than %d files", manifest.MaxEntries)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, cmp.Or(err, context.Cause(c.ctx))
+}
+
+func (c *copier) entry(name string, depth int) error {
+	info, err := c.from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		if err := c.to.Mkdir(name, 0o700); err != nil {
+			return err
+		}
+		return c.directory(name, depth+1)
+	case fs.ModeSymlink:
+		to, err := c.from.Readlink(name)
+		if err != nil {
+			return err
+		}
+		return c.to.Symlink(to, name) // the digest of the copy sees to where it leads
+	case 0:
+		return c.file(name)
+	}
+	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
+}
+
+func (c *copier) file(name string) error {
+	from, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if err := c.permit(name, info); err != nil {
+		return err
+	}
+	to, err := c.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(to, io.LimitReader(from, info.Size()+1))
+	if err == nil && n != info.Size() {
+		err = fmt.Errorf("%s: %w", name, ErrChanging)
+	}
+	return cmp.Or(errors.Join(err, to.Chmod(sealed(info)), to.Close()), context.Cause(c.ctx))
+}
+
+// permit refuses what no file of a plugin may be.
+func (c *copier) permit(name string, info fs.FileInfo) error {
+	c.bytes += info.Size()
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", name)
+	case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+		return fmt.Errorf("%s would run as somebody else: set-user-id and set-group-id are not allowed", name)
+	case info.Size() > manifest.MaxContent || c.bytes > manifest.MaxContents:
+		return fmt.Errorf("%s: a file has at most %d bytes, and all together at most %d", name, manifest.MaxContent, manifest.MaxContents)
+	}
+	return nil
+}
+
+// sealed is the mode of the copy of a file.
+func sealed(info fs.FileInfo) fs.FileMode {
+	if info.Mode()&0o111 != 0 {
+		return 0o500
+	}
+	return 0o400
+}

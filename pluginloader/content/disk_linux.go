@@ -1,0 +1,17 @@
+package content
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncAll syncs the file system that a directory is on.
+func syncAll(dir string) (done bool, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	return true, errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
+}

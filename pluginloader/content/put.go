@@ -1,0 +1,143 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/watch"
+	"lashd/rpc/protocol"
+)
+
+const (
+	tries   = 5
+	between = 30 * time.Millisecond // two tries: longer than what was just changed has no signature for
+)
+
+// Put copies the plugin in a directory, and takes the digest of the copy. If there is that copy already, it is used. What is
+// copied was in the directory at one time: if something changes meanwhile it is tried again, and in the end ErrChanging. The
+// copy belongs to nobody else and cannot be written; a file in it can be executed if anybody could execute the original.
+//
+// Links stay what they are, and may lead nowhere but to something in the directory. What other directories have a hard link to
+// is copied as any other file.
+func (s *Store) Put(ctx context.Context, dir string) (Copy, error) {
+	c, err := s.put(ctx, dir)
+	if err != nil {
+		return Copy{}, fmt.Errorf("copy plugin %s: %w", dir, err)
+	}
+	return c, nil
+}
+
+func (s *Store) put(ctx context.Context, dir string) (Copy, error) {
+	staged, err := os.MkdirTemp(s.dir, unfinished)
+	if err != nil {
+		return Copy{}, err
+	}
+	c, err := s.stage(ctx, dir, staged)
+	if err == nil {
+		c, err = s.publish(ctx, staged, c)
+	}
+	if err != nil {
+		return Copy{}, errors.Join(err, remove(staged))
+	}
+	return c, nil
+}
+
+// stage makes a copy that has its name not yet.
+func (s *Store) stage(ctx context.Context, dir, staged string) (Copy, error) {
+	at := filepath.Join(staged, filepath.Base(dir))
+	if err := s.settled(ctx, dir, at); err != nil {
+		return Copy{}, err
+	}
+	b, err := s.beyond(ctx, at)
+	if err != nil {
+		return Copy{}, err
+	}
+	if named := filepath.Join(staged, b.Name); at != named {
+		if err := os.Rename(at, named); err != nil {
+			return Copy{}, err
+		}
+	}
+	if err := errors.Join(record(staged, b), flush(staged)); err != nil {
+		return Copy{}, err
+	}
+	return s.read(ctx, staged)
+}
+
+// settled copies a directory that does not change meanwhile.
+func (s *Store) settled(ctx context.Context, dir, to string) error {
+	for range tries {
+		before, err := watch.Signature(dir)
+		if err != nil {
+			return err
+		}
+		err = copyTree(ctx, dir, to)
+		if after, _ := watch.Signature(dir); after == before || ctx.Err() != nil {
+			return err
+		}
+		if err := remove(to); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return ErrChanging
+}
+
+// beyond reads what the plugin in a copy reaches.
+func (s *Store) beyond(ctx context.Context, dir string) (manifest.Beyond, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return manifest.Beyond{}, err
+	}
+	defer root.Close()
+	p, err := manifest.Load(root)
+	if err != nil {
+		return manifest.Beyond{}, err
+	}
+	return p.Beyond(ctx, s.look)
+}
+
+// publish gives a copy the name by which it is found, unless there is one.
+func (s *Store) publish(ctx context.Context, staged string, c Copy) (Copy, error) {
+	s.change.Lock()
+	defer s.change.Unlock()
+	there, err := s.openLocked(ctx, c.Digest)
+	if err == nil {
+		if err := remove(staged); err != nil {
+			there.Close()
+			return Copy{}, err
+		}
+		return there, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		return Copy{}, err
+	}
+	if err := os.Rename(staged, s.path(string(c.Digest))); err != nil {
+		return Copy{}, err
+	}
+	if err := persist(s.dir); err != nil {
+		return Copy{}, errors.Join(err, s.dropLocked(c.Digest))
+	}
+	c.Root = s.path(string(c.Digest), c.Beyond.Name)
+	s.use(c.Digest, 1)
+	return c, nil
+}
+
+// valid tells whether a name may be that of a copy.
+func valid(d protocol.Digest) bool {
+	for _, c := range d {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(d) == 64
+}
