@@ -29,7 +29,7 @@ func (s *server) connect(ctx context.Context, l *life) {
 	r := &remote{life: l, cancel: cancel}
 	r.Endpoint, r.MaxEventSize, r.MaxRetries = s.end.URL, maxLine, 2
 	r.HTTPClient = &http.Client{
-		Transport:     &wire{end: s.end, life: ctx, patience: s.pool.config.Times.Connect, base: base},
+		Transport:     &wire{end: s.end, life: ctx, patience: s.pool.config.Times.Connect / 4, base: base},
 		CheckRedirect: s.end.redirect,
 	}
 	l.link = r

@@ -88,8 +88,11 @@ func goodServer() *sdk.Server {
 		return nil, nil, nil
 	})
 	add("slow", nil, func(ctx context.Context, _ *sdk.CallToolRequest, _ words) (*sdk.CallToolResult, any, error) {
-		<-ctx.Done()
-		noted("cancelled")
+		select {
+		case <-ctx.Done():
+			noted("cancelled")
+		case <-time.After(2 * time.Second): // nothing tells a server of HTTP that a connection is broken
+		}
 		return text("too late"), nil, nil
 	})
 	add("steps", nil, func(ctx context.Context, r *sdk.CallToolRequest, _ words) (*sdk.CallToolResult, any, error) {
