@@ -88,6 +88,15 @@ func groups() []group {
 			"tool/complete":        bind("Completes a call that answered that it is pending.", (*conn).toolComplete),
 			"tool/respond":         bind("Answers a call of a tool that this client provides.", (*conn).toolRespond),
 		}},
+		{"Plugins", map[string]Method{
+			"plugin/list":       wait("Lists plugins, with those that are not loaded and why.", (*conn).pluginList),
+			"plugin/read":       wait("Tells all that a person has to know of a plugin to approve it.", (*conn).pluginRead),
+			"plugin/logs":       wait("Reads the newest lines that a plugin has said.", (*conn).pluginLogs),
+			"plugin/reload":     wait("Looks at the directories of plugins now, or tells what that would change.", (*conn).pluginReload),
+			"plugin/setEnabled": wait("Switches a plugin on or off.", (*conn).pluginSetEnabled),
+			"plugin/trust":      wait("Approves exactly the content that a plugin of a workspace has now, and loads it.", (*conn).pluginTrust),
+			"plugin/untrust":    wait("Takes every approval of a plugin of a workspace back.", (*conn).pluginUntrust),
+		}},
 		{"Operations", map[string]Method{
 			"operation/list":    bind("Lists what plugins offer to clients.", (*conn).operationList),
 			"operation/query":   wait("Asks a plugin; runs beside a turn.", (*conn).operationQuery),

@@ -28,6 +28,7 @@ const (
 type Config struct {
 	Engine  *engine.Engine
 	Store   *persistence.Store
+	Plugins Plugins
 	Log     *slog.Logger
 	Version string
 	Socket  string

@@ -64,6 +64,9 @@ func (h *Host) Drivers() []string {
 	return ids
 }
 
+// IDs are the ids of the plugins that are no drivers, in the order in which they register.
+func (h *Host) IDs() []string { return Stack(h.plugins).IDs() }
+
 // Extensions are what the factories offer each other.
 func (h *Host) Extensions() Extensions { return own(h.extensions) }
 

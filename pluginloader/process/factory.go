@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/pluginloader/child"
+	"lashd/rpc/protocol"
 )
 
 // Factory makes the plugin of each session, and has the process that serves them all.
@@ -59,12 +61,49 @@ func (f *Factory) Start(ctx context.Context) error {
 	return err
 }
 
+// Try starts a process, waits until it has shown that it is the plugin that was declared, and ends it.
+func (f *Factory) Try(ctx context.Context) error {
+	c := f.config
+	c.Eager = false
+	other, err := New(c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(other.Start(ctx), other.Shutdown(ctx))
+}
+
+// Status is how the process is now.
+func (f *Factory) Status() *protocol.PluginProcess {
+	l, standing := f.super.Look()
+	is := &protocol.PluginProcess{State: "idle", Sandbox: f.Sandbox()}
+	switch {
+	case l != nil:
+		is.State = "running"
+	case standing.Quarantined:
+		is.State = "quarantined"
+	case standing.Starting:
+		is.State = "starting"
+	case standing.Reason != nil:
+		is.State = "failed"
+	}
+	if standing.Reason != nil {
+		is.Error = standing.Reason.Error()
+	}
+	return is
+}
+
 // Resume lets a plugin be started that has crashed too often.
 func (f *Factory) Resume() { f.super.Resume() }
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	i := newInstance(f, ctx)
+	if f.config.Also != nil {
+		var err error
+		if i.also, err = f.config.Also(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if f.config.Contributes.State == "" {
 		return i, nil
 	}

@@ -18,6 +18,7 @@ import (
 type instance struct {
 	factory *Factory
 	build   plugin.BuildContext
+	also    plugin.Spec                 // nil: nothing
 	list    atomic.Pointer[[]tool.Tool] // as the plugin has told; nil: as declared
 
 	mu       sync.Mutex

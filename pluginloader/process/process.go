@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
@@ -47,6 +48,8 @@ type Config struct {
 	Log         *slog.Logger       // required
 	Output      *child.Log         // takes what the plugin says; nil: one of its own
 
+	// Also is what else the plugin contributes to a session, besides its process; nil: nothing.
+	Also func(plugin.BuildContext) (plugin.Spec, error)
 	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
 	ToolsChanged func(context.Context, protocol.SessionID)
 

@@ -46,6 +46,9 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	for _, o := range c.Operations {
 		i.registerOperation(r, o)
 	}
+	if i.also != nil {
+		return i.also(r)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ const (
 	ServerSessionChanged ServerEventType = "session/changed" // created, or its state, title, turns or place changed
 	ServerSessionDeleted ServerEventType = "session/deleted"
 	ServerStoreChanged   ServerEventType = "store/changed"
+	ServerPluginChanged  ServerEventType = "plugin/changed" // loaded, or not any more, or something is wrong with it
 )
 
 // ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the
@@ -17,4 +18,5 @@ type ServerEvent struct {
 	SessionID SessionID       `json:"sessionId,omitempty"` // of both session types
 	Session   *Session        `json:"session,omitempty"`   // of session/changed
 	Store     string          `json:"store,omitempty"`     // of store/changed: ok, or what it does not do, and why
+	Plugin    *PluginInfo     `json:"plugin,omitempty"`    // of plugin/changed; without status: it is gone
 }

@@ -30,6 +30,7 @@ type config struct {
 	Approval protocol.ApprovalMode `toml:"approval"`
 	Trace    bool                  `toml:"trace"`
 	Models   []modelConfig         `toml:"models"`
+	Plugins  map[string]any        `toml:"plugins"` // options for all sessions, by plugin
 }
 
 type modelConfig struct {

@@ -22,6 +22,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/persistence"
+	"lashd/pluginloader"
 	"lashd/rpc"
 	"lashd/rpc/protocol"
 	"lashd/rpc/socket"
@@ -127,14 +128,20 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		}
 		defer trace.Close()
 	}
+	loader, tell, err := e.loader(store, host, cfg)
+	if err != nil {
+		return err
+	}
 	eng := engine.New(engine.Config{
-		Store: store, Plugins: host, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
+		Store: store, Plugins: loader, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},
 		},
 	})
-	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop})
+	tell(eng)
+	defer e.load(ctx, loader)() // until the engine has closed all sessions
+	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
@@ -153,6 +160,21 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return errors.Join(engineErr, err)
 	default:
 		return err
+	}
+}
+
+// load has plugins loaded from their directories until what it gives is called.
+func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (end func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := loader.Run(ctx); err != nil {
+			e.log.Error("plugins are not loaded from their directories", "error", err)
+		}
+	})
+	return func() {
+		stop()
+		running.Wait()
 	}
 }
 

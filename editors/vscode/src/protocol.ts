@@ -816,8 +816,104 @@ export interface PluginArtifact {
   data?: string;
 }
 
+/** PluginChange is what a reload changes of a plugin. */
+export interface PluginChange {
+  name: string;
+  /** added, changed, removed, unchanged, failed */
+  change: PluginChangeKind;
+  /** contributions, as kind and name */
+  added?: string[];
+  /** likewise */
+  removed?: string[];
+}
+
+/** PluginChangeKind says what a reload does to a plugin. */
+export type PluginChangeKind = "added" | "changed" | "removed" | "unchanged";
+
+/** PluginContribution is something that a plugin adds. */
+export interface PluginContribution {
+  /** tool, hook, operation, prompt, server, process, codeExecutor, trigger */
+  kind: string;
+  name: string;
+  detail?: string;
+}
+
+/** PluginEnableParams switches a plugin on or off, wherever it comes from. */
+export interface PluginEnableParams {
+  idempotencyKey?: string;
+  name: string;
+  /** as in plugin/read */
+  cwd?: string;
+  enabled: boolean;
+}
+
+/** PluginExecutable is a program outside of a plugin's directory. */
+export interface PluginExecutable {
+  /** as the plugin says it */
+  name: string;
+  /** where it is, after all links */
+  path: string;
+  digest: Digest;
+}
+
+/** PluginInfo is a plugin as it is now. */
+export interface PluginInfo {
+  /** that of its directory, if nothing in there names it */
+  name: string;
+  version?: string;
+  description?: string;
+  scope: PluginScope;
+  dir?: string;
+  status: PluginStatus;
+  /** of what runs */
+  digest?: Digest;
+  /** of what is in the directory, where that is something else */
+  found?: Digest;
+  /** that it came with */
+  generation?: number;
+  problems?: PluginProblem[];
+  process?: PluginProcess;
+  /** MCP servers, by name */
+  servers?: PluginServer[];
+}
+
 /** PluginInputs are inputs for plugins, by plugin id: JSON that only its plugin understands. */
 export type PluginInputs = Record<string, unknown>;
+
+/** PluginListParams asks for the plugins that sessions in a directory have. */
+export interface PluginListParams {
+  /** absent: those of no workspace */
+  cwd?: string;
+}
+
+/** PluginListResult are plugins, in the order in which they are asked, with those that are not loaded. */
+export interface PluginListResult {
+  /** of the set that runs */
+  generation: number;
+  data: PluginInfo[];
+  roots: PluginRoot[];
+}
+
+/** PluginLogLine is a line that a plugin has said, or that was said of it. */
+export interface PluginLogLine {
+  atMs: number;
+  level: string;
+  text: string;
+}
+
+/** PluginLogsParams asks for the newest lines that a plugin has said. */
+export interface PluginLogsParams {
+  name: string;
+  /** as in plugin/read */
+  cwd?: string;
+  /** default 100, at most 1000 */
+  limit?: number;
+}
+
+/** PluginLogsResult are lines, the oldest first. */
+export interface PluginLogsResult {
+  data: PluginLogLine[];
+}
 
 /** PluginNode is an entry that only its plugin understands. */
 export interface PluginNode {
@@ -830,6 +926,109 @@ export interface PluginNode {
 /** PluginOptions are settings that only their plugin understands. */
 export type PluginOptions = Record<string, unknown>;
 
+/** PluginParams names a plugin. */
+export interface PluginParams {
+  name: string;
+  /** of whose plugins it is one; absent: of those of no workspace */
+  cwd?: string;
+}
+
+/** PluginProblem is a mistake in a file of a plugin, or what else is wrong with it. */
+export interface PluginProblem {
+  /** in the plugin's directory */
+  file?: string;
+  line?: number;
+  column?: number;
+  message: string;
+  /** it is loaded all the same */
+  warning?: boolean;
+}
+
+/** PluginProcess is the process of a plugin. */
+export interface PluginProcess {
+  /** idle, starting, running, failed, quarantined */
+  state: string;
+  /** what confines it */
+  sandbox?: string;
+  /** why it ended last */
+  error?: string;
+}
+
+/** PluginReach is what of a plugin reaches beyond its directory. */
+export interface PluginReach {
+  /** that it may run, as it says them */
+  commands?: string[][];
+  /** which these are */
+  executables?: PluginExecutable[];
+  /** of servers */
+  addresses?: string[];
+  /** names of variables that it gets from the environment of lashd */
+  environment?: string[];
+  /** what it may ask of lashd */
+  capabilities?: string[];
+}
+
+/** PluginReadResult is a plugin with all that a person has to know to approve it. */
+export interface PluginReadResult {
+  plugin: PluginInfo;
+  /** of what is in its directory, or, if that cannot be read, of what runs */
+  contributes: PluginContribution[];
+  /** likewise */
+  reach: PluginReach;
+}
+
+/** PluginReloadParams has directories looked at now. */
+export interface PluginReloadParams {
+  idempotencyKey?: string;
+  /** whose plugins are looked at besides the user's; absent: all that are known */
+  cwd?: string;
+  /** only tell what would change */
+  dryRun?: boolean;
+  /** queue: sessions take it at their next turn, the default; refuse: not while any turn runs */
+  whenBusy?: WhenBusy;
+}
+
+/** PluginReloadResult is what a reload came to, or would. */
+export interface PluginReloadResult {
+  generation: number;
+  data: PluginChange[];
+  /** tools or texts of the prompt change, so that what the model's provider has cached is of no use */
+  prefix: boolean;
+  /** plugins that are not as they are in their directories */
+  problems?: PluginInfo[];
+}
+
+/** PluginResult is a plugin after a change. */
+export interface PluginResult {
+  plugin: PluginInfo;
+}
+
+/** PluginRoot is a directory in which plugins are looked for. */
+export interface PluginRoot {
+  dir: string;
+  /** events, or polling */
+  watch: string;
+  /** why it is not watched by events, or not all of it */
+  reason?: string;
+}
+
+/** PluginScope says where a plugin comes from. */
+export type PluginScope = "builtin" | "user" | "workspace";
+
+/** PluginServer is an MCP server of a plugin. */
+export interface PluginServer {
+  name: string;
+  /** stdio, http */
+  transport: string;
+  /** idle, starting, ready, failed, quarantined */
+  state: string;
+  /** that it offers */
+  tools: number;
+  /** what it says that it is */
+  product?: string;
+  error?: string;
+}
+
 /** PluginSource says what the plugins and tools of a session are like that starts where another one is. */
 export type PluginSource = "fork" | "fresh";
 
@@ -840,6 +1039,25 @@ export interface PluginState {
   revision: number;
   state?: unknown;
   artifacts?: PluginArtifact[];
+}
+
+/** PluginStatus says what has become of a plugin. */
+export type PluginStatus = "loaded" | "degraded" | "failed" | "untrusted" | "modified" | "disabled";
+
+/** PluginTrustParams approves what is in a directory of a workspace: exactly these bytes. */
+export interface PluginTrustParams {
+  idempotencyKey?: string;
+  name: string;
+  cwd: string;
+  /** as plugin/read tells it */
+  digest: Digest;
+}
+
+/** PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running. */
+export interface PluginUntrustParams {
+  idempotencyKey?: string;
+  name: string;
+  cwd: string;
 }
 
 /** Prune marks a part that a prompt view shortened; its absence means intact. */
@@ -955,10 +1173,12 @@ export interface ServerEvent {
   session?: Session;
   /** of store/changed: ok, or what it does not do, and why */
   store?: string;
+  /** of plugin/changed; without status: it is gone */
+  plugin?: PluginInfo;
 }
 
 /** ServerEventType names news of the daemon as a whole. */
-export type ServerEventType = "session/changed" | "session/deleted" | "store/changed";
+export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed";
 
 /** Session is what is known of a session without reading its history. */
 export interface Session {
@@ -1773,6 +1993,20 @@ export interface Methods {
   "operation/task": { params: OperationParams; result: OperationReceipt };
   /** Answers. */
   "ping": { params: Empty; result: Empty };
+  /** Lists plugins, with those that are not loaded and why. */
+  "plugin/list": { params: PluginListParams; result: PluginListResult };
+  /** Reads the newest lines that a plugin has said. */
+  "plugin/logs": { params: PluginLogsParams; result: PluginLogsResult };
+  /** Tells all that a person has to know of a plugin to approve it. */
+  "plugin/read": { params: PluginParams; result: PluginReadResult };
+  /** Looks at the directories of plugins now, or tells what that would change. */
+  "plugin/reload": { params: PluginReloadParams; result: PluginReloadResult };
+  /** Switches a plugin on or off. */
+  "plugin/setEnabled": { params: PluginEnableParams; result: PluginResult };
+  /** Approves exactly the content that a plugin of a workspace has now, and loads it. */
+  "plugin/trust": { params: PluginTrustParams; result: PluginResult };
+  /** Takes every approval of a plugin of a workspace back. */
+  "plugin/untrust": { params: PluginUntrustParams; result: PluginResult };
   /** Withdraws an input that no turn has taken in. */
   "queue/cancel": { params: QueueCancelParams; result: QueueCancelResult };
   /** Lists the inputs that no finished turn has taken in. */

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"lashd/engine"
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/pluginloader"
+	"lashd/rpc/protocol"
+)
+
+// loader makes what finds plugins in directories. News of them go to the engine that it will be given.
+func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg config) (*pluginloader.Loader, func(*engine.Engine), error) {
+	options, err := cfg.pluginOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	var eng *engine.Engine
+	return pluginloader.New(pluginloader.Config{
+		Base: base, Driver: standard.ID, User: userPlugins(), Home: e.home, Environ: cfg.environ(os.Environ()), Nonce: store.Facts().StoreID,
+		Options: options, Memory: store, Log: e.log,
+		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
+		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
+		Running:      func() (protocol.TurnID, bool) { return eng.Running() },
+	}), func(its *engine.Engine) { eng = its }, nil
+}
+
+// userPlugins are the directories in which the user keeps plugins.
+func userPlugins() (dirs []string) {
+	if dir, err := os.UserConfigDir(); err == nil {
+		dirs = append(dirs, filepath.Join(dir, "lashd", "plugins"))
+	}
+	if dir, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(dir, ".agents", "plugins"))
+	}
+	return dirs
+}
+
+// pluginOptions are the options of plugins as these get them.
+func (c config) pluginOptions() (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for name, options := range c.Plugins {
+		data, err := json.Marshal(options)
+		if err != nil {
+			return nil, fmt.Errorf("plugins.%s: %w", name, err)
+		}
+		all[name] = data
+	}
+	return all, nil
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+
+	"lashd/rpc/protocol"
+)
+
+// PluginChanged tells those who watch the daemon what has become of a plugin.
+func (e *Engine) PluginChanged(event protocol.ServerEvent) {
+	e.bulletin.post("plugin "+event.Plugin.Dir, event)
+}
+
+// ToolsChanged has a session ask its plugins again which tools they offer, or, with no id, all sessions that have asked them.
+func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
+	ids := []protocol.SessionID{id}
+	if id == "" {
+		ids = e.loaded()
+	}
+	for _, id := range ids {
+		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.tools != nil, nil })
+		if asked {
+			_, err = e.RefreshTools(ctx, &protocol.SessionMutationParams{SessionID: id})
+		}
+		if err != nil && ctx.Err() == nil {
+			e.Log.Warn("a session has not the tools that its plugins offer now", "session", id, "error", err)
+		}
+	}
+}
+
+// loaded are the sessions that are in memory.
+func (e *Engine) loaded() []protocol.SessionID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := make([]protocol.SessionID, 0, len(e.sessions))
+	for id := range e.sessions {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Running is a turn that runs in any session, if there is one.
+func (e *Engine) Running() (protocol.TurnID, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.sessions {
+		s.turnMu.Lock()
+		r := s.turn
+		s.turnMu.Unlock()
+		if r != nil {
+			return r.id, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,222 @@
+package pluginloader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/pluginloader/child"
+	"lashd/pluginloader/command"
+	"lashd/pluginloader/content"
+	"lashd/pluginloader/declared"
+	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/mcp"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+)
+
+// part is what contributes to a plugin besides its process.
+type part interface {
+	Spec(plugin.BuildContext) (plugin.Spec, error)
+}
+
+// said is what a manifest says that holds by itself.
+type said struct{ *manifest.Plugin }
+
+func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
+	return declared.Spec(s.Prompt, s.ToolSwitches), nil
+}
+
+// assembly is a unit that is being made.
+type assembly struct {
+	*unit
+	loader *Loader
+	data   string // where the plugin may keep files
+	parts  []part
+}
+
+// assemble makes a unit of a copy, in which nothing runs yet. Known are the tools of its MCP servers, where they were asked
+// before.
+func (l *Loader) assemble(c content.Copy, data string, known map[string]mcp.List) (*unit, error) {
+	log := l.config.Log.With("plugin", c.Plugin.Name)
+	u := &unit{copy: c, manifest: c.Plugin, output: child.NewLog(log), users: 1}
+	a := &assembly{unit: u, loader: l, data: data}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(a.addServers(known), a.addCommands()); err != nil {
+		l.let(u)
+		return nil, err
+	}
+	if len(u.manifest.Prompt) > 0 || u.manifest.ToolSwitches != nil {
+		a.parts = append(a.parts, said{u.manifest})
+	}
+	if err := a.finish(); err != nil {
+		l.let(u)
+		return nil, err
+	}
+	return u, nil
+}
+
+func (a *assembly) addServers(known map[string]mcp.List) (err error) {
+	if len(a.manifest.MCPServers) == 0 {
+		return nil
+	}
+	a.servers, err = a.loader.servers.Part(mcp.Config{
+		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known, Output: a.output,
+		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
+	})
+	if err == nil {
+		a.parts, a.ends = append(a.parts, a.servers), append(a.ends, a.servers)
+	}
+	return err
+}
+
+func (a *assembly) addCommands() error {
+	c, err := command.New(command.Config{
+		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
+		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Output: a.output, Log: a.loader.config.Log,
+	})
+	if err == nil {
+		a.parts, a.ends = append(a.parts, c), append(a.ends, c)
+	}
+	return err
+}
+
+// finish makes the factory.
+func (a *assembly) finish() (err error) {
+	if a.manifest.Process == nil {
+		a.factory = plugin.Builder(a.name(), a.spec)
+		return nil
+	}
+	config, err := a.processConfig()
+	if err != nil {
+		return err
+	}
+	if a.process, err = process.New(config); err != nil {
+		return err
+	}
+	a.factory, a.ends = a.process, append(a.ends, a.process)
+	return nil
+}
+
+// spec registers what all parts contribute.
+func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
+	var specs []plugin.Spec
+	for _, p := range a.parts {
+		s, err := p.Spec(ctx)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, s)
+	}
+	return func(r *plugin.Registrar) error {
+		for _, s := range specs {
+			if err := s(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+func (a *assembly) processConfig() (process.Config, error) {
+	p, l := a.manifest.Process, a.loader
+	contributes, err := contributions(a.manifest)
+	if err != nil {
+		return process.Config{}, err
+	}
+	c := process.Config{
+		ID: a.name(), Version: a.manifest.Version, Dir: a.copy.Root, DataDir: a.data, Environ: l.config.Environ, Allow: p.PassEnv,
+		Set: map[string]string{}, Options: l.config.Options[a.name()], Contributes: contributes, Eager: p.Startup == manifest.StartEager,
+		Nonce: l.config.Nonce, Log: l.config.Log, Output: a.output, Deadlines: deadlines(p.Deadlines), Also: a.spec,
+		ToolsChanged: func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) },
+	}
+	for _, arg := range p.Command {
+		c.Argv = append(c.Argv, a.put(arg))
+	}
+	for name, value := range p.Env {
+		c.Set[name] = a.put(value)
+	}
+	return c, nil
+}
+
+// put puts the directories of the plugin into a text.
+func (a *assembly) put(text string) string {
+	return manifest.Substitute(text, a.copy.Root, a.data, func(string) (string, bool) { return "", false })
+}
+
+func deadlines(d *manifest.Deadlines) process.Deadlines {
+	if d == nil {
+		return process.Deadlines{}
+	}
+	call := milliseconds(d.CallMs)
+	return process.Deadlines{
+		Start: milliseconds(d.StartMs), Stop: milliseconds(d.StopMs), State: call, Hook: call, Query: call, Command: call, Tool: call, Code: call,
+	}
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// contributions are what the process of a plugin declares.
+func contributions(m *manifest.Plugin) (process.Contributions, error) {
+	c := process.Contributions{
+		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State,
+	}
+	for _, h := range m.Hooks {
+		hook := process.Hook{
+			Name: process.HookName(h.On), Timeout: milliseconds(h.TimeoutMs), OnError: process.OnError(h.OnError), Priority: h.Priority, Messages: h.Messages,
+		}
+		for _, e := range h.Events {
+			hook.Events = append(hook.Events, plugin.LifecycleKind(e))
+		}
+		c.Hooks = append(c.Hooks, hook)
+	}
+	for _, t := range m.Tools {
+		if len(t.Command) == 0 {
+			c.Tools = append(c.Tools, toolOf(t))
+		}
+	}
+	for _, o := range m.Operations {
+		c.Operations = append(c.Operations, protocol.OperationInfo{
+			Name: o.Name, Kind: protocol.OperationKind(o.Kind), Session: cmp.Or(protocol.SessionRule(o.Session), protocol.SessionRequired),
+			Description: o.Description, Input: o.Input, Output: o.Output,
+		})
+	}
+	for _, t := range m.Triggers {
+		c.Triggers = append(c.Triggers, plugin.TriggerEvent{
+			ResourceType: t.ResourceType, Alias: t.Alias, Event: t.Event, Description: t.Description, Payload: t.Payload,
+		})
+	}
+	for _, e := range m.Extensions {
+		c.Extensions = append(c.Extensions, plugin.Extension{ID: e.ID, Payload: e.Payload})
+	}
+	if m.Input != nil {
+		c.Input = &plugin.TurnInput{Schema: m.Input.Schema, Required: m.Input.Required}
+	}
+	return c, nil
+}
+
+// toolOf is a tool that the process runs.
+func toolOf(t manifest.Tool) tool.Tool {
+	return tool.Tool{
+		Manifest: protocol.ToolManifest{Name: t.Name, Description: t.Description, Kind: cmp.Or(protocol.ToolKind(t.Kind), protocol.ToolKindOther), Input: t.Input},
+		Contract: protocol.ToolContract{
+			Output: t.Output, Replay: cmp.Or(protocol.Replay(t.Replay), protocol.ReplayNever), Serial: t.Serial, TimeoutMs: t.TimeoutMs,
+		},
+	}
+}
+
+// dataOf is where a plugin may keep files. Plugins of workspaces do not share it with others of their name.
+func (l *Loader) dataOf(s *set, dir, name string) string {
+	if s.scope == protocol.ScopeUser {
+		return filepath.Join(l.config.Home, "plugins", "data", name)
+	}
+	return filepath.Join(l.config.Home, "plugins", "data", fmt.Sprintf("%s@%.16s", name, protocol.DigestOf([]byte(dir))))
+}

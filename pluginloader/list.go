@@ -1,0 +1,197 @@
+package pluginloader
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+
+	"lashd/pluginloader/child"
+	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/mcp"
+	"lashd/rpc/protocol"
+)
+
+// List are the plugins that sessions in a directory have, and those that they would have but for what is wrong with them.
+func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
+	s, err := l.setOf(ctx, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.PluginListResult{Data: l.builtin(), Roots: []protocol.PluginRoot{}}
+	for _, e := range l.entries(s) {
+		result.Data = append(result.Data, e.info())
+	}
+	l.mu.Lock()
+	result.Generation = s.number
+	l.mu.Unlock()
+	for _, r := range l.watcher.Status() {
+		if l.user.has([]string{r.Root}) || s.has([]string{r.Root}) {
+			result.Roots = append(result.Roots, protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason})
+		}
+	}
+	return result, nil
+}
+
+// setOf is the set of a directory; that of the user, if the workspace has no plugins.
+func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
+	if cwd == "" {
+		return l.user, l.started(ctx)
+	}
+	if _, err := l.Host(ctx, cwd); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.workspaces[cwd]; w != nil {
+		return w, nil
+	}
+	return l.user, nil
+}
+
+// entries are those of the user and of a set, in the order in which they register.
+func (l *Loader) entries(s *set) []*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.user.entries)
+	if s != l.user {
+		all = append(all, s.entries...)
+	}
+	return all
+}
+
+// builtin are the plugins that ship with lashd.
+func (l *Loader) builtin() (all []protocol.PluginInfo) {
+	for _, id := range l.config.Base.IDs() {
+		all = append(all, protocol.PluginInfo{Name: id, Scope: protocol.ScopeBuiltin, Status: protocol.PluginLoaded})
+	}
+	return all
+}
+
+// info is the entry as it is shown now.
+func (e *entry) info() protocol.PluginInfo {
+	e.set.loader.mu.Lock()
+	info, u := e.seen, e.shown
+	e.set.loader.mu.Unlock()
+	if u == nil {
+		return info
+	}
+	info.Version, info.Description, info.Digest, info.Generation = u.manifest.Version, u.manifest.Description, u.copy.Digest, u.number
+	if u.process != nil {
+		info.Process = u.process.Status()
+	}
+	if u.servers != nil {
+		info.Servers = servers(u.servers.Status())
+	}
+	return info
+}
+
+func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
+	for _, s := range all {
+		infos = append(infos, protocol.PluginServer{
+			Name: s.Name, Transport: string(s.Transport), State: string(s.State), Tools: s.Tools,
+			Product: strings.TrimSpace(s.Server + " " + s.Version), Error: s.LastError,
+		})
+	}
+	return infos
+}
+
+// same tells whether two infos say the same of what does not change by itself.
+func same(a, b protocol.PluginInfo) bool {
+	a.Process, b.Process, a.Servers, b.Servers = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// find finds a plugin by its name. Of two, the one that is loaded counts.
+func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
+	s, err := l.setOf(ctx, cwd)
+	if err != nil {
+		return nil, err
+	}
+	var found *entry
+	for _, e := range l.entries(s) {
+		if info := e.info(); info.Name == name && (found == nil || info.Digest != "") {
+			found = e
+		}
+	}
+	if found == nil {
+		return nil, ErrNoPlugin
+	}
+	return found, nil
+}
+
+// Read tells all that a person has to know of a plugin to approve it.
+func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
+	e, err := l.find(ctx, p.Name, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.PluginReadResult{Plugin: e.info()}
+	m, reach := e.described(ctx)
+	if m == nil {
+		return result, nil
+	}
+	result.Contributes = contributionsOf(m)
+	result.Reach = reachOf(reach)
+	return result, nil
+}
+
+// described is what a plugin is by what is in its directory; by what runs, if that cannot be read; nil, if neither can.
+func (e *entry) described(ctx context.Context) (*manifest.Plugin, manifest.Beyond) {
+	root, err := os.OpenRoot(e.dir)
+	if err == nil {
+		defer root.Close()
+		if m, err := manifest.Load(root); err == nil {
+			if reach, err := m.Beyond(ctx, exec.LookPath); err == nil {
+				return m, reach
+			}
+		}
+	}
+	e.set.loader.mu.Lock()
+	defer e.set.loader.mu.Unlock()
+	if e.shown != nil {
+		return e.shown.manifest, e.shown.copy.Beyond
+	}
+	return nil, manifest.Beyond{}
+}
+
+func reachOf(b manifest.Beyond) protocol.PluginReach {
+	r := protocol.PluginReach{Commands: b.Commands, Addresses: b.Addresses, Environment: b.Environment}
+	for _, e := range b.Executables {
+		r.Executables = append(r.Executables, protocol.PluginExecutable{Name: e.Name, Path: e.Path, Digest: e.Digest})
+	}
+	for _, c := range b.Capabilities {
+		r.Capabilities = append(r.Capabilities, string(c))
+	}
+	return r
+}
+
+// Logs are the newest lines that a plugin has said.
+func (l *Loader) Logs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
+	e, err := l.find(ctx, p.Name, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	u := e.shown
+	l.mu.Unlock()
+	result := &protocol.PluginLogsResult{Data: []protocol.PluginLogLine{}}
+	if u == nil {
+		return result, nil
+	}
+	lines := u.output.Newest()
+	limit := p.Limit
+	if limit == 0 {
+		limit = 100
+	}
+	for _, line := range lines[max(0, len(lines)-limit):] {
+		result.Data = append(result.Data, lineOf(line))
+	}
+	return result, nil
+}
+
+func lineOf(l child.Line) protocol.PluginLogLine {
+	return protocol.PluginLogLine{AtMs: l.At.UnixMilli(), Level: l.Level.String(), Text: l.Text}
+}

@@ -1,0 +1,247 @@
+// Package pluginloader makes plugins of directories: it finds them, reads and checks them, runs them from copies of their
+// own, and puts a new set of plugins in the place of the one before when something in a directory has changed. What cannot be
+// loaded leaves what ran before. The engine asks it which plugins a session has.
+package pluginloader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/pluginloader/content"
+	"lashd/pluginloader/mcp"
+	"lashd/pluginloader/watch"
+	"lashd/rpc/protocol"
+)
+
+// Config is what a Loader needs to know.
+type Config struct {
+	Base    *plugin.Host               // the drivers, and what ships with lashd
+	Driver  string                     // with which a set of plugins is tried out
+	User    []string                   // directories of the user's plugins: those of an earlier one come first
+	Home    string                     // where copies of plugins lie, and what they keep
+	Environ []string                   // of the daemon
+	Nonce   string                     // begins the mark of the processes, for proc.Sweep
+	Options map[string]json.RawMessage // that a person has set for all sessions, by plugin
+	Memory  Memory
+	Log     *slog.Logger
+	Settle  time.Duration // how long a change has to be over; zero: as package watch has it
+
+	// News is told what has become of a plugin.
+	News func(protocol.ServerEvent)
+	// ToolsChanged is told that a plugin offers other tools, in one session or, if that is empty, in all.
+	ToolsChanged func(ctx context.Context, plugin string, session protocol.SessionID)
+	// Running tells of a turn that runs, if there is one.
+	Running func() (protocol.TurnID, bool)
+}
+
+// Memory is where a Loader keeps what is to outlive the daemon.
+type Memory interface {
+	PluginFacts(context.Context) ([]persistence.PluginFact, error)
+	Commit(context.Context, *persistence.Commit) (persistence.Result, error)
+}
+
+// Loader has the plugins of the user, and of the workspaces in which somebody works. Its methods may be called by several
+// goroutines at once, and wait until Run has loaded what ran last.
+type Loader struct {
+	config   Config
+	copies   *content.Store
+	servers  *mcp.Pool
+	watcher  *watch.Watcher
+	facts    *facts
+	trust    *content.Trust
+	ready    chan struct{} // closed once there is a set of plugins, or no hope of one
+	work     chan func(context.Context)
+	building sync.WaitGroup // and ending, of plugins
+
+	// What follows is changed by the goroutine of Run only, and read under mu by others.
+	mu         sync.Mutex
+	failed     error // why there is no set of plugins
+	generation int64
+	user       *set
+	workspaces map[string]*set // by directory of the workspace; one without plugins is not there
+}
+
+// New makes a Loader. It starts nothing.
+func New(c Config) *Loader {
+	l := &Loader{
+		config: c, ready: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{},
+		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce}),
+		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
+		facts:   &facts{memory: c.Memory},
+	}
+	l.user = &set{loader: l, scope: protocol.ScopeUser, roots: c.User}
+	return l
+}
+
+// Run loads what ran last, then what the directories hold by now, and follows their changes until ctx is done. It ends when
+// nothing is left of the plugins: whoever uses them has ended before.
+func (l *Loader) Run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := l.begin(life); err != nil {
+		l.failed = err
+		close(l.ready)
+		<-ctx.Done()
+		return err
+	}
+	close(l.ready)
+	var watching sync.WaitGroup
+	var watchErr error
+	watching.Go(func() { watchErr = l.watcher.Run(ctx) })
+	for _, root := range l.user.roots {
+		defer l.watcher.Watch(root)()
+	}
+	l.update(life, l.user)
+	l.follow(ctx, life)
+	watching.Wait()
+	l.endAll()
+	return watchErr
+}
+
+// begin has the plugins that ran last run again.
+func (l *Loader) begin(ctx context.Context) error {
+	if err := l.facts.load(ctx); err != nil {
+		return err
+	}
+	var err error
+	if l.copies, err = content.NewStore(filepath.Join(l.config.Home, "plugins", "copies"), exec.LookPath); err != nil {
+		return err
+	}
+	if l.trust, err = content.NewTrust(ctx, l.facts); err != nil {
+		return err
+	}
+	l.user.recall(ctx)
+	l.user.swap(ctx)
+	return nil
+}
+
+// follow does what is to be done, one after the other, until ctx is done.
+func (l *Loader) follow(ctx, life context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-l.work:
+			f(life)
+		case roots := <-l.watcher.Changes():
+			for _, s := range l.sets() {
+				if s.has(roots) {
+					l.update(life, s)
+				}
+			}
+		}
+	}
+}
+
+// update looks at the directories of a set, and puts what has changed in its place.
+func (l *Loader) update(ctx context.Context, s *set) {
+	if !s.look(ctx) {
+		return
+	}
+	s.swap(ctx)
+	if s == l.user {
+		for _, w := range l.sets()[1:] {
+			w.swap(ctx)
+		}
+	}
+	if err := l.copies.Keep(l.facts.kept()); err != nil {
+		l.config.Log.Warn("copies of plugins that nobody needs are not removed", "error", err)
+	}
+}
+
+// sets are all sets, that of the user first.
+func (l *Loader) sets() []*set {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := []*set{l.user}
+	for _, w := range l.workspaces {
+		all = append(all, w)
+	}
+	return all
+}
+
+// do runs f where the state of the loader may be changed.
+func do[T any](ctx context.Context, l *Loader, f func(context.Context) (T, error)) (v T, err error) {
+	if err := l.started(ctx); err != nil {
+		return v, err
+	}
+	done := make(chan struct{})
+	task := func(ctx context.Context) {
+		defer close(done)
+		v, err = f(ctx)
+	}
+	select {
+	case l.work <- task:
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	}
+	<-done
+	return v, err
+}
+
+func (l *Loader) started(ctx context.Context) error {
+	select {
+	case <-l.ready:
+		return l.failed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Drivers are the names that a session's configuration may choose from.
+func (l *Loader) Drivers() []string { return l.config.Base.Drivers() }
+
+// Host is the host for sessions that work in a directory, as it is now. The first time that a workspace has plugins it takes as
+// long as it takes to load those that a person has approved.
+func (l *Loader) Host(ctx context.Context, cwd string) (*plugin.Host, error) {
+	if err := l.started(ctx); err != nil {
+		return nil, err
+	}
+	if host, known := l.known(cwd); known {
+		return host, nil
+	}
+	return do(ctx, l, func(ctx context.Context) (*plugin.Host, error) {
+		if w := l.enter(ctx, cwd); w != nil {
+			return w.host, nil
+		}
+		return l.user.host, nil
+	})
+}
+
+// known is the host for a directory, if it is known whether there are plugins of the workspace.
+func (l *Loader) known(cwd string) (*plugin.Host, bool) {
+	l.mu.Lock()
+	host, w := l.user.host, l.workspaces[cwd]
+	if w != nil {
+		host = w.host
+	}
+	l.mu.Unlock()
+	return host, w != nil || !l.hasPlugins(cwd)
+}
+
+// endAll lets go of all sets, and waits until nothing is left of their plugins.
+func (l *Loader) endAll() {
+	for _, s := range l.sets() {
+		s.end()
+	}
+	l.building.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	if err := l.servers.Shutdown(ctx); err != nil {
+		l.config.Log.Warn("MCP servers did not end", "error", err)
+	}
+}
+
+// stopPatience is how long plugins have to end. After it they are killed.
+const stopPatience = 5 * time.Second
+
+// ErrNoPlugin means that no plugin has the name that was asked for.
+var ErrNoPlugin = errors.New("no such plugin; plugin/list names those there are")

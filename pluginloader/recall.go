@@ -1,0 +1,73 @@
+package pluginloader
+
+import (
+	"context"
+	"slices"
+
+	"lashd/pluginloader/content"
+	"lashd/rpc/protocol"
+)
+
+// recall has the plugins run that ran last, from their copies, whatever their directories hold by now. What else there is, the
+// next look finds.
+func (s *set) recall(ctx context.Context) {
+	dirs, err := s.list()
+	if err != nil {
+		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
+		return
+	}
+	entries, _ := s.arrange(dirs)
+	for _, e := range entries {
+		e.recall(ctx)
+	}
+	s.loader.mu.Lock()
+	defer s.loader.mu.Unlock()
+	s.entries = entries
+}
+
+func (e *entry) recall(ctx context.Context) {
+	l := e.set.loader
+	last, there := l.facts.ranLast(e.dir)
+	if !there || l.facts.disabled(e.dir) || e.withdrawn(last.Digest) {
+		return
+	}
+	c, err := l.copies.Open(ctx, last.Digest)
+	if err != nil {
+		l.config.Log.Warn("what ran last of a plugin is not there any more", "plugin", last.Name, "error", err)
+		return
+	}
+	u, err := l.assemble(c, l.dataOf(e.set, e.place(), last.Name), last.Known)
+	if err != nil {
+		c.Close()
+		l.config.Log.Warn("what ran last of a plugin cannot run any more", "plugin", last.Name, "error", err)
+		return
+	}
+	e.next, e.sign = u, last.Signature
+	e.show(protocol.PluginInfo{
+		Name: last.Name, Scope: e.set.scope, Dir: e.dir, Status: protocol.PluginLoaded, Problems: shown(u.manifest.Warnings),
+	})
+	l.wake(ctx, u)
+}
+
+// wake starts what of a plugin is to run before anybody needs it.
+func (l *Loader) wake(ctx context.Context, u *unit) {
+	l.building.Go(func() {
+		if err := u.show(ctx, true); err != nil {
+			l.config.Log.Warn("a plugin does not start", "plugin", u.name(), "error", err)
+		}
+	})
+}
+
+// allowed tells whether a content of the directory may be loaded.
+func (e *entry) allowed(d protocol.Digest) bool {
+	return e.set.scope == protocol.ScopeUser || e.set.loader.trust.Trusted(e.dir, d)
+}
+
+// withdrawn tells whether a content that was allowed may not run any more, from its copy.
+func (e *entry) withdrawn(d protocol.Digest) bool {
+	if e.set.scope == protocol.ScopeUser {
+		return false
+	}
+	place := e.place()
+	return !slices.ContainsFunc(e.set.loader.trust.All(), func(a content.Approval) bool { return a.Dir == place && a.Digest == d })
+}

@@ -1,0 +1,203 @@
+package pluginloader
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
+)
+
+// BusyError means that a turn runs, which the request does not want.
+type BusyError struct{ TurnID protocol.TurnID }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("turn %s is running; with whenBusy queue, sessions take other plugins at their next turn", e.TurnID)
+}
+
+// Reload looks at directories now, or only tells what that would change.
+func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
+	if p.WhenBusy == protocol.BusyRefuse {
+		if id, runs := l.config.Running(); runs {
+			return nil, &BusyError{id}
+		}
+	}
+	if p.Cwd != "" {
+		if _, err := l.Host(ctx, p.Cwd); err != nil { // from now on its set is known
+			return nil, err
+		}
+	}
+	return do(ctx, l, func(ctx context.Context) (*protocol.PluginReloadResult, error) {
+		before := l.contents(p.Cwd)
+		after := map[string]*manifest.Plugin{}
+		if p.DryRun {
+			after = l.planned(p.Cwd, before)
+		} else {
+			l.refresh(ctx, p.Cwd)
+			after = l.contents(p.Cwd)
+		}
+		return l.compare(p.Cwd, before, after), nil
+	})
+}
+
+// concerned are the sets whose plugins a request is about.
+func (l *Loader) concerned(cwd string) (all []*set) {
+	for _, s := range l.sets() {
+		if cwd == "" || s.scope == protocol.ScopeUser || s.cwd == cwd {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// refresh looks at everything anew, also at what was found wrong before.
+func (l *Loader) refresh(ctx context.Context, cwd string) {
+	for _, s := range l.concerned(cwd) {
+		for _, e := range s.entries {
+			if e.unit == nil || e.seen.Status != protocol.PluginLoaded {
+				e.sign = ""
+			}
+			e.resume(ctx)
+		}
+		l.update(ctx, s)
+	}
+}
+
+// resume lets programs start again that have crashed too often.
+func (e *entry) resume(ctx context.Context) {
+	if e.unit == nil {
+		return
+	}
+	if e.unit.process != nil {
+		e.unit.process.Resume()
+	}
+	if e.unit.servers != nil {
+		e.unit.servers.Resume(ctx)
+	}
+}
+
+// contents are the plugins that are in use, by directory.
+func (l *Loader) contents(cwd string) map[string]*manifest.Plugin {
+	all := map[string]*manifest.Plugin{}
+	for _, s := range l.concerned(cwd) {
+		for _, e := range s.entries {
+			if e.unit != nil {
+				all[e.dir] = e.unit.manifest
+			}
+		}
+	}
+	return all
+}
+
+// planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
+func (l *Loader) planned(cwd string, now map[string]*manifest.Plugin) map[string]*manifest.Plugin {
+	all := map[string]*manifest.Plugin{}
+	for _, s := range l.concerned(cwd) {
+		dirs, err := s.list()
+		if err != nil {
+			return now
+		}
+		for _, dir := range dirs {
+			m := s.plannedAt(dir, now[dir])
+			if m != nil {
+				all[dir] = m
+			}
+		}
+	}
+	return all
+}
+
+func (s *set) plannedAt(dir string, now *manifest.Plugin) *manifest.Plugin {
+	if s.loader.facts.disabled(dir) {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return now
+	}
+	defer root.Close()
+	m, err := manifest.Load(root)
+	if err != nil {
+		return now
+	}
+	if s.scope == protocol.ScopeWorkspace {
+		if digest, _, _ := inspect(context.Background(), dir); !(&entry{set: s, dir: dir}).allowed(digest) {
+			return now
+		}
+	}
+	return m
+}
+
+// compare tells what differs between two states of the plugins.
+func (l *Loader) compare(cwd string, before, after map[string]*manifest.Plugin) *protocol.PluginReloadResult {
+	result := &protocol.PluginReloadResult{Data: []protocol.PluginChange{}}
+	seen := map[string]bool{}
+	for _, s := range l.concerned(cwd) {
+		result.Generation = max(result.Generation, s.number)
+		for _, e := range s.entries {
+			seen[e.dir] = true
+			result.Data = append(result.Data, difference(e.dir, before[e.dir], after[e.dir]))
+			if info := e.info(); info.Status != protocol.PluginLoaded {
+				result.Problems = append(result.Problems, info)
+			}
+		}
+	}
+	for _, states := range []map[string]*manifest.Plugin{before, after} {
+		for dir := range states {
+			if !seen[dir] {
+				seen[dir] = true
+				result.Data = append(result.Data, difference(dir, before[dir], after[dir]))
+			}
+		}
+	}
+	for dir := range seen {
+		result.Prefix = result.Prefix || !reflect.DeepEqual(prefix(before[dir]), prefix(after[dir]))
+	}
+	return result
+}
+
+// prefix is what of a plugin is in what a model is told first.
+func prefix(m *manifest.Plugin) []any {
+	if m == nil {
+		m = &manifest.Plugin{}
+	}
+	prompts := slices.ContainsFunc(m.Hooks, func(h manifest.Hook) bool { return h.On == manifest.SlotPrompt })
+	return []any{m.Tools, m.Prompt, m.ToolSwitches, m.MCPServers, m.MoreTools, prompts}
+}
+
+func difference(dir string, before, after *manifest.Plugin) protocol.PluginChange {
+	c := protocol.PluginChange{Name: filepath.Base(dir), Change: protocol.PluginUnchanged}
+	switch {
+	case before == nil && after == nil:
+		return c
+	case before == nil:
+		c.Name, c.Change = after.Name, protocol.PluginAdded
+	case after == nil:
+		c.Name, c.Change = before.Name, protocol.PluginRemoved
+	case !reflect.DeepEqual(before, after):
+		c.Name, c.Change = after.Name, protocol.PluginChanged
+	default:
+		c.Name = after.Name
+	}
+	old, now := names(before), names(after)
+	c.Added, c.Removed = without(now, old), without(old, now)
+	return c
+}
+
+func names(m *manifest.Plugin) (all []string) {
+	if m == nil {
+		return nil
+	}
+	for _, c := range contributionsOf(m) {
+		all = append(all, c.Kind+" "+c.Name)
+	}
+	return all
+}
+
+func without(all, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(other, s) })
+}

@@ -1,0 +1,75 @@
+package pluginloader
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"lashd/rpc/protocol"
+)
+
+// rootOf is where the plugins of a workspace are.
+func rootOf(cwd string) string { return filepath.Join(cwd, ".agents", "plugins") }
+
+// hasPlugins tells whether a workspace may have plugins of its own. A directory of the user's plugins is none of a workspace.
+func (l *Loader) hasPlugins(cwd string) bool {
+	info, err := os.Stat(rootOf(cwd))
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	for _, root := range l.config.User {
+		if other, err := os.Stat(root); err == nil && os.SameFile(info, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter loads the plugins of a workspace, as far as a person has approved them, and follows their changes from then on.
+func (l *Loader) enter(ctx context.Context, cwd string) *set {
+	l.mu.Lock()
+	w := l.workspaces[cwd]
+	l.mu.Unlock()
+	if w != nil || !l.hasPlugins(cwd) {
+		return w
+	}
+	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}}
+	w.recall(ctx)
+	w.look(ctx)
+	w.swap(ctx)
+	w.stop = l.watcher.Watch(rootOf(cwd))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workspaces[cwd] = w
+	return w
+}
+
+// end lets go of everything in a set.
+func (s *set) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+	for _, e := range s.entries {
+		e.adopt(nil)
+	}
+	if s.host != nil {
+		s.loader.retire(s.host, s.units)
+	}
+}
+
+// tell tells what has become of an entry, unless that was told.
+func (l *Loader) tell(e *entry) {
+	info := e.info()
+	if same(info, e.told) {
+		return
+	}
+	e.told = info
+	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
+	log := l.config.Log.With("plugin", info.Name, "dir", info.Dir, "status", info.Status)
+	if len(info.Problems) == 0 {
+		log.Info("plugin")
+	}
+	for _, p := range info.Problems {
+		log.Warn("plugin", "file", p.File, "line", p.Line, "column", p.Column, "problem", p.Message)
+	}
+}
