@@ -25,6 +25,13 @@ func Decode(data []byte, into any) error {
 	if err := Check(data, Limits{}); err != nil {
 		return err
 	}
+	return DecodeChecked(data, into)
+}
+
+// DecodeChecked is Decode of data that has passed Check, with whatever limits, or that is a value in such data. Into must
+// point to a value.
+func DecodeChecked(data []byte, into any) error {
+	v := reflect.ValueOf(into)
 	if err := fits(data, v.Type().Elem(), false); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a line that a plugin has said: on stderr, by a log notification, or on stdout where it was no message.
+// Line is a line that a plugin has said: on stderr, by a log notification, or on stdout where it was no message. Lines that
+// lashd has added say what became of the plugin.
 type Line struct {
 	At    time.Time
 	Level slog.Level
@@ -26,7 +27,7 @@ const (
 	linesPerSec = 200     // what is more is dropped, and counted
 )
 
-// Log is the log of a plugin: the newest lines in memory, and all of them in the daemon's log. It may be used by several
+// Log is the log of a plugin: the newest lines in memory, and what the plugin says in the daemon's log, too. It may be used by several
 // goroutines at once.
 type Log struct {
 	log *slog.Logger
@@ -71,6 +72,14 @@ func (l *Log) Add(level slog.Level, text string) {
 	l.addLocked(level, text[:min(len(text), longestLine)])
 }
 
+// Note adds what lashd has to say of the plugin. Unlike what the plugin says it is in this log only.
+func (l *Log) Note(level slog.Level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flushLocked() // what it has said last may be why
+	l.noteLocked(level, escape(text[:min(len(text), longestLine)]))
+}
+
 func (l *Log) addLocked(level slog.Level, text string) {
 	if !l.rate.Allow(linesPerSec) {
 		l.dropped++
@@ -84,11 +93,15 @@ func (l *Log) addLocked(level slog.Level, text string) {
 }
 
 func (l *Log) keepLocked(level slog.Level, text string) {
+	l.noteLocked(level, text)
+	l.log.Log(context.Background(), level, "plugin says", "text", text)
+}
+
+func (l *Log) noteLocked(level slog.Level, text string) {
 	if len(l.lines) == keptLines {
 		l.lines = append(l.lines[:0], l.lines[1:]...)
 	}
 	l.lines = append(l.lines, Line{time.Now(), level, text})
-	l.log.Log(context.Background(), level, "plugin says", "text", text)
 }
 
 // escape makes control characters and broken text visible.

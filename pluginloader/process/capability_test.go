@@ -25,7 +25,7 @@ import (
 // probes are all that a plugin could ask of lashd, with what fails, if it is granted, for a reason of its own, or harms nobody.
 var probes = map[string]string{
 	"host/snapshotCurrent": `{}`, "host/snapshotSession": `{}`, "host/toolCatalog": `{}`, "host/toolState": `{}`,
-	"host/applyToolState":    `{"sessionId":"ses_none","state":{"generation":0}}`,
+	"host/applyToolState":    `{"sessionId":"ses_none","state":{"generation":0,"tools":{}}}`,
 	"host/setToolMembership": `{"sessionId":"ses_none","names":["note"],"member":true}`,
 	"host/createSession":     `{"session":{"cwd":"not absolute"}}`, "host/takeFirstTurnInput": `{"sessionId":"ses_none"}`,
 	"host/closeSession": `{"sessionId":"ses_none"}`, "host/startTurn": `{"turnId":"trn_x","sessionId":"ses_none","input":[]}`,

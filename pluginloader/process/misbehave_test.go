@@ -72,6 +72,14 @@ func (g *guest) misbehaves(f frame) bool {
 		g.write([]byte("{\"jsonrpc\":\"2.0\",\"id\":" + string(f.ID) + ",\"result\":\"\xff\xfe\"}\n"))
 	case "deep":
 		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + "}\n"))
+	case "twoFields":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":{},"result":{}}` + "\n"))
+	case "twoFieldsInside":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":{"directives":[],"directives":[]}}` + "\n"))
+	case "otherLetters":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"Result":{}}` + "\n"))
+	case "otherLettersInside":
+		g.write([]byte(`{"jsonrpc":"2.0","id":` + string(f.ID) + `,"result":{"Directives":[]}}` + "\n"))
 	case "hugeID":
 		g.write([]byte(`{"jsonrpc":"2.0","id":` + strings.Repeat("9", 400) + `,"result":{}}` + "\n"))
 	case "hugeCall":

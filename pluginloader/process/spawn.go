@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,7 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	}
 	l := &life{
 		peer: newPeer(c.ID, c.Limits), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.In, out: p.Out,
-		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.super.Ended,
+		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.ended,
 	}
 	l.hangs = func(why error) { l.abort(TimedOut, why) }
 	if c.Nonce != "" {
@@ -56,6 +57,12 @@ func (c *Config) prepare() error {
 	return nil
 }
 
+// ended hears that a process has ended that was not to.
+func (f *Factory) ended(l *life) {
+	f.config.Output.Note(slog.LevelError, "lashd: "+l.Reason().Error())
+	f.super.Ended(l)
+}
+
 // executable is the file to run, when the command names one relative to the plugin's directory.
 func (c *Config) executable() string {
 	name := c.Argv[0]
@@ -69,6 +76,7 @@ func (c *Config) executable() string {
 func (f *Factory) launch(ctx context.Context) (*life, error) {
 	l, err := f.spawn(ctx)
 	if err != nil {
+		f.config.Output.Note(slog.LevelError, "lashd: "+err.Error())
 		return nil, err
 	}
 	f.running.Go(func() { l.run(ctx, f.config.Deadlines.Stall) })

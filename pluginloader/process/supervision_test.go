@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
@@ -104,6 +106,32 @@ func TestSupervision(t *testing.T) {
 		f.Resume()
 		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_crashed") {
 			t.Errorf("after Resume: %v", err)
+		}
+	})
+	t.Run("issue/4-7 why a plugin has ended, or was not started, is in its own log", func(t *testing.T) {
+		gone := config(t, "good", only())
+		gone.Argv = []string{filepath.Join(gone.Dir, "gone")}
+		for want, c := range map[string]process.Config{
+			"has ended: exit status 4": config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn})),
+			"nested deeper than 64":    config(t, "hook/beforeTurn:deep", only(process.Hook{Name: process.BeforeTurn})),
+			"no such file":             gone,
+		} {
+			var log bytes.Buffer
+			c.ID = strings.ReplaceAll(want, " ", "-")
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+			c.Output = child.NewLog(c.Log)
+			f := begin(t, c)
+			s := session(t, "ses_1", f)
+			if err := errors.Join(turnHook(t.Context(), s), f.Start(t.Context())); err == nil {
+				t.Error("nothing fails")
+			}
+			lines := c.Output.Newest()
+			if len(lines) == 0 || !strings.HasPrefix(lines[0].Text, "lashd: plugin_") || !strings.Contains(lines[0].Text, want) {
+				t.Errorf("the log has %+v, want %q", lines, want)
+			}
+			if strings.Contains(log.String(), "plugin says") {
+				t.Errorf("the plugin is taken to have said it:\n%s", &log)
+			}
 		}
 	})
 	t.Run("reliability/P14 3.4-25 a plugin that hangs is started again", func(t *testing.T) {

@@ -1,22 +1,21 @@
 package process
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"unicode/utf8"
+
+	"lashd/internal/strictjson"
 )
 
 // message is a JSON-RPC message of a plugin.
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-	Result  json.RawMessage `json:"result"`
-	Error   *wireError      `json:"error"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *wireError      `json:"error,omitempty"`
 }
 
 // wireError is an error on the wire, in both directions.
@@ -33,24 +32,16 @@ func (e *wireError) Error() string {
 	return e.Message
 }
 
-var (
-	errUTF8  = errors.New("is not UTF-8")
-	errDeep  = errors.New("is nested too deeply")
-	errTwo   = errors.New("is more than one value")
-	errShape = errors.New("is no JSON-RPC message")
-)
+var errShape = errors.New("is no JSON-RPC message")
 
 // parse reads a line of a plugin.
 func parse(line []byte, depth int) (*message, error) {
-	if !utf8.Valid(line) {
-		return nil, errUTF8
-	}
-	if deeper(line, depth) {
-		return nil, errDeep
+	if err := strictjson.Check(line, strictjson.Limits{Depth: depth, Tokens: len(line) + 1}); err != nil {
+		return nil, fmt.Errorf("is no message: %w", err)
 	}
 	m := &message{}
-	if err := json.Unmarshal(line, m); err != nil { // which needs less than strict does; what is inside is looked at later
-		return nil, err
+	if err := strictjson.DecodeChecked(line, m); err != nil {
+		return nil, fmt.Errorf("is no message: %w", err)
 	}
 	request, answer := m.Method != "", m.Result != nil || m.Error != nil
 	if m.JSONRPC != "2.0" || request == answer || m.Result != nil && m.Error != nil || answer && m.ID == nil {
@@ -59,39 +50,15 @@ func parse(line []byte, depth int) (*message, error) {
 	return m, nil
 }
 
-// strict decodes one JSON value that has only known fields.
+// strict decodes a part of a message, which fits only as it is: each field once, in its own letters, and no others.
 func strict(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
+	if len(data) == 0 {
+		return errNothing
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errTwo
-	}
-	return nil
+	return strictjson.DecodeChecked(data, into)
 }
 
-// deeper tells whether arrays and objects are more than limit deep.
-func deeper(data []byte, limit int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
+var errNothing = errors.New("there is nothing")
 
 // request is a line that asks; without an id it only tells.
 func request(id int64, method string, params any) ([]byte, error) {
