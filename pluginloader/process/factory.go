@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
@@ -18,7 +17,6 @@ import (
 type Factory struct {
 	config  Config
 	super   *child.Supervisor[*life]
-	lives   atomic.Int64 // processes started
 	running sync.WaitGroup
 	tell    func() // of the first start
 

@@ -108,7 +108,7 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 			t.Errorf("the shutdown took %v", took)
 		}
 		if left := processes(c.ID); len(left) > 0 {
-			t.Errorf("processes are left: %q", left)
+			t.Errorf("processes of %s are left: %q", c.ID, left)
 		}
 	})
 	return f

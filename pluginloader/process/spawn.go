@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,7 +35,8 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	}
 	l.hangs = func(why error) { l.abort(TimedOut, why) }
 	if c.Nonce != "" {
-		l.mark = fmt.Sprintf("%s/plugin/%s/%d", c.Nonce, c.ID, f.lives.Add(1))
+		// Of a plugin there are two factories for a while when it is changed: what ends with one leaves the other alone.
+		l.mark = fmt.Sprintf("%s/plugin/%s/%s", c.Nonce, c.ID, rand.Text())
 	}
 	l.process, err = proc.Start(ctx, proc.Command{
 		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.ItsIn, Stdout: p.ItsOut,

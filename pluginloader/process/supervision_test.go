@@ -159,6 +159,24 @@ func TestSupervision(t *testing.T) {
 		}
 		all.Wait()
 	})
+	t.Run("issue/4-7 issue/4-4 the end of one factory of a plugin leaves the process of the next one alone", func(t *testing.T) {
+		before, err := process.New(config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := begin(t, config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
+		if err := errors.Join(before.Start(t.Context()), after.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		both := pids(t, "notes")
+		if err := before.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left := pids(t, "notes")
+		if err := turnHook(t.Context(), session(t, "ses_1", after)); len(both) != 2 || len(left) != 1 || err != nil || !slices.Equal(pids(t, "notes"), left) {
+			t.Errorf("of the processes %v are left %v, then %v: %v", both, left, pids(t, "notes"), err)
+		}
+	})
 	t.Run("issue/4-7 a plugin that is shut down says so, and stays so", func(t *testing.T) {
 		f := begin(t, config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
 		s := session(t, "ses_1", f)
