@@ -27,19 +27,25 @@ type Daemon struct {
 // Start runs an engine on the store in dir. The model has a context of window tokens; 0: not known. Tools need no approval.
 func Start(t testing.TB, dir string, window int64, model provider.Provider, plugins ...plugin.Factory) *Daemon {
 	t.Helper()
+	return StartWith(t, standard.Factory{}, dir, window, model, plugins...)
+}
+
+// StartWith is Start with a protocol plugin that is not the standard one.
+func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, model provider.Provider, plugins ...plugin.Factory) *Daemon {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, err := persistence.Open(context.Background(), persistence.Config{Dir: dir, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, plugins)
+	host, err := plugin.NewHost([]plugin.Factory{driver}, plugins)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &Daemon{Engine: engine.New(engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir,
 		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
-		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
+		Defaults: protocol.Config{Driver: driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})}
 	d.Stop = run(t, store, d.Engine)
 	t.Cleanup(d.Stop)
