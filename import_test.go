@@ -49,7 +49,6 @@ var levels = map[string]int{
 	"lashd/pluginloader/process":         4,
 	"lashd/pluginloader/declared":        5,
 	"lashd/pluginloader/watch":           5,
-	"lashd/pluginloader/content":         5,
 	"lashd/pluginloader/child":           3,
 	"lashd/pluginloader/mcp":             5,
 	"lashd/engine":                       5,

@@ -25,7 +25,7 @@ func opened(t testing.TB, p *Part) *plugin.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir()})
+	s, err := h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

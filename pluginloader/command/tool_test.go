@@ -225,7 +225,7 @@ func TestSpecOfTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := host.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1"})
+		s, err := host.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1"})
 		if err != nil {
 			t.Fatal(err)
 		}

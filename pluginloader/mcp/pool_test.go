@@ -33,7 +33,7 @@ func TestPool(t *testing.T) {
 		}
 		for n := range 200 {
 			id := protocol.SessionID(fmt.Sprintf("ses_%d", n))
-			s, err := h.Open(standard.ID, nil, plugin.BuildContext{SessionID: id, Cwd: t.TempDir()})
+			s, err := h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: id, Cwd: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
