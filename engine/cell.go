@@ -45,6 +45,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	a, returned := inTime(ctx, done)
 	switch {
 	case !returned:
+		r.plugins.LeaveCell()
 		return a.v, context.Cause(ctx)
 	case a.err != nil && ctx.Err() != nil:
 		return a.v, a.err

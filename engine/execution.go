@@ -67,7 +67,7 @@ func (st *state) captureIdle() (*captured, error) {
 	if st.tools == nil || st.idle() != nil {
 		return nil, nil
 	}
-	if len(st.tools.plugins.Left()) > 0 && !st.inUse() {
+	if st.tools.left() && !st.inUse() {
 		if _, err := st.openTools(st.row.Config); err != nil {
 			return nil, err
 		}

@@ -18,10 +18,10 @@ func (e *RejectedError) Error() string { return "the session's protocol rejects 
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// rejected is an answer of the protocol's as clients get it. A panic is none.
+// rejected is an answer of the protocol's as clients get it. A panic is none, nor is it one that nothing comes back.
 func rejected(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.As(err, new(*plugin.PanicError)):
+	case err == nil || errors.As(err, new(*plugin.PanicError)) || errors.As(err, new(*plugin.LeftError)):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

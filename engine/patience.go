@@ -4,11 +4,19 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
 )
 
 // stuckPatience is how much longer what was to be over is waited for, until it is left alone. Plugin code has limits of its own,
 // which say whose it is and are over long before; this one is for what nobody has thought of.
 const stuckPatience = 6 * time.Second
+
+// isSlow tells whether an error is that of plugin code which did not return in time.
+func isSlow(err error) bool {
+	return errors.Is(err, ErrSlowPlugin) || errors.As(err, new(*plugin.LeftError)) || errors.As(err, new(*tool.SlowError))
+}
 
 // patient has plugins do something that may take them pluginPatience. Whatever does not return then is left alone until it
 // does: nobody waits for it, and what it comes to goes nowhere.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -43,7 +44,7 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	case st.tools == nil:
 	case !bytes.Equal(st.tools.settings, settings):
 		st.dropTools()
-	case len(st.tools.plugins.Left()) > 0:
+	case st.tools.left():
 		if err := st.giveUp(st.tools); err != nil {
 			return nil, err
 		}
@@ -59,6 +60,9 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	st.tools = t
 	return t, nil
 }
+
+// left tells whether a plugin was left alone at work, or while it was asked for its tools.
+func (t *toolbox) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
 
 // giveUp lets go of plugins of which one was left alone at work: nobody knows what state that is in. The others' is stored.
 func (st *state) giveUp(t *toolbox) error {
@@ -137,7 +141,7 @@ func (st *state) drop(t *toolbox) {
 	select {
 	case <-free:
 		if st.ctx.Err() != nil {
-			closing()
+			st.soon(closing)
 			break
 		}
 		_, _ = meanwhile(st, func(context.Context) (struct{}, error) { closing(); return struct{}{}, nil })
@@ -147,6 +151,21 @@ func (st *state) drop(t *toolbox) {
 			<-free
 			closing()
 		})
+	}
+}
+
+// soon waits a moment for the last work of a state that was given up. The next one does not wait longer, but the engine does.
+func (st *state) soon(work func()) {
+	done := make(chan struct{})
+	st.eng.actors.Go(func() {
+		defer close(done)
+		work()
+	})
+	moment := time.NewTimer(refusalDelay)
+	defer moment.Stop()
+	select {
+	case <-done:
+	case <-moment.C:
 	}
 }
 

@@ -52,9 +52,19 @@ func (s *Session) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, 
 		if !s.running.CompareAndSwap(false, true) {
 			return turn.CellReply{}, errExecuting
 		}
+		cell := make(chan struct{})
+		defer close(cell)
 		defer s.running.Store(false)
+		s.cell.Store(&cell)
 		return s.executor.do.Execute(ctx, own(call))
 	})
+}
+
+// LeaveCell tells that nobody waits any more for a code cell that has not returned.
+func (s *Session) LeaveCell() {
+	if cell := s.cell.Load(); cell != nil {
+		s.away.leave(s.executor.plugin, func() { <-*cell })
+	}
 }
 
 // Executes tells whether a plugin of the session runs code.
@@ -101,7 +111,10 @@ func (s *Session) keptNow(x ExecutionState) {
 // settled waits until the code executor has taken in what is stored of it.
 func (s *Session) settled(ctx context.Context) error {
 	told := s.keeping.Load()
-	if told == nil {
+	switch {
+	case s.away.has(s.executor.plugin):
+		return errExecuting
+	case told == nil:
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, shortPatience, ErrLate)

@@ -1,9 +1,13 @@
 package plugin_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,4 +93,38 @@ func (e engines) Build(plugin.BuildContext) (plugin.Plugin, error) { return nil,
 func (e engines) Kind() string                                     { return e.kind }
 func (e engines) ProcessEngines(plugin.Extensions) []plugin.ProcessEngine {
 	return []plugin.ProcessEngine{e}
+}
+
+// lingering is a factory whose Shutdown does not return before it is let go.
+type lingering struct {
+	noted
+	hang chan struct{}
+}
+
+func (l lingering) Shutdown(ctx context.Context) error {
+	<-l.hang
+	return l.noted.Shutdown(ctx)
+}
+
+func TestDeafShutdown(t *testing.T) {
+	t.Run("plugin/PH-13 plugin/HK-28 a factory that does not shut down is left alone, and those after it are told", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var log, unused []string
+			hang := make(chan struct{})
+			defer close(hang)
+			h, err := plugin.NewHost([]plugin.Factory{lingering{noted{id: "d", log: &unused}, hang}}, []plugin.Factory{noted{id: "a", log: &log}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			began := time.Now()
+			if err := h.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "plugin d: shutdown") || len(log) != 1 {
+				t.Errorf("%v, told %q", err, log)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	})
 }

@@ -24,6 +24,7 @@ type Session struct {
 	gone    bool        // from its host; guarded by host.live.mu
 	running atomic.Bool // a code cell
 	away    away
+	cell    atomic.Pointer[chan struct{}] // closed once the newest code cell has returned; nil: there was none
 	keeping atomic.Pointer[chan struct{}] // closed once the code executor has been told what is stored; nil: it was not
 	root    bool
 	options protocol.PluginOptions

@@ -171,6 +171,18 @@ func (r *Registry) refresh(old *source) error {
 	})
 }
 
+// Stuck tells whether a provider has not returned that was asked what it offers: until it does, it is asked nothing more.
+func (r *Registry) Stuck() bool {
+	for _, s := range r.now.Load().sources {
+		for _, p := range s.parts {
+			if p.out.Load() > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Checkpoint is what a registry can be taken back to.
 type Checkpoint struct{ then *contents }
 
