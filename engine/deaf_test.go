@@ -302,7 +302,9 @@ func TestDeafLeft(t *testing.T) {
 			}
 			slot := "command"
 			f.where.Store(&slot)
-			done := later(func() (*protocol.OperationReceipt, error) { return d.Command(t.Context(), d.operation(id, "faulty.command")) })
+			done := later(func() (*protocol.OperationReceipt, error) {
+				return d.Command(t.Context(), d.operation(id, "faulty.command"))
+			})
 			synctest.Wait()
 			f.where.Store(nil)
 			if ran := d.commands(t, id); ran != "2" {

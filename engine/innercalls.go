@@ -81,16 +81,22 @@ func (r *run) innerStage(outer *stage, w tool.Request) (*stage, error) {
 		return nil, fmt.Errorf("a call may make %d calls", innerRows)
 	}
 	outer.inner.next++
+	if w.Grant != nil {
+		if _, err := json.Marshal(w.Grant); err != nil {
+			return nil, fmt.Errorf("grant: %w", err)
+		}
+		w.Name = w.Grant.Manifest.Name
+	}
 	call := protocol.ToolCall{
 		CallID: protocol.CallID(fmt.Sprintf("%s/%d", outer.call.CallID, n)), Name: w.Name, Args: w.Args, Parent: outer.call.CallID,
 	}
 	if !json.Valid(call.Args) {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &stage{asked: call, call: call, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
+	s := &stage{asked: call, call: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
 	if n < len(outer.inner.stages) {
 		before := outer.inner.stages[n]
-		if string(callHash(before.asked)) != string(callHash(call)) {
+		if string(before.hash()) != string(s.hash()) {
 			return nil, &JournalError{Effect: outer.effect, Kind: "tools", Diff: fmt.Sprintf("call %d", s.ordinal)}
 		}
 		return before, nil

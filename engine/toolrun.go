@@ -21,6 +21,7 @@ type stage struct {
 	effect   uint64            // of the turn, that its batch is
 	ordinal  int               // of its row in the journal
 	entry    *tool.Entry       // nil: the catalog has no such tool any more
+	grant    *tool.Grant       // that allows the call; nil: the tool is one of the catalog
 	attempt  int
 	approval *wanted            // a plugin wants a person to be asked
 	messages []protocol.Message // of plugins, for the next checkpoint
@@ -102,7 +103,7 @@ func (r *run) stages(effect turn.Effect) ([]*stage, error) {
 
 // recall takes what the journal knows of a call.
 func (s *stage) recall(row persistence.Effect) error {
-	if !bytes.Equal(row.Hash, callHash(s.asked)) {
+	if !bytes.Equal(row.Hash, s.hash()) {
 		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
 	}
 	var known callRow
@@ -117,8 +118,13 @@ func (s *stage) recall(row persistence.Effect) error {
 	return nil
 }
 
-func callHash(c protocol.ToolCall) []byte {
-	return []byte(protocol.DigestOf(encode(c)))
+// hash stands for the call as it was asked for, with what allows it.
+func (s *stage) hash() []byte {
+	text := encode(s.asked)
+	if s.grant != nil {
+		text = append(text, encode(s.grant)...)
+	}
+	return []byte(protocol.DigestOf(text))
 }
 
 // check finds the tool and validates the arguments.
@@ -131,9 +137,21 @@ func (s *stage) check(catalog *tool.Catalog) {
 
 // find finds the tool, before anybody is asked anything.
 func (s *stage) find(catalog *tool.Catalog) {
+	if s.grant != nil {
+		s.allow(catalog)
+		return
+	}
 	var ok bool
 	if s.entry, ok = catalog.Lookup(s.call.Name); !ok {
 		_, err := catalog.Admit(s.call.Name, s.call.Args)
+		s.answer(tool.Refusal(err))
+	}
+}
+
+// allow finds the tool of a grant.
+func (s *stage) allow(catalog *tool.Catalog) {
+	var err error
+	if s.entry, err = catalog.Granted(*s.grant); err != nil {
 		s.answer(tool.Refusal(err))
 	}
 }
@@ -217,7 +235,7 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 func (r *run) callRow(s *stage) persistence.Effect {
 	return persistence.Effect{
 		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: callHash(s.asked), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue}),
+		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue}),
 	}
 }
 

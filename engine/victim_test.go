@@ -39,6 +39,7 @@ const (
 	beforeCommit   = "before the last commit"
 	callWaits      = "while a call waits for its completion"
 	innerStarted   = "after one call of a batch tool has returned, and another was started"
+	grantStarted   = "after one call by a grant has returned, and another was started"
 )
 
 const victimSession = protocol.SessionID("ses_victim")
@@ -56,6 +57,9 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 	}
 	if point == callWaits {
 		first = calls("later")
+	}
+	if point == grantStarted {
+		first = calls("maker")
 	}
 	script := scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{first, {Text: "done"}}}},
@@ -93,7 +97,7 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 	safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
 		count(dir, "safe-"+strings.ReplaceAll(string(call.CallID), "/", "-"))
 		at(safeStarted)
-		if (point == batchPartly || point == innerStarted) && reached != nil {
+		if (point == batchPartly || point == innerStarted || point == grantStarted) && reached != nil {
 			select {}
 		}
 		return tool.Result{Output: protocol.Succeed("again")}, nil
@@ -104,7 +108,12 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		return tool.Result{Pending: true}, errors.Join(err, os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
 	}}
 	return setup{
-		model: model, tools: []tool.Provider{never, safe, later}, plugins: []plugin.Factory{batch.Factory{}}, driver: lastDriver{at: func() { at(beforeCommit) }},
+		model: model, tools: []tool.Provider{never, safe, later, making("vault-never", "vault-safe"), &vault{with: func(name string) toolFunc {
+			if name == "vault-never" {
+				return never
+			}
+			return safe
+		}}}, plugins: []plugin.Factory{batch.Factory{}}, driver: lastDriver{at: func() { at(beforeCommit) }},
 		config: func(c *engine.Config) {
 			c.Defaults.Unknown.DeadlineMs = new(int64(1))
 			if point == forApproval {
@@ -190,7 +199,7 @@ func victim(dir, point string) {
 			reached(point)
 		}
 	}
-	for point == batchPartly || point == innerStarted {
+	for point == batchPartly || point == innerStarted || point == grantStarted {
 		rows, err := d.store.Effects(ctx, turn.TurnID)
 		if err != nil {
 			panic(err)

@@ -18,6 +18,7 @@ type Catalog struct {
 	all         *contents
 	entries     []*Entry
 	index       map[string]*Entry // by name
+	only        map[string]bool   // the names that exist at all; nil: nothing says so
 	fingerprint uint64
 	specs       atomic.Pointer[[]protocol.ToolManifest] // nil: not complete yet
 }

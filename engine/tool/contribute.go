@@ -41,13 +41,19 @@ func (rules Rules) catalog(all *contents) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	var only map[string]bool
 	if rules.Access.limits() {
-		members = rules.Access.entries(all)
+		members, only = rules.Access.entries(all), map[string]bool{}
+		for _, e := range members {
+			only[e.Manifest.Name] = true
+		}
 	}
 	for _, name := range slices.Concat(rules.Remove, rules.Access.Hidden) {
 		remove[name] = true
 	}
-	return newCatalog(all, slices.DeleteFunc(members, func(e *Entry) bool { return remove[e.Manifest.Name] })), nil
+	c := newCatalog(all, slices.DeleteFunc(members, func(e *Entry) bool { return remove[e.Manifest.Name] }))
+	c.only = only
+	return c, nil
 }
 
 func (rules Rules) contributions(all *contents, members []*Entry) (map[string]bool, error) {

@@ -15,6 +15,7 @@ type Entry struct {
 	Manifest protocol.ToolManifest // with its id, without its schema
 	from     *part                 // nil: nothing provides it
 	contract *contract
+	granted  *grantedCall // nil: the session has the tool itself
 }
 
 // part is a provider of a source.
@@ -88,7 +89,7 @@ func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return e.from.provider.Execute(ctx, call)
+	return e.run(ctx, call)
 }
 
 // CancelWork tells the provider that what a call has begun outside is to be cancelled.

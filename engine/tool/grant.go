@@ -17,25 +17,52 @@ type Grant struct {
 	Binding  json.RawMessage // what the source needs to know; its own business
 }
 
+// grantedCall is a grant that an entry was made of.
+type grantedCall struct{ binding json.RawMessage }
+
 // pluginsSource stands for the one plugin that has the tool. Grants from before each plugin was a source say so.
 const pluginsSource = "plugins"
 
 // ExecuteGranted makes a call that a grant allows. The registry stays as it is. What is hidden stays so: no grant allows
 // it. The error is a CallError if the call was not made.
 func (r *Registry) ExecuteGranted(ctx context.Context, g Grant, call Invocation) (Result, error) {
-	m, c := split(Tool{Manifest: g.Manifest, Contract: g.Contract})
-	p, err := r.now.Load().grantee(m, g.Source)
-	if err != nil {
-		return Result{}, &CallError{CodeUnavailable, m.Name, err}
+	e, err := r.now.Load().granted(g)
+	if err == nil {
+		err = e.Validate(call.Args)
 	}
-	e := &Entry{Manifest: m, from: p, contract: &contract{known: newTerms(m, c)}}
-	if err := e.Validate(call.Args); err != nil {
+	if err != nil {
 		return Result{}, err
 	}
 	if call, err = e.prepare(ctx, call); err != nil {
 		return Result{}, err
 	}
-	return p.provider.(Granter).ExecuteGranted(ctx, call, g.Binding)
+	return e.run(ctx, call)
+}
+
+// Granted is the tool of a grant, to be called as any of the catalog. The catalog and its registry stay as they are. What the
+// session may not use no grant allows: what is hidden, and, where only certain tools exist, all others. The error is a CallError.
+func (c *Catalog) Granted(g Grant) (*Entry, error) {
+	if c.only != nil && !c.only[g.Manifest.Name] {
+		return nil, &CallError{CodeUnavailable, g.Manifest.Name, ErrHidden}
+	}
+	return c.all.granted(g)
+}
+
+func (c *contents) granted(g Grant) (*Entry, error) {
+	m, terms := split(Tool{Manifest: g.Manifest, Contract: g.Contract})
+	p, err := c.grantee(m, g.Source)
+	if err != nil {
+		return nil, &CallError{CodeUnavailable, m.Name, err}
+	}
+	return &Entry{Manifest: m, from: p, contract: &contract{known: newTerms(m, terms)}, granted: &grantedCall{g.Binding}}, nil
+}
+
+// run has the provider make a call that is prepared.
+func (e *Entry) run(ctx context.Context, call Invocation) (Result, error) {
+	if e.granted != nil {
+		return e.from.provider.(Granter).ExecuteGranted(ctx, call, e.granted.binding)
+	}
+	return e.from.provider.Execute(ctx, call)
 }
 
 // grantee is who runs a granted call.

@@ -100,8 +100,9 @@ type Caller interface {
 
 // Request is a call that a call wants made.
 type Request struct {
-	Name string
-	Args json.RawMessage
+	Name  string // of the catalog's; of a grant it is in its manifest
+	Args  json.RawMessage
+	Grant *Grant // nil: the tool is one of the catalog
 }
 
 // Errors of a Caller and of a Deferrer.
