@@ -117,8 +117,6 @@ func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.Bu
 
 // resume has plugins that nobody else knows yet take back what is stored, and closes them if that fails.
 func (e *Engine) resume(ctx context.Context, plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
 	r, err := plugins.Resume(ctx, stored)
 	if err != nil {
 		return r, errors.Join(err, e.shut(plugins))
