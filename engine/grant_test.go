@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"lashd/engine/plugin"
@@ -107,6 +108,28 @@ func TestGrantedCalls(t *testing.T) {
 			if f := report.ToolCalls[1].Output.Failure; f == nil || f.Code != tool.CodeUnavailable || report.State != protocol.TurnCompleted {
 				t.Errorf("%s: %+v", name, report.ToolCalls)
 			}
+		}
+	})
+	t.Run("plugin/TL-12 a call that is made again by another grant is another call", func(t *testing.T) {
+		v, tries := &vault{}, 0
+		again := toolFunc{name: "maker", contract: protocol.ToolContract{Serial: true, Replay: protocol.ReplaySafe, Retry: &protocol.ToolRetry{Attempts: 3}}}
+		again.run = func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
+			tries++
+			g := granted("test-tools", "secret")
+			if tries == 3 {
+				g.Binding = json.RawMessage(`{"key":8}`)
+			}
+			if _, err := c.Host.Call(ctx, []tool.Request{{Grant: g}}); err != nil {
+				return tool.Result{}, err
+			}
+			out := protocol.Fail(protocol.FailIO, "io", "again", protocol.FromTool)
+			out.Failure.Retry = true
+			return tool.Result{Output: out}, nil
+		}
+		d := start(t, setup{model: replies(calls("maker"), scripted.Reply{Text: "done"}), tools: []tool.Provider{again, v}})
+		report := d.turn(t, d.session(t), "go")
+		if got := v.all(); len(got) != 1 || tries != 3 || !strings.Contains(report.ToolCalls[0].Output.Text, "not the one in the journal") {
+			t.Errorf("after %d tries the vault was asked %q: %+v", tries, got, report.ToolCalls[0].Output)
 		}
 	})
 	t.Run("plugin/TL-12 runtime/P11 killed after one call by a grant has returned, and another was started", func(t *testing.T) {
