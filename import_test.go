@@ -16,6 +16,7 @@ var levels = map[string]int{
 	"lashd/rpc/protocol":                 0,
 	"lashd/rpc/socket":                   0,
 	"lashd/internal/strictjson":          0,
+	"lashd/plugins":                      0,
 	"lashd/engine/tip":                   0,
 	"lashd/engine/proc":                  0,
 	"lashd/persistence":                  1,

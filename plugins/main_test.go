@@ -1,0 +1,131 @@
+//go:build unix
+
+package plugins_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+	"lashd/test/skip"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// nonce marks all processes of the tests.
+var nonce = fmt.Sprintf("plugins-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+
+// language is an SDK, and how the plugin in testdata is run that is written with it.
+type language struct {
+	name string
+	argv func(testing.TB) []string
+}
+
+var languages = []language{
+	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }},
+}
+
+func absolute(t testing.TB, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func python(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
+	return path
+}
+
+// each runs a test with the plugin of each language.
+func each(t *testing.T, name string, test func(*testing.T, process.Config)) {
+	for _, l := range languages {
+		t.Run(name+", in "+l.name, func(t *testing.T) {
+			test(t, config(t, l.argv(t), everything()))
+		})
+	}
+}
+
+// everything is one of each contribution.
+func everything() process.Contributions {
+	var hooks []process.Hook
+	for _, name := range []process.HookName{
+		process.Prompt, process.BeforeTurn, process.BeforeToolCall, process.AfterToolCall, process.Checkpoint, process.AfterTurn,
+		process.AssistantStream, process.AssistantResponse, process.StreamFinished, process.ProjectToolResult,
+		process.ConfigChanged, process.Event, process.TransformContext, process.Compact,
+	} {
+		hooks = append(hooks, process.Hook{Name: name})
+	}
+	return process.Contributions{
+		Hooks: hooks, Executor: true, State: "1", Changing: true, Preparing: true,
+		Tools: []tool.Tool{{Manifest: protocol.ToolManifest{Name: "note", Description: "Note something."}}},
+		Operations: []protocol.OperationInfo{
+			{Name: "notes.list", Kind: protocol.OperationQuery}, {Name: "notes.add", Kind: protocol.OperationCommand},
+			{Name: "notes.work", Kind: protocol.OperationTask},
+		},
+	}
+}
+
+func config(t testing.TB, argv []string, c process.Contributions) process.Config {
+	return process.Config{
+		ID: "notes", Argv: argv, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(), Contributes: c, Nonce: nonce,
+		Set: map[string]string{"NOTES_SDK": absolute(t, "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1", "GORACE": "atexit_sleep_ms=0"},
+		Log: slog.New(slog.DiscardHandler), Deadlines: process.Deadlines{Start: 20 * time.Second},
+	}
+}
+
+// begin makes a factory. When the test ends it is stopped, and ends by itself, and leaves nothing behind.
+func begin(t testing.TB, c process.Config) *process.Factory {
+	t.Helper()
+	f, err := process.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		began := time.Now()
+		if err := f.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 1900*time.Millisecond { // at 2 s it would be killed
+			t.Errorf("the shutdown took %v", took)
+		}
+		if left := processes(); len(left) > 0 {
+			t.Errorf("processes are left: %q", left)
+		}
+	})
+	return f
+}
+
+// processes are those of the plugin, and whatever they have started.
+func processes() (left []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
+	for _, file := range files {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/")) {
+			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
+			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return left
+}
+
+// unstopped hides Shutdown: the kit calls it in the middle, and afterwards uses the factory for other sessions.
+type unstopped struct{ plugin.Factory }
+
+func (u unstopped) Build(c plugin.BuildContext) (plugin.Plugin, error) { return u.Factory.Build(c) }
