@@ -17,6 +17,7 @@ var levels = map[string]int{
 	"lashd/rpc/socket":                   0,
 	"lashd/internal/strictjson":          0,
 	"lashd/plugins":                      0,
+	"lashd/plugins/sdk/go/lashdplugin":   0,
 	"lashd/engine/tip":                   0,
 	"lashd/engine/proc":                  0,
 	"lashd/persistence":                  1,

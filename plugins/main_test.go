@@ -23,7 +23,16 @@ import (
 	"lashd/test/skip"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// roleVariable makes a plugin of the test binary.
+const roleVariable = "PLUGINS_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) != "" {
+		serveNotes()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // nonce marks all processes of the tests.
 var nonce = fmt.Sprintf("plugins-test-%d-%d", os.Getpid(), time.Now().UnixNano())
@@ -35,6 +44,7 @@ type language struct {
 }
 
 var languages = []language{
+	{"go", func(testing.TB) []string { return []string{os.Args[0]} }},
 	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }},
 }
 
@@ -86,7 +96,7 @@ func everything() process.Contributions {
 func config(t testing.TB, argv []string, c process.Contributions) process.Config {
 	return process.Config{
 		ID: "notes", Argv: argv, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(), Contributes: c, Nonce: nonce,
-		Set: map[string]string{"NOTES_SDK": absolute(t, "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1", "GORACE": "atexit_sleep_ms=0"},
+		Set: map[string]string{"NOTES_SDK": absolute(t, "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1", "GORACE": "atexit_sleep_ms=0", roleVariable: "notes"},
 		Log: slog.New(slog.DiscardHandler), Deadlines: process.Deadlines{Start: 20 * time.Second},
 	}
 }

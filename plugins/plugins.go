@@ -6,5 +6,5 @@ import "embed"
 
 // SDK are the SDKs, each in a directory of its language.
 //
-//go:embed sdk/python/lashd_plugin.py
+//go:embed sdk/python/lashd_plugin.py sdk/go/lashdplugin/*.go
 var SDK embed.FS
