@@ -46,6 +46,7 @@ type language struct {
 var languages = []language{
 	{"go", func(testing.TB) []string { return []string{os.Args[0]} }},
 	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }},
+	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }},
 }
 
 func absolute(t testing.TB, path string) string {
@@ -62,6 +63,19 @@ func python(t testing.TB) string {
 	path, err := exec.LookPath("python3")
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
 	return path
+}
+
+// node is one that runs TypeScript: that of the system, or the one that scripts/test installs.
+func node(t testing.TB) string {
+	t.Helper()
+	installed, _ := filepath.Glob(absolute(t, "../.cache/node/node_modules/node-*/bin/node"))
+	for _, path := range append([]string{"node"}, installed...) {
+		if exec.Command(path, "--eval", "process.exit(process.features.typescript ? 0 : 1)").Run() == nil {
+			return path
+		}
+	}
+	skip.Unless(t, "NODE", false, "there is no node that runs TypeScript, which 22.18 and later do; scripts/test installs one")
+	return ""
 }
 
 // each runs a test with the plugin of each language.

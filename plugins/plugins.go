@@ -6,5 +6,5 @@ import "embed"
 
 // SDK are the SDKs, each in a directory of its language.
 //
-//go:embed sdk/python/lashd_plugin.py sdk/go/lashdplugin/*.go
+//go:embed sdk/python/lashd_plugin.py sdk/go/lashdplugin/*.go sdk/typescript/lashd-plugin.mts
 var SDK embed.FS
