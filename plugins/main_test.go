@@ -49,11 +49,12 @@ var languages = []language{
 	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }},
 }
 
+// absolute is the path of a file, which go test now knows that the tests depend on.
 func absolute(t testing.TB, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
+	if _, missing := os.Stat(path); err != nil || missing != nil {
+		t.Fatal(path, err, missing)
 	}
 	return path
 }
@@ -68,8 +69,11 @@ func python(t testing.TB) string {
 // node is one that runs TypeScript: that of the system, or the one that scripts/test installs.
 func node(t testing.TB) string {
 	t.Helper()
-	installed, _ := filepath.Glob(absolute(t, "../.cache/node/node_modules/node-*/bin/node"))
-	for _, path := range append([]string{"node"}, installed...) {
+	installed, _ := filepath.Glob("../.cache/node/node_modules/node-*/bin/node")
+	for _, path := range append(installed, "node") {
+		if path != "node" {
+			path = absolute(t, path)
+		}
 		if exec.Command(path, "--eval", "process.exit(process.features.typescript ? 0 : 1)").Run() == nil {
 			return path
 		}

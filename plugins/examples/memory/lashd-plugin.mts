@@ -1,0 +1,399 @@
+/**
+ * Plugins of lashd in TypeScript. Copy this file beside yours: it needs node 22.18, which runs it as it is, and nothing else.
+ *
+ *     import { Plugin, deny } from "./lashd-plugin.mts";
+ *
+ *     const plugin = new Plugin();
+ *     plugin.hook("beforeToolCall", (call, context) => {
+ *       if (context.tool === "shell" && String(context.args?.command).includes("rm -rf")) return deny("not here");
+ *     });
+ *     plugin.run();
+ *
+ * What plugin.json declares must have a handler, and the other way round; otherwise the plugin is not used, and its log says
+ * what differs. Handlers may be async, and run at once. What throws, or rejects, is the answer of its call, as an error. What
+ * is printed goes to the log of the plugin. docs/plugins.md tells what each hook may do. */
+import { Buffer } from "node:buffer";
+import process from "node:process";
+
+const protocolVersion = 1;
+const maxMessage = 8 << 20; // bytes; a longer one would end the plugin
+const maxInline = 1 << 20; // bytes of artifacts in one message; more of them are sent in pieces
+
+export type Json = any;
+type Maybe<T> = T | null | undefined | void;
+type Awaitable<T> = T | Promise<T>;
+
+export interface Part { kind: string; text?: string; call?: Json; result?: Json; [more: string]: Json }
+export interface Message { role: string; content?: string; parts?: Part[]; origin?: Json }
+export interface Prompt { slot: string; title?: string; priority?: number; tools?: string[]; content: string }
+export interface NodeBody { message?: Message; plugin?: { type: string; body: Json } }
+export interface View { session?: Json; window?: number; turnOptions?: Json }
+export interface Tool { name: string; description: string; input?: Json; kind?: string; contract: { replay?: string; serial?: boolean; timeoutMs?: number } }
+/** News for observers: a status (key, label, detail), or custom (name, payload). */
+export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
+export interface Directive { kind: string; [more: string]: Json }
+
+/** A call that is about to run. */
+export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; args: Json }
+/** A call that has run. */
+export interface ToolResultContext extends ToolCallContext { attempt: number; output: Output; durationMs: number }
+/** A turn that is about to begin; view is null where there is no session, as in tests. */
+export interface TurnContext { turnId: string; view: View | null; input?: Message[]; inputs?: Json }
+export interface CheckpointContext { turnId: string; kind: "afterWork" | "beforeCompletion"; view: View | null }
+/** What a turn came to. */
+export interface TurnSummary { turnId: string; report: Json; window?: number; context?: number }
+/** A piece of text that comes in. abort: the reply has said enough. */
+export interface StreamChunk { text: string; reasoning?: string[]; events?: RuntimeEvent[]; abort?: boolean }
+/** A complete reply. */
+export interface Response { parts: Part[] | null; stop?: string; events?: RuntimeEvent[] }
+/** What the model sees of the past, and tools that are added for the turn. */
+export interface PreparedContext { view?: View | null; messages: Message[] | null; prompts?: Prompt[]; withoutBase?: boolean; tools?: Tool[] }
+export interface ConfigChange { previous: Json; current: Json; config: Json }
+export interface StreamEnd { reason: "complete" | "aborted" | "cancelled" | "providerError" | "attemptReset" }
+export interface LifecycleEvent { kind: "turnFinalized" | "turnPersisted" | "sessionRestored" | "sessionConfigChanged"; report?: Json; view?: View; previous?: Json; current?: Json }
+export interface CompactRequest { view: View | null; instructions?: string }
+
+/** What a call of a tool came to. */
+export interface Output { status: "success" | "failure" | "cancelled"; text?: string; value?: Json; failure?: Json; [more: string]: Json }
+/** An output, and what becomes of the turn. */
+export class Result {
+  output: Output;
+  control: Json;
+  /** control is {kind: "finish", value} and the like. */
+  constructor(output: Output, control?: Json) { [this.output, this.control] = [output, control]; }
+}
+/** What a command or a task came to. */
+export class Outcome {
+  output: Json;
+  events: { type: string; body: Json }[];
+  queue: Json[]; // turns, {input, sourceKey}
+  constructor(output?: Json, events: { type: string; body: Json }[] = [], queue: Json[] = []) { [this.output, this.events, this.queue] = [output, events, queue]; }
+}
+
+type Directives = Maybe<Directive | Directive[]>;
+/** What hooks are given, and what they answer. Nothing leaves all as it was. */
+export interface Hooks {
+  beforeTurn: [TurnContext, Directives]; checkpoint: [CheckpointContext, Directives]; afterTurn: [TurnSummary, Directives];
+  beforeToolCall: [ToolCallContext, Directives]; afterToolCall: [ToolResultContext, Directives];
+  prompt: [TurnContext, Maybe<string | Prompt | (string | Prompt)[]>];
+  assistantStream: [StreamChunk, Maybe<string | StreamChunk>];
+  assistantResponse: [Response, Maybe<Response>];
+  projectToolResult: [ToolResultContext, Maybe<Output>];
+  configChanged: [ConfigChange, Maybe<Json>];
+  event: [LifecycleEvent, Maybe<never>]; streamFinished: [StreamEnd, Maybe<never>];
+  transformContext: [PreparedContext, Maybe<PreparedContext>];
+  compact: [CompactRequest, Maybe<NodeBody | NodeBody[]>];
+}
+
+/** A success: the model reads the text, or else the value. */
+export const succeed = (text = "", value?: Json): Output => (value === undefined ? { status: "success", text } : { status: "success", text, value });
+/** A failure, of a class such as execution or permissionDenied. */
+export const fail = (message: string, code = "failed", kind = "execution"): Output =>
+  ({ status: "failure", text: message, failure: { class: kind, code, message, source: "plugin" } });
+/** Before a call: it does not run, and the model reads why. */
+export const deny = (message: string, code = "denied"): Directive => shortCircuit(fail(message, code, "permissionDenied"));
+/** Before a call: a result without a run. After it: another result. */
+export const shortCircuit = (output: Output): Directive => ({ kind: "short_circuit_tool", output });
+/** Before a call: other arguments. */
+export const replaceArgs = (args: Json): Directive => ({ kind: "replace_tool_args", args });
+/** Before a call: a person is asked. default, after the deadline, is reject or allow. */
+export const askFirst = (reason: string, more: { deadlineMs?: number; default?: string } = {}): Directive =>
+  ({ kind: "require_approval", approval: { reason, ...more } });
+/** Ends the turn, or fails the call. */
+export const abort = (code: string, message: string): Directive => ({ kind: "abort_turn", code, message });
+/** Lets messages into the conversation; a string is one of a user. */
+export const enqueue = (...messages: (string | Message)[]): Directive =>
+  ({ kind: "enqueue_messages", messages: messages.map((m) => (typeof m === "string" ? { role: "user", content: m } : m)) });
+/** Creates a session beside this one; session is what session/new takes. */
+export const createSession = (session: Json): Directive => ({ kind: "create_session", session });
+/** Tells observers. */
+export const tell = (...events: RuntimeEvent[]): Directive => ({ kind: "emit_runtime_events", events });
+/** Adds a record to the trace. */
+export const trace = (name: string, payload?: Json): Directive => ({ kind: "emit_trace", trace: { name, payload } });
+/** After a turn: history is compacted before the next one. */
+export const compact = (): Directive => ({ kind: "compact_history" });
+/** A message, as compact answers with. */
+export const messageNode = (text: string, role = "user"): NodeBody => ({ message: { role, parts: [{ kind: "text", text }] } });
+
+/** Fails a call with a message, without a stack in the log. */
+export class PluginError extends Error { code = -32000; }
+class UnknownError extends PluginError { override code = -32601; }
+/** What lashd answers a call that it refuses, or that fails. kind is denied, unavailable, invalidParams, ... */
+export class HostError extends PluginError {
+  kind = "";
+  constructor(error: Json) { super(error.message); this.kind = error.data?.kind ?? ""; }
+}
+
+/** The plugin in a session, from when it is opened until it is closed. state and artifacts are what lashd keeps. */
+export class Session<S> {
+  instance = "";
+  sessionId = ""; // empty: an operation without a session
+  parentSessionId = "";
+  cwd = "";
+  options: Json; toolAccess: Json; subagent: Json; extensions: Json;
+  state: S; // any JSON
+  artifacts = new Map<string, Uint8Array>();
+  values = new Map<string, Json>(); // gone with the process
+  revision = 0;
+  #plugin: Plugin<S>;
+  constructor(plugin: Plugin<S>, state: S, params: Json) {
+    [this.#plugin, this.state] = [plugin, state];
+    Object.assign(this, params);
+  }
+  /** Whoever changes state does so within f: lashd is told. */
+  change<T>(f: (state: S) => T): T {
+    try {
+      return f(this.state);
+    } finally {
+      this.#plugin.notify("snapshot/changed", { instance: this.instance, revision: ++this.revision });
+    }
+  }
+  /** Has lashd ask for the list of tools again. */
+  toolsChanged(): void { this.#plugin.notify("tools/changed", { instance: this.instance }); }
+}
+
+/** A call of lashd, while it is answered. */
+export class Call<S> {
+  session: Session<S>;
+  params: Json; // as they came
+  signal: AbortSignal; // aborted when nobody waits for the answer any more
+  deadline: number; // as Date.now()
+  #plugin: Plugin<S>;
+  constructor(plugin: Plugin<S>, session: Session<S>, params: Json, signal: AbortSignal) {
+    [this.#plugin, this.session, this.params, this.signal] = [plugin, session, params, signal];
+    this.deadline = Date.now() + (params.deadlineMs ?? 0);
+  }
+  get turnId(): string { return this.params.turnId ?? ""; }
+  get callId(): string { return this.params.callId ?? ""; }
+  /** The name of the tool, or of the operation. */
+  get name(): string { return this.params.name ?? ""; }
+  /** The conversation, if the hook declares that it wants it. */
+  get messages(): Message[] { return this.params.messages ?? []; }
+  /** Asks lashd for what this call is granted, such as toolCatalog; docs/plugins.md has the methods. A HostError says no. */
+  host(method: string, params: Json = {}): Promise<Json> {
+    return this.#plugin.ask(`host/${method}`, { ...params, grant: this.params.grant ?? "" });
+  }
+  /** Shows how far the call of a tool has come. */
+  progress(text: string): void { this.#plugin.notify("tool/progress", { grant: this.params.grant ?? "", text }); }
+}
+
+/** Runs code cells, and keeps what they make. */
+export interface Executor<S> {
+  execute(call: Call<S>, source: string): Awaitable<{ printed?: string; value?: Json; error?: string }>;
+  snapshot(session: Session<S>): Awaitable<Uint8Array>;
+  restore(session: Session<S>, state: Uint8Array): Awaitable<void>;
+}
+
+export interface Options<S> {
+  state?: () => S; // what a new session keeps; absent: nothing is kept
+  stateVersion?: string; // as plugin.json says; absent: 1
+  upgrade?: (version: string, state: Json) => S; // reads the state of another version
+  executor?: Executor<S>;
+}
+type Handler = (...args: Json[]) => Json;
+
+/** A plugin. */
+export class Plugin<S = null> {
+  id = ""; // this and the next two are good once a session is opened
+  config: Json = null;
+  dataDir = "";
+  #options: Options<S>; #version: string;
+  get #blank(): S { return (this.#options.state?.() ?? null) as S; }
+  #handlers = new Map<string, Handler>(); // by kind and name
+  #sessions = new Map<string, Session<S>>(); // by instance
+  #calls = new Map<Json, AbortController>();
+  #answers = new Map<string, (message: Json) => void>();
+  #asked = 0;
+  #write = process.stdout.write.bind(process.stdout);
+  constructor(options: Options<S> = {}) {
+    this.#options = options;
+    this.#version = options.state ? (options.stateVersion ?? "1") : "";
+  }
+  /** Handles a hook. */
+  hook<N extends keyof Hooks>(name: N, f: (call: Call<S>, context: Hooks[N][0]) => Awaitable<Hooks[N][1]>): void { this.#handle("hook", name, f); }
+  /** Runs a tool; a string is its text, any other value its value. "*" runs those that are not declared. */
+  tool(name: string, f: (call: Call<S>, args: Json) => Awaitable<Maybe<string | Output | Result | Json>>): void { this.#handle("tool", name, f); }
+  /** Completes the arguments of a tool. */
+  prepare(name: string, f: (call: Call<S>, args: Json) => Awaitable<Json>): void { this.#handle("prepare", name, f); }
+  /** Gives all tools of a session, for a list that changes. */
+  toolList(f: (session: Session<S>) => Awaitable<Tool[]>): void { this.#handle("list", "", f); }
+  /** Answers an operation, with its output, or with the Outcome of a command or a task. */
+  operation(name: string, f: (call: Call<S>, args: Json) => Awaitable<Json>): void { this.#handle("operation", name, f); }
+  /** Is told of sessions, and of the end. */
+  on(event: "open" | "restore" | "close" | "shutdown", f: (session: Session<S>) => void): void { this.#handle("on", event, f); }
+  /** Adds to the log of the plugin. */
+  log(level: "DEBUG" | "INFO" | "WARN" | "ERROR", message: string, data?: Json): void { this.notify("log", { level, message, data }); }
+  /** Serves until lashd is done with the plugin. */
+  run(): void {
+    process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write; // the pipe is for the protocol alone
+    let rest = "";
+    process.stdin.setEncoding("utf8");
+    process.stdin.on("data", (chunk: string) => {
+      const lines = chunk.split("\n");
+      lines[0] = rest + lines[0];
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.#receive(JSON.parse(line));
+    });
+    process.stdin.on("end", () => this.#end());
+  }
+  /** Tells lashd something. */
+  notify(method: string, params: Json): void { this.#send({ method, params }); }
+  /** Asks lashd something. */
+  ask(method: string, params: Json): Promise<Json> {
+    return new Promise((resolve, reject) => {
+      const id = `p${++this.#asked}`;
+      this.#answers.set(id, (m) => (m.error ? reject(new HostError(m.error)) : resolve(m.result)));
+      this.#send({ id, method, params });
+    });
+  }
+  #end(): void {
+    for (const call of this.#calls.values()) call.abort();
+    this.#handlers.get("on shutdown")?.();
+    process.exit(0);
+  }
+  #handle(kind: string, name: string, f: Handler): void {
+    if (this.#handlers.has(`${kind} ${name}`)) throw new Error(`two handlers for ${kind} ${name}`);
+    this.#handlers.set(`${kind} ${name}`, f);
+  }
+  #find(kind: string, name: string): Handler {
+    const handler = this.#handlers.get(`${kind} ${name}`) ?? this.#handlers.get(`${kind} *`);
+    if (!handler) throw new UnknownError(`there is no ${kind} ${name}`);
+    return handler;
+  }
+  #send(message: Json): void {
+    const line = JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n";
+    const size = Buffer.byteLength(line);
+    if (size > maxMessage) throw new PluginError(`the message has ${size} bytes, more than ${maxMessage}`);
+    this.#write(line);
+  }
+  #receive(m: Json): void {
+    if (m.method === undefined) {
+      this.#answers.get(m.id)?.(m);
+      this.#answers.delete(m.id);
+    } else if (m.id !== undefined) void this.#answer(m);
+    else if (m.method === "$/cancelRequest") this.#calls.get(m.params.id)?.abort();
+    else if (m.method === "shutdown") this.#end();
+    else if (m.method === "session/close") {
+      const session = this.#sessions.get(m.params.instance);
+      this.#sessions.delete(m.params.instance);
+      if (session) this.#handlers.get("on close")?.(session);
+    }
+  }
+  async #answer(m: Json): Promise<void> {
+    const cancel = new AbortController();
+    this.#calls.set(m.id, cancel);
+    try {
+      this.#send({ id: m.id, result: (await this.#perform(m.method, m.params ?? {}, cancel.signal)) ?? {} });
+    } catch (e) {
+      const known = e instanceof PluginError;
+      if (!known) console.error(e);
+      this.#send({ id: m.id, error: { code: known ? e.code : -32000, message: known ? e.message : String(e) } });
+    } finally {
+      this.#calls.delete(m.id);
+    }
+  }
+  async #perform(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    if (method === "initialize") return this.#initialize(params);
+    if (method === "session/open") this.#sessions.set(params.instance, new Session(this, this.#blank, params));
+    const answer = method.startsWith("hook/") ? this.#hook : this.#methods[method];
+    if (!answer) throw new UnknownError(`there is no method ${method}`);
+    const session = this.#sessions.get(params.instance);
+    if (!session) throw new PluginError(`${method}: there is no instance ${JSON.stringify(params.instance)}`);
+    return answer.call(this, new Call(this, session, params, signal));
+  }
+  #initialize(p: Json): Json {
+    if (p.protocolVersion !== protocolVersion) throw new PluginError(`lashd speaks version ${p.protocolVersion} of the protocol`);
+    const wrong = this.#differs(p.contributes ?? {});
+    if (wrong.length > 0) throw new PluginError(`plugin.json and the program differ: ${wrong.join("; ")}`);
+    [this.id, this.config, this.dataDir] = [p.pluginId, p.config, p.dataDir ?? ""];
+    return { protocolVersion, pluginId: p.pluginId, nonce: p.nonce, contributes: p.contributes };
+  }
+  #differs(declared: Json): string[] {
+    const wrong: string[] = [];
+    for (const kind of ["hook", "tool", "operation"]) {
+      const names: string[] = declared[`${kind}s`] ?? [];
+      const mine = [...this.#handlers.keys()].filter((key) => key.startsWith(`${kind} `)).map((key) => key.slice(kind.length + 1));
+      const any = kind === "tool" && mine.includes("*");
+      for (const name of names) if (!mine.includes(name) && !any) wrong.push(`the ${kind} ${name} has no handler`);
+      for (const name of mine) if (!names.includes(name) && name !== "*") wrong.push(`the ${kind} ${name} is not declared`);
+    }
+    if (!!declared.executor !== !!this.#options.executor) wrong.push("one of them runs code cells, and the other does not");
+    const state = declared.state ?? "";
+    if (state !== this.#version) wrong.push(`the version of the state that is declared is "${state}", not "${this.#version}"`);
+    return wrong;
+  }
+  async #hook(call: Call<S>): Promise<Json> {
+    const { hook, context = {} } = call.params;
+    return (answers[hook] ?? (() => ({})))(await this.#find("hook", hook)(call, context), context);
+  }
+  #methods: Record<string, (call: Call<S>) => Json> = {
+    "session/open": (call) => void this.#handlers.get("on open")?.(call.session),
+    "tool/execute": async (call) => {
+      const given = await this.#find("tool", call.name)(call, call.params.args);
+      if (given instanceof Result) return given.control === undefined ? { output: given.output } : { ...given };
+      if (typeof given === "string") return { output: succeed(given) };
+      return { output: ["success", "failure", "cancelled"].includes(given?.status) ? given : succeed("", given ?? undefined) };
+    },
+    "tool/prepare": async (call) => ({ args: await (this.#handlers.get(`prepare ${call.name}`)?.(call, call.params.args) ?? call.params.args) }),
+    "tool/list": async (call) => ({ data: await this.#find("list", "")(call.session) }),
+    "operation/query": this.#operate, "operation/command": this.#operate, "operation/task": this.#operate,
+    "snapshot/write": this.#writeState, "snapshot/restore": this.#restoreState,
+    "code/execute": (call) => this.#options.executor?.execute(call, call.params.source),
+    "code/snapshot": async (call) => ({ state: base64((await this.#options.executor?.snapshot(call.session)) ?? new Uint8Array()) }),
+    "code/restore": async (call) => void (await this.#options.executor?.restore(call.session, Buffer.from(call.params.state ?? "", "base64"))),
+  };
+  async #operate(call: Call<S>): Promise<Json> {
+    const given = await this.#find("operation", call.name)(call, call.params.args);
+    return given instanceof Outcome ? given : { output: given };
+  }
+  async #writeState(call: Call<S>): Promise<Json> {
+    const { revision, artifacts } = call.session;
+    const answer: Json = { revision, state: JSON.parse(JSON.stringify(call.session.state ?? null)) ?? undefined };
+    const all = [...artifacts];
+    if (all.reduce((sum, [, data]) => sum + data.length, 0) <= maxInline) {
+      return { ...answer, artifacts: all.map(([name, data]) => ({ name, data: base64(data) })) };
+    }
+    for (const [name, data] of all) {
+      for (let offset = 0; offset === 0 || offset < data.length; offset += maxInline) {
+        await call.host("artifactWrite", { name, offset, data: base64(data.subarray(offset, offset + maxInline)) });
+      }
+    }
+    return answer;
+  }
+  async #restoreState(call: Call<S>): Promise<Json> {
+    const { session, params } = call;
+    let state = params.meta.state ?? null;
+    if (params.meta.plugin_version !== this.#version) {
+      if (!this.#options.upgrade) throw new PluginError(`state of the version "${params.meta.plugin_version}" cannot be read`);
+      state = this.#options.upgrade(params.meta.plugin_version, state);
+    }
+    const artifacts = new Map<string, Uint8Array>();
+    for (const a of params.artifacts ?? []) artifacts.set(a.name, await fetchArtifact(call, a));
+    Object.assign(session, { state: state ?? this.#blank, artifacts, revision: Number(params.meta.revision ?? 0) });
+    this.#handlers.get("on restore")?.(session);
+    return {};
+  }
+}
+
+async function fetchArtifact<S>(call: Call<S>, a: Json): Promise<Uint8Array> {
+  let data = Buffer.from(a.data ?? "", "base64");
+  while (data.length < a.size) {
+    const more = await call.host("artifactRead", { name: a.name, offset: data.length });
+    data = Buffer.concat([data, Buffer.from(more.data, "base64")]);
+  }
+  return data;
+}
+
+const base64 = (data: Uint8Array): string => Buffer.from(data).toString("base64");
+const list = (given: Json): Json[] => (given === null || given === undefined ? [] : Array.isArray(given) ? given : [given]);
+const directives = (given: Json): Json => ({ directives: list(given) });
+const answers: Record<string, (given: Json, context: Json) => Json> = {
+  beforeTurn: directives, beforeToolCall: directives, afterToolCall: directives, checkpoint: directives, afterTurn: directives,
+  prompt: (g) => ({ prompts: list(g).map((p) => (typeof p === "string" ? { slot: "guidance", content: p } : p)) }),
+  assistantStream: (g, c) => (typeof g === "string" ? { text: g } : (g ?? c)),
+  assistantResponse: (g, c) => g ?? c,
+  projectToolResult: (g, c) => ({ output: g ?? c.output }),
+  configChanged: (g, c) => ({ config: g ?? c.config }),
+  transformContext: (g, c) => ({ ...(g ?? c), view: undefined }),
+  compact: (g) => ({ nodes: list(g) }),
+};

@@ -1,0 +1,3 @@
+module reviewer
+
+go 1.26
