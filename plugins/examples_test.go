@@ -29,7 +29,7 @@ import (
 func open(t testing.TB, f plugin.Factory) *plugin.Session {
 	t.Helper()
 	h := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{f}))(t)
-	s := builtintest.Must(h.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir(), StateDir: t.TempDir()}))(t)
+	s := builtintest.Must(h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir(), StateDir: t.TempDir()}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -44,15 +44,14 @@ func TestHandshake(t *testing.T) {
 		talk := converse(t, c)
 		for line, want := range map[string]int{
 			`{"jsonrpc":"2.0","id":1,"method":"plugin/dance","params":{}}`:                                 -32601,
-			`{"jsonrpc":"2.0","id":1,"method":"session/open","params":{"instance":"i","sessionId":"ses"}}`: 0,
-			`{"jsonrpc":"2.0","id":1,"method":"tool/execute","params":{"instance":"other","name":"note"}}`: -32000,
+			`{"jsonrpc":"2.0","id":2,"method":"session/open","params":{"instance":"i","sessionId":"ses"}}`: 0,
+			`{"jsonrpc":"2.0","id":3,"method":"tool/execute","params":{"instance":"other","name":"note"}}`: -32000,
 		} {
 			if got := talk(line); got.Error.Code != want {
 				t.Errorf("%s is answered with %+v", line, got)
 			}
 		}
-		talk(`{"jsonrpc":"2.0","id":1,"method":"session/open","params":{"instance":"i","sessionId":"ses"}}`)
-		if got := talk(`{"jsonrpc":"2.0","id":1,"method":"tool/execute","params":{"instance":"i","name":"sudo"}}`); got.Error.Code != -32601 {
+		if got := talk(`{"jsonrpc":"2.0","id":4,"method":"tool/execute","params":{"instance":"i","name":"sudo"}}`); got.Error.Code != -32601 {
 			t.Errorf("a tool that there is not: %+v", got)
 		}
 	})

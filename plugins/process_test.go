@@ -117,6 +117,7 @@ func TestCalls(t *testing.T) {
 		await(t, func() bool { return noted(t, d, slow) == `["cancelled"]` })
 	})
 	each(t, "issue/4-9 a call asks lashd for what it is granted, and is told what it is not", func(t *testing.T, c process.Config) {
+		c.Uses = []process.Capability{process.UsesState, process.UsesDecisions}
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
 		id := d.Session(t, nil)
 		if got := call(t, d, id, `{"mode":"host","text":"toolCatalog"}`); !strings.Contains(got.Text, `"name":"note"`) && !strings.Contains(got.Text, `"name": "note"`) {
@@ -124,6 +125,9 @@ func TestCalls(t *testing.T) {
 		}
 		if got := call(t, d, id, `{"mode":"host","text":"ask"}`); got.Text != "refused: unavailable" {
 			t.Errorf("ask: %+v %+v", got, got.Failure)
+		}
+		if got := call(t, d, id, `{"mode":"host","text":"createSession"}`); got.Text != "refused: denied" {
+			t.Errorf("createSession: %+v %+v", got, got.Failure)
 		}
 	})
 	each(t, "issue/4-9 another list of tools is told, and asked for", func(t *testing.T, c process.Config) {
@@ -171,7 +175,7 @@ func TestState(t *testing.T) {
 	})
 	each(t, "issue/4-9 state of another version is refused", func(t *testing.T, c process.Config) {
 		h := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{begin(t, c)}))(t)
-		s := builtintest.Must(h.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir(), StateDir: t.TempDir()}))(t)
+		s := builtintest.Must(h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir(), StateDir: t.TempDir()}))(t)
 		defer s.Close()
 		if _, err := s.BeforeTurn(t.Context(), &plugin.TurnContext{}); err != nil { // it runs
 			t.Fatal(err)

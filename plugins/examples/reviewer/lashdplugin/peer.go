@@ -92,7 +92,10 @@ func (p *peer) receive(ctx context.Context, m *heard, do performer) {
 	case m.ID != nil:
 		ctx, cancel := context.WithCancel(ctx)
 		p.calls[string(m.ID)] = cancel
-		go p.answer(ctx, m, do)
+		go func() {
+			defer cancel()
+			p.answer(ctx, m, do)
+		}()
 	case m.Method == "$/cancelRequest":
 		var named struct{ ID json.RawMessage }
 		if json.Unmarshal(m.Params, &named) == nil && p.calls[string(named.ID)] != nil {
@@ -115,7 +118,6 @@ func (p *peer) answer(ctx context.Context, m *heard, do performer) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls[string(m.ID)]()
 	delete(p.calls, string(m.ID))
 }
 
