@@ -51,7 +51,7 @@ var levels = map[string]int{
 	"lashd/pluginloader/content":         5,
 	"lashd/pluginloader/process":         4,
 	"lashd/pluginloader/declared":        5,
-	"lashd/pluginloader/watch":           5,
+	"lashd/pluginloader/watch":           4,
 	"lashd/pluginloader/child":           3,
 	"lashd/pluginloader/mcp":             5,
 	"lashd/engine":                       5,

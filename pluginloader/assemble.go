@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/command"
@@ -36,18 +37,19 @@ func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
 // assembly is a unit that is being made.
 type assembly struct {
 	*unit
-	loader *Loader
-	data   string // where the plugin may keep files
-	parts  []part
+	loader    *Loader
+	data      string // where the plugin may keep files
+	workspace string // whose plugin it is; empty: the user's
+	parts     []part
 }
 
 // assemble makes a unit of a copy, in which nothing runs yet. Known are the tools of its MCP servers, where they were asked
 // before.
-func (l *Loader) assemble(c content.Copy, data string, known map[string]mcp.List) (*unit, error) {
+func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (*unit, error) {
 	log := l.config.Log.With("plugin", c.Plugin.Name)
 	u := &unit{copy: c, manifest: c.Plugin, output: child.NewLog(log), users: 1}
-	a := &assembly{unit: u, loader: l, data: data}
-	if err := os.MkdirAll(data, 0o700); err != nil {
+	a := &assembly{unit: u, loader: l, data: l.dataOf(e.set, e.place(), c.Plugin.Name), workspace: e.set.cwd}
+	if err := os.MkdirAll(a.data, 0o700); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(a.addServers(known), a.addCommands()); err != nil {
@@ -108,6 +110,9 @@ func (a *assembly) finish() (err error) {
 
 // spec registers what all parts contribute.
 func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
+	if err := checkOptions(a.manifest, ctx.Options); err != nil {
+		return nil, err
+	}
 	var specs []plugin.Spec
 	for _, p := range a.parts {
 		s, err := p.Spec(ctx)
@@ -128,15 +133,18 @@ func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
 
 func (a *assembly) processConfig() (process.Config, error) {
 	p, l := a.manifest.Process, a.loader
-	contributes, err := contributions(a.manifest)
-	if err != nil {
-		return process.Config{}, err
+	if err := checkOptions(a.manifest, l.config.Options[a.name()]); err != nil {
+		return process.Config{}, fmt.Errorf("in lashd's configuration: %w", err)
 	}
 	c := process.Config{
 		ID: a.name(), Version: a.manifest.Version, Dir: a.copy.Root, DataDir: a.data, Environ: l.config.Environ, Allow: p.PassEnv,
-		Set: map[string]string{}, Options: l.config.Options[a.name()], Contributes: contributes, Eager: p.Startup == manifest.StartEager,
+		Set: map[string]string{}, Options: l.config.Options[a.name()], Contributes: contributions(a.manifest), Eager: p.Startup == manifest.StartEager,
 		Nonce: l.config.Nonce, Log: l.config.Log, Output: a.output, Deadlines: deadlines(p.Deadlines), Also: a.spec,
+		Confine: a.confinement(), Workspace: a.workspace,
 		ToolsChanged: func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) },
+	}
+	for _, use := range a.manifest.Capabilities {
+		c.Uses = append(c.Uses, process.Capability(use))
 	}
 	for _, arg := range p.Command {
 		c.Argv = append(c.Argv, a.put(arg))
@@ -145,6 +153,13 @@ func (a *assembly) processConfig() (process.Config, error) {
 		c.Set[name] = a.put(value)
 	}
 	return c, nil
+}
+
+// confinement is what programs of the plugin are held to. What is lashd's own they never reach.
+func (a *assembly) confinement() *child.Confinement {
+	held := a.manifest.Confinement(proc.Limits{})
+	held.Root, held.Data, held.Hidden = a.copy.Root, a.data, []string{a.loader.config.Home}
+	return &held
 }
 
 // put puts the directories of the plugin into a text.
@@ -165,7 +180,7 @@ func deadlines(d *manifest.Deadlines) process.Deadlines {
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // contributions are what the process of a plugin declares.
-func contributions(m *manifest.Plugin) (process.Contributions, error) {
+func contributions(m *manifest.Plugin) process.Contributions {
 	c := process.Contributions{
 		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State,
 	}
@@ -200,7 +215,7 @@ func contributions(m *manifest.Plugin) (process.Contributions, error) {
 	if m.Input != nil {
 		c.Input = &plugin.TurnInput{Schema: m.Input.Schema, Required: m.Input.Required}
 	}
-	return c, nil
+	return c
 }
 
 // toolOf is a tool that the process runs.

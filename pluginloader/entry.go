@@ -134,7 +134,7 @@ func (e *entry) bring(ctx context.Context, c content.Copy, last good) (*unit, er
 	if last.Digest == c.Digest {
 		known = last.Known
 	}
-	u, err := l.assemble(c, l.dataOf(e.set, e.place(), c.Plugin.Name), known)
+	u, err := l.assemble(c, e, known)
 	if err != nil {
 		c.Close()
 		return nil, err

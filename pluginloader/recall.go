@@ -36,7 +36,7 @@ func (e *entry) recall(ctx context.Context) {
 		l.config.Log.Warn("what ran last of a plugin is not there any more", "plugin", last.Name, "error", err)
 		return
 	}
-	u, err := l.assemble(c, l.dataOf(e.set, e.place(), last.Name), last.Known)
+	u, err := l.assemble(c, e, last.Known)
 	if err != nil {
 		c.Close()
 		l.config.Log.Warn("what ran last of a plugin cannot run any more", "plugin", last.Name, "error", err)

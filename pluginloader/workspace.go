@@ -60,14 +60,14 @@ func (s *set) end() {
 // tell tells what has become of an entry, unless that was told.
 func (l *Loader) tell(e *entry) {
 	info := e.info()
-	if same(info, e.told) {
+	if info.Status == "" || same(info, e.told) { // it has not been looked at, or that was told
 		return
 	}
 	e.told = info
 	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
 	log := l.config.Log.With("plugin", info.Name, "dir", info.Dir, "status", info.Status)
 	if len(info.Problems) == 0 {
-		log.Info("plugin")
+		log.Info("plugin", "generation", info.Generation)
 	}
 	for _, p := range info.Problems {
 		log.Warn("plugin", "file", p.File, "line", p.Line, "column", p.Column, "problem", p.Message)

@@ -13,6 +13,7 @@ import (
 	"lashd/engine/tool"
 	"lashd/internal/strictjson"
 	"lashd/persistence"
+	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
 
@@ -55,6 +56,8 @@ var codes = []struct {
 	{tool.ErrUnknown, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
+	{pluginloader.ErrNoPlugin, codeNotFound, protocol.KindPluginNotFound, protocol.RetryReload, protocol.EffectNone},
+	{pluginloader.ErrTrusted, codeState, protocol.KindPluginTrusted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrDeleted, codeNotFound, protocol.KindSessionDeleted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrNotRetained, codeState, protocol.KindNotRetained, protocol.RetryReload, protocol.EffectNone},
 	{persistence.ErrNotFound, codeNotFound, protocol.KindSessionNotFound, protocol.RetryReload, protocol.EffectNone},
@@ -84,7 +87,7 @@ var otherCodes = []kindCode{
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
-	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin},
 }
@@ -119,6 +122,14 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	if e, ok := errors.AsType[*engine.TurnActiveError](err); ok {
 		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
 		return newError(codeState, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*pluginloader.BusyError](err); ok {
+		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
+		return newError(codeState, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*pluginloader.ContentError](err); ok {
+		none.Kind = protocol.KindPluginModified
+		return newError(codeConflict, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*engine.GenerationError](err); ok {
 		none.Kind, none.Generation = protocol.KindGeneration, &e.Current

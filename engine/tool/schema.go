@@ -57,3 +57,6 @@ func CheckSchema(raw json.RawMessage) error {
 	_, err := newSchema(raw).resolve()
 	return err
 }
+
+// Fits tells whether a value is as a schema wants it. Without a schema, that is any object.
+func Fits(raw, value json.RawMessage) error { return newSchema(raw).validate(value) }
