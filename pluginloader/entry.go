@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/content"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
@@ -22,11 +23,19 @@ type entry struct {
 	sign string // of what was looked at last; empty: it has to be looked at
 	unit *unit  // that is in use; nil: none
 	next *unit  // that is to be; the same, if nothing changes
+	info protocol.PluginInfo
 	told protocol.PluginInfo
+	log  *child.Log // of all that ran from it
 
-	// What follows others see, too: it is changed under the loader's mu.
+	// What follows others see, too: it is changed under the loader's mu, with the host.
 	seen  protocol.PluginInfo
 	shown *unit // that is in use
+}
+
+func (s *set) entry(dir string) *entry {
+	e := &entry{set: s, dir: dir, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
+	e.info = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
+	return e
 }
 
 // finding is what a look at a directory came to.

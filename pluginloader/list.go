@@ -22,7 +22,7 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	}
 	result := &protocol.PluginListResult{Data: l.builtin(), Roots: []protocol.PluginRoot{}}
 	for _, e := range l.entries(s) {
-		result.Data = append(result.Data, e.info())
+		result.Data = append(result.Data, e.public())
 	}
 	l.mu.Lock()
 	result.Generation = s.number
@@ -55,9 +55,9 @@ func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 func (l *Loader) entries(s *set) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := slices.Clone(l.user.entries)
+	all := slices.Clone(l.user.listed)
 	if s != l.user {
-		all = append(all, s.entries...)
+		all = append(all, s.listed...)
 	}
 	return all
 }
@@ -70,8 +70,8 @@ func (l *Loader) builtin() (all []protocol.PluginInfo) {
 	return all
 }
 
-// info is the entry as it is shown now.
-func (e *entry) info() protocol.PluginInfo {
+// public is the entry as it is shown now.
+func (e *entry) public() protocol.PluginInfo {
 	e.set.loader.mu.Lock()
 	info, u := e.seen, e.shown
 	e.set.loader.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 	}
 	var found *entry
 	for _, e := range l.entries(s) {
-		if info := e.info(); info.Name == name && (found == nil || info.Digest != "") {
+		if info := e.public(); info.Name == name && (found == nil || info.Digest != "") {
 			found = e
 		}
 	}
@@ -128,7 +128,7 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.PluginReadResult{Plugin: e.info()}
+	result := &protocol.PluginReadResult{Plugin: e.public()}
 	m, reach := e.described(ctx)
 	if m == nil {
 		return result, nil
@@ -174,14 +174,8 @@ func (l *Loader) Logs(ctx context.Context, p *protocol.PluginLogsParams) (*proto
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	u := e.shown
-	l.mu.Unlock()
 	result := &protocol.PluginLogsResult{Data: []protocol.PluginLogLine{}}
-	if u == nil {
-		return result, nil
-	}
-	lines := u.output.Newest()
+	lines := e.log.Newest()
 	limit := p.Limit
 	if limit == 0 {
 		limit = 100

@@ -20,15 +20,17 @@ func (s *set) recall(ctx context.Context) {
 	for _, e := range entries {
 		e.recall(ctx)
 	}
-	s.loader.mu.Lock()
-	defer s.loader.mu.Unlock()
 	s.entries = entries
 }
 
 func (e *entry) recall(ctx context.Context) {
 	l := e.set.loader
 	last, there := l.facts.ranLast(e.dir)
-	if !there || l.facts.disabled(e.dir) || e.withdrawn(last.Digest) {
+	if !there {
+		return
+	}
+	e.info.Name = last.Name
+	if l.facts.disabled(e.dir) || e.withdrawn(last.Digest) {
 		return
 	}
 	c, err := l.copies.Open(ctx, last.Digest)
@@ -43,9 +45,7 @@ func (e *entry) recall(ctx context.Context) {
 		return
 	}
 	e.next, e.sign = u, last.Signature
-	e.show(protocol.PluginInfo{
-		Name: last.Name, Scope: e.set.scope, Dir: e.dir, Status: protocol.PluginLoaded, Problems: shown(u.manifest.Warnings),
-	})
+	e.info.Status, e.info.Problems = protocol.PluginLoaded, shown(u.manifest.Warnings)
 	l.wake(ctx, u)
 }
 

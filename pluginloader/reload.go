@@ -58,7 +58,7 @@ func (l *Loader) concerned(cwd string) (all []*set) {
 func (l *Loader) refresh(ctx context.Context, cwd string) {
 	for _, s := range l.concerned(cwd) {
 		for _, e := range s.entries {
-			if e.unit == nil || e.seen.Status != protocol.PluginLoaded {
+			if e.unit == nil || e.info.Status != protocol.PluginLoaded {
 				e.sign = ""
 			}
 			e.resume(ctx)
@@ -141,7 +141,7 @@ func (l *Loader) compare(cwd string, before, after map[string]*manifest.Plugin) 
 		for _, e := range s.entries {
 			seen[e.dir] = true
 			result.Data = append(result.Data, difference(e.dir, before[e.dir], after[e.dir]))
-			if info := e.info(); info.Status != protocol.PluginLoaded {
+			if info := e.public(); info.Status != protocol.PluginLoaded {
 				result.Problems = append(result.Problems, info)
 			}
 		}

@@ -3,7 +3,9 @@ package pluginloader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +24,8 @@ type set struct {
 	roots  []string // the directories whose directories are plugins
 	stop   func()   // of watching them; nil: Run does that
 
-	entries []*entry // in the order in which they register
+	entries []*entry // in the order in which they register; the loader's goroutine's
+	listed  []*entry // likewise, as others see them: under the loader's mu
 	units   []*unit  // that the host is made of
 	host    *plugin.Host
 	number  int64 // of the generation
@@ -73,7 +76,7 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	for _, dir := range dirs {
 		e := old[dir]
 		if e == nil {
-			e = &entry{set: s, dir: dir, seen: protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}}
+			e = s.entry(dir)
 		}
 		delete(old, dir)
 		now = append(now, e)
@@ -110,9 +113,7 @@ func (s *set) look(ctx context.Context) (changed bool) {
 		changed = changed || f != nil
 		entries[i].note(f)
 	}
-	s.loader.mu.Lock()
 	s.entries = entries
-	s.loader.mu.Unlock()
 	for _, e := range gone {
 		s.loader.forget(ctx, e)
 	}
@@ -127,7 +128,7 @@ func (e *entry) note(f *finding) {
 	}
 	info := protocol.PluginInfo{Name: f.name, Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems}
 	if info.Name == "" {
-		info.Name = e.seen.Name
+		info.Name = e.info.Name
 	}
 	switch {
 	case f.unit != nil || f.fatal:
@@ -138,13 +139,18 @@ func (e *entry) note(f *finding) {
 	default:
 		info.Status = protocol.PluginDegraded
 	}
-	e.sign = f.sign
-	e.show(info)
+	e.sign, e.info = f.sign, info
+	for _, p := range info.Problems {
+		if !p.Warning {
+			e.log.Note(slog.LevelError, "lashd: "+where(p)+p.Message)
+		}
+	}
 }
 
-// show shows what has become of the entry.
-func (e *entry) show(info protocol.PluginInfo) {
-	e.set.loader.mu.Lock()
-	defer e.set.loader.mu.Unlock()
-	e.seen = info
+// where is the place of a problem, as editors understand it.
+func where(p protocol.PluginProblem) string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
 }

@@ -2,6 +2,7 @@ package pluginloader
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"lashd/engine/plugin"
@@ -23,9 +24,20 @@ func (s *set) swap(ctx context.Context) {
 	if s.host == nil || !slices.Equal(units, s.units) {
 		s.publish(units, host)
 	}
+	s.show()
 	s.loader.remember(ctx, s)
 	for _, e := range s.entries {
 		s.loader.tell(e)
+	}
+}
+
+// show has others see the entries as they are now.
+func (s *set) show() {
+	s.loader.mu.Lock()
+	defer s.loader.mu.Unlock()
+	s.listed = s.entries
+	for _, e := range s.entries {
+		e.seen, e.shown = e.info, e.unit
 	}
 }
 
@@ -146,9 +158,7 @@ func (e *entry) adopt(u *unit) {
 	if e.unit != nil && e.unit != u {
 		e.set.loader.let(e.unit)
 	}
-	e.set.loader.mu.Lock()
-	defer e.set.loader.mu.Unlock()
-	e.unit, e.shown = u, u
+	e.unit = u
 }
 
 // reject goes on with what is in use, because what was found does not go together with other plugins.
@@ -162,12 +172,11 @@ func (e *entry) reject(err error) {
 
 // blame shows why the entry is not as it should be.
 func (e *entry) blame(err error) {
-	info := e.seen
-	info.Status, info.Problems = protocol.PluginFailed, append(problemsOf(err), info.Problems...)
+	e.info.Status, e.info.Problems = protocol.PluginFailed, append(problemsOf(err), e.info.Problems...)
 	if e.unit != nil {
-		info.Status = protocol.PluginDegraded
+		e.info.Status = protocol.PluginDegraded
 	}
-	e.show(info)
+	e.log.Note(slog.LevelError, "lashd: "+err.Error())
 }
 
 // compose makes the host of plugins, if a session can be opened with them.
@@ -196,7 +205,7 @@ func (l *Loader) remember(ctx context.Context, s *set) {
 		}
 		was, there := l.facts.ranLast(e.dir)
 		now := good{Name: e.unit.name(), Digest: e.unit.copy.Digest, Signature: was.Signature}
-		if e.seen.Status == protocol.PluginLoaded {
+		if e.info.Status == protocol.PluginLoaded {
 			now.Signature = e.sign
 		}
 		if e.unit.servers != nil {
@@ -219,6 +228,6 @@ func (l *Loader) forget(ctx context.Context, e *entry) {
 			l.config.Log.Error("that a plugin is gone is not stored", "dir", e.dir, "error", err)
 		}
 	}
-	info := protocol.PluginInfo{Name: e.seen.Name, Scope: e.seen.Scope, Dir: e.dir}
+	info := protocol.PluginInfo{Name: e.info.Name, Scope: e.info.Scope, Dir: e.dir}
 	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
 }

@@ -63,6 +63,6 @@ func (l *Loader) decide(ctx context.Context, name, cwd string, what func(context
 		}
 		e.sign = ""
 		l.update(ctx, e.set)
-		return &protocol.PluginResult{Plugin: e.info()}, nil
+		return &protocol.PluginResult{Plugin: e.public()}, nil
 	})
 }

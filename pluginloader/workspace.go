@@ -59,7 +59,7 @@ func (s *set) end() {
 
 // tell tells what has become of an entry, unless that was told.
 func (l *Loader) tell(e *entry) {
-	info := e.info()
+	info := e.public()
 	if info.Status == "" || same(info, e.told) { // it has not been looked at, or that was told
 		return
 	}
