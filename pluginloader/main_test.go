@@ -140,7 +140,7 @@ func manifest(name, more string) string {
 		panic(err)
 	}
 	program, _ := json.Marshal(self)
-	return `{"name":"` + name + `","lashd":{"process":{"command":[` + string(program) + `],"env":{"` + guestVariable + `":"1"}}` + more + `}}`
+	return `{"name":"` + name + `","lashd":{"process":{"command":[` + string(program) + `],"env":{"` + guestVariable + `":"1","GORACE":"atexit_sleep_ms=0"}}` + more + `}}`
 }
 
 // info is a plugin as it is listed; the zero value if it is not.

@@ -35,8 +35,10 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	}
 	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}}
 	w.recall(ctx)
-	w.look(ctx)
 	w.swap(ctx)
+	if w.look(ctx) {
+		w.swap(ctx)
+	}
 	w.stop = l.watcher.Watch(rootOf(cwd))
 	l.mu.Lock()
 	defer l.mu.Unlock()

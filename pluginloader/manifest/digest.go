@@ -27,8 +27,8 @@ const (
 	MaxContents = 512 << 20 // bytes of all files
 )
 
-// Digest stands for everything that a person approves: the bytes, the name and the mode of every file in the directory, its
-// links, and what of the plugin reaches beyond it. Any change gives another digest, and the same is always the same. A link
+// Digest stands for everything that a person approves: the bytes and the name of every file in the directory, whether it can
+// be executed, its links, and what of the plugin reaches beyond it. Any change gives another digest, and the same is always the same. A link
 // that leads out of the directory or nowhere, what is neither a file nor a directory nor a link, and a directory that is too
 // large, are errors; so is what was seen to change meanwhile. What changes right after is not in the digest: who runs
 // something must run a copy whose digest was taken.
@@ -172,9 +172,14 @@ func (d *digester) file(name string, seen fs.FileInfo) error {
 	return unchanged(f, info, name)
 }
 
-// mode is what of a mode matters.
+// mode is what of a mode matters: whether somebody may execute a file, and with whose rights. Who may read and write it is not
+// the same in a copy.
 func mode(info fs.FileInfo) string {
-	return (info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)).String()
+	kept := info.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	if info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		kept |= 0o111
+	}
+	return kept.String()
 }
 
 // reader ends with its context.

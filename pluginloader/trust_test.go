@@ -1,0 +1,160 @@
+//go:build unix
+
+package pluginloader_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/pluginloader"
+	"lashd/rpc/protocol"
+)
+
+// workspace is a directory with a plugin of its own.
+func workspace(t *testing.T) string {
+	cwd := t.TempDir()
+	put(t, cwd, "version", "one")
+	put(t, cwd, "plugin.json", guestOf("guest", "d"))
+	return cwd
+}
+
+func put(t *testing.T, cwd, name, content string) {
+	t.Helper()
+	save(t, filepath.Join(cwd, ".agents", "plugins", "g", name), content)
+}
+
+// approve approves what is in the directory of a plugin now.
+func (w *world) approve(cwd string) protocol.PluginInfo {
+	w.t.Helper()
+	seen := must(w.Read(w.t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(w.t)
+	return must(w.Trust(w.t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: seen.Plugin.Found})).of(w.t).Plugin
+}
+
+func TestTrust(t *testing.T) {
+	t.Run("issue/4-6 reliability/T5 a plugin of a workspace is inert until a person approves what it holds", inertUntilTrusted)
+	t.Run("issue/4-6 reliability/T6 any change makes it untrusted, and what was approved still runs", changeUntrusts)
+	t.Run("issue/4-6 what was approved runs after a restart, and nothing of it once that is taken back", trustOutlives)
+	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
+	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
+	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
+}
+
+func inertUntilTrusted(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	id := w.session(cwd)
+	if got := w.call(id, "version", `{}`); !strings.Contains(got, "no such tool") {
+		t.Errorf("it says %q", got)
+	}
+	info := w.status(cwd, "guest", protocol.PluginUntrusted)
+	seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
+	if info.Found == "" || info.Digest != "" || len(seen.Reach.Executables) != 1 || len(seen.Contributes) != 5 {
+		t.Errorf("%+v, %+v", info, seen)
+	}
+	_, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: "other"})
+	if e, ok := errors.AsType[*pluginloader.ContentError](err); !ok || e.Found != info.Found {
+		t.Errorf("another digest is approved: %v", err)
+	}
+	if now := w.approve(cwd); now.Status != protocol.PluginLoaded || now.Digest != info.Found {
+		t.Errorf("approved: %+v", now)
+	}
+	if got := w.call(id, "version", `{}`); got != "one" {
+		t.Errorf("approved, it says %q", got)
+	}
+	if got := w.call(w.session(""), "version", `{}`); !strings.Contains(got, "no such tool") {
+		t.Errorf("in another workspace it says %q", got)
+	}
+}
+
+func changeUntrusts(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	id := w.session(cwd)
+	w.approve(cwd)
+	w.call(id, "version", `{}`)
+	put(t, cwd, "version", "two")
+	now := w.status(cwd, "guest", protocol.PluginModified)
+	if now.Found == "" || now.Found == now.Digest {
+		t.Errorf("modified: %+v", now)
+	}
+	if got := w.call(id, "version", `{}`) + w.call(id, "version", `{"x":"forbidden"}`); got != "oneforbidden" {
+		t.Errorf("it says %q", got)
+	}
+	put(t, cwd, "version", "one")
+	w.status(cwd, "guest", protocol.PluginLoaded)
+	put(t, cwd, "version", "two")
+	w.status(cwd, "guest", protocol.PluginModified)
+	w.approve(cwd)
+	if got := w.call(id, "version", `{}`); got != "two" {
+		t.Errorf("approved, it says %q", got)
+	}
+}
+
+func trustOutlives(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	id := w.session(cwd)
+	w.approve(cwd)
+	w.stop()
+	put(t, cwd, "version", "two")
+	w.start()
+	if got := w.call(id, "version", `{}`); got != "one" {
+		t.Errorf("after a restart it says %q", got)
+	}
+	w.status(cwd, "guest", protocol.PluginModified)
+	must(w.Untrust(t.Context(), &protocol.PluginUntrustParams{Name: "guest", Cwd: cwd})).of(t)
+	for range 2 {
+		if got := w.call(id, "version", `{}`); !strings.Contains(got, "no such tool") {
+			t.Errorf("untrusted, it says %q", got)
+		}
+		w.status(cwd, "guest", protocol.PluginUntrusted)
+		w.restart()
+	}
+}
+
+func trustIsOfAPlace(t *testing.T) {
+	w, cwd, other := newWorld(t).start(), workspace(t), workspace(t)
+	w.session(cwd)
+	w.approve(cwd)
+	id := w.session(other)
+	w.status(other, "guest", protocol.PluginUntrusted)
+	if got := w.call(id, "version", `{}`); !strings.Contains(got, "no such tool") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func noShadow(t *testing.T) {
+	w, cwd := newWorld(t), workspace(t)
+	w.write("mine/version", "mine")
+	w.write("mine/plugin.json", guestOf("guest", "d"))
+	w.start()
+	w.status("", "guest", protocol.PluginLoaded)
+	id := w.session(cwd)
+	all := must(w.List(t.Context(), &protocol.PluginListParams{Cwd: cwd})).of(t)
+	var theirs protocol.PluginInfo
+	for _, p := range all.Data {
+		if p.Scope == protocol.ScopeWorkspace {
+			theirs = p
+		}
+	}
+	// The user's own one is found by that name.
+	if _, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: theirs.Found}); !errors.Is(err, pluginloader.ErrTrusted) {
+		t.Errorf("approving it: %v", err)
+	}
+	if got := w.call(id, "version", `{}`); got != "mine" {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func usersNeedNone(t *testing.T) {
+	w := newWorld(t)
+	w.write("g/plugin.json", guestOf("guest", "d"))
+	w.start()
+	w.status("", "guest", protocol.PluginLoaded)
+	if _, err := w.Untrust(t.Context(), &protocol.PluginUntrustParams{Name: "guest"}); !errors.Is(err, pluginloader.ErrTrusted) {
+		t.Errorf("untrusted: %v", err)
+	}
+	if err := os.Symlink(w.user, filepath.Join(t.TempDir(), "plugins")); err != nil {
+		t.Fatal(err)
+	}
+}
