@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -136,6 +137,9 @@ func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *proto
 		}
 		if open.Kind == protocol.DecisionApproval && p.Choice != protocol.ChooseReject && p.ArgsHash != open.ArgsHash {
 			return nil, bad("/argsHash", "must be the decision's argsHash: an approval is good for exactly those arguments")
+		}
+		if err := tool.CheckValue(open.Form, p.Value); err != nil && p.Choice == protocol.ChooseAnswer {
+			return nil, bad("/value", "does not fit the decision's form: %v", err)
 		}
 		answer := protocol.DecisionAnswer{Choice: p.Choice, Value: p.Value, By: string(client), AtMs: now()}
 		result := &protocol.DecisionRespondResult{Answer: answer, Won: true, Seq: st.row.Seq + 1}

@@ -64,7 +64,7 @@ func (r *run) deferCall(s *stage, how protocol.Deferral) error {
 
 // recallDeferral finds the key that an earlier run of the daemon took for a call.
 func (r *run) recallDeferral(s *stage) error {
-	d, ok := r.asked[asking{protocol.DecisionCompletion, s.call.CallID}]
+	d, ok := r.asked[asking{kind: protocol.DecisionCompletion, call: s.call.CallID}]
 	if !ok || s.reply != nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (r *run) completion(ctx context.Context, s *stage) outcome {
 	select {
 	case <-d.done:
 	case <-ctx.Done():
-		if !errors.As(context.Cause(ctx), new(*cancelled)) || r.withdraw(d) != nil {
+		if !errors.As(context.Cause(ctx), new(*cancelled)) || r.withdraw(d.ID) != nil {
 			return outcome{unknown: true}
 		}
 	}
@@ -125,14 +125,15 @@ func (r *run) completion(ctx context.Context, s *stage) outcome {
 	return outcome{Result: tool.Result{Output: out}}
 }
 
-// withdraw ends the wait for a completion, unless it came first.
-func (r *run) withdraw(d *openDecision) error {
+// withdraw ends the wait for an answer or a completion, unless it came first.
+func (r *run) withdraw(id protocol.DecisionID) error {
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		if st.decisions[d.ID] == nil {
+		open := st.decisions[id]
+		if open == nil {
 			return struct{}{}, nil
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()}
-		return struct{}{}, st.resolve(ctx, d, answer, receipt{}, nil)
+		return struct{}{}, st.resolve(ctx, open, answer, receipt{}, nil)
 	})
 	return err
 }

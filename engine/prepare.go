@@ -107,7 +107,7 @@ func (st *state) resume(r *run) error {
 	r.asked = map[asking]protocol.Decision{}
 	for _, d := range before {
 		if d.Call != nil {
-			r.asked[asking{d.Kind, d.Call.CallID}] = d
+			r.asked[asks(d)] = d
 		}
 	}
 	return nil

@@ -14,8 +14,17 @@ import (
 
 // asking names a question about a call: it is asked once in a turn, however often the daemon is started.
 type asking struct {
-	kind protocol.DecisionKind
-	call protocol.CallID
+	kind  protocol.DecisionKind
+	call  protocol.CallID
+	which protocol.Digest // of those that a call itself asks
+}
+
+// asks names a decision.
+func asks(d protocol.Decision) asking {
+	if d.Kind == protocol.DecisionQuestion {
+		return asking{d.Kind, d.Call.CallID, d.ArgsHash}
+	}
+	return asking{kind: d.Kind, call: d.Call.CallID}
 }
 
 // question is what a call of a batch waits for before it runs.
@@ -63,13 +72,16 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 		case s.reply != nil, s.waits():
 		case s.began && s.repeatable(): // with the same call id, and without asking again
 		case s.began:
+			if err := r.dropQuestions(s); err != nil {
+				return nil, err
+			}
 			asked = r.unlessAnswered(asked, s, r.outcomeQuestion(s.call))
 		default:
 			verdict, err := r.verdict(s)
 			if err != nil {
 				return nil, err
 			}
-			_, before := r.asked[asking{protocol.DecisionApproval, s.call.CallID}]
+			_, before := r.asked[asking{kind: protocol.DecisionApproval, call: s.call.CallID}]
 			switch {
 			case verdict == protocol.ApproveDeny:
 				s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
@@ -96,7 +108,7 @@ func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
 }
 
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
-	old, ok := r.asked[asking{d.Kind, s.call.CallID}]
+	old, ok := r.asked[asks(d)]
 	switch {
 	case !ok || old.ArgsHash != d.ArgsHash:
 		return append(asked, &question{stage: s, decision: d})

@@ -49,7 +49,7 @@ func (r *run) answered(ctx context.Context, s *stage) outcome {
 	case got.unknown:
 	case got.Pending:
 		return r.pending(ctx, s)
-	case s.awaited != nil && r.withdraw(s.awaited) == nil:
+	case s.awaited != nil && r.withdraw(s.awaited.ID) == nil:
 		s.awaited = nil
 	}
 	return got
@@ -61,7 +61,7 @@ func (r *run) made(ctx context.Context, s *stage) outcome {
 	host := &toolHost{run: r, stage: s, life: limited}
 	defer host.end()
 	defer cancel()
-	s.inner.next = 0
+	s.inner.next, s.asking = 0, 0
 	done := make(chan outcome, 1)
 	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
 	select {

@@ -31,6 +31,7 @@ type stage struct {
 	inner    inner              // the calls that it makes itself
 	awaited  *openDecision      // its completion, if it took a key
 	parked   bool               // it has returned and waits
+	asking   int                // how many questions the present attempt has asked
 	overdue  bool               // its completion did not come in time, and the turn is to fail
 }
 

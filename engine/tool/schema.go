@@ -29,6 +29,14 @@ func newSchema(raw json.RawMessage) *schema {
 	})}
 }
 
+// CheckValue tells whether a value fits a schema; every JSON value fits none.
+func CheckValue(raw, value json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return newSchema(raw).validate(value)
+}
+
 func (s *schema) validate(args json.RawMessage) error {
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {

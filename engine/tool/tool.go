@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"lashd/rpc/protocol"
 )
@@ -72,6 +73,23 @@ type Host interface {
 	Touch(ctx context.Context, path string) error
 	Caller
 	Deferrer
+	Asker
+}
+
+// Asker asks a person something that a call cannot go on without.
+type Asker interface {
+	// Ask asks, and waits for the answer. The question is durable and the first answer counts: it is answer, with a value that
+	// fits the form; reject; or unavailable, if nobody has answered in time. The n-th question of a call is asked once, also if the
+	// call is made again after a crash. A question whose call ends is withdrawn. An error means that there is no answer. A call
+	// asks one question at a time, and only one that belongs to a turn may.
+	Ask(context.Context, Question) (protocol.DecisionAnswer, error)
+}
+
+// Question is what a person is asked.
+type Question struct {
+	Prompt   string          // for a person to read
+	Form     json.RawMessage // JSON Schema of the answer's value; empty: any value
+	Deadline time.Duration   // 0: as long as for approvals of the session
 }
 
 // Deferrer lets a call answer later.
@@ -105,7 +123,7 @@ type Request struct {
 	Grant *Grant // nil: the tool is one of the catalog
 }
 
-// Errors of a Caller and of a Deferrer.
+// Errors of a Caller, a Deferrer and an Asker.
 var (
 	ErrNotSerial   = errors.New("only the call of a tool that is serial may make calls")
 	ErrNestedCall  = errors.New("a call that another call made may not make calls")

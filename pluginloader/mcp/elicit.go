@@ -2,11 +2,66 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
 )
 
-// elicit asks a person what the server wants to know.
+// What a person may do with a question of a server, in its words.
+const (
+	accepted  = "accept"
+	declined  = "decline"
+	dismissed = "cancel"
+)
+
+var errWhose = errors.New("calls of several turns are under way, and nothing says which one the question belongs to")
+
+// elicit asks a person what the server wants to know. The question belongs to the call that the server is at work on.
 func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	return &sdk.ElicitResult{Action: "cancel"}, nil
+	c, ok := ctx.Value(inflightKey{}).(*inflight)
+	if !ok {
+		c = l.calls.sole()
+	}
+	if c == nil || c.Host == nil {
+		l.server.warn("asks a person something: " + errWhose.Error())
+		return &sdk.ElicitResult{Action: dismissed}, nil
+	}
+	form, err := json.Marshal(r.Params.RequestedSchema)
+	if err != nil || r.Params.RequestedSchema == nil {
+		form = nil
+	}
+	answer, err := l.ask(ctx, c, tool.Question{Prompt: "The MCP server " + l.server.end.label + " asks: " + cut(r.Params.Message, maxMessage), Form: form})
+	if err != nil {
+		l.server.warn("asks a person something, in vain: " + err.Error())
+		return &sdk.ElicitResult{Action: dismissed}, nil
+	}
+	return elicited(answer)
+}
+
+// ask stops the clock of a call while a person is asked. The context ends with the call.
+func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.DecisionAnswer, error) {
+	c.asks.Lock()
+	defer c.asks.Unlock()
+	if !c.clock.Stop() {
+		return protocol.DecisionAnswer{}, errors.New("the call is over")
+	}
+	defer c.clock.Reset(c.limit)
+	ctx, leave := l.bound(ctx)
+	defer leave()
+	return c.Host.Ask(ctx, q)
+}
+
+func elicited(a protocol.DecisionAnswer) (*sdk.ElicitResult, error) {
+	switch a.Choice {
+	case protocol.ChooseAnswer:
+		out := &sdk.ElicitResult{Action: accepted}
+		return out, json.Unmarshal(a.Value, &out.Content)
+	case protocol.ChooseReject:
+		return &sdk.ElicitResult{Action: declined}, nil
+	}
+	return &sdk.ElicitResult{Action: dismissed}, nil
 }

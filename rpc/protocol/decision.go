@@ -36,8 +36,9 @@ type Decision struct {
 	TurnID     TurnID           `json:"turnId,omitempty"`
 	Kind       DecisionKind     `json:"kind"`
 	Call       *ToolCall        `json:"call,omitempty"`
-	ArgsHash   Digest           `json:"argsHash,omitempty"` // an approval is good for exactly these arguments
+	ArgsHash   Digest           `json:"argsHash,omitempty"` // an approval is good for exactly these arguments; of a question: which one of its call it is
 	Prompt     string           `json:"prompt"`             // the question, for a person
+	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the value of an answer; absent: any value
 	Choices    []DecisionChoice `json:"choices"`
 	Default    DecisionChoice   `json:"default"` // what a passed deadline means
 	OpenedAtMs int64            `json:"openedAtMs"`

@@ -163,10 +163,11 @@ func Described() map[string]TypeDoc {
 		},
 		"Decision": {Doc: "Decision is a durable question to a person. It outlives clients and restarts; the first answer counts.",
 			Fields: map[string]string{
-				"argsHash":     "an approval is good for exactly these arguments",
+				"argsHash":     "an approval is good for exactly these arguments; of a question: which one of its call it is",
 				"deadlineAtMs": "wall-clock time; 0: none",
 				"default":      "what a passed deadline means",
 				"deferral":     "of a completion",
+				"form":         "of a question: JSON Schema of the value of an answer; absent: any value",
 				"prompt":       "the question, for a person",
 			},
 		},

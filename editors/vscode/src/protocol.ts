@@ -260,10 +260,12 @@ export interface Decision {
   turnId?: TurnID;
   kind: DecisionKind;
   call?: ToolCall;
-  /** an approval is good for exactly these arguments */
+  /** an approval is good for exactly these arguments; of a question: which one of its call it is */
   argsHash?: Digest;
   /** the question, for a person */
   prompt: string;
+  /** of a question: JSON Schema of the value of an answer; absent: any value */
+  form?: unknown;
   choices: DecisionChoice[];
   /** what a passed deadline means */
   default: DecisionChoice;

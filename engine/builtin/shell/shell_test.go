@@ -35,6 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type host struct {
 	tool.Caller
 	tool.Deferrer
+	tool.Asker
 	mu       sync.Mutex
 	progress []string
 	artifact []byte

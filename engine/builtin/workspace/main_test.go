@@ -53,6 +53,7 @@ func (b *bench) open(t testing.TB) {
 type host struct {
 	tool.Caller
 	tool.Deferrer
+	tool.Asker
 	mu      sync.Mutex
 	touched []string
 	refuse  error
