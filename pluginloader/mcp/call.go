@@ -113,7 +113,7 @@ func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*s
 	defer l.calls.remove(token)
 	params := &sdk.CallToolParams{Name: name, Arguments: call.Args}
 	params.SetProgressToken(token)
-	answer, err := l.session.CallTool(context.WithValue(ctx, inflightKey{}, c), params)
+	answer, err := l.joined().CallTool(context.WithValue(ctx, inflightKey{}, c), params)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -171,13 +171,16 @@ func (l *life) check(ctx context.Context) {
 	defer cancel()
 	ctx, leave := l.bound(ctx)
 	defer leave()
-	if err := l.session.Ping(ctx, nil); err != nil && errors.Is(context.Cause(ctx), child.ErrLate) {
+	if err := l.joined().Ping(ctx, nil); err != nil && errors.Is(context.Cause(ctx), child.ErrLate) {
 		l.abort(child.TimedOut, errors.New("does not answer any more"))
 	}
 }
 
 // progress shows how far a call is.
 func (l *life) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+	if r.Params == nil {
+		return
+	}
 	c := l.calls.find(r.Params.ProgressToken)
 	if c == nil || c.Host == nil {
 		return

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 )
@@ -43,6 +44,8 @@ type endpoint struct {
 	Headers map[string]string
 	Call    time.Duration
 	Digest  string // of the plugin, if its files matter
+	Held    *proc.Confinement
+	Temp    string // directory that it finds in TMPDIR; empty: that of lashd
 	label   string // for people
 	key     hash
 	hide    *strings.Replacer // of values that came from the environment
@@ -72,29 +75,36 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 			return nil, errors.New("its url is no address of http or https")
 		}
 	default:
-		e.program(in, s)
+		if err := e.program(in, s); err != nil {
+			return nil, err
+		}
 	}
 	e.hide = strings.NewReplacer(in.secrets...)
 	e.seal(p.seal)
 	return e, nil
 }
 
-// program is a server that is started. One that has to do with the files of the plugin runs in its directory; any other is the
+// program is a server that is started. One that has to do with the files of the plugin, or is kept in a sandbox, runs in its directory; any other is the
 // same for all plugins, and runs where the person who started lashd is at home.
-func (e *endpoint) program(in *filling, s manifest.Server) {
+func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	e.Argv = []string{in.put(s.Command)}
 	for _, a := range s.Args {
 		e.Argv = append(e.Argv, in.put(a))
 	}
-	root, set := in.config.Root, in.all(s.Env)
+	root, set, confine := in.config.Root, in.all(s.Env), in.config.Confine
 	if strings.ContainsRune(e.Argv[0], filepath.Separator) && !filepath.IsAbs(e.Argv[0]) {
 		e.Path = filepath.Join(root, e.Argv[0])
 	}
-	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set}
-	if e.Dir = in.home(); e.Path != "" || in.own || slices.ContainsFunc(e.Argv[1:], in.names) {
+	if e.Held, err = confine.In(""); err != nil {
+		return err
+	}
+	boxed := confine != nil && confine.Sandbox != nil
+	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set, Temp: confine.Temp()}
+	if e.Dir = in.home(); e.Path != "" || in.own || boxed || slices.ContainsFunc(e.Argv[1:], in.names) {
 		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
 	}
-	e.Env = env.List()
+	e.Env, e.Temp = env.List(), env.Temp
+	return nil
 }
 
 // seal makes the key: secrets can be told from it only by who has the seal, which never leaves the process.

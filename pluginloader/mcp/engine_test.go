@@ -5,6 +5,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
@@ -100,6 +102,22 @@ func TestTurn(t *testing.T) {
 			})
 		}
 	}
+	t.Run("runtime/K05 a question of which nobody knows whose it is is dismissed", func(t *testing.T) {
+		count := filepath.Join(t.TempDir(), "calls")
+		c := config(t, map[string]manifest.Server{"x": guest("good", countVariable, count)})
+		p := begin(t, pooled(t), c)
+		other := make(chan struct{})
+		go func() {
+			defer close(other)
+			_, _ = p.Execute(t.Context(), tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`)})
+		}()
+		waitFor(t, "the other call", func() bool { return counted(count) == "slow\n" })
+		out, err := call(t.Context(), p, "mcp__x__asks", `{"text":""}`, &host{}) // which cannot be asked
+		if err != nil || out.Text != "cancel <nil>" || !strings.Contains(said(c), "nothing says which one") {
+			t.Errorf("%+v %v, %s", out, err, said(c))
+		}
+		<-other
+	})
 	t.Run("runtime/K05 a question that nobody can be asked is dismissed", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": guest("good")})
 		out, err := call(t.Context(), begin(t, pooled(t), c), "mcp__x__asks", `{"text":""}`, nil)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ type life struct {
 
 	mu      sync.Mutex
 	why     error              // it is of no use any more; nil: it is
-	session *sdk.ClientSession // once the server has shaken hands; after launch it is there
+	session *sdk.ClientSession // nil: the server has not shaken hands yet
 	notices child.Rate
 }
 
@@ -43,7 +44,7 @@ const (
 	maxLine    = 8 << 20 // bytes of a message
 	maxQueue   = 32 << 20
 	maxNoise   = 64 << 10 // bytes on stdout that are no messages
-	maxNotices = 5_000    // requests and notifications a second
+	maxNotices = 2_000    // requests and notifications a second
 	stall      = 10 * time.Second
 	exitDelay  = 200 * time.Millisecond // from the end of stdout to that of the process, if it ends
 	drainDelay = 100 * time.Millisecond // for what is left in a pipe that somebody else still holds
@@ -144,16 +145,25 @@ func (l *life) client() *sdk.Client {
 		ElicitationHandler:          l.elicit,
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {
-			l.server.relist(ctx, l)
+			if l.joined() != nil { // else the list is asked for anyway
+				l.server.relist(ctx, l)
+			}
 		},
 	})
 	c.AddReceivingMiddleware(l.counted)
 	return c
 }
 
-// counted ends a server that does not stop to talk.
+// counted ends a server that does not stop to talk. What it says may be nothing that anybody has thought of: a panic about it is
+// an error.
 func (l *life) counted(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, r sdk.Request) (_ sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
+				l.abort(child.Protocol, fmt.Errorf("sends %q, which led to a panic: %v", method, p))
+			}
+		}()
 		l.mu.Lock()
 		allowed := l.notices.Allow(maxNotices)
 		l.mu.Unlock()
@@ -195,12 +205,16 @@ func (l *life) stop(ctx context.Context) {
 
 // closeSession lets go of what the library holds, which waits until all that was under way is done.
 func (l *life) closeSession() {
-	l.mu.Lock()
-	session := l.session
-	l.mu.Unlock()
-	if session != nil {
+	if session := l.joined(); session != nil {
 		_ = session.Close() // it says how the connection has ended, which is known
 	}
+}
+
+// joined is the session, once the server has shaken hands.
+func (l *life) joined() *sdk.ClientSession {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session
 }
 
 // Reason is why the life is of no use any more; nil: it is.

@@ -18,7 +18,7 @@ import (
 
 // short is a pool whose servers have to shake hands soon.
 func short(t *testing.T) *mcp.Pool {
-	return pooledWith(t, mcp.Times{Connect: 700 * time.Millisecond, Stop: 300 * time.Millisecond, Terminate: 200 * time.Millisecond})
+	return pooledWith(t, mcp.Times{Connect: 1500 * time.Millisecond, Stop: 300 * time.Millisecond, Terminate: 200 * time.Millisecond})
 }
 
 func TestMisbehaviour(t *testing.T) {

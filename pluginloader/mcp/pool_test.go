@@ -14,9 +14,12 @@ import (
 
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
 func TestPool(t *testing.T) {
@@ -122,6 +125,30 @@ func TestPool(t *testing.T) {
 			if out, _ := call(t.Context(), p, "mcp__x__env", `{"text":"`+name+`"}`, nil); out.Text != want+" in "+c.Root {
 				t.Errorf("%s is %q, want %q", name, out.Text, want)
 			}
+		}
+	})
+	t.Run("runtime/K05 issue/4-7 a server is held to what its plugin is held to", func(t *testing.T) {
+		skip.Unless(t, "LIMITS", proc.Confines().Limits, proc.Confines().String())
+		c := config(t, map[string]manifest.Server{"x": guest("good")})
+		pool := pooled(t)
+		free, c2 := begin(t, pool, c), c
+		c2.Confine = &child.Confinement{Limits: proc.Limits{OpenFiles: 100}}
+		held := begin(t, pool, c2)
+		if out, _ := call(t.Context(), held, "mcp__x__env", `{"text":"NOFILE"}`, nil); out.Text != "100" {
+			t.Errorf("held to %q files", out.Text)
+		}
+		if out, _ := call(t.Context(), free, "mcp__x__env", `{"text":"NOFILE"}`, nil); out.Text == "100" {
+			t.Error("who is held to nothing shares a server that is")
+		}
+	})
+	t.Run("runtime/K05 a server that knows only the newest protocol is spoken to in it", func(t *testing.T) {
+		if out, err := call(t.Context(), one(t, guest("modern")), "mcp__x__x", `{}`, nil); err != nil || out.Text != "modern times" {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("runtime/K05 issue/4-7 a server that tells of a change before it has shaken hands is waited for", func(t *testing.T) {
+		if out, err := call(t.Context(), one(t, guest("hasty")), "mcp__x__x", `{}`, nil); err != nil || out.Text != "here" {
+			t.Errorf("%+v %v", out, err)
 		}
 	})
 	t.Run("runtime/K05 many sessions call at once, and each gets its own answer", func(t *testing.T) {

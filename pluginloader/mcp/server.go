@@ -122,7 +122,7 @@ func (s *server) ask(ctx context.Context, l *life) {
 	defer cancel()
 	ctx, leave := l.bound(ctx)
 	defer leave()
-	list, err := listTools(ctx, l.session, s.warn)
+	list, err := listTools(ctx, l.joined(), s.warn)
 	if err != nil {
 		s.warn("its list of tools is not taken: " + s.clean(err).Error())
 		return

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,11 @@ type program struct {
 
 // spawn starts the program.
 func (s *server) spawn(ctx context.Context, l *life) error {
+	if temp := s.end.Temp; temp != "" {
+		if err := os.MkdirAll(temp, 0o700); err != nil {
+			return err
+		}
+	}
 	pipes, err := child.NewPipes()
 	if err != nil {
 		return err
@@ -45,7 +51,7 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 		p.mark = fmt.Sprintf("%s/mcp/%s/%d", nonce, s.end.label, s.pool.starts.Add(1))
 	}
 	p.process, err = proc.Start(ctx, proc.Command{
-		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: s.end.Env, Nonce: p.mark, Stdin: pipes.ItsIn, Stdout: pipes.ItsOut,
+		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: s.end.Env, Nonce: p.mark, Confine: s.end.Held, Stdin: pipes.ItsIn, Stdout: pipes.ItsOut,
 		Stderr: s.output, Grace: s.pool.config.Times.Terminate, Drain: drainDelay,
 	})
 	pipes.CloseIts()

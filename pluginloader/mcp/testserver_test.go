@@ -80,6 +80,11 @@ func goodServer() *sdk.Server {
 		return text(fmt.Sprint(os.Getpid())), nil, nil
 	})
 	add("env", nil, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		if in.Text == "NOFILE" {
+			var files syscall.Rlimit
+			_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
+			return text(fmt.Sprint(files.Max)), nil, nil
+		}
 		dir, _ := os.Getwd()
 		return text(os.Getenv(in.Text) + " in " + dir), nil, nil
 	})
@@ -166,7 +171,34 @@ var misbehaviours = map[string]func(){
 	"hangs": func() { greet(); select {} },          // after the handshake it answers nothing
 	"deaf":  func() { select {} },                   // does not read
 	"wrong": func() { answers(`{"tools":"many"}`) }, // its list is none
-	"odd":   func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
+	"modern": func() { // knows only what came after initialize
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(in.Bytes(), &m)
+			answer := `"error":{"code":-32601,"message":"there is no such method"}`
+			switch m.Method {
+			case "server/discover":
+				answer = `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
+			case "tools/list":
+				answer = `"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete","ttlMs":0,"cacheScope":"private"}`
+			case "tools/call":
+				answer = `"result":{"content":[{"type":"text","text":"modern times"}],"resultType":"complete"}`
+			}
+			if m.ID != nil {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
+			}
+		}
+	},
+	"hasty": func() { // tells of another list before it has shaken hands
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/progress"}`)
+		answers(`{"tools":[{"name":"x","inputSchema":{"type":"object"}}],"content":[{"type":"text","text":"here"}]}`)
+	},
+	"odd": func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
 }
 
 // oddTools are tools that cannot all be used.
