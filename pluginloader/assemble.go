@@ -70,7 +70,8 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 		return nil
 	}
 	a.servers, err = a.loader.servers.Part(mcp.Config{
-		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known, Output: a.output,
+		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known,
+		Confine: a.confinement(), Output: a.output,
 		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
 	})
 	if err == nil {
