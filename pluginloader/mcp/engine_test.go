@@ -109,7 +109,7 @@ func TestTurn(t *testing.T) {
 		other := make(chan struct{})
 		go func() {
 			defer close(other)
-			_, _ = p.Execute(t.Context(), tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`)})
+			_, _ = p.Execute(t.Context(), tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`), Host: &host{}})
 		}()
 		waitFor(t, "the other call", func() bool { return counted(count) == "slow\n" })
 		out, err := call(t.Context(), p, "mcp__x__asks", `{"text":""}`, &host{}) // which cannot be asked

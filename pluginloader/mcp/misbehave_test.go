@@ -146,7 +146,7 @@ func TestMisbehaviour(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.Root, "server"), []byte("#!/bin/sh\n"+roleVariable+"=good exec "+os.Args[0]+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		<-told
+		soon(t, told)
 		if p.Status()[0].State != mcp.Ready || len(p.Tools()) == 0 {
 			t.Errorf("%+v", p.Status())
 		}

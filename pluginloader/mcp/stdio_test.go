@@ -150,7 +150,7 @@ func TestTools(t *testing.T) {
 		if out, err := call(t.Context(), p, "mcp__x__grows", `{"text":""}`, nil); err != nil || out.Text != "grown" {
 			t.Fatalf("%+v %v", out, err)
 		}
-		<-told
+		soon(t, told)
 		waitFor(t, "the new list", func() bool {
 			return slices.Contains(names(p), "mcp__x__new") && !slices.Contains(names(p), "mcp__x__again")
 		})
@@ -171,6 +171,16 @@ func TestTools(t *testing.T) {
 			}
 		}
 	})
+}
+
+// soon waits until something is told.
+func soon(t testing.TB, told <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-told:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing is told")
+	}
 }
 
 func counted(file string) string {
