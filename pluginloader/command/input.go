@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -37,6 +38,15 @@ type input struct {
 	Reason       string  `json:"reason,omitempty"`
 	Trigger      string  `json:"trigger,omitempty"`
 	Instructions *string `json:"custom_instructions,omitempty"`
+}
+
+// encode is a value as other agents write JSON: hooks look for & and < in its text.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // common is what every hook is told.

@@ -22,6 +22,7 @@ const (
 	hookTimeout = time.Minute // if nothing is said
 	maxStdout   = 1 << 20
 	maxStderr   = 64 << 10 // what is more is dropped
+	maxLines    = 20       // of stderr, in the plugin's log
 	hookGrace   = 500 * time.Millisecond
 	hookDrain   = 300 * time.Millisecond
 )
@@ -134,9 +135,13 @@ func (p *Part) environment(h *hook, cwd string) []string {
 	return child.Environment{Daemon: p.config.Environ, Pass: h.PassEnv, Set: own, Root: p.config.Root, Data: p.config.Data}.List()
 }
 
-// repeat has what a hook said on stderr in the plugin's log.
+// repeat has the beginning of what a hook said on stderr in the plugin's log; more would keep out what is said of the run.
 func (p *Part) repeat(stderr []byte) {
+	n := 0
 	for line := range strings.Lines(string(stderr)) {
+		if n++; n > maxLines {
+			return
+		}
 		if line = strings.TrimRight(line, "\r\n"); line != "" {
 			p.config.Output.Add(slog.LevelInfo, line)
 		}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // words are a call as an agent puts it.
@@ -75,7 +75,7 @@ func (f foreigner) put(c call) (tongue, error) {
 		}
 		given[name] = value
 	}
-	input, err := json.Marshal(given)
+	input, err := encode(given)
 	back := func(updated json.RawMessage) (json.RawMessage, error) { return f.back(updated, own, given) }
 	return tongue{{f.tool, input, back}}, err
 }
@@ -140,22 +140,16 @@ func ToolTable() string {
 	var b bytes.Buffer
 	b.WriteString("| tool | name | of | what is called otherwise in `tool_input` |\n|---|---|---|---|\n")
 	for _, f := range foreigners {
-		told := f.about
+		var told []string
+		if f.about != "" {
+			told = []string{f.about}
+		}
 		for _, x := range f.fields {
 			if x.own != x.theirs {
-				told += fmt.Sprintf(", `%s` is `%s`", x.own, x.theirs)
+				told = append(told, fmt.Sprintf("`%s` is `%s`", x.own, x.theirs))
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", f.own, f.tool, f.agent, string(bytes.TrimPrefix([]byte(told), []byte(", "))))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", f.own, f.tool, f.agent, strings.Join(told, ", "))
 	}
 	return b.String()
-}
-
-// ForeignTools are the tools of lashd that have names of other agents.
-func ForeignTools() []string {
-	names := map[string]bool{}
-	for _, f := range foreigners {
-		names[f.own] = true
-	}
-	return slices.Sorted(maps.Keys(names))
 }

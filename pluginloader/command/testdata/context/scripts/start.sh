@@ -1,0 +1,3 @@
+cat > "$PLUGIN_DATA/start.json"
+echo "The project in $CLAUDE_PROJECT_DIR has these files:"
+ls
