@@ -214,6 +214,12 @@ func TestSeveralHooks(t *testing.T) {
 			}
 		})
 	}
+	t.Run("issue/4-2 one that makes other arguments of its own is not asked about those", func(t *testing.T) {
+		line := `printf '{"hookSpecificOutput":{"updatedInput":{"command":"%s"}}}' "$(wc -c | tr -d ' ')x"`
+		if got := before(t, saying(t, line), `{"command":"ls"}`); !strings.HasPrefix(got, `args {"command":"`) {
+			t.Errorf("got %q", got)
+		}
+	})
 	t.Run("issue/4-2 all run side by side, and a command that is there twice runs once", func(t *testing.T) {
 		p := saying(t, "sleep 0.4; echo a >> \"$PLUGIN_DATA/ran\"", "sleep 0.4; echo a >> \"$PLUGIN_DATA/ran\"", "sleep 0.4; echo b >> \"$PLUGIN_DATA/ran\"", "sleep 0.4; echo b >> \"$PLUGIN_DATA/ran\"; true")
 		began := time.Now()
