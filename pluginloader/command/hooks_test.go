@@ -3,6 +3,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
 
 func TestMatcher(t *testing.T) {
@@ -119,7 +121,7 @@ func schemas(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Open(standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir()})
+	s, err := h.Open(t.Context(), standard.ID, nil, plugin.BuildContext{SessionID: "ses_1", Cwd: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,6 +220,24 @@ func TestSeveralHooks(t *testing.T) {
 		line := `printf '{"hookSpecificOutput":{"updatedInput":{"command":"%s"}}}' "$(wc -c | tr -d ' ')x"`
 		if got := before(t, saying(t, line), `{"command":"ls"}`); !strings.HasPrefix(got, `args {"command":"`) {
 			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("issue/4-2 what a hook adds for the model is added once, although other arguments are shown to it", func(t *testing.T) {
+		p := saying(t, `echo '{"hookSpecificOutput":{"additionalContext":"mind"}}'`)
+		other := plugin.Static("other", func(r *plugin.Registrar) error {
+			r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
+				return []plugin.Directive{plugin.ReplaceArgs(json.RawMessage(`{"command":"other"}`))}, nil
+			})
+			return nil
+		})
+		s := opened(t, p, other)
+		v, err := s.BeforeToolCall(t.Context(), &plugin.ToolCallContext{TurnID: "t", CallID: "c", Tool: "shell", Args: json.RawMessage(`{"command":"ls"}`)})
+		if err != nil || string(v.Args) != `{"command":"other"}` {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		all, err := s.Checkpoint(t.Context(), &plugin.CheckpointContext{TurnID: "t", Kind: protocol.BoundaryAfterWork, View: &plugin.View{}})
+		if err != nil || len(all) != 1 || all[0].Messages[0].Content != "[From a hook of the plugin kit, PreToolUse]\nmind" {
+			t.Errorf("%+v, %v", all, err)
 		}
 	})
 	t.Run("issue/4-2 all run side by side, and a command that is there twice runs once", func(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"lashd/test/skip"
 )
 
-// opened is a session with the plugin kit.
-func opened(t testing.TB, p *Part) *plugin.Session {
+// opened is a session with the plugin kit, and others after it.
+func opened(t testing.TB, p *Part, others ...plugin.Factory) *plugin.Session {
 	t.Helper()
-	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{plugin.Builder("kit", p.Spec)})
+	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, append([]plugin.Factory{plugin.Builder("kit", p.Spec)}, others...))
 	if err != nil {
 		t.Fatal(err)
 	}

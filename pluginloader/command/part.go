@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"sync"
 
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
@@ -23,6 +25,7 @@ type Config struct {
 	Nonce   string                 // begins the mark of its processes, for proc.Sweep
 	Tools   []manifest.Tool        // those that have a command are made; the others are somebody else's
 	Hooks   []manifest.CommandHook // likewise all of these
+	Confine *child.Confinement     // what its programs are held to; nil: to nothing
 	Output  *child.Log             // what hooks say, and how each run of one ended
 	Log     *slog.Logger
 }
@@ -88,6 +91,21 @@ func (p *Part) begin() (end func(), err error) {
 	}
 	p.running.Add(1)
 	return p.running.Done, nil
+}
+
+// prepare is a command as it is started for a session: with its environment, its mark, and what it is held to.
+func (p *Part) prepare(c proc.Command, cwd string, pass []string, set map[string]string) (proc.Command, error) {
+	held, err := p.config.Confine.In(cwd)
+	if err != nil {
+		return c, err
+	}
+	temp := p.config.Confine.Temp()
+	if temp != "" {
+		err = os.MkdirAll(temp, 0o700)
+	}
+	c.Confine, c.Nonce = held, p.config.Nonce+"/plugin/"+p.config.ID
+	c.Env = child.Environment{Daemon: p.config.Environ, Pass: pass, Set: set, Root: p.config.Root, Data: p.config.Data, Temp: temp}.List()
+	return c, err
 }
 
 // Shutdown waits until no command runs; none begins any more. Commands end with their calls, so it is for those whose end

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"lashd/engine/proc"
-	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 )
 
@@ -94,10 +93,14 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	limited, cancel := context.WithTimeoutCause(ctx, h.timeout, errTimeout)
 	defer cancel()
 	stdout, stderr := &bounded{limit: maxStdout}, &bounded{limit: maxStderr}
-	c := proc.Command{
-		Argv: h.argv, Dir: cwd, Env: p.environment(h, cwd), Nonce: p.mark() + "/" + rand.Text(),
-		Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
+	own := map[string]string{"CLAUDE_PROJECT_DIR": cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": cwd}
+	c, err := p.prepare(proc.Command{
+		Argv: h.argv, Dir: cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
+	}, cwd, h.PassEnv, own)
+	if err != nil {
+		return r, fmt.Errorf("it could not be run: %w", err)
 	}
+	c.Nonce += "/" + rand.Text()
 	start := time.Now()
 	process, err := proc.Start(limited, c)
 	if err != nil {
@@ -127,12 +130,6 @@ func (r *ran) failed(h *hook, err error, flooded bool) error {
 		return fmt.Errorf("it said more than %d bytes", maxStdout)
 	}
 	return nil
-}
-
-// environment is what a hook sees.
-func (p *Part) environment(h *hook, cwd string) []string {
-	own := map[string]string{"CLAUDE_PROJECT_DIR": cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": cwd}
-	return child.Environment{Daemon: p.config.Environ, Pass: h.PassEnv, Set: own, Root: p.config.Root, Data: p.config.Data}.List()
 }
 
 // repeat has the beginning of what a hook said on stderr in the plugin's log; more would keep out what is said of the run.

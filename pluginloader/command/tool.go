@@ -12,7 +12,6 @@ import (
 	"lashd/engine/capture"
 	"lashd/engine/proc"
 	"lashd/engine/tool"
-	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
@@ -77,7 +76,10 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	if err != nil {
 		return protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", fmt.Sprintf("arguments of %s: %v", c.Name, err), protocol.FromTool)
 	}
-	cmd := p.toolCommand(c, cwd, v)
+	cmd, err := p.toolCommand(c, cwd, v)
+	if err != nil {
+		return p.unavailable(c, cmd, err)
+	}
 	out := capture.New(call.Host)
 	defer out.Close()
 	limit := cmp.Or(time.Duration(c.TimeoutMs)*time.Millisecond, defaultTimeout)
@@ -102,7 +104,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	return result
 }
 
-func (p *Part) toolCommand(c *commandTool, cwd string, v values) proc.Command {
+func (p *Part) toolCommand(c *commandTool, cwd string, v values) (proc.Command, error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
 		dir = p.config.Root
@@ -113,18 +115,12 @@ func (p *Part) toolCommand(c *commandTool, cwd string, v values) proc.Command {
 		maps.Copy(env, v.environment())
 	}
 	env["PWD"] = dir
-	return proc.Command{
-		Argv: argv, Dir: dir, Nonce: p.mark(),
-		Env: child.Environment{Daemon: p.config.Environ, Pass: c.PassEnv, Set: env, Root: p.config.Root, Data: p.config.Data}.List(),
-	}
+	return p.prepare(proc.Command{Argv: argv, Dir: dir}, cwd, c.PassEnv, env)
 }
-
-// mark begins the mark of the plugin's processes.
-func (p *Part) mark() string { return p.config.Nonce + "/plugin/" + p.config.ID }
 
 // unavailable is the result of a call whose command cannot be run.
 func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol.ToolOutput {
-	message := fmt.Sprintf("the tool %s cannot be run: %v. A person has to install %s, or to correct the command in plugin.json of the plugin %s.",
+	message := fmt.Sprintf("the tool %s cannot be run: %v. A person has to install %s, or to correct plugin.json of the plugin %s.",
 		c.Name, err, cmd.Argv[0], p.config.ID)
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)
 }
