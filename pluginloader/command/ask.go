@@ -33,7 +33,8 @@ type asked struct {
 	err  error
 }
 
-// ask asks all hooks of an event that fit, side by side, and each command once. The error is that of ctx, or a HookError.
+// ask asks all hooks of an event that fit, side by side, and each command once. The error is that of ctx, or a HookError. When
+// ctx is done nobody waits for the commands, which end by themselves: that takes a moment, and Shutdown waits for it.
 func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 	runs := s.part.runs(q)
 	slots := make(chan struct{}, atOnce)
@@ -45,7 +46,15 @@ func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 			a.run(ctx, s, q)
 		})
 	}
-	all.Wait()
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -108,8 +108,8 @@ func (p *Part) prepare(c proc.Command, cwd string, pass []string, set map[string
 	return c, err
 }
 
-// Shutdown waits until no command runs; none begins any more. Commands end with their calls, so it is for those whose end
-// nobody has waited for.
+// Shutdown waits until no command runs; none begins any more. Commands end with their calls: it is for those whose end nobody
+// has waited for.
 func (p *Part) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

@@ -337,7 +337,7 @@ func TestTurns(t *testing.T) {
 		start := time.Now()
 		builtintest.Must(r.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
 		report := builtintest.Must(r.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
-		if took := time.Since(start); report.Outcome.Kind != protocol.OutcomeCancelled || took > 2*time.Second {
+		if took := time.Since(start); report.Outcome.Kind != protocol.OutcomeCancelled || took > 10*time.Second {
 			t.Errorf("%+v after %s", report.Outcome, took)
 		}
 		if got := r.data(t, "interrupt"); !strings.Contains(got, `"hook_event_name":"Interrupt"`) {
