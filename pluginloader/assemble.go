@@ -83,7 +83,8 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 func (a *assembly) addCommands() error {
 	c, err := command.New(command.Config{
 		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
-		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Output: a.output, Log: a.loader.config.Log,
+		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Confine: a.confinement(), Output: a.output,
+		Log: a.loader.config.Log,
 	})
 	if err == nil {
 		a.parts, a.ends = append(a.parts, c), append(a.ends, c)

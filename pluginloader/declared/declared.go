@@ -7,26 +7,15 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// Part is what a manifest only says.
-type Part struct {
-	prompts  []manifest.Prompt
-	switches *manifest.Switches // nil: none
-}
-
-// New makes a Part.
-func New(prompts []manifest.Prompt, switches *manifest.Switches) *Part {
-	return &Part{prompts, switches}
-}
-
 // Spec is what texts and switches contribute to every session.
-func (p *Part) Spec(plugin.BuildContext) (plugin.Spec, error) {
+func Spec(prompts []manifest.Prompt, switches *manifest.Switches) plugin.Spec {
 	return func(r *plugin.Registrar) error {
-		for _, t := range p.prompts {
-			r.Prompt().Add(plugin.Prompt{Slot: plugin.Slot(t.Slot), Title: t.Title, Priority: t.Priority, Tools: t.Tools, Content: t.Content})
+		for _, p := range prompts {
+			r.Prompt().Add(plugin.Prompt{Slot: plugin.Slot(p.Slot), Title: p.Title, Priority: p.Priority, Tools: p.Tools, Content: p.Content})
 		}
-		if p.switches != nil {
-			r.Tools().Switch(p.switches.On, p.switches.Off)
+		if switches != nil {
+			r.Tools().Switch(switches.On, switches.Off)
 		}
 		return nil
-	}, nil
+	}
 }

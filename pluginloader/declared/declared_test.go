@@ -36,25 +36,25 @@ func having(id string, names ...string) plugin.Factory {
 	})
 }
 
-// read is the plugin that a manifest comes to.
-func read(t *testing.T, id, lashd string) plugin.Factory {
+// read is the part that a manifest comes to.
+func read(t *testing.T, lashd string) plugin.Spec {
 	t.Helper()
 	f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":`+lashd+`}`))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return plugin.Builder(id, declared.New(f.Lashd.Prompt, f.Lashd.ToolSwitches).Spec)
+	return declared.Spec(f.Lashd.Prompt, f.Lashd.ToolSwitches)
 }
 
 func TestPrompts(t *testing.T) {
 	t.Run("issue/4-2 texts of a manifest are in the system prompt, by slot and priority, and with their tools only", func(t *testing.T) {
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
-		d := builtintest.Start(t, t.TempDir(), 0, model, having("x", "one"), read(t, "a", `{"prompt":[
+		d := builtintest.Start(t, t.TempDir(), 0, model, having("x", "one"), plugin.Static("a", read(t, `{"prompt":[
 			{"slot":"guidance","priority":20,"content":"second"},
 			{"slot":"guidance","priority":10,"title":"Head","content":"first"},
 			{"slot":"guidance","tools":["one"],"content":"with one"},
 			{"slot":"guidance","tools":["two"],"content":"with two"},
-			{"slot":"intro","content":"last"}]}`))
+			{"slot":"intro","content":"last"}]}`)))
 		d.Turn(t, d.Session(t, nil), "hello")
 		got := model.Last(t).System
 		if !strings.HasSuffix(got, "with one\n\n# Head\n\nfirst\n\nsecond\n\nlast") || strings.Contains(got, "with two") {
@@ -81,8 +81,8 @@ func TestSwitches(t *testing.T) {
 	t.Run("issue/4-2 a tool that is off is not told to the model until a person sets it otherwise, which outlives the daemon", func(t *testing.T) {
 		dir, model := t.TempDir(), &builtintest.Recorder{Provider: builtintest.Calling()}
 		plugins := []plugin.Factory{
-			read(t, "a", `{"toolSwitches":{"off":["two","three","unknown"]}}`), having("x", "one", "two", "three"),
-			read(t, "b", `{"toolSwitches":{"on":["three"]}}`),
+			plugin.Static("a", read(t, `{"toolSwitches":{"off":["two","three","unknown"]}}`)), having("x", "one", "two", "three"),
+			plugin.Static("b", read(t, `{"toolSwitches":{"on":["three"]}}`)),
 		}
 		d := builtintest.Start(t, dir, 0, model, plugins...)
 		id, other := d.Session(t, nil), d.Session(t, nil)
