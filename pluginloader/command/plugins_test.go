@@ -259,19 +259,24 @@ func with(t *testing.T, hooksJSON string) Config {
 	return c
 }
 
+const active = "\"stop_hook_active\":true\n"
+
 func TestTurns(t *testing.T) {
 	list := scripted.Call{ID: "c1", Name: "list", Args: json.RawMessage(`{}`)}
-	t.Run("issue/4-2 a turn is kept from ending eight times in a row, and no more", func(t *testing.T) {
-		r := run(t, with(t, `{"Stop":[{"hooks":[{"type":"command","command":"echo >> $PLUGIN_DATA/n; echo again >&2; exit 2"}]}]}`))
-		report := r.turn(t, "hello")
-		if report.Outcome.Kind != protocol.OutcomeAssistantMessage || strings.Count(r.data(t, "n"), "\n") != 9 || len(r.model.Asked) != 9 {
-			t.Errorf("%+v after %d questions, and %d model calls", report.Outcome, strings.Count(r.data(t, "n"), "\n"), len(r.model.Asked))
-		}
-		r.turn(t, "hello")
-		if n := strings.Count(r.data(t, "n"), "\n"); n != 18 {
-			t.Errorf("after the second turn it was asked %d times", n)
-		}
-	})
+	for name, calls := range map[string][]scripted.Call{"": nil, ", whatever is called meanwhile": {list}} {
+		t.Run("issue/4-2 a turn is kept from ending eight times in a row, and no more"+name, func(t *testing.T) {
+			r := run(t, with(t, `{"Stop":[{"hooks":[{"type":"command","command":"grep -o '\"stop_hook_active\":[a-z]*' >> $PLUGIN_DATA/n; echo again >&2; exit 2"}]}]}`), calls...)
+			const once = "\"stop_hook_active\":false\n" + active + active + active + active + active + active + active + active
+			report := r.turn(t, "hello")
+			if report.Outcome.Kind != protocol.OutcomeAssistantMessage || r.data(t, "n") != once {
+				t.Errorf("%+v after\n%s", report.Outcome, r.data(t, "n"))
+			}
+			r.turn(t, "hello")
+			if got := r.data(t, "n"); got != once+once {
+				t.Errorf("after the second turn it was asked\n%s", got)
+			}
+		})
+	}
 	t.Run("issue/4-2 continue: false ends the turn after the call, and refuses it if it has not run", func(t *testing.T) {
 		for event, code := range map[string]string{"PreToolUse": "hook_halted", "PostToolUse": ""} {
 			r := run(t, with(t, `{"`+event+`":[{"matcher":"LS","hooks":[{"type":"command","command":"echo '{\"continue\":false,\"stopReason\":\"enough\"}'"}]}]}`), list)

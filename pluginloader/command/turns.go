@@ -106,18 +106,16 @@ func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([
 	return append(s.announce(in.Event, said), plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: content})), nil
 }
 
-// stops is how often hooks of the plugin have kept the turn from ending: it is counted in the conversation, which outlives
-// the daemon.
+// stops is how often hooks of the plugin have kept the turn from ending since somebody has said something: it is counted in the
+// conversation, which outlives the daemon.
 func (s *session) stops(messages []protocol.Message) (n int) {
 	for i := len(messages) - 1; i >= 0; i-- {
-		m := messages[i]
-		if m.Role != protocol.RoleUser {
-			continue
-		}
-		if m.Origin == nil || m.Origin.Kind != protocol.OriginPlugin {
+		o := messages[i].Origin
+		switch {
+		case o == nil:
+		case o.Kind == protocol.OriginTurnInput:
 			return n
-		}
-		if m.Origin.Plugin == s.part.config.ID && strings.HasPrefix(textOf(protocol.RoleUser, messages[i:i+1]), stopText) {
+		case o.Plugin == s.part.config.ID && strings.HasPrefix(textOf(protocol.RoleUser, messages[i:i+1]), stopText):
 			n++
 		}
 	}
