@@ -38,14 +38,24 @@ func (s *Store) put(ctx context.Context, dir string) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
+	defer func() { _ = remove(staged) }() // after the rename there is nothing; what stays is removed at the next start
 	c, err := s.stage(ctx, dir, staged)
-	if err == nil {
-		c, err = s.publish(ctx, staged, c)
-	}
 	if err != nil {
-		return Copy{}, errors.Join(err, remove(staged))
+		return Copy{}, err
 	}
-	return c, nil
+	return s.settle(ctx, staged, c)
+}
+
+// settle gives the copy that there is, or else makes one of what was staged.
+func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error) {
+	there, err := s.Open(ctx, c.Digest)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		return there, err
+	}
+	if err := flush(staged); err != nil {
+		return Copy{}, err
+	}
+	return s.publish(ctx, staged, c)
 }
 
 // stage makes a copy that has its name not yet.
@@ -63,7 +73,7 @@ func (s *Store) stage(ctx context.Context, dir, staged string) (Copy, error) {
 			return Copy{}, err
 		}
 	}
-	if err := errors.Join(record(staged, b), flush(staged)); err != nil {
+	if err := record(staged, b); err != nil {
 		return Copy{}, err
 	}
 	return s.read(ctx, staged)
@@ -111,15 +121,8 @@ func (s *Store) publish(ctx context.Context, staged string, c Copy) (Copy, error
 	s.change.Lock()
 	defer s.change.Unlock()
 	there, err := s.openLocked(ctx, c.Digest)
-	if err == nil {
-		if err := remove(staged); err != nil {
-			there.Close()
-			return Copy{}, err
-		}
-		return there, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
-		return Copy{}, err
+	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		return there, err // somebody else was faster
 	}
 	if err := os.Rename(staged, s.path(string(c.Digest))); err != nil {
 		return Copy{}, err
