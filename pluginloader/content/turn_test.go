@@ -154,3 +154,31 @@ func TestAllFilesOfAPluginTogetherAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// What was a file when it was looked at may be a pipe when it is opened.
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	t.Run("reliability/T6 a pipe in place of a file", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := syscall.Mkfifo(filepath.Join(dir, "p"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		done := make(chan error, 1)
+		go func() {
+			c := copier{ctx: t.Context(), from: root, to: root}
+			done <- c.file("p")
+		}()
+		select {
+		case err := <-done:
+			if err == nil || err.Error() != "p is no regular file" {
+				t.Errorf("got %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it waits")
+		}
+	})
+}

@@ -1,0 +1,126 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// hostile is a workspace that tries to have its canary run, by somebody who opens it and does nothing else with it.
+type hostile struct {
+	t      *testing.T
+	dir    string // of the workspace
+	out    string // beside it: what it has links to
+	canary string // a program: that it has run is to be seen by fired
+	marks  string // a directory that nothing else knows
+}
+
+// newHostile makes a workspace that is empty but for its canary.
+func newHostile(t *testing.T, write func(*hostile)) *hostile {
+	t.Helper()
+	base := t.TempDir()
+	h := &hostile{t, filepath.Join(base, "work"), filepath.Join(base, "out"), filepath.Join(base, "work/canary"), filepath.Join(base, "marks")}
+	for _, dir := range []string{h.dir, h.out, h.marks} {
+		h.check(os.Mkdir(dir, 0o755))
+	}
+	h.program("canary")
+	write(h)
+	return h
+}
+
+func (h *hostile) check(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// fired tells what has run the canary.
+func (h *hostile) fired() []string {
+	var names []string
+	entries, err := os.ReadDir(h.marks)
+	h.check(err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// file writes a file; in its text CANARY is the canary.
+func (h *hostile) file(name, text string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	h.check(os.MkdirAll(filepath.Dir(path), 0o755))
+	h.check(os.WriteFile(path, []byte(strings.ReplaceAll(text, "CANARY", h.canary)), 0o644))
+}
+
+// program writes one more canary.
+func (h *hostile) program(name string) {
+	h.t.Helper()
+	h.file(name, fmt.Sprintf("#!/bin/sh\n: > '%s/'\"$(basename \"$0\")-$$\"\n", h.marks))
+	h.check(os.Chmod(filepath.Join(h.dir, name), 0o755))
+}
+
+func (h *hostile) link(to, name string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	h.check(os.MkdirAll(filepath.Dir(path), 0o755))
+	h.check(os.Symlink(to, path))
+}
+
+// plugin writes the plugin.json of a plugin of the workspace, with what it contributes.
+func (h *hostile) plugin(name, lashd string) {
+	h.t.Helper()
+	h.file(".agents/plugins/"+name+"/plugin.json", fmt.Sprintf(`{"name": %q, "lashd": %s}`, name, lashd))
+}
+
+// A canary that never sings would show nothing.
+func TestTheCanaryIsSeen(t *testing.T) {
+	h := newHostile(t, func(*hostile) {})
+	if got := h.fired(); len(got) > 0 {
+		t.Fatalf("%q have run", got)
+	}
+	if out, err := exec.Command(h.canary).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := h.fired(); len(got) != 1 || !strings.HasPrefix(got[0], "canary-") {
+		t.Errorf("%q have run", got)
+	}
+}
+
+// TestNothingOfAWorkspaceRunsUnasked opens each of them, has a turn in it, with a call of a tool, and opens it again after a crash.
+func TestNothingOfAWorkspaceRunsUnasked(t *testing.T) {
+	w := newWorld(t, "allow")
+	d := w.serve()
+	p := w.dial("")
+	opened := map[string]*hostile{}
+	sessions := map[string]protocol.SessionID{}
+	for name, write := range hostiles {
+		h := newHostile(t, write)
+		opened[name] = h
+		sessions[name] = ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.dir}).SessionID
+		p.turn(sessions[name], paced("true"))
+	}
+	d.kill()
+	w.serve()
+	p = w.dial("")
+	for name, h := range opened {
+		t.Run("reliability/T5 "+name, func(t *testing.T) {
+			p.attach(sessions[name], 0)
+			p.turn(sessions[name], "hello")
+			if got := h.fired(); len(got) > 0 {
+				t.Errorf("%q have run", got)
+			}
+		})
+	}
+	if n := len(opened); n < 40 {
+		t.Errorf("%d workspaces, want at least 40", n)
+	}
+}
