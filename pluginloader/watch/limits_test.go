@@ -190,7 +190,7 @@ func TestWhatNeverSettlesIsToldAnyway(t *testing.T) {
 			for range 4 {
 				w.expect(dir)
 			}
-			if took := time.Since(begun); took < 4*9*config.Settle || took > 60*config.Settle {
+			if took := time.Since(begun); took < 4*config.Settle || took > 60*config.Settle {
 				t.Errorf("four looks in %s, want one in about %s", took, 10*config.Settle)
 			}
 		})

@@ -73,3 +73,15 @@ func TestWithoutEventsEverythingIsPolled(t *testing.T) {
 		told(t, w, dir)
 	})
 }
+
+// What leads to nothing must not be taken for the directory that everything is in.
+func TestNoPathIsNoDirectory(t *testing.T) {
+	t.Run("reliability/P13 what leads to nothing", func(t *testing.T) {
+		if s, err := Signature(""); err == nil {
+			t.Errorf("it has the signature %s", s)
+		}
+		if entries, _, err := list("", 10); err == nil {
+			t.Errorf("it has %d entries", len(entries))
+		}
+	})
+}

@@ -197,7 +197,7 @@ func (p *placing) tree(top string) error {
 
 // list reads a directory, in the order of names. If it has more entries than the limit it is cut.
 func list(dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
-	f, err := os.Open(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	f, err := os.Open(itself(dir))
 	if err != nil {
 		return nil, false, err
 	}
@@ -216,4 +216,12 @@ func list(dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
 			return entries, more, err
 		}
 	}
+}
+
+// itself is a path that only a directory has: to open a pipe would wait for a writer. There is none of what has no path.
+func itself(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return dir + string(filepath.Separator) + "."
 }

@@ -19,7 +19,7 @@ import (
 // long as it is the same nothing has changed. A directory in which something changed just now has one that never comes again,
 // because the next change might not show. Links are not followed. A directory that is too large to be a plugin is an error.
 func Signature(dir string) (string, error) {
-	r, err := os.OpenRoot(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	r, err := os.OpenRoot(itself(dir))
 	if err != nil {
 		return "", err
 	}
@@ -112,13 +112,22 @@ func (s *signer) record(name, to string, info fs.FileInfo) {
 func (l Limits) signRoot(dir string) string {
 	sum := sha256.New()
 	real, err := filepath.EvalSymlinks(dir)
-	plugins, _, listed := list(real, l.Plugins)
-	fmt.Fprintf(sum, "%q %v %v", real, err, listed)
-	for _, e := range plugins {
-		at := filepath.Join(real, e.Name())
-		target, err := filepath.EvalSymlinks(at)
-		signature, bad := Signature(target)
-		fmt.Fprintf(sum, "%q %v %q %v %q %v", e.Name(), e.Type(), target, err, signature, bad)
+	fmt.Fprintf(sum, "%q %v ", real, err)
+	if err == nil {
+		l.signPlugins(sum, real)
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+func (l Limits) signPlugins(sum io.Writer, dir string) {
+	plugins, _, err := list(dir, l.Plugins)
+	fmt.Fprint(sum, err)
+	for _, e := range plugins {
+		signature := ""
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+		if err == nil {
+			signature, err = Signature(real)
+		}
+		fmt.Fprintf(sum, "%q %v %q %q %v ", e.Name(), e.Type(), real, signature, err)
+	}
 }

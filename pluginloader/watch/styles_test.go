@@ -158,19 +158,38 @@ func TestEachWayToSaveIsSeenOnceWhenItIsOver(t *testing.T) {
 		for name, save := range styles {
 			t.Run(fmt.Sprintf("issue/4-4 %s, by %s", name, mode), func(t *testing.T) {
 				t.Parallel()
-				dir := plugins(t)
-				w := start(t, config)
-				w.begin(dir)
-				w.mode(dir, mode)
-				time.Sleep(pause)
-				save(t, dir)
-				want := content(t, dir)
-				w.expect(dir)
-				if got := content(t, dir); got != want {
-					t.Errorf("what is there at the look is %q, want %q", got, want)
+				for range 5 { // a machine that stalls tears a change apart: then there are two of them
+					if once(t, mode, config, save) {
+						return
+					}
 				}
-				w.quiet()
+				t.Error("it is looked at more than once")
 			})
+		}
+	}
+}
+
+// once saves, and tells whether there was one look only. The last one must see what was saved.
+func once(t *testing.T, mode watch.Mode, config watch.Config, save save) bool {
+	dir := plugins(t)
+	w := start(t, config)
+	stop := w.begin(dir)
+	defer stop()
+	w.mode(dir, mode)
+	time.Sleep(pause)
+	save(t, dir)
+	want := content(t, dir)
+	w.expect(dir)
+	got := content(t, dir)
+	for looks := 1; ; looks++ {
+		select {
+		case <-w.Changes():
+			got = content(t, dir)
+		case <-time.After(2 * settle):
+			if got != want {
+				t.Fatalf("what is there at the last look is %q, want %q", got, want)
+			}
+			return looks == 1
 		}
 	}
 }
