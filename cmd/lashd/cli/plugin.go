@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,11 +13,13 @@ import (
 )
 
 type pluginCommand struct {
+	New   pluginNewCommand   `cmd:"" help:"Make a plugin that works, to begin with."`
 	Check pluginCheckCommand `cmd:"" help:"Tell what a plugin would contribute, and what is wrong with it."`
 }
 
 type pluginCheckCommand struct {
 	Dir  string `arg:"" help:"Directory of the plugin."`
+	Exec bool   `name:"run" help:"Start the plugin's process, too, and ask it whatever it declares. Only for what you trust."`
 	JSON *bool  `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
 }
 
@@ -24,6 +27,9 @@ type pluginCheckCommand struct {
 func (pluginCheckCommand) Help() string {
 	return `Reads plugin.json, hooks/hooks.json and .mcp.json, without a daemon; nothing of the plugin is run. Mistakes and warnings have
 file, line and column.
+
+With --run its process is started as it is there, without a sandbox, and has to shake hands, answer each hook that it declares
+in time, write its state, take it back and write the same again, and end by itself with nothing left. Its log is on stderr.
 
 Exit codes: 0 the plugin can be loaded, 1 something is wrong with it.
 
@@ -35,9 +41,10 @@ type verdict struct {
 	OK       bool              `json:"ok"`
 	Plugin   *manifest.Plugin  `json:"plugin,omitempty"`
 	Problems manifest.Problems `json:"problems,omitempty"`
+	Checks   []tried           `json:"checks,omitempty"` // of --run
 }
 
-func (c pluginCheckCommand) Run() error {
+func (c pluginCheckCommand) Run(ctx context.Context) error {
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return fmt.Errorf("plugin check: %w", err)
@@ -48,10 +55,17 @@ func (c pluginCheckCommand) Run() error {
 	if err != nil && !wrong {
 		return fmt.Errorf("plugin check: %w", err)
 	}
-	if err := c.print(verdict{OK: !wrong, Plugin: p, Problems: problems}); err != nil {
+	v := verdict{OK: !wrong, Plugin: p, Problems: problems}
+	if v.OK && c.Exec {
+		if v.Checks, err = try(ctx, p, c.Dir); err != nil {
+			return fmt.Errorf("plugin check: %w", err)
+		}
+		v.OK = !slices.ContainsFunc(v.Checks, func(x tried) bool { return !x.OK })
+	}
+	if err := c.print(v); err != nil {
 		return err
 	}
-	if wrong {
+	if !v.OK {
 		return &exitError{exitFailed, nil}
 	}
 	return nil
@@ -70,7 +84,24 @@ func (c pluginCheckCommand) print(v verdict) error {
 	for _, w := range v.Plugin.Warnings {
 		fmt.Println(printable(w.String()))
 	}
-	return table(contributions(v.Plugin))
+	if err := table(contributions(v.Plugin)); err != nil || len(v.Checks) == 0 {
+		return err
+	}
+	fmt.Println()
+	return table(results(v.Checks))
+}
+
+// results is a row for each check.
+func results(checks []tried) [][]string {
+	rows := [][]string{{"CHECK", "RESULT", "MS", "DETAIL"}}
+	for _, c := range checks {
+		result := "ok"
+		if !c.OK {
+			result = "failed"
+		}
+		rows = append(rows, []string{c.Name, result, fmt.Sprint(c.TookMs), oneLine(c.Detail, 400)})
+	}
+	return rows
 }
 
 // contributions is a row for each thing that a plugin adds.

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"lashd/pluginloader/manifest"
+	"lashd/plugins"
+)
+
+type pluginNewCommand struct {
+	Lang string `enum:"python,ts,go,command" required:"" help:"What it is written in: ${enum}."`
+	Name string `arg:"" help:"Name of the plugin."`
+	Dir  string `arg:"" optional:"" help:"Directory to make; default the name."`
+}
+
+// Help is shown by --help.
+func (pluginNewCommand) Help() string {
+	return `Makes a directory with a plugin that works: plugin.json, a hook, a tool, a test, and the SDK, so that it depends on nothing. A
+directory that is there already is left alone.
+
+Example: lashd plugin new --lang python guard`
+}
+
+// next are the commands that a new plugin's author types, after cd.
+var next = map[string][2]string{
+	"python":  {"python3 -B -m unittest", "lashd plugin check --run ."},
+	"ts":      {"node --test handlers.test.mts", "lashd plugin check --run ."},
+	"go":      {"go test ./...", "lashd plugin check --run ."},
+	"command": {"sh test.sh", "lashd plugin check ."},
+}
+
+func (c pluginNewCommand) Run() error {
+	dir := cmp.Or(c.Dir, c.Name)
+	if err := c.create(dir); err != nil {
+		return fmt.Errorf("plugin new: %w", err)
+	}
+	fmt.Printf("%s is a plugin. Next:\n\n  cd %[1]s\n  %s\n  %s\n", printable(dir), next[c.Lang][0], next[c.Lang][1])
+	return nil
+}
+
+// create makes the directory, or leaves nothing: it is written beside its place and then named.
+func (c pluginNewCommand) create(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(err, fmt.Errorf("%s is there already", dir))
+	}
+	files, err := plugins.New(c.Lang, c.Name)
+	if err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(dir), ".new-plugin-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made) // there is nothing there once it has its name
+	if err := c.write(made, files); err != nil {
+		return err
+	}
+	return os.Rename(made, dir)
+}
+
+func (c pluginNewCommand) write(dir string, files []plugins.File) error {
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, f.Data, 0o644)); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := manifest.Load(root); err != nil {
+		return err // the name cannot be one
+	}
+	return os.Chmod(dir, 0o755)
+}

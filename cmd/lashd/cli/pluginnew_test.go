@@ -1,0 +1,136 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/test/skip"
+)
+
+// tools are the programs that plugins of a language need.
+func tools(t *testing.T, p *place, lang string) {
+	t.Helper()
+	installed, _ := filepath.Glob("../../../.cache/node/node_modules/node-*/bin")
+	path := os.Getenv("PATH")
+	for _, dir := range installed {
+		abs, _ := filepath.Abs(dir)
+		path = abs + string(os.PathListSeparator) + path
+	}
+	p.environ = append(p.environ, "PATH="+path)
+	switch lang {
+	case "python":
+		_, err := exec.LookPath("python3")
+		skip.Unless(t, "PYTHON", err == nil, "there is no python3")
+	case "ts":
+		node := exec.Command("sh", "-c", `node --eval 'process.exit(process.features.typescript ? 0 : 1)'`)
+		node.Env = p.environ
+		skip.Unless(t, "NODE", node.Run() == nil, "there is no node that runs TypeScript; scripts/test installs one")
+	}
+}
+
+func TestPluginNew(t *testing.T) {
+	for _, lang := range []string{"python", "ts", "go", "command"} {
+		t.Run("issue/4-9 a new plugin works, and so do the commands that are named, in "+lang, func(t *testing.T) {
+			p := newPlace(t)
+			tools(t, p, lang)
+			bin := filepath.Join(p.home, "lashd")
+			if err := os.Symlink(os.Args[0], bin); err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(p.work, "my.guard-2")
+			out := p.want(0, "", "", "plugin", "new", "--lang", lang, "my.guard-2", dir).out
+			_, commands, ok := strings.Cut(out, "Next:\n")
+			if !ok || strings.Count(strings.TrimSpace(commands), "\n") != 2 {
+				t.Fatalf("it says %q", out)
+			}
+			script := exec.Command("sh", "-e", "-c", "lashd() { "+bin+` "$@"; }`+"\n"+commands)
+			script.Dir, script.Env = p.work, p.environ
+			said, err := script.CombinedOutput()
+			if err != nil || lang != "command" && !strings.Contains(string(said), `"name":"hook beforeToolCall","ok":true`) {
+				t.Errorf("%s\n%v\n%s", commands, err, said)
+			}
+			if left, _ := filepath.Glob(filepath.Join(p.work, ".new-plugin-*")); len(left) > 0 {
+				t.Errorf("it leaves %q behind", left)
+			}
+		})
+	}
+	t.Run("issue/4-9 nothing is overwritten, and of a name that cannot be one nothing is made", func(t *testing.T) {
+		p := newPlace(t)
+		taken := filepath.Join(p.work, "taken")
+		if err := os.WriteFile(taken, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.want(exitFailed, "", "is there already", "plugin", "new", "--lang", "go", "taken", taken)
+		p.want(exitFailed, "", "plugin.json:2", "plugin", "new", "--lang", "go", "No Name", filepath.Join(p.work, "other"))
+		p.want(exitUsage, "", "--lang", "plugin", "new", "--lang", "cobol", "x")
+		if files, _ := os.ReadDir(p.work); len(files) != 1 {
+			t.Errorf("there are now %v", files)
+		}
+		if text, _ := os.ReadFile(taken); string(text) != "mine" {
+			t.Errorf("it is now %q", text)
+		}
+	})
+}
+
+// misfits are plugins in Python, each with what is wrong with it, and the check that finds it.
+var misfits = map[string]struct{ lashd, program, check, detail string }{
+	"handler": {`"hooks":["afterTurn"]`, "plugin = lashd.Plugin()", "handshake", "the hook afterTurn has no handler"},
+	"throws": {`"hooks":["afterTurn"]`, `plugin = lashd.Plugin()
+@plugin.hook("afterTurn")
+def f(call, context): raise ValueError("boom")`, "hook afterTurn", "boom"},
+	"slow": {`"hooks":[{"on":"prompt","timeoutMs":300}]`, `plugin = lashd.Plugin()
+@plugin.hook("prompt")
+def f(call, context): call.cancelled.wait()`, "hook prompt", "plugin_timeout"},
+	"forgets": {`"hooks":["prompt"],"state":"1"`, `plugin = lashd.Plugin(state=lambda: [1])
+@plugin.hook("prompt")
+def f(call, context): pass
+@plugin.on("restore")
+def g(session): session.state = []`, "state", "not what it was restored to"},
+	"stays": {`"hooks":["prompt"]`, `plugin = lashd.Plugin()
+@plugin.hook("prompt")
+def f(call, context): pass
+@plugin.on("shutdown")
+def g(): import time; time.sleep(60)`, "stop", "does not end with its stdin"},
+	"leaves": {`"hooks":["prompt"]`, `plugin = lashd.Plugin()
+@plugin.hook("prompt")
+def f(call, context):
+    import subprocess
+    subprocess.Popen(["sleep", "60"], start_new_session=True)`, "stop", "left processes behind"},
+}
+
+func TestPluginCheckRun(t *testing.T) {
+	sdk, err := os.ReadFile("../../../plugins/sdk/python/lashd_plugin.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range misfits {
+		t.Run("issue/4-9 a plugin that is tried is found out if it "+name, func(t *testing.T) {
+			p := newPlace(t)
+			tools(t, p, "python")
+			for file, text := range map[string]string{
+				"plugin.json":     `{"name":"misfit","lashd":{"process":{"command":["python3","-B","${PLUGIN_ROOT}/main.py"]},` + m.lashd + `}}`,
+				"lashd_plugin.py": string(sdk), "main.py": "import lashd_plugin as lashd\n" + m.program + "\nplugin.run()\n",
+			} {
+				if err := os.WriteFile(filepath.Join(p.work, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := p.want(exitFailed, "", "", "plugin", "check", "--run", "--json", p.work)
+			var v verdict
+			if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.OK {
+				t.Fatalf("%v: %s", err, r.out)
+			}
+			for _, c := range v.Checks {
+				if c.OK == (c.Name == m.check) || !c.OK && !strings.Contains(c.Detail, m.detail) {
+					t.Errorf("%+v, while %s should fail", c, m.check)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/process"
+)
+
+// tried is what came of one thing that a plugin was asked to do.
+type tried struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+	TookMs int64  `json:"tookMs"`
+}
+
+// trial is a plugin that is tried.
+type trial struct {
+	plugin  *manifest.Plugin
+	factory *process.Factory
+	left    *leftovers
+	session *plugin.Session
+	checks  []tried
+}
+
+// try starts the process of a plugin, asks it whatever it declares, and stops it.
+func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
+	if p.Process == nil {
+		return []tried{{Name: "start", OK: true, Detail: "nothing to start: it has no process"}}, nil
+	}
+	data, err := os.MkdirTemp("", "lashd-plugin-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(data)
+	t := &trial{plugin: p, left: &leftovers{slog.NewTextHandler(os.Stderr, nil), &atomic.Bool{}}}
+	c, err := processConfig(p, dir, data, fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(t.left))
+	if err != nil {
+		return nil, err
+	}
+	if t.factory, err = process.New(c); err != nil {
+		return nil, err
+	}
+	t.run(ctx, data)
+	return t.checks, nil
+}
+
+// run makes the checks, each of which is needed by those after it.
+func (t *trial) run(ctx context.Context, data string) {
+	defer t.stop(context.WithoutCancel(ctx))
+	if !t.check("handshake", func() (string, error) { return "it contributes what is declared", t.factory.Start(ctx) }) {
+		return
+	}
+	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{unstopped{t.factory}})
+	if err == nil {
+		t.session, err = host.Open(ctx, standard.ID, nil, plugin.BuildContext{SessionID: "ses_check", Cwd: data, StateDir: data})
+	}
+	if err != nil {
+		t.checks = append(t.checks, tried{Name: "session", Detail: err.Error()})
+		return
+	}
+	for _, h := range t.plugin.Hooks {
+		if ask := asks[h.On]; ask != nil {
+			t.check("hook "+string(h.On), func() (string, error) { return "", ask(ctx, t.session) })
+		}
+	}
+	if t.plugin.State != "" {
+		t.check("state", func() (string, error) { return t.state(ctx) })
+	}
+	t.check("session closes", func() (string, error) { return "", t.session.Close() })
+}
+
+// check notes what comes of do.
+func (t *trial) check(name string, do func() (string, error)) bool {
+	began := time.Now()
+	detail, err := do()
+	if err != nil {
+		detail = err.Error()
+	}
+	t.checks = append(t.checks, tried{name, err == nil, detail, time.Since(began).Milliseconds()})
+	return err == nil
+}
+
+var (
+	errKilled   = errors.New("it does not end with its stdin: a signal had to end it")
+	errLeft     = errors.New("it left processes behind, which were killed")
+	errOther    = errors.New("what it writes after it was restored is not what it was restored to")
+	errNoChange = errors.New("it has written no state")
+)
+
+// patience is how long a plugin may take to end by itself: before that the process is not sent a signal.
+const patience = 1900 * time.Millisecond
+
+func (t *trial) stop(ctx context.Context) {
+	t.check("stop", func() (string, error) {
+		began := time.Now()
+		err := t.factory.Shutdown(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case t.left.seen.Load():
+			return "", errLeft
+		case time.Since(began) > max(patience, t.limit()):
+			return "", errKilled
+		}
+		return "it ends by itself, and nothing is left", nil
+	})
+}
+
+// limit is the declared time to stop.
+func (t *trial) limit() time.Duration {
+	if d := t.plugin.Process.Deadlines; d != nil {
+		return milliseconds(d.StopMs)
+	}
+	return 0
+}
+
+// state has the plugin write its state, take it back, and write it again.
+func (t *trial) state(ctx context.Context) (string, error) {
+	if len(t.plugin.Hooks) == 0 {
+		return "not tried: it has no hook to begin with", nil
+	}
+	wrote, err := t.session.Capture(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.session.Restore(ctx, wrote); err != nil {
+		return "", err
+	}
+	again, err := t.session.Capture(ctx)
+	if err != nil {
+		return "", err
+	}
+	before, after := wrote.Entries[t.plugin.Name], again.Entries[t.plugin.Name]
+	if !slices.Equal(before.Meta.State, after.Meta.State) || !reflect.DeepEqual(before.Artifacts, after.Artifacts) {
+		return "", errOther
+	}
+	if len(before.Meta.State) == 0 && len(before.Artifacts) == 0 {
+		return "", errNoChange
+	}
+	return fmt.Sprintf("%d bytes written, restored, and written again", len(before.Meta.State)), nil
+}
+
+// unstopped hides Shutdown, which the trial calls itself.
+type unstopped struct{ plugin.Factory }
+
+// leftovers logs, and sees whether processes had to be killed.
+type leftovers struct {
+	slog.Handler
+	seen *atomic.Bool
+}
+
+// Handle implements slog.Handler.
+func (l *leftovers) Handle(ctx context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
+			l.seen.Store(true)
+		}
+		return true
+	})
+	return l.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (l *leftovers) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &leftovers{l.Handler.WithAttrs(attrs), l.seen}
+}
