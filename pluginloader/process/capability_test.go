@@ -130,9 +130,8 @@ func probed(t *testing.T, uses []process.Capability) (map[string][]string, strin
 	builtintest.Must(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("other")}))(t)
 	_, _ = d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}) // it makes no summary
 	d.Stop()
-	again := c
-	g := begin(t, again)
-	d = builtintest.Start(t, dir, 0, model, g)
+	c.Nonce += "-again"
+	d = builtintest.Start(t, dir, 0, model, begin(t, c))
 	notes(t, d, id)
 	d.Stop()
 	text, err := os.ReadFile(filepath.Join(c.DataDir, "given"))

@@ -161,19 +161,6 @@ func TestSandbox(t *testing.T) {
 	})
 }
 
-// places are where a plugin misbehaves in all tables that go through them.
-var places = []struct {
-	name, method string
-	use          func(*testing.T, *process.Factory, *plugin.Session) error
-}{
-	{"start-up", "initialize", func(t *testing.T, f *process.Factory, _ *plugin.Session) error { return f.Start(t.Context()) }},
-	{"hook", "hook/beforeTurn", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return turnHook(t.Context(), s) }},
-	{"tool", "tool/execute", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return toolCall(t.Context(), s) }},
-	{"shutdown", "shutdown", func(t *testing.T, f *process.Factory, s *plugin.Session) error {
-		return errors.Join(turnHook(t.Context(), s), f.Shutdown(t.Context()))
-	}},
-}
-
 func TestGreed(t *testing.T) {
 	limits := proc.Limits{Memory: 1 << 30, OpenFiles: 100, FileSize: 4 << 20, Processes: 20}
 	for _, what := range []string{"memory", "files", "disk", "processes"} {

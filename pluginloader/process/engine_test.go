@@ -78,8 +78,8 @@ func TestTurn(t *testing.T) {
 		f := begin(t, config(t, "good", c))
 		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), f)
 		d.Turn(t, d.Session(t, nil), "hello")
-		if left := processes("notes"); len(left) > 0 {
-			t.Errorf("a turn that does not use the plugin starts %q", left)
+		if left := pids(t, "notes"); len(left) > 0 {
+			t.Errorf("a turn that does not use the plugin starts %d", left)
 		}
 	})
 }

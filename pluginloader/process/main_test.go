@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,9 @@ func TestMain(m *testing.M) {
 		serveGuest(role)
 		return
 	}
+	if nonce := os.Getenv(daemonVariable); nonce != "" {
+		playDaemon(nonce)
+	}
 	goleak.VerifyTestMain(childless{m})
 }
 
@@ -44,7 +49,10 @@ func (c childless) Run() int {
 }
 
 // nonce marks all processes of the tests.
-var nonce = fmt.Sprintf("process-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+var (
+	nonce   = fmt.Sprintf("process-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+	configs atomic.Int64 // each has a nonce of its own, which begins so
+)
 
 // everything is one of each contribution.
 func everything() process.Contributions {
@@ -82,7 +90,7 @@ func only(hooks ...process.Hook) process.Contributions {
 func config(t testing.TB, role string, c process.Contributions) process.Config {
 	return process.Config{
 		ID: "notes", Argv: []string{os.Args[0]}, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(),
-		Set: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}, Contributes: c, Nonce: nonce, Log: slog.New(slog.DiscardHandler),
+		Set: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}, Contributes: c, Nonce: fmt.Sprint(nonce, "/", configs.Add(1)), Log: slog.New(slog.DiscardHandler),
 		Options: json.RawMessage(`{"a":1}`), Uses: everyCapability,
 		Deadlines: process.Deadlines{
 			Start: 5 * time.Second, Hook: 3 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,
@@ -107,21 +115,24 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("the shutdown took %v", took)
 		}
-		if left := processes(c.ID); len(left) > 0 {
+		if _, left := marked(c.Nonce, c.ID); len(left) > 0 {
 			t.Errorf("processes of %s are left: %q", c.ID, left)
 		}
 	})
 	return f
 }
 
-// processes are those of a plugin, and whatever they have started.
-func processes(id string) (left []string) {
+// marked are the processes that a daemon with a nonce has started of a plugin, and whatever they have started.
+func marked(nonce, id string) (pids []int, lines []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
 	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/plugin/"+id+"/")) {
-			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
-			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		env, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(env, []byte("LASHD_CHILD="+nonce)) || !bytes.Contains(env, []byte("/plugin/"+id+"/")) {
+			continue
 		}
+		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+		line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
+		pids, lines = append(pids, pid), append(lines, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 	}
-	return left
+	return pids, lines
 }

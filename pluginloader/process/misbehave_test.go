@@ -20,7 +20,7 @@ func (g *guest) begin() {
 	case "exit3":
 		os.Exit(3)
 	case "mute":
-		select {}
+		forever()
 	case "banner":
 		os.Stdout.WriteString("Welcome to the plugin!\n\n[ok] ready\n")
 	case "deafToTerm", "deafToTermHang":
@@ -30,10 +30,17 @@ func (g *guest) begin() {
 	}
 }
 
+// forever does nothing. Where nothing else goes on, Go would take "select {}" for a mistake, and end the process.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // orphaned is what it does once its stdin has ended.
 func (g *guest) orphaned() {
 	if g.role == "deafToTerm" || g.role == "stays" {
-		select {}
+		forever()
 	}
 }
 
@@ -44,17 +51,45 @@ func (g *guest) misbehaves(f frame) bool {
 		return false
 	}
 	switch what {
+	case "exit0":
+		os.Exit(0)
 	case "exit":
 		os.Exit(4)
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "hang":
+	case "deafToTerm":
+		signal.Ignore(syscall.SIGTERM)
+		forever()
+	case "chatter":
+		g.write([]byte("what a fine day\n\n[ok] done\n"))
+		return false
+	case "zero":
+		g.write([]byte("{\"jsonrpc\":\"2.0\",\x00\"id\":" + string(f.ID) + ",\"result\":{}}\n"))
+	case "bom":
+		g.write([]byte("\ufeff{\"jsonrpc\":\"2.0\",\"id\":" + string(f.ID) + ",\"result\":{}}\n"))
+	case "callsBack":
+		go func() {
+			for range 20 {
+				_, _ = g.ask("host/createSession", map[string]any{"grant": "guessed"})
+			}
+		}()
+		return false
+	case "leaves":
+		cmd := exec.Command("setsid", "sh", "-c", "sleep 300 & sleep 300")
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		return false
+	case "readsNoMore":
+		g.stopped.Store(true)
+		return false
+	case "stopsReading":
+		g.stopped.Store(true) // who reads sees it with the next line
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "deaf":
-		for {
-			time.Sleep(time.Hour)
-		}
+		forever()
 	case "endless":
 		for {
 			g.write([]byte(strings.Repeat("x", 64<<10)))
@@ -112,9 +147,9 @@ func (g *guest) misbehaves(f frame) bool {
 			os.Stderr.Write(flood)
 		}
 		return false
-	case "late":
+	case "late", "tooLate":
 		go func() {
-			time.Sleep(700 * time.Millisecond)
+			time.Sleep(map[string]time.Duration{"late": 700 * time.Millisecond, "tooLate": 1500 * time.Millisecond}[what])
 			result, _ := g.do(f)
 			g.send(frame{JSONRPC: "2.0", ID: f.ID, Result: mustJSON(result)})
 		}()

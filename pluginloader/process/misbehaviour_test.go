@@ -5,6 +5,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,11 +140,13 @@ var misbehaviours = []struct {
 // TestMisbehaviour has plugins misbehave beside one that does not. Their calls fail in time with the right error, and
 // nothing else does; nothing is left of them.
 func TestMisbehaviour(t *testing.T) {
-	for _, c := range misbehaviours {
+	for n, c := range misbehaviours {
 		t.Run("reliability/P14 3.4-"+c.row, func(t *testing.T) {
+			t.Parallel()
 			with := only(process.Hook{Name: process.BeforeTurn}, process.Hook{Name: process.BeforeToolCall})
 			with.State = "1"
 			cfg := config(t, c.role, with)
+			cfg.ID = fmt.Sprint("bad", n)
 			limit := 4 * time.Second
 			if c.want == process.TimedOut {
 				limit = time.Second
@@ -155,7 +158,7 @@ func TestMisbehaviour(t *testing.T) {
 			cfg.Limits.Notices = 1000
 			bad := begin(t, cfg)
 			good := config(t, "good", process.Contributions{Hooks: []process.Hook{{Name: process.Checkpoint}}})
-			good.ID = "bystander"
+			good.ID = fmt.Sprint("bystander", n)
 			s := session(t, "ses_1", bad, begin(t, good))
 			bystands(t, s)
 			check(t, s, c.use, c.want)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,14 +29,9 @@ import (
 // pids are the processes of a plugin.
 func pids(t *testing.T, id string) (all []int) {
 	t.Helper()
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	skip.Unless(t, "PROC", len(files) > 0, "there is no /proc")
-	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/plugin/"+id+"/")) {
-			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
-			all = append(all, pid)
-		}
-	}
+	_, err := os.Stat("/proc/self/environ")
+	skip.Unless(t, "PROC", err == nil, "there is no /proc")
+	all, _ = marked(nonce, id)
 	return all
 }
 

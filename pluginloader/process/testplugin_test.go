@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lashd/engine/plugin"
@@ -30,6 +31,7 @@ type guest struct {
 	answers map[string]chan frame
 	rooms   map[string]*room // by instance
 	first   string           // grant that it was given
+	stopped atomic.Bool      // it does not read any more
 }
 
 // room is a session.
@@ -78,6 +80,9 @@ func serveGuest(role string) {
 	g.begin()
 	in := bufio.NewReader(os.Stdin)
 	for {
+		if g.stopped.Load() {
+			forever()
+		}
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			g.orphaned()
@@ -117,6 +122,9 @@ func (g *guest) receive(f frame) {
 }
 
 func (g *guest) told(f frame) {
+	if f.Method == "shutdown" && g.misbehaves(f) {
+		return
+	}
 	if f.Method == "session/close" {
 		var p asked
 		_ = json.Unmarshal(f.Params, &p)
