@@ -143,7 +143,7 @@ func (g *guest) misbehaves(f frame) bool {
 		g.tell("please/panic", map[string]any{})
 	case "stderr":
 		flood := []byte(strings.Repeat("\x1b[31mred\x00\n", 4096))
-		for range 2000 {
+		for range 500 { // 18 MB
 			os.Stderr.Write(flood)
 		}
 		return false
