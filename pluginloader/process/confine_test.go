@@ -167,7 +167,7 @@ func TestGreed(t *testing.T) {
 		for _, place := range places {
 			t.Run("reliability/P14 3.4-26 takes "+what+" without end at "+place.name, func(t *testing.T) {
 				c := greedy(t, place.method, what, child.Confinement{Limits: limits})
-				c.Output = child.NewLog(c.Log)
+				c.Output, c.Deadlines.Stop = child.NewLog(c.Log), 4*time.Second // so that it comes to its limit
 				bad := begin(t, c)
 				good := config(t, "good", process.Contributions{Hooks: []process.Hook{{Name: process.Checkpoint}}})
 				good.ID = "bystander"

@@ -3,7 +3,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 
 
@@ -23,9 +22,12 @@ def disk(path=None, size=10 << 20):
 
 
 def processes(count=3000):
-    # The system does not count those of root.
-    user = 65534 if os.getuid() == 0 else None
-    return len([subprocess.Popen(["/bin/sleep", "300"], user=user, cwd="/") for _ in range(count)])
+    if os.getuid() == 0:
+        os.setuid(65534)  # the system does not count those of root
+    for _ in range(count):
+        if os.fork() == 0:
+            signal.pause()
+    return count
 
 
 def read(path):
