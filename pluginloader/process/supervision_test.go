@@ -154,11 +154,12 @@ func TestSupervision(t *testing.T) {
 		all.Wait()
 	})
 	t.Run("issue/4-7 issue/4-4 the end of one factory of a plugin leaves the process of the next one alone", func(t *testing.T) {
-		before, err := process.New(config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
+		c := config(t, "good", only(process.Hook{Name: process.BeforeTurn})) // of one daemon
+		before, err := process.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after := begin(t, config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
+		after := begin(t, c)
 		if err := errors.Join(before.Start(t.Context()), after.Start(t.Context())); err != nil {
 			t.Fatal(err)
 		}
