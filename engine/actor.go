@@ -116,9 +116,17 @@ func (st *state) guarded(f func()) {
 	contained(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
 }
 
-// panicked logs a panic where it is contained, and makes it an error.
+// panicked logs a panic where it is contained, and makes it an error. That of a driver which does not return is one already.
 func (e *Engine) panicked(what string, id any, p any) error {
-	e.Log.Error("panic", what, id, "panic", p, "stack", string(debug.Stack()))
+	stack := debug.Stack()
+	switch thrown := p.(type) {
+	case *plugin.LeftError:
+		e.Log.Error("plugin does not return", what, id, "error", thrown)
+		return thrown
+	case *plugin.PanicError:
+		p, stack = thrown.Value, thrown.Stack
+	}
+	e.Log.Error("panic", what, id, "panic", p, "stack", string(stack))
 	return fmt.Errorf("%w: %v", errPanic, p)
 }
 

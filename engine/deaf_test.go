@@ -149,6 +149,9 @@ func slots() []slot {
 		{"contract", toolList, "", briefly},
 		{"preamble", turned("go"), "plugin scheme: preamble", briefly},
 		{"build", turned("go"), "plugin faulty: build", briefly},
+		{"driver", turned("go"), "plugin scheme: driver", briefly},
+		{"visible", turned("go"), "left alone at work: scheme", 21 * time.Second},
+		{"prose", turned("go"), "left alone at work: faulty", 21 * time.Second},
 		{"query", query, "plugin faulty: query", halfHour},
 		{"command", commanded, "plugin faulty: command", halfHour},
 		{"task", tasked, "plugin faulty: task", 2 * time.Minute},
@@ -359,7 +362,7 @@ func TestDeafLeft(t *testing.T) {
 			}
 			p := d.operation(other, "faulty.task")
 			p.IdempotencyKey = string(other)
-			_, err := d.Task(t.Context(), p)
+			_, err := d.Task(patiently(t), p)
 			left(err)
 			if f.away.Load() != 2 {
 				t.Errorf("%d tasks are at work: it was run again", f.away.Load())

@@ -152,6 +152,7 @@ func (f *fault) looks(r *plugin.Registrar) {
 		f.at("assistant_response")
 		return c, nil
 	})
+	r.Protocol().Prose(func(text string) string { f.at("prose"); return text })
 	r.Output().Finished(func(context.Context, plugin.StreamEnd) error { f.at("assistant_stream_finished"); return nil })
 	r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error { f.at(string(e.Kind)); return nil })
 	r.Session().MutateConfig(func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
@@ -209,6 +210,13 @@ type faultyDriver struct {
 	coding
 	f *faulty
 }
+
+func (d faultyDriver) Reply(v turn.View, reply provider.Reply) []turn.Action {
+	d.f.at("driver")
+	return d.coding.Reply(v, reply)
+}
+
+func (d faultyDriver) Visible(prose string) string { d.f.at("visible"); return prose }
 
 func (d faultyDriver) Preamble(plugin.PreambleInput) string { d.f.at("preamble"); return "" }
 

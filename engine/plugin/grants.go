@@ -44,6 +44,7 @@ const (
 	HookRestore         Hook = "restore"
 	HookRevision        Hook = "revision"
 	HookPreamble        Hook = "preamble"
+	HookDriver          Hook = "driver"
 	HookBuild           Hook = "build"
 	HookRegister        Hook = "register"
 	HookTools           Hook = "tools"

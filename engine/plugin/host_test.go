@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -171,7 +172,12 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := h.Open(t.Context(), "x", nil, plugin.BuildContext{}); err != nil || s.Driver() != (silent{"x"}) || !slices.Equal(h.Drivers(), []string{"d", "x"}) {
+		s, err := h.Open(t.Context(), "x", nil, plugin.BuildContext{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := s.Preamble(t.Context(), tool.NewRegistry(nil, protocol.ToolState{}).Catalog())
+		if err != nil || said != "x with " || !slices.Equal(h.Drivers(), []string{"d", "x"}) {
 			t.Errorf("%v, drivers %q", err, h.Drivers())
 		}
 		if _, err := h.Open(t.Context(), "y", nil, plugin.BuildContext{}); !errors.Is(err, plugin.ErrNoDriver) || !strings.Contains(err.Error(), `"y"`) {

@@ -91,14 +91,18 @@ func projectorCode(err error) string {
 	return "projector_failed"
 }
 
-// Prose is text as a person sees it. A projector that panics leaves it as it is.
+// Prose is text as a person sees it. A projector that panics, or does not return, leaves it as it is.
 func (s *Session) Prose(text string) string {
-	if s.prose == nil {
+	if s.prose == nil || s.away.has(s.prose.plugin) {
 		return text
 	}
-	out, err := contain(func() (string, error) { return s.prose.do(text), nil })
-	if err != nil {
+	done := begin(func() (string, error) { return s.prose.do(text), nil })
+	a, returned := inTime(context.Background(), limits{whole: shortPatience}, done) // a pure function has no context
+	if !returned {
+		s.away.leave(s.prose.plugin, func() { <-done })
+	}
+	if !returned || a.err != nil {
 		return text
 	}
-	return out
+	return a.out
 }

@@ -154,7 +154,7 @@ var ErrNotAsked = errors.New("not asked, because the session is in use")
 // Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
 func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, error) {
 	in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
-	return invoke(ctx, s, HookPreamble, s.driver.plugin, func() (string, error) { return s.Driver().Preamble(in), nil })
+	return invoke(ctx, s, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
 }
 
 // System renders the system prompt of a session without prompt hooks: the driver's preamble for the catalog, then the

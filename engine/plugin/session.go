@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"lashd/engine/tool"
+	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
@@ -138,8 +139,9 @@ func (s *Session) ready(step *step) error {
 // ID is the session's id.
 func (s *Session) ID() protocol.SessionID { return s.id }
 
-// Driver is the session's driver.
-func (s *Session) Driver() Driver { return s.driver.do }
+// Driver is the session's driver. One that takes longer than ten seconds is left alone: it panics with a LeftError then, and
+// whenever it is asked again.
+func (s *Session) Driver() turn.Driver { return bounded{s, s.driver.do} }
 
 // Sources are the session's sources of tools, in the order of registration.
 func (s *Session) Sources() []tool.Source { return slices.Clip(s.sources) }

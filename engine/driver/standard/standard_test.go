@@ -300,8 +300,8 @@ func TestFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, ok := s.Driver().(Driver); !ok {
-		t.Errorf("the driver is %T", s.Driver())
+	if actions := s.Driver().Prepare(turn.View{Iteration: 1}); len(actions) != 1 {
+		t.Errorf("the driver begins with %d actions", len(actions))
 	}
 	none := tool.NewRegistry(nil, protocol.ToolState{}).Catalog()
 	if got, err := s.Preamble(t.Context(), none); got != "" || err != nil {

@@ -1,0 +1,67 @@
+package plugin
+
+import (
+	"context"
+
+	"lashd/engine/provider"
+	"lashd/engine/turn"
+)
+
+// bounded is a driver that is waited for with a limit, wherever a turn asks it something. Its methods give no errors: one that
+// does not return, or that has not before, panics with a LeftError, and one that panics does so with a PanicError.
+type bounded struct {
+	s      *Session
+	driver Driver
+}
+
+// soon asks the driver.
+func soon[T any](b bounded, ask func() T) T {
+	var step step
+	step.is(HookDriver, b.s.driver.plugin)
+	if b.s.away.has(step.plugin()) {
+		panic(step.left(context.Background()))
+	}
+	done := begin(func() (T, error) { return ask(), nil })
+	a, returned := inTime(context.Background(), limits{whole: shortPatience}, done) // a pure function has no context
+	switch {
+	case !returned:
+		b.s.away.leave(step.plugin(), func() { <-done })
+		panic(step.left(context.Background()))
+	case a.err != nil:
+		panic(a.err)
+	}
+	return a.out
+}
+
+// Prepare implements turn.Driver.
+func (b bounded) Prepare(v turn.View) []turn.Action {
+	return soon(b, func() []turn.Action { return b.driver.Prepare(v) })
+}
+
+// Reply implements turn.Driver.
+func (b bounded) Reply(v turn.View, reply provider.Reply) []turn.Action {
+	return soon(b, func() []turn.Action { return b.driver.Reply(v, reply) })
+}
+
+// Results implements turn.Driver.
+func (b bounded) Results(v turn.View, results []turn.ToolReply) []turn.Action {
+	return soon(b, func() []turn.Action { return b.driver.Results(v, results) })
+}
+
+// Cell implements turn.Driver.
+func (b bounded) Cell(v turn.View, reply turn.CellReply) []turn.Action {
+	return soon(b, func() []turn.Action { return b.driver.Cell(v, reply) })
+}
+
+// Limit implements turn.Driver.
+func (b bounded) Limit(v turn.View) []turn.Action {
+	return soon(b, func() []turn.Action { return b.driver.Limit(v) })
+}
+
+// Visible implements turn.Driver.
+func (b bounded) Visible(prose string) string {
+	return soon(b, func() string { return b.driver.Visible(prose) })
+}
+
+// HandlesOutputLimit implements turn.Driver.
+func (b bounded) HandlesOutputLimit() bool { return soon(b, b.driver.HandlesOutputLimit) }
