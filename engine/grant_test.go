@@ -52,11 +52,11 @@ func making(names ...string) toolFunc {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		text := ""
+		var text strings.Builder
 		for _, o := range out {
-			text += o.Text + " "
+			text.WriteString(o.Text + " ")
 		}
-		return tool.Result{Output: protocol.Succeed(text)}, nil
+		return tool.Result{Output: protocol.Succeed(text.String())}, nil
 	}}
 }
 
