@@ -46,6 +46,9 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 	// Not with ctx: who borrows must be there to give back.
 	return do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*change, error) {
 		cfg, err := e.changed(st.row.Config, p)
+		if err == nil {
+			err = e.checkOptions(st.ctx, st.row.Cwd, p.Options, st.row.Config.Options)
+		}
 		if err != nil {
 			return nil, err
 		}

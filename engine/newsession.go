@@ -173,6 +173,9 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := b.eng.checkOptions(ctx, b.cwd, p.Options, b.base.Options); err != nil {
+		return err
+	}
 	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {
 		return err
 	}

@@ -2,7 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
+	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -71,4 +75,28 @@ func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.E
 	result := &protocol.SeqResult{Seq: st.row.Seq + 1}
 	_, err := st.commit(ctx, &persistence.Commit{Meta: m, Receipt: rc.with(result)}, logEvent{Event: e})
 	return result, err
+}
+
+// checkOptions refuses options for plugins that there are not where a session works, unless it has options for them already:
+// those of a plugin that has vanished stay.
+func (e *Engine) checkOptions(ctx context.Context, cwd string, next, before protocol.PluginOptions) error {
+	if len(next) == 0 {
+		return nil
+	}
+	host, err := e.Plugins.Host(ctx, cwd)
+	if err != nil {
+		return err
+	}
+	known := append(host.Drivers(), host.IDs()...)
+	for _, id := range slices.Sorted(maps.Keys(next)) {
+		if _, had := before[id]; had || slices.Contains(known, id) {
+			continue
+		}
+		reason := "there is no plugin of that name"
+		if near := strictjson.Nearest(id, known); near != "" {
+			reason = fmt.Sprintf("%s; did you mean %q?", reason, near)
+		}
+		return bad("/options/"+pointerTo.Replace(id), "%s", reason)
+	}
+	return nil
 }

@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -78,6 +80,33 @@ func TestSettings(t *testing.T) {
 			if _, err := d.Configure(t.Context(), p); err == nil {
 				t.Errorf("%+v was taken", p)
 			}
+		}
+	})
+}
+
+func TestOptionsOfNobody(t *testing.T) {
+	t.Run("plugin/PH-08 options for a plugin that there is not are refused, those of one that has vanished stay", func(t *testing.T) {
+		open := 0
+		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{optional{&open}}})
+		with := func(id string) protocol.PluginOptions {
+			return protocol.PluginOptions{id: json.RawMessage(`"x"`), "standard": json.RawMessage(`{}`)}
+		}
+		refused := func(what string, err error) {
+			t.Helper()
+			e, ok := errors.AsType[*engine.ParamError](err)
+			if !ok || e.Pointer != "/options/optoinal" || !strings.Contains(e.Reason, `did you mean "optional"?`) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optoinal")})
+		refused("a new session", err)
+		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optional")})).SessionID
+		_, err = d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optoinal")})
+		refused("other settings", err)
+		d = d.restart(t, func(s *setup) { s.plugins = nil })
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optional")}))
+		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
+			t.Errorf("a turn without the plugin ended as %s", report.State)
 		}
 	})
 }
