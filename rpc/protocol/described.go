@@ -259,7 +259,7 @@ func Described() map[string]TypeDoc {
 				{"unknownOperation", "no plugin offers an operation of that name and kind"},
 				{"missingSession", "the operation needs a session"},
 				{"unexpectedSession", "the operation takes no session"},
-				{"operationFailed", "a plugin could not do the operation, or its arguments are wrong; nothing was changed"},
+				{"operationFailed", "a plugin could not do the operation, or its arguments are wrong; nothing was changed, unless the outcome is unknown"},
 				{"pluginFailed", "a plugin of the session failed, so that it cannot be opened or captured"},
 				{"pluginNotFound", "there is no such plugin; plugin/list names those there are"},
 				{"pluginTrusted", "the plugin is the user's own, and needs no approval"},

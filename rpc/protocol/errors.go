@@ -29,7 +29,7 @@ const (
 	KindUnknownOperation  ErrorKind = "unknownOperation"     // no plugin offers an operation of that name and kind
 	KindMissingSession    ErrorKind = "missingSession"       // the operation needs a session
 	KindUnexpectedSession ErrorKind = "unexpectedSession"    // the operation takes no session
-	KindOperationFailed   ErrorKind = "operationFailed"      // a plugin could not do the operation, or its arguments are wrong; nothing was changed
+	KindOperationFailed   ErrorKind = "operationFailed"      // a plugin could not do the operation, or its arguments are wrong; nothing was changed, unless the outcome is unknown
 	KindPluginFailed      ErrorKind = "pluginFailed"         // a plugin of the session failed, so that it cannot be opened or captured
 	KindPluginNotFound    ErrorKind = "pluginNotFound"       // there is no such plugin; plugin/list names those there are
 	KindPluginTrusted     ErrorKind = "pluginTrusted"        // the plugin is the user's own, and needs no approval
