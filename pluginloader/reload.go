@@ -33,14 +33,11 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	}
 	return do(ctx, l, func(ctx context.Context) (*protocol.PluginReloadResult, error) {
 		before := l.contents(p.Cwd)
-		after := map[string]*manifest.Plugin{}
 		if p.DryRun {
-			after = l.planned(p.Cwd, before)
-		} else {
-			l.refresh(ctx, p.Cwd)
-			after = l.contents(p.Cwd)
+			return l.compare(p.Cwd, before, l.planned(p.Cwd, before)), nil
 		}
-		return l.compare(p.Cwd, before, after), nil
+		l.refresh(ctx, p.Cwd)
+		return l.compare(p.Cwd, before, l.contents(p.Cwd)), nil
 	})
 }
 
