@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,12 +21,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// edition is what all files of a plugin say in one version of it.
+// edition is what all files of a plugin say in one version of it. A guest whose files are of two editions does not start.
 func edition(n int) map[string]string {
 	return map[string]string{
 		"version": strconv.Itoa(n),
-		"plugin.json": manifest("guest", fmt.Sprintf(`,"hooks":["beforeToolCall"],"state":"1","prompt":[{"slot":"guidance","content":"edition %d."}],`+
-			`"tools":[{"name":"version","description":"edition %d"}]`, n, n)),
+		"plugin.json": strings.Replace(manifest("guest", fmt.Sprintf(`,"hooks":["beforeToolCall"],"state":"1","prompt":[{"slot":"guidance","content":"edition %d."}],`+
+			`"tools":[{"name":"version","description":"edition %d"}]`, n, n)), `"env":{`, fmt.Sprintf(`"env":{"EDITION":"%d",`, n), 1),
 	}
 }
 

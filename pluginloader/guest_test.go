@@ -17,7 +17,7 @@ const guestVariable = "PLUGINLOADER_TEST_GUEST"
 // guest is a plugin that says which version of it runs, and denies what is forbidden. Its files are read once, when it starts.
 func guest() {
 	version, _ := os.ReadFile(filepath.Join(os.Getenv("PLUGIN_ROOT"), "version"))
-	if strings.HasPrefix(string(version), "broken") {
+	if edition, ok := os.LookupEnv("EDITION"); strings.HasPrefix(string(version), "broken") || ok && edition != string(version) {
 		fmt.Fprintln(os.Stderr, "cannot start")
 		os.Exit(3)
 	}

@@ -70,7 +70,7 @@ func TestConfinement(t *testing.T) {
 func TestEnvironmentInASandbox(t *testing.T) {
 	env := Environment{Daemon: []string{"PATH=/bin", "TMPDIR=/tmp", "TMP=/tmp"}, Set: map[string]string{"TMPDIR": "/mine"}, Root: "/r", Data: "/d", Temp: "/d/tmp"}
 	got := strings.Join(env.List(), " ")
-	if want := "PATH=/bin TMPDIR=/d/tmp PLUGIN_ROOT=/r CLAUDE_PLUGIN_ROOT=/r PLUGIN_DATA=/d"; got != want {
+	if want := "PATH=/bin TMPDIR=/d/tmp PYTHONDONTWRITEBYTECODE=1 PLUGIN_ROOT=/r CLAUDE_PLUGIN_ROOT=/r PLUGIN_DATA=/d"; got != want {
 		t.Errorf("environment %q, want %q", got, want)
 	}
 }

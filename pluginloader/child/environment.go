@@ -40,7 +40,8 @@ func (e Environment) List() []string {
 	if e.Root == "" {
 		return env
 	}
-	return append(env, "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
+	// An interpreter that wrote into the plugin's directory would make it another one.
+	return append(env, "PYTHONDONTWRITEBYTECODE=1", "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
 }
 
 // isTemporary tells whether a variable says where files are kept for a while.

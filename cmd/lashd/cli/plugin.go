@@ -13,8 +13,17 @@ import (
 )
 
 type pluginCommand struct {
-	New   pluginNewCommand   `cmd:"" help:"Make a plugin that works, to begin with."`
-	Check pluginCheckCommand `cmd:"" help:"Tell what a plugin would contribute, and what is wrong with it."`
+	List    pluginListCommand    `cmd:"" default:"withargs" help:"List plugins, and what is wrong with them; the default."`
+	Read    pluginReadCommand    `cmd:"" help:"Show what a plugin contributes and runs."`
+	Logs    pluginLogsCommand    `cmd:"" help:"Show what a plugin has said."`
+	Reload  pluginReloadCommand  `cmd:"" help:"Look at the directories of plugins now."`
+	Trust   pluginTrustCommand   `cmd:"" help:"Approve what a plugin of the workspace is now."`
+	Untrust pluginUntrustCommand `cmd:"" help:"Take all approvals of a plugin back."`
+	Enable  pluginEnableCommand  `cmd:"" help:"Switch a plugin on again."`
+	Disable pluginDisableCommand `cmd:"" help:"Switch a plugin off."`
+	New     pluginNewCommand     `cmd:"" help:"Make a plugin that works, to begin with."`
+	Check   pluginCheckCommand   `cmd:"" help:"Tell what a plugin would contribute, and what is wrong with it."`
+	Dev     pluginDevCommand     `cmd:"" help:"Run a plugin while it is being written."`
 }
 
 type pluginCheckCommand struct {

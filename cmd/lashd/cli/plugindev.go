@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"lashd/engine/driver/standard"
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/pluginloader"
+	"lashd/rpc/protocol"
+)
+
+type pluginDevCommand struct {
+	Dir string `arg:"" help:"Directory of the plugin."`
+}
+
+// Help is shown by --help.
+func (pluginDevCommand) Help() string {
+	return `Loads the plugin as a daemon does, by itself and apart from yours, tells what it contributes, and loads it anew each time that
+you save something in it. What is wrong is told with file, line and column; what the plugin says on stderr comes as it is said.
+
+To have it in your sessions, link its directory: ln -s DIR ~/.agents/plugins/
+
+Exit codes: 0 stopped by Ctrl-C.
+
+Example: lashd plugin dev ~/src/reviewer`
+}
+
+// noMemory remembers nothing.
+type noMemory struct{}
+
+func (noMemory) PluginFacts(context.Context) ([]persistence.PluginFact, error) { return nil, nil }
+
+func (noMemory) Commit(context.Context, *persistence.Commit) (persistence.Result, error) {
+	return persistence.Result{}, nil
+}
+
+// developer shows what becomes of a plugin that is being written.
+type developer struct {
+	mu     sync.Mutex // held while something is printed
+	loader *pluginloader.Loader
+	told   map[string]bool // contributions
+}
+
+func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
+	dir, err := filepath.Abs(c.Dir)
+	if err == nil {
+		_, err = os.ReadDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("plugin dev: %w", err)
+	}
+	home, err := os.MkdirTemp("", "lashd-plugin-dev-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	root := filepath.Join(home, "user")
+	if err := errors.Join(os.Mkdir(root, 0o700), os.Symlink(dir, filepath.Join(root, filepath.Base(dir)))); err != nil {
+		return err
+	}
+	return c.run(ctx, home, root)
+}
+
+func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
+	base, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
+	if err != nil {
+		return err
+	}
+	d := &developer{told: map[string]bool{}}
+	d.loader = pluginloader.New(pluginloader.Config{
+		Base: base, Driver: standard.ID, User: []string{root}, Home: home, Environ: os.Environ(), Nonce: filepath.Base(home), Memory: noMemory{},
+		Log: slog.New(d), News: d.news,
+		ToolsChanged: func(context.Context, string, protocol.SessionID) {},
+		Running:      func() (protocol.TurnID, bool) { return "", false },
+	})
+	return d.loader.Run(ctx)
+}
+
+// news prints what has become of the plugin.
+func (d *developer) news(event protocol.ServerEvent) {
+	p := *event.Plugin
+	d.print("%s: %s", p.Name, strings.TrimSpace(string(p.Status)+" "+p.Version))
+	for _, problem := range p.Problems {
+		d.print("  %s:%d:%d: %s", problem.File, problem.Line, problem.Column, problem.Message)
+	}
+}
+
+func (d *developer) print(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fmt.Println(printable(fmt.Sprintf(format, args...)))
+}
+
+// Enabled implements slog.Handler.
+func (*developer) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler: what the plugin says is printed, the rest of the loader's log is not.
+func (d *developer) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "text" {
+			d.print("  | %s", a.Value.String())
+		}
+		return true
+	})
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (d *developer) WithAttrs([]slog.Attr) slog.Handler { return d }
+
+// WithGroup implements slog.Handler.
+func (d *developer) WithGroup(string) slog.Handler { return d }
