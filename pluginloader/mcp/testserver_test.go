@@ -196,6 +196,7 @@ var misbehaviours = map[string]func(){
 	"hasty": func() { // tells of another list before it has shaken hands
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/progress"}`)
+		time.Sleep(100 * time.Millisecond) // until it is heard
 		answers(`{"tools":[{"name":"x","inputSchema":{"type":"object"}}],"content":[{"type":"text","text":"here"}]}`)
 	},
 	"odd": func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
