@@ -145,6 +145,19 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
+	t.Run("reliability/P14 an end that nobody has told of yet is a crash, too", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var all []*run
+			s := living(&all)
+			l, _ := s.Use(t.Context())
+			close(l.over)
+			began := time.Now()
+			_, _ = s.Use(t.Context())
+			if took := time.Since(began); took < 50*time.Millisecond || len(all) != 2 {
+				t.Errorf("the next start comes after %v, %d starts", took, len(all))
+			}
+		})
+	})
 	t.Run("many that need it start it once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var all []*run

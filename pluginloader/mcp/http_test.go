@@ -157,8 +157,10 @@ func TestHTTP(t *testing.T) {
 		}
 		address := l.Addr().String()
 		l.Close()
-		p := at(t, "http://"+address)
-		waitFor(t, "many failures", func() bool { return strings.Contains(p.Status()[0].LastError, "refused") })
+		c := config(t, map[string]manifest.Server{"x": {URL: "http://" + address}})
+		p := begin(t, pooled(t), c)
+		t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
+		waitFor(t, "the sixth failure", func() bool { return strings.Count(said(c), "refused") >= 6 })
 		if len(p.Tools()) != 0 {
 			t.Errorf("tools %q", names(p))
 		}
