@@ -133,27 +133,37 @@ func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
 }
 
 func (a *assembly) processConfig() (process.Config, error) {
-	p, l := a.manifest.Process, a.loader
+	l := a.loader
 	if err := checkOptions(a.manifest, l.config.Options[a.name()]); err != nil {
 		return process.Config{}, fmt.Errorf("in lashd's configuration: %w", err)
 	}
-	c := process.Config{
-		ID: a.name(), Version: a.manifest.Version, Dir: a.copy.Root, DataDir: a.data, Environ: l.config.Environ, Allow: p.PassEnv,
-		Set: map[string]string{}, Options: l.config.Options[a.name()], Contributes: contributions(a.manifest), Eager: p.Startup == manifest.StartEager,
-		Nonce: l.config.Nonce, Log: l.config.Log, Output: a.output, Deadlines: deadlines(p.Deadlines), Also: a.spec,
-		Confine: a.confinement(), Workspace: a.workspace,
-		ToolsChanged: func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) },
+	c := Process(a.manifest, a.copy.Root, a.data)
+	c.Environ, c.Options, c.Nonce, c.Log, c.Output = l.config.Environ, l.config.Options[a.name()], l.config.Nonce, l.config.Log, a.output
+	c.Also, c.Confine, c.Workspace = a.spec, a.confinement(), a.workspace
+	c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) }
+	return c, nil
+}
+
+// Process is what a manifest says of a plugin's process, which runs in root and keeps files in data.
+func Process(m *manifest.Plugin, root, data string) process.Config {
+	put := func(text string) string {
+		return manifest.Substitute(text, root, data, func(string) (string, bool) { return "", false })
 	}
-	for _, use := range a.manifest.Capabilities {
+	p := m.Process
+	c := process.Config{
+		ID: m.Name, Version: m.Version, Dir: root, DataDir: data, Allow: p.PassEnv, Set: map[string]string{},
+		Contributes: contributions(m), Eager: p.Startup == manifest.StartEager, Deadlines: deadlines(p.Deadlines),
+	}
+	for _, use := range m.Capabilities {
 		c.Uses = append(c.Uses, process.Capability(use))
 	}
 	for _, arg := range p.Command {
-		c.Argv = append(c.Argv, a.put(arg))
+		c.Argv = append(c.Argv, put(arg))
 	}
 	for name, value := range p.Env {
-		c.Set[name] = a.put(value)
+		c.Set[name] = put(value)
 	}
-	return c, nil
+	return c
 }
 
 // confinement is what programs of the plugin are held to. What is lashd's own they never reach.
@@ -161,11 +171,6 @@ func (a *assembly) confinement() *child.Confinement {
 	held := a.manifest.Confinement(proc.Limits{})
 	held.Root, held.Data, held.Hidden = a.copy.Root, a.data, []string{a.loader.config.Home}
 	return &held
-}
-
-// put puts the directories of the plugin into a text.
-func (a *assembly) put(text string) string {
-	return manifest.Substitute(text, a.copy.Root, a.data, func(string) (string, bool) { return "", false })
 }
 
 func deadlines(d *manifest.Deadlines) process.Deadlines {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,6 +123,7 @@ func config(t testing.TB, argv []string, c process.Contributions) process.Config
 // begin makes a factory. When the test ends it is stopped, and ends by itself, and leaves nothing behind.
 func begin(t testing.TB, c process.Config) *process.Factory {
 	t.Helper()
+	c.Nonce = fmt.Sprintf("%s-%d", nonce, begun.Add(1))
 	f, err := process.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -134,15 +136,18 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 		if took := time.Since(began); took > 1900*time.Millisecond { // at 2 s it would be killed
 			t.Errorf("the shutdown took %v", took)
 		}
-		if left := processes(); len(left) > 0 {
+		if left := processes(c.Nonce); len(left) > 0 {
 			t.Errorf("processes are left: %q", left)
 		}
 	})
 	return f
 }
 
+// begun counts the factories, so that each has a nonce of its own.
+var begun atomic.Int64
+
 // processes are those of the plugin, and whatever they have started.
-func processes() (left []string) {
+func processes(nonce string) (left []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
 	for _, file := range files {
 		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/")) {

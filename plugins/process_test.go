@@ -136,8 +136,13 @@ func TestCalls(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
 		id := d.Session(t, nil)
 		call(t, d, id, `{"mode":"grow"}`)
-		if got := <-changed; got != id {
-			t.Errorf("the tools of %s have changed", got)
+		select {
+		case got := <-changed:
+			if got != id {
+				t.Errorf("the tools of %s have changed", got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody is told")
 		}
 		builtintest.Must(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))(t)
 		var names []string

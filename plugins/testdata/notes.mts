@@ -61,7 +61,7 @@ plugin.tool("note", async (call, args) => {
 });
 plugin.prepare("note", (_, args) => ({ ...args, text: (args.text ?? "").trim() }));
 plugin.toolList((session) =>
-  ["note", ...(session.values.has("grown") ? ["grown"] : [])].map((name) => ({ name, description: name, contract: { replay: "never" } })),
+  ["note", ...(session.values.has("grown") ? ["grown"] : [])].map((name) => ({ name, description: name })),
 );
 
 plugin.operation("notes.list", (call) => call.session.state);

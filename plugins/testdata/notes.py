@@ -71,7 +71,7 @@ def prepare(call, args):
 @plugin.tool_list
 def tools(session):
     names = ["note", "grown"] if getattr(session, "grown", False) else ["note"]
-    return [{"name": n, "description": n, "contract": {"replay": "never"}} for n in names]
+    return [{"name": n, "description": n} for n in names]
 
 
 @plugin.operation("notes.list")

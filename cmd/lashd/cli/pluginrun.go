@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
+	"lashd/pluginloader"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/process"
 )
@@ -39,15 +41,20 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	if p.Process == nil {
 		return []tried{{Name: "start", OK: true, Detail: "nothing to start: it has no process"}}, nil
 	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.MkdirTemp("", "lashd-plugin-check-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(data)
 	t := &trial{plugin: p, left: &leftovers{slog.NewTextHandler(os.Stderr, nil), &atomic.Bool{}}}
-	c, err := processConfig(p, dir, data, fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(t.left))
-	if err != nil {
-		return nil, err
+	c := pluginloader.Process(p, dir, data)
+	c.Environ, c.Nonce, c.Log = os.Environ(), fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(t.left)
+	for i := range c.Contributes.Hooks {
+		c.Contributes.Hooks[i].OnError = process.Fail // neither denied nor allowed: that it fails is seen
 	}
 	if t.factory, err = process.New(c); err != nil {
 		return nil, err
@@ -121,7 +128,7 @@ func (t *trial) stop(ctx context.Context) {
 // limit is the declared time to stop.
 func (t *trial) limit() time.Duration {
 	if d := t.plugin.Process.Deadlines; d != nil {
-		return milliseconds(d.StopMs)
+		return time.Duration(d.StopMs) * time.Millisecond
 	}
 	return 0
 }

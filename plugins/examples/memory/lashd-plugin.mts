@@ -28,7 +28,7 @@ export interface Message { role: string; content?: string; parts?: Part[]; origi
 export interface Prompt { slot: string; title?: string; priority?: number; tools?: string[]; content: string }
 export interface NodeBody { message?: Message; plugin?: { type: string; body: Json } }
 export interface View { session?: Json; window?: number; turnOptions?: Json }
-export interface Tool { name: string; description: string; input?: Json; kind?: string; contract: { replay?: string; serial?: boolean; timeoutMs?: number } }
+export interface Tool { name: string; description: string; input?: Json; kind?: string; contract?: { replay?: string; serial?: boolean; timeoutMs?: number } }
 /** News for observers: a status (key, label, detail), or custom (name, payload). */
 export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
 export interface Directive { kind: string; [more: string]: Json }
@@ -335,7 +335,8 @@ export class Plugin<S = null> {
       return { output: ["success", "failure", "cancelled"].includes(given?.status) ? given : succeed("", given ?? undefined) };
     },
     "tool/prepare": async (call) => ({ args: await (this.#handlers.get(`prepare ${call.name}`)?.(call, call.params.args) ?? call.params.args) }),
-    "tool/list": async (call) => ({ data: await this.#find("list", "")(call.session) }),
+    "tool/list": async (call) => ({
+      data: (await this.#find("list", "")(call.session)).map((t: Tool) => ({ ...t, contract: { replay: "never", ...t.contract } })) }),
     "operation/query": this.#operate, "operation/command": this.#operate, "operation/task": this.#operate,
     "snapshot/write": this.#writeState, "snapshot/restore": this.#restoreState,
     "code/execute": (call) => this.#options.executor?.execute(call, call.params.source),
@@ -374,7 +375,6 @@ export class Plugin<S = null> {
     return {};
   }
 }
-
 async function fetchArtifact<S>(call: Call<S>, a: Json): Promise<Uint8Array> {
   let data = Buffer.from(a.data ?? "", "base64");
   while (data.length < a.size) {

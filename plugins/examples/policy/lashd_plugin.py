@@ -370,8 +370,7 @@ class Plugin(Generic[S]):
             data += base64.b64decode(call.host("artifactRead", name=artifact["name"], offset=len(data))["data"])
         return data
 
-def _encode(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+def _encode(data: bytes) -> str: return base64.b64encode(data).decode()
 def _list(given: Json) -> List[Json]:
     return [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
 
@@ -391,7 +390,8 @@ _METHODS: Dict[str, Callable[[Plugin[Any], Call[Any]], Json]] = {
     "snapshot/write": Plugin._write, "snapshot/restore": Plugin._restore,
     "tool/execute": Plugin._execute,
     "tool/prepare": lambda p, c: {"args": p._handlers.get(("prepare", c.name), lambda _, a: a)(c, c.params.get("args"))},
-    "tool/list": lambda p, c: {"data": p._find("list", "")(c.session)},
+    "tool/list": lambda p, c: {"data": [dict(t, contract=dict({"replay": "never"}, **t.get("contract") or {}))
+                                        for t in p._find("list", "")(c.session)]},
     "operation/query": Plugin._operate, "operation/command": Plugin._operate, "operation/task": Plugin._operate,
     "code/execute": lambda p, c: p._executor.execute(c, c.params["source"]) or {},
     "code/snapshot": lambda p, c: {"state": _encode(p._executor.snapshot(c.session))}, 

@@ -48,7 +48,16 @@ func (p *Plugin[S]) list(_ context.Context, c *Call[S]) (any, error) {
 	if p.ToolList == nil {
 		return nil, unknown("list of", "tools")
 	}
-	return map[string][]Tool{"data": p.ToolList(c.Session)}, nil
+	return map[string][]Tool{"data": careful(p.ToolList(c.Session))}, nil
+}
+
+// careful are tools with what is absent filled in.
+func careful(tools []Tool) []Tool {
+	tools = slices.Clone(tools)
+	for i := range tools {
+		tools[i].Contract.Replay = cmp.Or(tools[i].Contract.Replay, "never")
+	}
+	return tools
 }
 
 func (p *Plugin[S]) operate(ctx context.Context, c *Call[S]) (any, error) {

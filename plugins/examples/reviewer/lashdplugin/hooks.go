@@ -58,7 +58,7 @@ func itself[R any](result R) any { return result }
 
 func withoutView(pc *PreparedContext) any {
 	answer := *pc
-	answer.View = nil
+	answer.View, answer.Tools = nil, careful(pc.Tools)
 	return answer
 }
 

@@ -149,7 +149,7 @@ type Tool struct {
 	Input       json.RawMessage `json:"input,omitempty"` // JSON Schema of the arguments
 	Kind        string          `json:"kind,omitempty"`
 	Contract    struct {
-		Replay    string `json:"replay,omitempty"`
+		Replay    string `json:"replay"` // empty: never
 		Serial    bool   `json:"serial,omitempty"`
 		TimeoutMs int64  `json:"timeoutMs,omitempty"`
 	} `json:"contract"`
