@@ -171,6 +171,20 @@ func TestMasker(t *testing.T) {
 		c := example(t, "masker", `{"environment":["TEST_SECRET"]}`)
 		c.Set["TEST_SECRET"] = "swordfish-12"
 		f := begin(t, c)
+		s := open(t, f)
+		for size := 1; size < len(said); size++ {
+			shown := ""
+			for rest := said; rest != ""; rest = rest[min(size, len(rest)):] {
+				shown += builtintest.Must(s.Stream(t.Context(), plugin.StreamChunk{Text: rest[:min(size, len(rest))]}))(t).Text
+			}
+			if strings.Contains(shown, "sk-abc") || strings.Contains(shown, "swordfish") || strings.Contains(shown, "MIIB") || len(shown) < len(want)-12 {
+				t.Errorf("in chunks of %d: %q is shown", size, shown)
+			}
+			reply := builtintest.Must(s.Response(t.Context(), plugin.Response{Parts: []protocol.Part{{Kind: protocol.PartProse, Text: shown}}}))(t)
+			if got := reply.Parts[0].Text; got != want {
+				t.Errorf("in chunks of %d: in the end it is %q", size, got)
+			}
+		}
 		for size := 1; size < len(said); size = size*5/3 + 1 {
 			model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: said, ChunkSize: size}}}})
 			dir := t.TempDir()

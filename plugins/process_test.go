@@ -167,6 +167,7 @@ func await(t testing.TB, there func() bool) {
 
 func TestState(t *testing.T) {
 	each(t, "issue/4-9 state too large for a message goes in pieces, there and back", func(t *testing.T, c process.Config) {
+		c.Limits.Line = 2 << 20 // in one message it would be 4 MiB
 		dir, model := t.TempDir(), noting(`{"mode":"bulk","text":"x"}`)
 		d := builtintest.Start(t, dir, 0, model, begin(t, c))
 		id := d.Session(t, nil)
