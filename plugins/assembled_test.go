@@ -40,7 +40,8 @@ func assembled(t testing.TB, dir string) process.Config {
 	}
 	c := config(t, nil, process.Contributions{})
 	said := pluginloader.Process(p, dir, c.DataDir)
-	c.ID, c.Argv, c.Dir, c.Allow, c.Set, c.Contributes, c.Deadlines = said.ID, said.Argv, dir, said.Allow, said.Set, said.Contributes, said.Deadlines
+	c.ID, c.Argv, c.Dir, c.Allow, c.Set, c.Uses = said.ID, said.Argv, dir, said.Allow, said.Set, said.Uses
+	c.Contributes, c.Deadlines = said.Contributes, said.Deadlines
 	c.Deadlines.Start = max(c.Deadlines.Start, 20*time.Second)
 	if c.Argv[0] == "node" {
 		c.Argv[0] = node(t)

@@ -20,6 +20,7 @@ package lashdplugin
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"sync"
 )
@@ -122,9 +123,7 @@ type Call[S any] struct {
 // why it does not do it.
 func (c *Call[S]) Host(ctx context.Context, method string, params map[string]any, result any) error {
 	all := map[string]any{"grant": c.Grant}
-	for name, value := range params {
-		all[name] = value
-	}
+	maps.Copy(all, params)
 	return c.Session.peer.ask(ctx, "host/"+method, all, result)
 }
 
