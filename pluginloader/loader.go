@@ -92,6 +92,7 @@ func (l *Loader) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return err
 	}
+	l.update(life, l.user) // a plugin that is new may deny something: no session is opened without it
 	close(l.ready)
 	var watching sync.WaitGroup
 	var watchErr error
@@ -99,7 +100,6 @@ func (l *Loader) Run(ctx context.Context) error {
 	for _, root := range l.user.roots {
 		defer l.watcher.Watch(root)()
 	}
-	l.update(life, l.user)
 	l.follow(ctx, life)
 	watching.Wait()
 	l.endAll()

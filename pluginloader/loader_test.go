@@ -31,6 +31,15 @@ func TestLoader(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 	})
+	t.Run("issue/4-5 no session is opened before what is new has been looked at", func(t *testing.T) {
+		w := newWorld(t)
+		w.write("g/version", "one")
+		w.write("g/plugin.json", guestOf("guest", "d"))
+		w.start()
+		if got := w.call(w.session(""), "version", `{"x":"forbidden"}`); got != "forbidden" {
+			t.Errorf("it says %q", got)
+		}
+	})
 	t.Run("issue/4-4 a directory that comes later is found, and one that goes is gone, with its tools and its process", comesAndGoes)
 	t.Run("issue/4-5 an edit takes effect, with what the plugin keeps for a session", editKeeps)
 	t.Run("issue/4-5 the process of a plugin that did not change stays", unchangedStays)
