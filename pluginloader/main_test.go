@@ -22,6 +22,7 @@ import (
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
 	"lashd/pluginloader"
+	"lashd/pluginloader/content"
 	"lashd/rpc/protocol"
 )
 
@@ -53,6 +54,11 @@ func newWorld(t testing.TB) *world {
 	if err := os.MkdirAll(w.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := content.Remove(w.home); err != nil {
+			t.Error(err)
+		}
+	})
 	return w
 }
 

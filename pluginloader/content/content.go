@@ -89,7 +89,7 @@ func removeIf(yes bool, path string) error {
 	if !yes {
 		return nil
 	}
-	return remove(path)
+	return Remove(path)
 }
 
 func (s *Store) use(d protocol.Digest, by int) {
@@ -175,7 +175,7 @@ func (s *Store) dropLocked(d protocol.Digest) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(s.path(string(d)), filepath.Join(old, string(d))), remove(old))
+	return errors.Join(os.Rename(s.path(string(d)), filepath.Join(old, string(d))), Remove(old))
 }
 
 // Keep removes all copies but those with these digests, and those that are not closed.

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// remove removes a directory with all that is in it, although its directories may not be written.
-func remove(dir string) error {
+// Remove removes a directory with all that is in it, such as copies, although its directories may not be written. It is no
+// error if there is none.
+func Remove(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			err = os.Chmod(path, 0o700) // WalkDir reads it only then

@@ -38,7 +38,7 @@ func (s *Store) put(ctx context.Context, dir string) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
-	defer func() { _ = remove(staged) }() // after the rename there is nothing; what stays is removed at the next start
+	defer func() { _ = Remove(staged) }() // after the rename there is nothing; what stays is removed at the next start
 	c, err := s.stage(ctx, dir, staged)
 	if err != nil {
 		return Copy{}, err
@@ -90,7 +90,7 @@ func (s *Store) settled(ctx context.Context, dir, to string) error {
 		if after, _ := watch.Signature(dir); after == before || ctx.Err() != nil {
 			return err
 		}
-		if err := remove(to); err != nil {
+		if err := Remove(to); err != nil {
 			return err
 		}
 		select {

@@ -51,7 +51,7 @@ func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
 			t.Fatal(err)
 		}
 		approved := copied(t, dir, filepath.Join(copies, "approved"))
-		defer func() { _ = remove(filepath.Join(copies, "approved")) }()
+		defer func() { _ = Remove(filepath.Join(copies, "approved")) }()
 		stop := make(chan struct{})
 		var flipping sync.WaitGroup
 		flipping.Go(func() {
@@ -82,7 +82,7 @@ func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
 			default:
 				same++
 			}
-			if err := remove(to); err != nil {
+			if err := Remove(to); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -85,7 +85,7 @@ func TestDirectoriesThatTurnHostileMeanwhile(t *testing.T) {
 				if text, err := inside(to, "d/f"); err == nil && text == "secret" {
 					t.Fatal("the secret is copied")
 				}
-				if err := remove(to); err != nil {
+				if err := Remove(to); err != nil {
 					t.Fatal(err)
 				}
 			}

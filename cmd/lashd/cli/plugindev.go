@@ -14,6 +14,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/pluginloader"
+	"lashd/pluginloader/content"
 	"lashd/rpc/protocol"
 )
 
@@ -61,7 +62,7 @@ func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home)
+	defer content.Remove(home)
 	root := filepath.Join(home, "user")
 	if err := errors.Join(os.Mkdir(root, 0o700), os.Symlink(dir, filepath.Join(root, filepath.Base(dir)))); err != nil {
 		return err
