@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,37 @@ func TestTheCanaryIsSeen(t *testing.T) {
 	}
 }
 
-// TestNothingOfAWorkspaceRunsUnasked opens each of them, has a turn in it, with a call of a tool, and opens it again after a crash.
+// edit saves all files of the workspace's plugins again, with a line more.
+func (h *hostile) edit() {
+	h.t.Helper()
+	h.check(filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(path, filepath.Join(h.dir, ".")) {
+			return nil // some cannot be read, on purpose
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		_, err = f.WriteString("\n")
+		return err
+	}))
+}
+
+// look asks for all that there is to know of the workspace's plugins.
+func (h *hostile) look(p *peer) {
+	h.t.Helper()
+	ask[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: h.dir})
+	all := ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: h.dir})
+	for _, info := range all.Data {
+		if info.Scope == protocol.ScopeWorkspace {
+			ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: info.Name, Cwd: h.dir})
+		}
+	}
+}
+
+// TestNothingOfAWorkspaceRunsUnasked opens each of them, has a turn in it, with a call of a tool, saves its plugins again, has
+// them looked at, and opens it again after a crash.
 func TestNothingOfAWorkspaceRunsUnasked(t *testing.T) {
 	w := newWorld(t, "allow")
 	d := w.serve()
@@ -107,6 +138,9 @@ func TestNothingOfAWorkspaceRunsUnasked(t *testing.T) {
 		opened[name] = h
 		sessions[name] = ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.dir}).SessionID
 		p.turn(sessions[name], paced("true"))
+		h.edit()
+		h.look(p)
+		p.turn(sessions[name], "hello")
 	}
 	d.kill()
 	w.serve()
