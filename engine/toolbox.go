@@ -37,7 +37,7 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	if st.tools != nil && st.inUse() {
 		return st.tools, st.rebuild(st.tools)
 	}
-	host, err := st.eng.Plugins.Host(st.ctx, st.row.Cwd)
+	host, err := meanwhile(st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
 	switch {
 	case err != nil:
 		return nil, err
