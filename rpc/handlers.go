@@ -140,23 +140,3 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
 	}, nil
 }
-
-func (c *conn) turnInterrupt(ctx context.Context, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
-	return c.eng.Interrupt(ctx, c.client, p)
-}
-
-func (c *conn) decisionRespond(ctx context.Context, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
-	return c.eng.Respond(ctx, c.client, p)
-}
-
-func (c *conn) sessionSetOverlay(ctx context.Context, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
-	return c.eng.SetOverlay(ctx, c.client, p)
-}
-
-func (c *conn) toolComplete(ctx context.Context, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
-	return c.eng.CompleteTool(ctx, c.client, p)
-}
-
-func (c *conn) toolRespond(ctx context.Context, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
-	return c.eng.RespondTool(ctx, c.client, p)
-}

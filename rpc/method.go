@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"lashd/engine"
 	"lashd/internal/strictjson"
+	"lashd/rpc/protocol"
 )
 
 // Method is an entry of the method table: what a request does, and what the schema and the documents say of it.
@@ -23,8 +25,26 @@ type Method struct {
 // waiting is the part of a method that takes time; nil if there is none.
 type waiting func(context.Context) (any, error)
 
+// handler is what a request does, of the connection that it came by.
+type handler[P, R any] = func(*conn, context.Context, *P) (*R, error)
+
+// toEngine hands a request to the engine.
+func toEngine[P, R any](f func(*engine.Engine, context.Context, *P) (*R, error)) handler[P, R] {
+	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, p) }
+}
+
+// toEngineAs hands a request to the engine, and says which client makes it.
+func toEngineAs[P, R any](f func(*engine.Engine, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {
+	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, c.client, p) }
+}
+
+// toPlugins hands a request to the loader of plugins.
+func toPlugins[P, R any](f func(Plugins, context.Context, *P) (*R, error)) handler[P, R] {
+	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.Plugins, ctx, p) }
+}
+
 // bind makes a method of a handler that answers at once.
-func bind[P, R any](doc string, f func(*conn, context.Context, *P) (*R, error)) Method {
+func bind[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.call = func(ctx context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
 		p, err := decode[P](raw)
@@ -38,7 +58,7 @@ func bind[P, R any](doc string, f func(*conn, context.Context, *P) (*R, error)) 
 }
 
 // wait makes a method of a handler that takes time. Its params are checked in the order of arrival.
-func wait[P, R any](doc string, f func(*conn, context.Context, *P) (*R, error)) Method {
+func wait[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.Waits = true
 	m.call = func(_ context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
