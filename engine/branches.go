@@ -206,9 +206,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 	c := &persistence.Commit{Requires: p.RequiresAncestorNodeID}
 	var events []logEvent
 	for i, body := range p.Nodes {
-		n := protocol.Node{
-			ID: protocol.DeriveNodeID(st.id, operation, i), AtMs: now(), Message: body.Message, Plugin: body.Plugin,
-		}
+		n := body.Node(protocol.DeriveNodeID(st.id, operation, i), now())
 		c.Nodes = append(c.Nodes, n)
 		result.NodeIDs, result.Leaf = append(result.NodeIDs, n.ID), n.ID
 		events = append(events, appendedEvents(n)...)

@@ -86,8 +86,7 @@ func (e *Engine) compactUnasked(w *writer) (err error) {
 // notCompacted tells why history that was to be compacted was not.
 func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
 	e.Log.Error("history is not compacted", "session", s.id, "error", cause)
-	issue := protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()}
-	event := logEvent{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: issue.Code, Text: issue.Message, Issues: []protocol.Issue{issue}}}
+	event := complaint("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
 	_, err := do(ctx, e, s.id, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{}, event)
 		return struct{}{}, err
@@ -205,8 +204,7 @@ func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, 
 		Type: protocol.EventSessionCompacted, Plugin: by, Frame: &open, FrameID: protocol.FrameID(nodes[0].ID), ItemID: graph.ItemIDOf(nodes[0].ID, 0),
 	}}}
 	for i, b := range bodies {
-		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, operation, i+1), AtMs: now(), Message: b.Message, Plugin: b.Plugin}
-		nodes = append(nodes, n)
+		nodes = append(nodes, b.Node(protocol.DeriveNodeID(st.id, operation, i+1), now()))
 	}
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
 }

@@ -155,9 +155,7 @@ func (c *change) announce(ctx context.Context) {
 		return
 	}
 	_, err := do(context.WithoutCancel(ctx), c.eng, c.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, logEvent{Event: protocol.Event{
-			Type: protocol.EventPluginStatus, Name: c.issues[0].Code, Text: c.issues[0].Message, Issues: c.issues,
-		}})
+		_, err := st.commit(ctx, &persistence.Commit{}, complaint("", c.issues...))
 		return struct{}{}, err
 	})
 	if err != nil {

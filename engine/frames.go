@@ -121,7 +121,8 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 	}
 	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
 	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {
-		n := protocol.Node{ID: r.nodeID(len(r.nodes) + i), TurnID: r.id, AtMs: now(), Message: b.Message, Plugin: b.Plugin, FrameOpen: b.FrameOpen}
+		n := b.Node(r.nodeID(len(r.nodes)+i), now())
+		n.TurnID = r.id
 		f.nodes = append(f.nodes, n)
 		if i > 0 {
 			f.events = append(f.events, appendedEvents(n)...)
@@ -173,8 +174,7 @@ func (r *run) enter() error {
 // reload says what is wrong with the session's plugins, and has the session loaded again.
 func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
-	issue := protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()}
-	told := logEvent{Event: protocol.Event{Type: protocol.EventPluginStatus, TurnID: r.id, Name: code, Text: issue.Message, Issues: []protocol.Issue{issue}}}
+	told := complaint(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{}, told)
 		st.broken = errors.Join(cause, st.broken)

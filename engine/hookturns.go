@@ -199,9 +199,7 @@ func (r *run) afterCommit() {
 		r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.told, View: r.view(r.machine.Messages())})
 	}
 	for _, issue := range r.issues[before:] {
-		r.after = append(r.after, logEvent{Event: protocol.Event{
-			Type: protocol.EventPluginStatus, TurnID: r.id, Name: issue.Code, Text: issue.Message, Issues: []protocol.Issue{issue},
-		}})
+		r.after = append(r.after, complaint(r.id, issue))
 	}
 	if len(r.after) == 0 && !r.plugins.Listens() {
 		return

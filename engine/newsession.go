@@ -334,10 +334,10 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source}})
 	}
 	if len(b.issues) > 0 {
-		events = append(events, b.complaint())
+		events = append(events, complaint("", b.issues...))
 	}
 	for i, body := range p.Nodes {
-		n := protocol.Node{ID: protocol.DeriveNodeID(b.id, "initial", i), AtMs: c.AtMs, Message: body.Message, Plugin: body.Plugin}
+		n := body.Node(protocol.DeriveNodeID(b.id, "initial", i), c.AtMs)
 		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(n)...)
 	}
 	for _, event := range events {
@@ -345,13 +345,6 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 		c.Events = append(c.Events, event.stored())
 	}
 	return c
-}
-
-// complaint tells of plugins that failed over the session's settings.
-func (b *birth) complaint() logEvent {
-	return logEvent{Event: protocol.Event{
-		Type: protocol.EventPluginStatus, Name: b.issues[0].Code, Text: b.issues[0].Message, Issues: b.issues,
-	}}
 }
 
 // takeFirst takes the input that a session was created with. It is given once, whatever happens to who took it.

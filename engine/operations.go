@@ -231,7 +231,7 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 	kept := st.keep(c, done.captured)
 	var events []logEvent
 	for i, event := range result.Events {
-		n := protocol.Node{ID: protocol.DeriveNodeID(st.id, o.scope, i), AtMs: now(), Plugin: &event}
+		n := protocol.NodeBody{Plugin: &event}.Node(protocol.DeriveNodeID(st.id, o.scope, i), now())
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		events = append(events, appendedEvents(n)...)
 	}

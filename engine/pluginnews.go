@@ -53,3 +53,10 @@ func (e *Engine) Running() (protocol.TurnID, bool) {
 	}
 	return "", false
 }
+
+// complaint tells what went wrong in plugins: of the first issue in words, of all of them in detail.
+func complaint(turn protocol.TurnID, issues ...protocol.Issue) logEvent {
+	return logEvent{Event: protocol.Event{
+		Type: protocol.EventPluginStatus, TurnID: turn, Name: issues[0].Code, Text: issues[0].Message, Issues: issues,
+	}}
+}

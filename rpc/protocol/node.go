@@ -35,3 +35,8 @@ type NodeBody struct {
 	Plugin    *PluginNode `json:"plugin,omitempty"`
 	FrameOpen *FrameOpen  `json:"frameOpen,omitempty"`
 }
+
+// Node is the body as a node, which is placed once it is committed.
+func (b NodeBody) Node(id NodeID, atMs int64) Node {
+	return Node{ID: id, AtMs: atMs, Message: b.Message, Plugin: b.Plugin, FrameOpen: b.FrameOpen}
+}
