@@ -29,7 +29,7 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 		r.callOff()
 		return nil
 	}
-	if r.machine == nil || r.plugins.Transforms() || !r.asksForPrompts() {
+	if r.machine == nil || r.plugins.Transforms() || !r.plugins.HasPromptHooks() {
 		return r
 	}
 	s, err := st.scene(r)

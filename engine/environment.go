@@ -9,27 +9,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rendered is the newest environment that plugins were asked for. Turns use it one after the other: as long as they are given
-// the same catalog and the same prompt, it stays the same value, which the journal and the adapters know again.
+// rendered is the newest environment. Turns use it one after the other: as long as they are given the same catalog and the
+// same prompt, it stays the same value, which the journal and the adapters know again.
 type rendered struct {
-	catalog  *tool.Catalog
 	preamble preamble // of a catalog of the turn's own
+	catalog  *tool.Catalog
 	system   string
-	env      *turn.Environment // nil: none was made for the catalog yet
+	env      *turn.Environment // of catalog and system; nil: none was made yet
 }
 
-func (m *rendered) environment(system string) (turn.Response, error) {
-	if m.env == nil || m.system != system {
-		env, err := turn.Environment{System: system, Tools: m.catalog.Manifests()}.Exact()
+func (m *rendered) environment(catalog *tool.Catalog, system string) (turn.Response, error) {
+	if m.env == nil || m.catalog != catalog || m.system != system {
+		env, err := turn.Environment{System: system, Tools: catalog.Manifests()}.Exact()
 		if err != nil {
 			return turn.Response{}, err
 		}
-		m.system, m.env = system, &env
+		m.catalog, m.system, m.env = catalog, system, &env
 	}
 	return turn.Response{Sync: m.env, Exact: true}, nil
 }
 
-// scene is what the actor knows of what an iteration works in, for plugins that must be asked for the rest.
+// scene is what the actor knows of what an iteration works in.
 type scene struct {
 	catalog  *tool.Catalog
 	tools    *tool.Composer
@@ -47,19 +47,11 @@ func (st *state) scene(r *run) (s scene, err error) {
 	return s, err
 }
 
-func (r *run) asksForPrompts() bool { return r.plugins.HasPromptHooks() || r.extra != nil }
-
 // environment is what an iteration of the turn works in. Plugins that have to be asked for it are asked here, and not on
 // the actor: they may wait.
 func (r *run) environment(ctx context.Context) (turn.Response, error) {
 	if r.ahead != nil {
 		return r.early()
-	}
-	if !r.asksForPrompts() {
-		return ask(r, func(_ context.Context, st *state) (turn.Response, error) {
-			r.catalog = st.tools.catalog
-			return st.environment(r.begin.Config)
-		})
 	}
 	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r) })
 	if err != nil {
@@ -72,9 +64,6 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 	if r.catalog, err = r.extra.catalog(s.catalog, s.tools); err != nil {
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
-	if s.memo.catalog != r.catalog {
-		*s.memo = rendered{catalog: r.catalog, preamble: s.memo.preamble}
-	}
 	if r.extra.extends() {
 		if s.preamble, err = s.memo.preamble.of(ctx, r.catalog, r.plugins); err != nil {
 			return env, err
@@ -84,7 +73,7 @@ func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err erro
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return s.memo.environment(system)
+	return s.memo.environment(r.catalog, system)
 }
 
 // system is the system prompt of an iteration.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
-	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
@@ -20,14 +18,11 @@ type toolbox struct {
 	composer *tool.Composer
 	catalog  *tool.Catalog
 	client   *clientTools
-	settings []byte       // the driver and the plugins' options that it was built with
-	refused  *plugin.Host // with which it could not be built; nil: there is none
-	preamble preamble     // of catalog
-	prompts  [2]string
-	system   string            // for catalog and prompts; empty: not rendered yet
-	env      *turn.Environment // of system and catalog; nil: not made yet
-	rendered rendered          // where plugins are asked for the prompt; the running turn owns it
-	appends  chan struct{}     // holds one while nodes of which the protocol was told are being stored
+	settings []byte        // the driver and the plugins' options that it was built with
+	refused  *plugin.Host  // with which it could not be built; nil: there is none
+	preamble preamble      // of catalog
+	rendered rendered      // the running turn owns it
+	appends  chan struct{} // holds one while nodes of which the protocol was told are being stored
 }
 
 // openTools builds what plugins contribute, on first use and whenever their options or the plugins themselves have changed,
@@ -198,9 +193,7 @@ func (st *state) rebuild(t *toolbox) error {
 	if err != nil {
 		return err
 	}
-	if view.Catalog != t.catalog {
-		t.catalog, t.system, t.env = view.Catalog, "", nil
-	}
+	t.catalog = view.Catalog
 	return nil
 }
 
@@ -239,44 +232,10 @@ func (st *state) preamble(t *toolbox) (string, error) {
 	return next.text, err
 }
 
-// render is the system prompt for the catalog as it is. It is kept until something of it changes.
-func (st *state) render(cfg protocol.Config) (system string, err error) {
-	t := st.tools
-	prompts := [2]string{cfg.Prompt, st.overlay.Prompt}
-	if t.system == "" || t.prompts != prompts {
-		preamble, err := st.preamble(t)
-		if err != nil {
-			return "", err
-		}
-		system := t.plugins.System(preamble, t.catalog, st.layers(cfg)...)
-		t.prompts, t.system, t.env = prompts, strings.ToValidUTF8(system, "\uFFFD"), nil
-	}
-	return t.system, nil
-}
-
 // layers are what the session and its client add to the prompt.
 func (st *state) layers(cfg protocol.Config) []plugin.Prompt {
 	return []plugin.Prompt{
 		{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},
 		{Slot: plugin.SlotRuntimeContext, Content: st.overlay.Prompt},
 	}
-}
-
-// environment is what a turn is given at the beginning of an iteration. It is kept until something of it changes.
-func (st *state) environment(cfg protocol.Config) (turn.Response, error) {
-	system, err := st.render(cfg)
-	if err != nil {
-		return turn.Response{}, err
-	}
-	t := st.tools
-	if t.env == nil {
-		env, err := meanwhile(st, func(context.Context) (turn.Environment, error) {
-			return turn.Environment{System: system, Tools: t.catalog.Manifests()}.Exact()
-		})
-		if err != nil {
-			return turn.Response{}, err
-		}
-		t.env = &env
-	}
-	return turn.Response{Sync: t.env, Exact: true}, nil
 }

@@ -157,13 +157,6 @@ func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, 
 	return invoke(ctx, s, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
 }
 
-// System renders the system prompt of a session without prompt hooks: the driver's preamble for the catalog, then the
-// contributions, then extra.
-func (s *Session) System(preamble string, catalog *tool.Catalog, extra ...Prompt) string {
-	all := append([]Prompt{{Slot: SlotExecution, Content: preamble}}, s.Texts()...)
-	return RenderPrompts(Fits(catalog), append(all, extra...))
-}
-
 // Fits is the fitness of a catalog, for RenderPrompts.
 func Fits(c *tool.Catalog) func(tools []string) bool {
 	return func(tools []string) bool {

@@ -87,7 +87,10 @@ func TestPrompts(t *testing.T) {
 	}
 	t.Run("runtime/S12 without hooks the system prompt is the preamble, the contributions, and what the session adds", func(t *testing.T) {
 		s := open(t, fixed("a", "mine"))
-		got := s.System("d with tool", catalog("look"), plugin.Prompt{Slot: plugin.SlotGuidance, Content: "extra"}, plugin.Prompt{Slot: plugin.SlotExecution, Priority: -1, Content: "first"})
+		got := plugin.RenderPrompts(plugin.Fits(catalog("look")), slices.Concat(
+			[]plugin.Prompt{{Slot: plugin.SlotExecution, Content: "d with tool"}}, s.Texts(),
+			[]plugin.Prompt{{Slot: plugin.SlotGuidance, Content: "extra"}, {Slot: plugin.SlotExecution, Priority: -1, Content: "first"}},
+		))
 		if want := "first\n\nd with tool\n\nmine\n\nextra"; got != want || s.HasPromptHooks() {
 			t.Errorf("%q, want %q", got, want)
 		}
