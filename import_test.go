@@ -63,6 +63,7 @@ var levels = map[string]int{
 	"lashd/test/bench":                   9,
 	"lashd/test/e2e":                     9,
 	"lashd/test/e2e/plugged":             9,
+	"lashd/test/e2e/mcpserver":           9,
 	"lashd/test/floor":                   9,
 	"lashd/test/skip":                    0,
 	"lashd/test/fakemodel/cmd/fakemodel": 10,

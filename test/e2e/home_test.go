@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,10 +19,11 @@ import (
 // patience is how long anything may take before a test gives up on it.
 const patience = 30 * time.Second
 
-// home is a data directory, the socket of its daemon, and a workspace beside them.
+// home is a data directory, the socket of its daemon, and a workspace and the home of a user beside them.
 type home struct {
-	t                 *testing.T
-	dir, socket, work string
+	t                       *testing.T
+	dir, socket, work, user string
+	path                    []string // directories of programs, before those of PATH
 }
 
 // newHome makes a data directory with these files in it.
@@ -33,7 +36,8 @@ func newHome(t *testing.T, files map[string]string) *home {
 	t.Cleanup(func() { os.RemoveAll(run) })
 	dir := t.TempDir()
 	h := &home{t: t, dir: filepath.Join(dir, "data"), socket: filepath.Join(run, "s"), work: filepath.Join(dir, "work")}
-	for _, d := range []string{h.dir, h.work} {
+	h.user = filepath.Join(dir, "user")
+	for _, d := range []string{h.dir, h.work, h.user} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +67,9 @@ func (h *home) size(name string) int {
 func (h *home) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(bin, "lashd"), append([]string{"--home", h.dir, "--socket", h.socket, "--log", "error"}, args...)...)
 	cmd.Stderr = os.Stderr
+	path := append(slices.Clone(h.path), os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "HOME="+h.user, "XDG_CONFIG_HOME="+filepath.Join(h.user, ".config"),
+		"PATH="+strings.Join(path, string(os.PathListSeparator)))
 	return cmd
 }
 

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+	"lashd/test/fakemodel"
+)
+
+// plugins is where the user keeps plugins.
+func (h *home) plugins() string { return filepath.Join(h.user, ".agents", "plugins") }
+
+// file writes a file whole, under its name at once, and makes the directories that it needs.
+func (h *home) file(path, text string) {
+	h.t.Helper()
+	next := filepath.Join(h.user, "next")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(next, text)
+	if err := os.Rename(next, path); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// plugin makes a plugin of the user's, of its files.
+func (h *home) plugin(name string, files map[string]string) {
+	h.t.Helper()
+	for file, text := range files {
+		h.file(filepath.Join(h.plugins(), name, file), text)
+	}
+}
+
+// listed is what the daemon says of a plugin; the zero value, if there is none.
+func (p *peer) listed(name string) protocol.PluginInfo {
+	p.t.Helper()
+	for _, info := range ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{}).Data {
+		if info.Name == name {
+			return info
+		}
+	}
+	return protocol.PluginInfo{}
+}
+
+// loads waits until what is in the directory of a plugin is what runs, and fits.
+func (p *peer) loads(name string, fits func(protocol.PluginInfo) bool) {
+	p.t.Helper()
+	eventually(p.t, "the plugin "+name+" is loaded", func() error {
+		if info := p.listed(name); info.Status != protocol.PluginLoaded || fits != nil && !fits(info) {
+			return fmt.Errorf("it is %+v", info)
+		}
+		return nil
+	})
+}
+
+// calls has a turn call a tool, and is what came of it.
+func (p *peer) calls(id protocol.SessionID, tool, args string) protocol.ToolOutput {
+	p.t.Helper()
+	return called(p.t, p.turn(id, fakemodel.ToolMarker(tool, args)), tool)
+}
+
+// called is the output of a turn's only call.
+func called(t *testing.T, r protocol.TurnReport, tool string) protocol.ToolOutput {
+	t.Helper()
+	if len(r.ToolCalls) != 1 || r.ToolCalls[0].Name != tool {
+		t.Fatalf("the turn called %+v, want %s", r.ToolCalls, tool)
+	}
+	return r.ToolCalls[0].Output
+}
+
+// says checks that a call of a tool succeeds with a text.
+func (p *peer) says(id protocol.SessionID, tool, args, want string) {
+	p.t.Helper()
+	if out := p.calls(id, tool, args); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, want) {
+		p.t.Errorf("%s %s says %s %q %+v, want %q", tool, args, out.Status, out.Text, out.Failure, want)
+	}
+}

@@ -1,0 +1,49 @@
+// Command mcpserver is an MCP server made of nothing but the SDK for Go. Tests of lashd use it as one of others.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func main() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
+	add(s, "pid", "Tells which process this is.", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		return fmt.Sprint(os.Getpid()), nil
+	})
+	add(s, "grow", "Adds a tool.", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		add(s, "grown", "Has come later.", func(context.Context, *mcp.CallToolRequest) (string, error) { return "I am new", nil })
+		return "grown", nil
+	})
+	add(s, "colour", "Asks for a colour.", colour)
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// add adds a tool without arguments, which answers with a text.
+func add(s *mcp.Server, name, description string, f func(context.Context, *mcp.CallToolRequest) (string, error)) {
+	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		text, err := f(ctx, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+}
+
+func colour(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+	answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{
+		Message:         "Which colour?",
+		RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"colour": {Type: "string"}}, Required: []string{"colour"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(answer.Action, " ", answer.Content["colour"]), nil
+}

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"lashd/rpc/protocol"
+	"lashd/test/fakemodel"
+	"lashd/test/skip"
+)
+
+// buildServer builds the MCP server that is made of the SDK for Go.
+var buildServer = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(bin, "mcpserver")
+	build := exec.Command("go", "build", "-o", path, "lashd/test/e2e/mcpserver")
+	build.Stderr = os.Stderr
+	return path, build.Run()
+})
+
+func goServer(t *testing.T) string {
+	t.Helper()
+	path, err := buildServer()
+	if err != nil {
+		t.Fatal("build an MCP server:", err)
+	}
+	return path
+}
+
+// npmServer is the program of an MCP server from npm, as it was published.
+func npmServer(t *testing.T, name string) string {
+	t.Helper()
+	_, err := exec.LookPath("node")
+	skip.Unless(t, "NODE", err == nil, "node is not installed")
+	path, err := filepath.Abs("servers/node_modules/@modelcontextprotocol/server-" + name + "/dist/index.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		command(t, "servers", 8*patience, "npm", "ci")
+	}
+	return path
+}
+
+// server is the configuration of an MCP server, as other agents write it.
+type server struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+}
+
+// mcpJSON is a file .mcp.json.
+func mcpJSON(servers map[string]server) string {
+	return mustArgs(map[string]any{"mcpServers": servers})
+}
+
+// overHTTP starts an MCP server from npm that speaks streamable HTTP, and is its address.
+func overHTTP(t *testing.T, program string) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	cmd := exec.Command("node", program, "streamableHttp")
+	cmd.Env = append(os.Environ(), "PORT="+port)
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGKILL)
+		cmd.Wait() // says that it was killed
+	})
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), "listening") {
+	}
+	go func() {
+		for lines.Scan() { // it must not block
+		}
+	}()
+	return "http://127.0.0.1:" + port + "/mcp"
+}
+
+// TestServersOfOthers has turns call MCP servers that know nothing of lashd.
+func TestServersOfOthers(t *testing.T) {
+	w := newWorld(t, "allow")
+	everything, filesystem := npmServer(t, "everything"), npmServer(t, "filesystem")
+	w.plugin("reference", map[string]string{".mcp.json": mcpJSON(map[string]server{
+		"everything": {Command: "node", Args: []string{everything, "stdio"}, Env: map[string]string{"GREETING": "hello"}},
+		"web":        {URL: overHTTP(t, everything)},
+	})})
+	w.plugin("files", map[string]string{"plugin.json": mustArgs(map[string]any{"name": "files", "lashd": json.RawMessage(mcpJSON(map[string]server{
+		"filesystem": {Command: "node", Args: []string{filesystem, w.work}},
+		"sdk":        {Command: goServer(t)},
+	}))})})
+	w.serve()
+	p := w.dial("")
+	p.loads("reference", func(i protocol.PluginInfo) bool {
+		return len(i.Servers) == 2 && i.Servers[0].Tools > 12 && i.Servers[1].Tools > 12
+	})
+	p.loads("files", nil)
+	id := p.session(w.home)
+	p.attach(id, 0)
+	t.Run("issue/4-7 servers from npm are called by name, over stdio and HTTP", func(t *testing.T) {
+		w.write(filepath.Join(w.work, "note"), "buy tea")
+		p.says(id, "mcp__everything__echo", `{"message":"one"}`, "Echo: one")
+		p.says(id, "mcp__everything__get-env", `{}`, `"GREETING": "hello"`)
+		p.says(id, "mcp__web__echo", `{"message":"two"}`, "Echo: two")
+		p.says(id, "mcp__web__get-sum", `{"a":2,"b":3}`, "5")
+		p.says(id, "mcp__filesystem__read_text_file", mustArgs(map[string]string{"path": filepath.Join(w.work, "note")}), "buy tea")
+		out := p.calls(id, "mcp__filesystem__read_text_file", `{"path":"/etc/passwd"}`)
+		if out.Failure == nil || out.Failure.Code != "mcp_tool_error" || !strings.Contains(out.Failure.Message, "denied") {
+			t.Errorf("a file elsewhere: %+v", out)
+		}
+	})
+	for _, name := range []string{"everything", "web"} {
+		t.Run("issue/4-7 progress of a call is seen, of the server "+name, func(t *testing.T) {
+			tool := "mcp__" + name + "__trigger-long-running-operation"
+			turn := p.start(id, fakemodel.ToolMarker(tool, `{"duration":0.6,"steps":3}`)).TurnID
+			for _, far := range []string{"1/3", "2/3"} {
+				p.event("progress "+far, func(e protocol.Event) bool {
+					return e.Type == protocol.EventToolProgress && e.TurnID == turn && strings.Contains(e.Text, far)
+				})
+			}
+			if out := called(t, p.wait(turn), tool); !strings.Contains(out.Text, "completed") {
+				t.Errorf("it says %+v", out)
+			}
+		})
+		t.Run("issue/4-7 what a server asks is answered by another client, of the server "+name, func(t *testing.T) {
+			tool := "mcp__" + name + "__trigger-elicitation-request"
+			turn := p.start(id, fakemodel.ToolMarker(tool, `{}`)).TurnID
+			asked := p.event("the question", func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
+			if asked.Kind != protocol.DecisionQuestion || !strings.Contains(string(asked.Form), "birthdate") {
+				t.Errorf("the question is %+v", asked)
+			}
+			other := w.dial("other")
+			r := ask[protocol.DecisionRespondResult](other, "decision/respond", protocol.DecisionRespondParams{
+				DecisionID: asked.ID, Choice: protocol.ChooseAnswer, ArgsHash: asked.ArgsHash, Value: json.RawMessage(`{"name":"Ada","integer":7}`),
+			})
+			if !r.Won {
+				t.Errorf("the answer is not the first: %+v", r)
+			}
+			if out := called(t, p.wait(turn), tool); !strings.Contains(out.Text, "- Name: Ada") || !strings.Contains(out.Text, "- Favorite Integer: 7") {
+				t.Errorf("it says %+v", out)
+			}
+		})
+	}
+	t.Run("issue/4-7 what the SDK for Go asks may be declined", func(t *testing.T) {
+		turn := p.start(id, fakemodel.ToolMarker("mcp__sdk__colour", `{}`)).TurnID
+		asked := p.event("the question", func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
+		ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{
+			DecisionID: asked.ID, Choice: protocol.ChooseReject, ArgsHash: asked.ArgsHash,
+		})
+		if out := called(t, p.wait(turn), "mcp__sdk__colour"); !strings.HasPrefix(out.Text, "decline") {
+			t.Errorf("it says %+v", out)
+		}
+	})
+	t.Run("issue/4-7 a tool that a server has later is there in the next turn", func(t *testing.T) {
+		if w.offers("mcp__sdk__grown") {
+			t.Fatal("it is there before")
+		}
+		p.says(id, "mcp__sdk__grow", `{}`, "grown")
+		p.event("other tools", func(e protocol.Event) bool { return e.Type == protocol.EventToolsChanged && e.SessionID == id })
+		p.says(id, "mcp__sdk__grown", `{}`, "I am new")
+	})
+	if err := w.model.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// offers tells whether the model was told of a tool in its last call.
+func (w *world) offers(tool string) bool {
+	all := w.model.Requests()
+	return strings.Contains(string(all[len(all)-1].Body), fmt.Sprintf(`"name":%q`, tool))
+}
