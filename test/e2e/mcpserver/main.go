@@ -15,6 +15,9 @@ func main() {
 	add(s, "pid", "Tells which process this is.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		return fmt.Sprint(os.Getpid()), nil
 	})
+	add(s, "greeting", "Tells how it was told to greet.", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		return os.Getenv("GREETING"), nil
+	})
 	add(s, "grow", "Adds a tool.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		add(s, "grown", "Has come later.", func(context.Context, *mcp.CallToolRequest) (string, error) { return "I am new", nil })
 		return "grown", nil
