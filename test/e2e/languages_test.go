@@ -1,0 +1,186 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+	"lashd/test/skip"
+)
+
+// language is one that plugins are written in, and the file of a new plugin that says what is denied, and one that does not
+// load if it is cut in half.
+type language struct{ name, rule, half string }
+
+var languages = []language{
+	{"python", "main.py", "main.py"}, {"ts", "handlers.mts", "handlers.mts"}, {"go", "main.go", "main.go"},
+	{"command", "guard.sh", "hooks/hooks.json"},
+}
+
+// has sees to it that there is what programs of a language need.
+func (h *home) has(lang string) {
+	h.t.Helper()
+	switch lang {
+	case "python":
+		_, err := exec.LookPath("python3")
+		skip.Unless(h.t, "PYTHON", err == nil, "there is no python3")
+	case "ts":
+		installed, err := filepath.Glob("../../.cache/node/node_modules/node-*/bin")
+		for _, dir := range installed {
+			if dir, err = filepath.Abs(dir); err == nil {
+				h.path = append(h.path, dir)
+			}
+		}
+		node := h.command()
+		node.Path, node.Args = "/bin/sh", []string{"sh", "-c", `node --eval 'process.exit(process.features.typescript ? 0 : 1)'`}
+		skip.Unless(h.t, "NODE", err == nil && node.Run() == nil, "there is no node that runs TypeScript; scripts/test installs one")
+	case "go": // what the user has built is not built again
+		out, err := exec.Command("go", "env", "GOCACHE").Output()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.file(filepath.Join(h.user, ".config", "go", "env"), "GOCACHE="+string(out))
+	}
+}
+
+// lashd runs a command, which must succeed, and is what it has printed.
+func (h *home) lashd(args ...string) string {
+	h.t.Helper()
+	out, err := h.command(args...).Output()
+	if err != nil {
+		h.t.Fatalf("lashd %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// denies tells whether a command is denied by the plugin. Otherwise it must have run.
+func (p *peer) denies(id protocol.SessionID, text string) bool {
+	p.t.Helper()
+	return denied(p.t, called(p.t, p.turn(id, paced("echo "+text)), "shell"), text)
+}
+
+func denied(t *testing.T, out protocol.ToolOutput, text string) bool {
+	t.Helper()
+	if out.Failure == nil && strings.Contains(out.Text, text) {
+		return false
+	}
+	if out.Failure == nil || !strings.Contains(out.Failure.Message, "not for you") {
+		t.Errorf("echo %s came to %+v %+v", text, out, out.Failure)
+	}
+	return true
+}
+
+// author is somebody who writes a plugin.
+type author struct {
+	*world
+	language
+	dir string
+}
+
+// saves puts a text in the place of another in a file of the plugin, at once.
+func (a *author) saves(file, old, now string) {
+	a.t.Helper()
+	path := filepath.Join(a.dir, file)
+	text := readText(a.t, path)
+	if !strings.Contains(text, old) {
+		a.t.Fatalf("%s has no %q", file, old)
+	}
+	a.file(path, strings.ReplaceAll(text, old, now))
+}
+
+// halves leaves the first half of a file, as an editor does for a moment, and is the whole.
+func (a *author) halves() string {
+	a.t.Helper()
+	path := filepath.Join(a.dir, a.half)
+	text := readText(a.t, path)
+	a.write(path, text[:len(text)/2])
+	return text
+}
+
+func (p *peer) degraded(name string) {
+	p.t.Helper()
+	eventually(p.t, "it is seen that "+name+" is broken", func() error {
+		if info := p.listed(name); info.Status != protocol.PluginDegraded || len(info.Problems) == 0 {
+			return fmt.Errorf("it is %+v", info)
+		}
+		return nil
+	})
+}
+
+// TestNewPlugins has the daemon load what lashd plugin new makes, and its author work at it.
+func TestNewPlugins(t *testing.T) {
+	for _, lang := range languages {
+		t.Run("issue/4-9 "+lang.name, func(t *testing.T) {
+			a := &author{world: newWorld(t, "allow"), language: lang}
+			a.has(lang.name)
+			a.dir = filepath.Join(a.plugins(), "guard")
+			if err := os.MkdirAll(a.plugins(), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			a.lashd("plugin", "new", "--lang", lang.name, "guard", a.dir)
+			d := a.serve()
+			p := a.dial("")
+			p.loads("guard", nil)
+			a.works(p)
+			a.edits(p)
+			text := a.halves()
+			p.degraded("guard")
+			if id := p.session(a.home); !p.denies(id, "drop table") || p.denies(id, "rm -rf") {
+				t.Error("issue/4-5 while a file is half written, what ran before does not run")
+			}
+			d.kill()
+			a.serve()
+			p = a.dial("")
+			if id := p.session(a.home); !p.denies(id, "drop table") || p.denies(id, "rm -rf") {
+				t.Error("issue/4-5 after a restart, what ran before does not run")
+			}
+			p.degraded("guard")
+			a.file(filepath.Join(a.dir, a.half), text)
+			p.loads("guard", nil)
+		})
+	}
+}
+
+// works shows that the new plugin changes turns.
+func (a *author) works(p *peer) {
+	a.t.Helper()
+	id := p.session(a.home)
+	if !p.denies(id, "rm -rf") || p.denies(id, "fine") {
+		a.t.Error("issue/4-9 the hook of a new plugin does not do what it says")
+	}
+	if a.name == "command" {
+		a.write(filepath.Join(a.work, "three"), "1\n2\n3\n")
+		p.says(id, "guard_lines", `{"file":"three"}`, "3 three")
+		return
+	}
+	p.says(id, "guard_greet", `{"name":"Ada"}`, "Hello, Ada!")
+}
+
+// edits changes what is denied, while a turn runs: that one goes on with what it began with.
+func (a *author) edits(p *peer) {
+	a.t.Helper()
+	was := p.listed("guard").Digest
+	old, young := p.session(a.home), p.session(a.home)
+	before := len(a.model.Requests())
+	a.model.Push(step(stalls, shell("echo rm -rf")), done)
+	turn := p.start(old, "go").TurnID
+	a.asked(before + 1)
+	a.saves(a.rule, "rm -rf", "drop table")
+	p.loads("guard", func(i protocol.PluginInfo) bool { return i.Digest != was })
+	if p.denies(young, "rm -rf") || !p.denies(young, "drop table") {
+		a.t.Error("issue/4-5 an edit has no effect in the next turn")
+	}
+	a.model.Release()
+	if out := called(a.t, p.wait(turn), "shell"); !denied(a.t, out, "rm -rf") {
+		a.t.Error("issue/4-5 a running turn has other plugins than it began with")
+	}
+	if p.denies(old, "rm -rf") {
+		a.t.Error("issue/4-5 an edit has no effect in the next turn of a session that was at work")
+	}
+}
