@@ -9,8 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// contributionsOf are what a plugin adds, by kind, as people are shown it.
-func contributionsOf(p *manifest.Plugin) (all []protocol.PluginContribution) {
+// Contributions are what a plugin adds, by kind, as people are shown it.
+func Contributions(p *manifest.Plugin) (all []protocol.PluginContribution) {
 	add := func(kind, name string, detail ...string) {
 		all = append(all, protocol.PluginContribution{Kind: kind, Name: name, Detail: strings.TrimSpace(strings.Join(detail, " "))})
 	}
@@ -44,6 +44,15 @@ func contributionsOf(p *manifest.Plugin) (all []protocol.PluginContribution) {
 	}
 	if s := p.ToolSwitches; s != nil {
 		add("toolSwitches", "", "on:", strings.Join(s.On, " "), "off:", strings.Join(s.Off, " "))
+	}
+	if p.Input != nil {
+		add("input", "")
+	}
+	if p.MoreTools {
+		add("moreTools", "")
+	}
+	if p.State != "" {
+		add("state", p.State)
 	}
 	if p.CodeExecutor {
 		add("codeExecutor", "")

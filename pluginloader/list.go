@@ -2,8 +2,6 @@ package pluginloader
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +35,10 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 
 // setOf is the set of a directory; that of the user, if the workspace has no plugins.
 func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
+	cwd, err := workspaceOf(cwd)
+	if err != nil {
+		return nil, err
+	}
 	if cwd == "" {
 		return l.user, l.started(ctx)
 	}
@@ -128,33 +130,26 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.PluginReadResult{Plugin: e.public()}
-	m, reach := e.described(ctx)
-	if m == nil {
-		return result, nil
+	result := &protocol.PluginReadResult{}
+	m, reach, digest, err := l.copies.Examine(ctx, e.dir)
+	if err != nil {
+		m, reach = e.running()
 	}
-	result.Contributes = contributionsOf(m)
-	result.Reach = reachOf(reach)
+	result.Plugin, result.Digest = e.public(), digest
+	if m != nil {
+		result.Contributes, result.Reach = Contributions(m), reachOf(reach)
+	}
 	return result, nil
 }
 
-// described is what a plugin is by what is in its directory; by what runs, if that cannot be read; nil, if neither can.
-func (e *entry) described(ctx context.Context) (*manifest.Plugin, manifest.Beyond) {
-	root, err := os.OpenRoot(e.dir)
-	if err == nil {
-		defer root.Close()
-		if m, err := manifest.Load(root); err == nil {
-			if reach, err := m.Beyond(ctx, exec.LookPath); err == nil {
-				return m, reach
-			}
-		}
-	}
+// running is what runs of a plugin; nil, if nothing does.
+func (e *entry) running() (*manifest.Plugin, manifest.Beyond) {
 	e.set.loader.mu.Lock()
 	defer e.set.loader.mu.Unlock()
-	if e.shown != nil {
-		return e.shown.manifest, e.shown.copy.Beyond
+	if e.shown == nil {
+		return nil, manifest.Beyond{}
 	}
-	return nil, manifest.Beyond{}
+	return e.shown.manifest, e.shown.copy.Beyond
 }
 
 func reachOf(b manifest.Beyond) protocol.PluginReach {

@@ -26,18 +26,20 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 			return nil, &BusyError{id}
 		}
 	}
-	if p.Cwd != "" {
-		if _, err := l.Host(ctx, p.Cwd); err != nil { // from now on its set is known
-			return nil, err
-		}
+	cwd, err := workspaceOf(p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.setOf(ctx, cwd); err != nil { // from now on it is known
+		return nil, err
 	}
 	return do(ctx, l, func(ctx context.Context) (*protocol.PluginReloadResult, error) {
-		before := l.contents(p.Cwd)
+		before := l.contents(cwd)
 		if p.DryRun {
-			return l.compare(p.Cwd, before, l.planned(p.Cwd, before)), nil
+			return l.compare(cwd, before, l.planned(ctx, cwd, before)), nil
 		}
-		l.refresh(ctx, p.Cwd)
-		return l.compare(p.Cwd, before, l.contents(p.Cwd)), nil
+		l.refresh(ctx, cwd)
+		return l.compare(cwd, before, l.contents(cwd)), nil
 	})
 }
 
@@ -91,7 +93,7 @@ func (l *Loader) contents(cwd string) map[string]*manifest.Plugin {
 }
 
 // planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
-func (l *Loader) planned(cwd string, now map[string]*manifest.Plugin) map[string]*manifest.Plugin {
+func (l *Loader) planned(ctx context.Context, cwd string, now map[string]*manifest.Plugin) map[string]*manifest.Plugin {
 	all := map[string]*manifest.Plugin{}
 	for _, s := range l.concerned(cwd) {
 		dirs, err := s.list()
@@ -99,7 +101,7 @@ func (l *Loader) planned(cwd string, now map[string]*manifest.Plugin) map[string
 			return now
 		}
 		for _, dir := range dirs {
-			m := s.plannedAt(dir, now[dir])
+			m := s.plannedAt(ctx, dir, now[dir])
 			if m != nil {
 				all[dir] = m
 			}
@@ -108,7 +110,7 @@ func (l *Loader) planned(cwd string, now map[string]*manifest.Plugin) map[string
 	return all
 }
 
-func (s *set) plannedAt(dir string, now *manifest.Plugin) *manifest.Plugin {
+func (s *set) plannedAt(ctx context.Context, dir string, now *manifest.Plugin) *manifest.Plugin {
 	if s.loader.facts.disabled(dir) {
 		return nil
 	}
@@ -122,7 +124,7 @@ func (s *set) plannedAt(dir string, now *manifest.Plugin) *manifest.Plugin {
 		return now
 	}
 	if s.scope == protocol.ScopeWorkspace {
-		if digest, _, _ := inspect(context.Background(), dir); !(&entry{set: s, dir: dir}).allowed(digest) {
+		if digest, _, _ := inspect(ctx, dir); !(&entry{set: s, dir: dir}).allowed(digest) {
 			return now
 		}
 	}
@@ -189,7 +191,7 @@ func names(m *manifest.Plugin) (all []string) {
 	if m == nil {
 		return nil
 	}
-	for _, c := range contributionsOf(m) {
+	for _, c := range Contributions(m) {
 		all = append(all, c.Kind+" "+c.Name)
 	}
 	return all

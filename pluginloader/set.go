@@ -3,7 +3,6 @@ package pluginloader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -142,15 +141,7 @@ func (e *entry) note(f *finding) {
 	e.sign, e.info = f.sign, info
 	for _, p := range info.Problems {
 		if !p.Warning {
-			e.log.Note(slog.LevelError, "lashd: "+where(p)+p.Message)
+			e.log.Note(slog.LevelError, "lashd: "+p.String())
 		}
 	}
-}
-
-// where is the place of a problem, as editors understand it.
-func where(p protocol.PluginProblem) string {
-	if p.File == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
 }

@@ -12,9 +12,15 @@ import (
 var ErrTrusted = errors.New("the plugin is in a directory of the user's: it needs no approval; switch it off, or remove it")
 
 // ContentError means that a directory does not hold what was approved.
-type ContentError struct{ Wanted, Found protocol.Digest }
+type ContentError struct {
+	Wanted, Found protocol.Digest          // nothing is found where it cannot be read
+	Problems      []protocol.PluginProblem // why not
+}
 
 func (e *ContentError) Error() string {
+	if e.Found == "" && len(e.Problems) > 0 {
+		return fmt.Sprintf("the directory cannot be read by now: %s", e.Problems[0])
+	}
 	return fmt.Sprintf("the directory holds %s by now, not %s; read the plugin again, and approve what it holds", e.Found, e.Wanted)
 }
 
@@ -24,8 +30,8 @@ func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*pro
 		if e.set.scope != protocol.ScopeWorkspace {
 			return ErrTrusted
 		}
-		if found, _, _ := inspect(ctx, e.dir); found != p.Digest {
-			return &ContentError{p.Digest, found}
+		if found, _, problems := inspect(ctx, e.dir); found != p.Digest {
+			return &ContentError{p.Digest, found, problems}
 		}
 		return l.trust.Approve(ctx, e.dir, p.Digest)
 	})

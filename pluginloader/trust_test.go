@@ -30,13 +30,15 @@ func put(t *testing.T, cwd, name, content string) {
 func (w *world) approve(cwd string) protocol.PluginInfo {
 	w.t.Helper()
 	seen := must(w.Read(w.t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(w.t)
-	return must(w.Trust(w.t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: seen.Plugin.Found})).of(w.t).Plugin
+	return must(w.Trust(w.t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: seen.Digest})).of(w.t).Plugin
 }
 
 func TestTrust(t *testing.T) {
 	t.Run("issue/4-6 reliability/T5 a plugin of a workspace is inert until a person approves what it holds", inertUntilTrusted)
 	t.Run("issue/4-6 reliability/T6 any change makes it untrusted, and what was approved still runs", changeUntrusts)
 	t.Run("issue/4-6 what was approved runs after a restart, and nothing of it once that is taken back", trustOutlives)
+	t.Run("issue/4-6 reliability/T6 what is approved is what was told, whatever the directory held before and after", approvedAsTold)
+	t.Run("issue/4-6 a workspace is one, however its path is written, and has to be a path", workspacesByPath)
 	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
 	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
 	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
@@ -50,7 +52,7 @@ func inertUntilTrusted(t *testing.T) {
 	}
 	info := w.status(cwd, "guest", protocol.PluginUntrusted)
 	seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
-	if info.Found == "" || info.Digest != "" || len(seen.Reach.Executables) != 1 || len(seen.Contributes) != 5 {
+	if info.Found == "" || info.Digest != "" || len(seen.Reach.Executables) != 1 || len(seen.Contributes) != 6 {
 		t.Errorf("%+v, %+v", info, seen)
 	}
 	_, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: "other"})
@@ -65,6 +67,47 @@ func inertUntilTrusted(t *testing.T) {
 	}
 	if got := w.call(w.session(""), "version", `{}`); !strings.Contains(got, "no such tool") {
 		t.Errorf("in another workspace it says %q", got)
+	}
+}
+
+func approvedAsTold(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	w.status(cwd, "guest", protocol.PluginUntrusted)
+	put(t, cwd, "plugin.json", strings.Replace(guestOf("guest", "d"), `"d"`, `"something else"`, 1))
+	told := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
+	put(t, cwd, "plugin.json", guestOf("guest", "d"))
+	_, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: told.Digest})
+	if _, ok := errors.AsType[*pluginloader.ContentError](err); !ok {
+		t.Errorf("what nobody was told is approved: %v", err)
+	}
+	if again := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t); again.Digest == "" || again.Digest == told.Digest {
+		t.Errorf("told %q, then %q", told.Digest, again.Digest)
+	}
+	put(t, cwd, "plugin.json", "{")
+	_, err = w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: told.Digest})
+	if err == nil || !strings.HasPrefix(err.Error(), "the directory cannot be read by now: plugin.json:1:2: ") {
+		t.Errorf("what cannot be read: %v", err)
+	}
+	copies, err := os.ReadDir(filepath.Join(w.home, "plugins", "copies"))
+	if err != nil || len(copies) != 0 {
+		t.Errorf("reading leaves %v, %v", copies, err)
+	}
+}
+
+func workspacesByPath(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	w.approve(cwd + "//")
+	if now := w.info(cwd, "guest"); now.Status != protocol.PluginLoaded {
+		t.Errorf("approved by another path: %+v", now)
+	}
+	for _, err := range []error{
+		must(w.List(t.Context(), &protocol.PluginListParams{Cwd: "."})).err,
+		must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: "a/b"})).err,
+		must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: "."})).err,
+	} {
+		if !errors.Is(err, pluginloader.ErrCwd) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (u *unit) hold() {
 	u.users++
 }
 
-// release lets it go. Once nobody holds it any more, its programs are ended. It tells whether that is so.
+// release lets it go. Once nobody holds it any more, its programs are ended.
 func (u *unit) release(ctx context.Context) error {
 	u.mu.Lock()
 	u.users--

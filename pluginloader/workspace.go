@@ -2,6 +2,7 @@ package pluginloader
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -10,6 +11,20 @@ import (
 
 // rootOf is where the plugins of a workspace are.
 func rootOf(cwd string) string { return filepath.Join(cwd, ".agents", "plugins") }
+
+// ErrCwd means that a workspace was named by a path that does not say where it is.
+var ErrCwd = errors.New("cwd must be an absolute path")
+
+// workspaceOf is a directory as sessions have it, so that there is one set for it. None is none.
+func workspaceOf(cwd string) (string, error) {
+	if cwd == "" {
+		return "", nil
+	}
+	if !filepath.IsAbs(cwd) {
+		return "", ErrCwd
+	}
+	return filepath.Clean(cwd), nil
+}
 
 // hasPlugins tells whether a workspace may have plugins of its own. A directory of the user's plugins is none of a workspace.
 func (l *Loader) hasPlugins(cwd string) bool {

@@ -57,6 +57,7 @@ var codes = []struct {
 	{engine.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrNoPlugin, codeNotFound, protocol.KindPluginNotFound, protocol.RetryReload, protocol.EffectNone},
+	{pluginloader.ErrCwd, codeInvalidParams, protocol.KindInvalidParams, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrTrusted, codeState, protocol.KindPluginTrusted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrDeleted, codeNotFound, protocol.KindSessionDeleted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrNotRetained, codeState, protocol.KindNotRetained, protocol.RetryReload, protocol.EffectNone},

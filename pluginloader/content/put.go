@@ -46,6 +46,20 @@ func (s *Store) put(ctx context.Context, dir string) (Copy, error) {
 	return s.settle(ctx, staged, c)
 }
 
+// Examine reads the plugin in a directory as Put does, so that what it tells is all of one time, and keeps no copy.
+func (s *Store) Examine(ctx context.Context, dir string) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
+	staged, err := os.MkdirTemp(s.dir, unfinished)
+	if err != nil {
+		return nil, b, "", err
+	}
+	defer func() { _ = Remove(staged) }() // what stays is removed at the next start
+	c, err := s.stage(ctx, dir, staged)
+	if err != nil {
+		return nil, b, "", fmt.Errorf("read plugin %s: %w", dir, err)
+	}
+	return c.Plugin, c.Beyond, c.Digest, nil
+}
+
 // settle gives the copy that there is, or else makes one of what was staged.
 func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error) {
 	there, err := s.Open(ctx, c.Digest)

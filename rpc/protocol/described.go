@@ -602,7 +602,6 @@ func Described() map[string]TypeDoc {
 		"PluginChange": {Doc: "PluginChange is what a reload changes of a plugin.",
 			Fields: map[string]string{
 				"added":   "contributions, as kind and name",
-				"change":  "added, changed, removed, unchanged, failed",
 				"removed": "likewise",
 			},
 		},
@@ -616,7 +615,7 @@ func Described() map[string]TypeDoc {
 		},
 		"PluginContribution": {Doc: "PluginContribution is something that a plugin adds.",
 			Fields: map[string]string{
-				"kind": "tool, hook, operation, prompt, server, process, codeExecutor, trigger",
+				"kind": "tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor",
 			},
 		},
 		"PluginEnableParams": {Doc: "PluginEnableParams switches a plugin on or off, wherever it comes from.",
@@ -694,6 +693,7 @@ func Described() map[string]TypeDoc {
 		"PluginReadResult": {Doc: "PluginReadResult is a plugin with all that a person has to know to approve it.",
 			Fields: map[string]string{
 				"contributes": "of what is in its directory, or, if that cannot be read, of what runs",
+				"digest":      "of just that, for plugin/trust; absent: it is what runs",
 				"reach":       "likewise",
 			},
 		},

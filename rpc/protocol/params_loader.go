@@ -1,5 +1,7 @@
 package protocol
 
+import "fmt"
+
 // PluginScope says where a plugin comes from.
 type PluginScope string
 
@@ -28,6 +30,17 @@ type PluginProblem struct {
 	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"` // it is loaded all the same
+}
+
+// String is the problem as compilers tell theirs.
+func (p PluginProblem) String() string {
+	switch {
+	case p.File == "":
+		return p.Message
+	case p.Line == 0:
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
 // PluginInfo is a plugin as it is now.
@@ -107,13 +120,14 @@ type PluginExecutable struct {
 // PluginReadResult is a plugin with all that a person has to know to approve it.
 type PluginReadResult struct {
 	Plugin      PluginInfo           `json:"plugin"`
-	Contributes []PluginContribution `json:"contributes"` // of what is in its directory, or, if that cannot be read, of what runs
-	Reach       PluginReach          `json:"reach"`       // likewise
+	Contributes []PluginContribution `json:"contributes"`      // of what is in its directory, or, if that cannot be read, of what runs
+	Reach       PluginReach          `json:"reach"`            // likewise
+	Digest      Digest               `json:"digest,omitempty"` // of just that, for plugin/trust; absent: it is what runs
 }
 
 // PluginContribution is something that a plugin adds.
 type PluginContribution struct {
-	Kind   string `json:"kind"` // tool, hook, operation, prompt, server, process, codeExecutor, trigger
+	Kind   string `json:"kind"` // tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor
 	Name   string `json:"name"`
 	Detail string `json:"detail,omitempty"`
 }
@@ -139,7 +153,6 @@ type PluginLogsResult struct {
 
 // PluginReloadParams has directories looked at now.
 type PluginReloadParams struct {
-	Mutation
 	Cwd      string   `json:"cwd,omitempty"`      // whose plugins are looked at besides the user's; absent: all that are known
 	DryRun   bool     `json:"dryRun,omitempty"`   // only tell what would change
 	WhenBusy WhenBusy `json:"whenBusy,omitempty"` // queue: sessions take it at their next turn, the default; refuse: not while any turn runs
@@ -158,7 +171,7 @@ const (
 // PluginChange is what a reload changes of a plugin.
 type PluginChange struct {
 	Name    string           `json:"name"`
-	Change  PluginChangeKind `json:"change"`            // added, changed, removed, unchanged, failed
+	Change  PluginChangeKind `json:"change"`
 	Added   []string         `json:"added,omitempty"`   // contributions, as kind and name
 	Removed []string         `json:"removed,omitempty"` // likewise
 }
@@ -173,7 +186,6 @@ type PluginReloadResult struct {
 
 // PluginTrustParams approves what is in a directory of a workspace: exactly these bytes.
 type PluginTrustParams struct {
-	Mutation
 	Name   string `json:"name"`
 	Cwd    string `json:"cwd"`
 	Digest Digest `json:"digest"` // as plugin/read tells it
@@ -181,14 +193,12 @@ type PluginTrustParams struct {
 
 // PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running.
 type PluginUntrustParams struct {
-	Mutation
 	Name string `json:"name"`
 	Cwd  string `json:"cwd"`
 }
 
 // PluginEnableParams switches a plugin on or off, wherever it comes from.
 type PluginEnableParams struct {
-	Mutation
 	Name    string `json:"name"`
 	Cwd     string `json:"cwd,omitempty"` // as in plugin/read
 	Enabled bool   `json:"enabled"`

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
-	"strings"
 
+	"lashd/pluginloader"
 	"lashd/pluginloader/manifest"
 )
 
@@ -81,7 +80,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 }
 
 func (c pluginCheckCommand) print(v verdict) error {
-	if c.JSON != nil && *c.JSON || c.JSON == nil && !terminal(os.Stdout) {
+	if wantsJSON(c.JSON) {
 		return printJSON(v)
 	}
 	for _, p := range v.Problems {
@@ -93,7 +92,9 @@ func (c pluginCheckCommand) print(v verdict) error {
 	for _, w := range v.Plugin.Warnings {
 		fmt.Println(printable(w.String()))
 	}
-	if err := table(contributions(v.Plugin)); err != nil || len(v.Checks) == 0 {
+	rows := append(contributions(pluginloader.Contributions(v.Plugin)), capabilities(v.Plugin.Capabilities)...)
+	rows = slices.Insert(rows, 1, []string{"plugin", oneLine(v.Plugin.Name, 60), oneLine(v.Plugin.Version+" "+v.Plugin.Description, 80)})
+	if err := table(rows); err != nil || len(v.Checks) == 0 {
 		return err
 	}
 	fmt.Println()
@@ -109,51 +110,6 @@ func results(checks []tried) [][]string {
 			result = "failed"
 		}
 		rows = append(rows, []string{c.Name, result, fmt.Sprint(c.TookMs), oneLine(c.Detail, 400)})
-	}
-	return rows
-}
-
-// contributions is a row for each thing that a plugin adds.
-func contributions(p *manifest.Plugin) [][]string {
-	rows := [][]string{{"CONTRIBUTES", "NAME", "DETAIL"}, {"plugin", p.Name, oneLine(p.Version+" "+p.Description, 80)}}
-	add := func(kind, name, detail string) {
-		rows = append(rows, []string{kind, oneLine(name, 40), oneLine(detail, 80)})
-	}
-	if p.Process != nil {
-		add("process", string(p.Process.Startup), strings.Join(p.Process.Command, " "))
-	}
-	for _, h := range p.Hooks {
-		add("hook", string(h.On), "if it fails: "+string(h.OnError))
-	}
-	for _, h := range p.CommandHooks {
-		add("hook", h.Event, strings.TrimSpace(h.Matcher+" "+h.Command+" "+strings.Join(h.Args, " ")))
-	}
-	for _, t := range p.Tools {
-		add("tool", t.Name, strings.Join(t.Command, " "))
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
-		s := p.MCPServers[name]
-		add("server", name, strings.TrimSpace(s.URL+s.Command+" "+strings.Join(s.Args, " ")))
-	}
-	for _, o := range p.Operations {
-		add("operation", o.Name, string(o.Kind))
-	}
-	for _, t := range p.Prompt {
-		add("prompt", string(t.Slot), t.Content)
-	}
-	for _, c := range p.Capabilities {
-		add("capability", string(c), "")
-	}
-	return append(rows, others(p)...)
-}
-
-// others are what a plugin adds at most once.
-func others(p *manifest.Plugin) (rows [][]string) {
-	if p.CodeExecutor {
-		rows = append(rows, []string{"code executor", "", ""})
-	}
-	if s := p.ToolSwitches; s != nil {
-		rows = append(rows, []string{"tool switches", "", oneLine(fmt.Sprintf("on: %s; off: %s", strings.Join(s.On, ", "), strings.Join(s.Off, ", ")), 80)})
 	}
 	return rows
 }

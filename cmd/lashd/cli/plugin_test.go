@@ -26,16 +26,16 @@ func TestPluginCheck(t *testing.T) {
 	}
 	r := p.want(0, "", "", "plugin", "check", "--no-json", good)
 	want := `plugin.json:1:20: warning: "skills" is of other agents and has no effect here
-CONTRIBUTES    NAME            DETAIL
-plugin         reviewer        
-process                        python3 ${PLUGIN_ROOT}/r.py
-hook           beforeToolCall  if it fails: deny
-tool           tests           go test
-server         web             https://x.test
-prompt         intro           Be short
-capability     graph           
-code executor                  
-tool switches                  on: ; off: shell
+CONTRIBUTES   NAME                         DETAIL
+plugin        reviewer                     
+process       python3 ${PLUGIN_ROOT}/r.py  
+hook          beforeToolCall               if it fails: deny
+tool          tests                        go test
+server        web                          https://x.test
+prompt        intro                        Be short
+toolSwitches                               on: off: shell
+codeExecutor                               
+may ask for   graph                        
 `
 	if r.out != want {
 		t.Errorf("got\n%s\nwant\n%s", r.out, want)

@@ -90,7 +90,7 @@ func (d *developer) news(event protocol.ServerEvent) {
 	p := *event.Plugin
 	d.print("%s: %s", p.Name, strings.TrimSpace(string(p.Status)+" "+p.Version))
 	for _, problem := range p.Problems {
-		d.print("  %s:%d:%d: %s", problem.File, problem.Line, problem.Column, problem.Message)
+		d.print("  %s", problem)
 	}
 }
 

@@ -821,7 +821,6 @@ export interface PluginArtifact {
 /** PluginChange is what a reload changes of a plugin. */
 export interface PluginChange {
   name: string;
-  /** added, changed, removed, unchanged, failed */
   change: PluginChangeKind;
   /** contributions, as kind and name */
   added?: string[];
@@ -834,7 +833,7 @@ export type PluginChangeKind = "added" | "changed" | "removed" | "unchanged";
 
 /** PluginContribution is something that a plugin adds. */
 export interface PluginContribution {
-  /** tool, hook, operation, prompt, server, process, codeExecutor, trigger */
+  /** tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor */
   kind: string;
   name: string;
   detail?: string;
@@ -842,7 +841,6 @@ export interface PluginContribution {
 
 /** PluginEnableParams switches a plugin on or off, wherever it comes from. */
 export interface PluginEnableParams {
-  idempotencyKey?: string;
   name: string;
   /** as in plugin/read */
   cwd?: string;
@@ -977,11 +975,12 @@ export interface PluginReadResult {
   contributes: PluginContribution[];
   /** likewise */
   reach: PluginReach;
+  /** of just that, for plugin/trust; absent: it is what runs */
+  digest?: Digest;
 }
 
 /** PluginReloadParams has directories looked at now. */
 export interface PluginReloadParams {
-  idempotencyKey?: string;
   /** whose plugins are looked at besides the user's; absent: all that are known */
   cwd?: string;
   /** only tell what would change */
@@ -1048,7 +1047,6 @@ export type PluginStatus = "loaded" | "degraded" | "failed" | "untrusted" | "mod
 
 /** PluginTrustParams approves what is in a directory of a workspace: exactly these bytes. */
 export interface PluginTrustParams {
-  idempotencyKey?: string;
   name: string;
   cwd: string;
   /** as plugin/read tells it */
@@ -1057,7 +1055,6 @@ export interface PluginTrustParams {
 
 /** PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running. */
 export interface PluginUntrustParams {
-  idempotencyKey?: string;
   name: string;
   cwd: string;
 }
