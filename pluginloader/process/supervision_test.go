@@ -61,7 +61,7 @@ func TestSupervision(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		want := []string{"CLAUDE_PLUGIN_ROOT", "GORACE", "LASHD_CHILD", "LC_ALL", "PATH", "PLUGIN_DATA", "PLUGIN_ROOT", roleVariable, "WANTED"}
+		want := []string{"CLAUDE_PLUGIN_ROOT", "GORACE", "LASHD_CHILD", "LC_ALL", "PATH", "PLUGIN_DATA", "PLUGIN_ROOT", "PYTHONDONTWRITEBYTECODE", roleVariable, "WANTED"}
 		if slices.Sort(want); !slices.Equal(names, want) {
 			t.Errorf("variables %q, want %q", names, want)
 		}
