@@ -184,6 +184,5 @@ func TestServersOfOthers(t *testing.T) {
 
 // offers tells whether the model was told of a tool in its last call.
 func (w *world) offers(tool string) bool {
-	all := w.model.Requests()
-	return strings.Contains(string(all[len(all)-1].Body), fmt.Sprintf(`"name":%q`, tool))
+	return strings.Contains(w.body(), fmt.Sprintf(`"name":%q`, tool))
 }
