@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"lashd/rpc/protocol"
+	"lashd/rpc/socket"
 	"lashd/test/fakemodel"
 )
 
@@ -271,4 +273,16 @@ func TestDemoWithAModel(t *testing.T) {
 	if !strings.Contains(r.out, "has all of it") || !strings.Contains(r.out, "shares") || len(server.Requests()) != 5 {
 		t.Errorf("%d requests, output %s; want 5, and all acts", len(server.Requests()), r.out)
 	}
+}
+
+// TestStartsAfterOneThatEnds runs a command while a daemon that does not listen any more still has the lock.
+func TestStartsAfterOneThatEnds(t *testing.T) {
+	p := newPlace(t)
+	lock, err := socket.Acquire(p.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := time.AfterFunc(500*time.Millisecond, func() { lock.Release() })
+	defer released.Stop()
+	p.want(0, "hello\n", "", "run", "hi")
 }

@@ -80,8 +80,9 @@ func (e *environment) ask(ctx context.Context, method string, params, result any
 }
 
 const (
-	startWait = 10 * time.Second // for a daemon to answer after it was started
-	startNote = time.Second      // after which a person is told what is waited for
+	startWait  = 10 * time.Second       // for a daemon to answer after it was started
+	startNote  = time.Second            // after which a person is told what is waited for
+	startAgain = 300 * time.Millisecond // after it was seen that another one has the lock
 )
 
 // connect reaches the daemon of the data directory, and starts it if there is none.
@@ -114,8 +115,10 @@ func (e *environment) notUp() error {
 	return &exitError{exitNoDaemon, fmt.Errorf("the daemon does not answer on %s; see %s, or run lashd doctor", e.socket, e.logFile())}
 }
 
-// await dials until a daemon answers, or the one that was started has ended for a reason of its own.
+// await dials until a daemon answers, or the one that was started has ended for a reason of its own. If that was another one with
+// the lock, which does not come to listen, it may have been about to end: then one more is started.
 func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, error) {
+	var again <-chan time.Time
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		conn, err := socket.Dial(ctx, e.socket)
 		if err == nil {
@@ -127,6 +130,11 @@ func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, 
 		select {
 		case err := <-ended:
 			if err := e.notStarted(err); err != nil {
+				return nil, err
+			}
+			again = time.After(startAgain)
+		case <-again:
+			if ended, err = e.spawn(); err != nil {
 				return nil, err
 			}
 		case <-time.After(wait):
