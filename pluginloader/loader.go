@@ -244,4 +244,4 @@ func (l *Loader) endAll() {
 const stopPatience = 5 * time.Second
 
 // ErrNoPlugin means that no plugin has the name that was asked for.
-var ErrNoPlugin = errors.New("no such plugin; plugin/list names those there are")
+var ErrNoPlugin = errors.New("no such plugin")

@@ -66,12 +66,21 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// printProblems prints what is wrong with a plugin, as editors understand it.
+// printProblems prints what is wrong with a plugin.
 func printProblems(p protocol.PluginInfo) {
 	for _, problem := range p.Problems {
 		problem.File = filepath.Join(p.Dir, problem.File)
 		fmt.Println(printable(problem.String()))
 	}
+}
+
+// whereIs is where a problem is, as editors understand it.
+func whereIs(dir string, p protocol.PluginProblem) string {
+	path := filepath.Join(dir, p.File)
+	if p.Line == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s:%d:%d", path, p.Line, p.Column)
 }
 
 type pluginLogsCommand struct {

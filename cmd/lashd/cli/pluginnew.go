@@ -52,6 +52,9 @@ func (c pluginNewCommand) create(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
 	made, err := os.MkdirTemp(filepath.Dir(dir), ".new-plugin-")
 	if err != nil {
 		return err
