@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lashd/rpc/protocol"
 	"lashd/test/skip"
 )
 
@@ -63,8 +65,8 @@ func (c *console) shows(text string) bool {
 	return strings.Contains(c.shown, text)
 }
 
-// run starts a command on the terminal, answers what it is asked, and returns its exit code.
-func (c *console) run(p *place, answer string, args ...string) int {
+// run starts a command on the terminal, answers once it asks that, and returns its exit code.
+func (c *console) run(p *place, asks, answer string, args ...string) int {
 	p.t.Helper()
 	cmd := p.command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.tty, c.tty, c.tty
@@ -73,7 +75,7 @@ func (c *console) run(p *place, answer string, args ...string) int {
 		p.t.Fatal(err)
 	}
 	if answer != "" {
-		until(p.t, "it asks", func() bool { return c.shows(`allow shell {"command":"touch touched"}?`) })
+		until(p.t, "it asks", func() bool { return c.shows(asks) })
 		c.WriteString(answer)
 	}
 	return exitCode(p.t, cmd.Wait())
@@ -94,7 +96,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 	} {
 		p := newPlace(t)
 		c := newConsole(t)
-		code := c.run(p, test.answer, "run", "touch it")
+		code := c.run(p, `allow shell {"command":"touch touched"}?`, test.answer, "run", "touch it")
 		_, err := os.Stat(filepath.Join(p.work, "touched"))
 		if code != test.code || (err == nil) != test.runs {
 			t.Errorf("answer %q: exit code %d, the command ran: %t; want %d, %t", test.answer, code, err == nil, test.code, test.runs)
@@ -107,12 +109,77 @@ func TestApprovalOnATerminal(t *testing.T) {
 
 func TestTerminalIsTold(t *testing.T) {
 	p, c := newPlace(t), newConsole(t)
-	if code := c.run(p, "", "run", "escape"); code != 0 {
+	if code := c.run(p, "", "", "run", "escape"); code != 0 {
 		t.Errorf("run: exit code %d", code)
 	}
 	until(t, "the terminal shows the session and escaped text", func() bool { return c.shows("[session ses_") && c.shows(`\u001b]52;`) })
-	if code := c.run(p, "", "doctor"); code != 0 {
+	if code := c.run(p, "", "", "doctor"); code != 0 {
 		t.Errorf("doctor: exit code %d", code)
 	}
 	until(t, "the terminal shows a table", func() bool { return c.shows("daemon ") })
+}
+
+// TestTrustOnATerminal shows a plugin of the workspace to a person, who is asked whether exactly that may run.
+func TestTrustOnATerminal(t *testing.T) {
+	p := newPlace(t)
+	p.environ = append(p.environ, "HOME="+p.home, "XDG_CONFIG_HOME="+p.home)
+	dir := filepath.Join(p.work, ".agents", "plugins", "local")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	local := func(program string) {
+		t.Helper()
+		for name, text := range map[string]string{
+			"plugin.json": `{"name":"local","lashd":{"tools":[{"name":"local_tool","description":"d","command":["` + program + `","a\u001b[2Jb"]}]}}`,
+			".mcp.json":   `{"mcpServers":{"web":{"url":"https://x.test/mcp","headers":{"Key":"${LOCAL_KEY}"}}}}`,
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.run("plugin", "reload", "--json") // it fails as long as something is not trusted
+	}
+	status := func(want protocol.PluginStatus) {
+		t.Helper()
+		p.want(0, `"name":"local","scope":"workspace"`, "", "plugin", "list")
+		var r protocol.PluginListResult
+		if err := json.Unmarshal([]byte(p.run("plugin", "list").out), &r); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Data[len(r.Data)-1].Status; got != want {
+			t.Errorf("it is %s, want %s", got, want)
+		}
+	}
+	local("true")
+	status(protocol.PluginUntrusted)
+	const asks = "may exactly this run? [y/N]"
+	for _, answer := range []string{"n\n", "\n", "yes, why not\n", "\x04"} {
+		c := newConsole(t)
+		if code := c.run(p, asks, answer, "plugin", "trust", "local"); code != exitDenied {
+			t.Errorf("issue/4-6 the answer %q: exit code %d", answer, code)
+		}
+		for _, shown := range []string{"local_tool", "/true", "https://x.test/mcp", "LOCAL_KEY", "digest"} {
+			if !c.shows(shown) {
+				t.Errorf("issue/4-6 %q is not shown", shown)
+			}
+		}
+		if c.shows("\x1b[2J") {
+			t.Error("issue/4-6 a plugin can clear the screen on which it is to be approved")
+		}
+	}
+	status(protocol.PluginUntrusted)
+	c := newConsole(t)
+	if code := c.run(p, asks, "y\n", "plugin", "trust", "local"); code != 0 {
+		t.Errorf("issue/4-6 approved: exit code %d", code)
+	}
+	until(t, "it is told that the plugin is loaded", func() bool { return c.shows("local is loaded") })
+	status(protocol.PluginLoaded)
+	local("false")
+	status(protocol.PluginModified)
+	p.want(0, "local is untrusted\n", "", "plugin", "untrust", "local")
+	status(protocol.PluginUntrusted)
+	local("fal\nse")
+	p.want(exitFailed, "plugin.json:1:", "nothing that could be approved", "plugin", "trust", "local")
+	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "plugin", "trust", "local", "--digest", "0")
+	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
 }
