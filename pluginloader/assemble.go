@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"lashd/engine/plugin"
@@ -71,7 +72,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	}
 	a.servers, err = a.loader.servers.Part(mcp.Config{
 		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known,
-		Confine: a.confinement(), Output: a.output,
+		Confine: a.confinement(), Approval: a.approval(), Output: a.output,
 		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
 	})
 	if err == nil {
@@ -83,7 +84,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 func (a *assembly) addCommands() error {
 	c, err := command.New(command.Config{
 		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
-		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Confine: a.confinement(), Output: a.output,
+		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Confine: a.confinement(), Approval: a.approval(), Output: a.output,
 		Log: a.loader.config.Log,
 	})
 	if err == nil {
@@ -139,7 +140,7 @@ func (a *assembly) processConfig() (process.Config, error) {
 	}
 	c := Process(a.manifest, a.copy.Root, a.data)
 	c.Environ, c.Options, c.Nonce, c.Log, c.Output = l.config.Environ, l.config.Options[a.name()], l.config.Nonce, l.config.Log, a.output
-	c.Also, c.Confine, c.Workspace = a.spec, a.confinement(), a.workspace
+	c.Also, c.Confine, c.Approval, c.Workspace = a.spec, a.confinement(), a.approval(), a.workspace
 	c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) }
 	return c, nil
 }
@@ -171,6 +172,30 @@ func (a *assembly) confinement() *child.Confinement {
 	held := a.manifest.Confinement(proc.Limits{})
 	held.Root, held.Data, held.Hidden = a.copy.Root, a.data, []string{a.loader.config.Home}
 	return &held
+}
+
+// approval has programs of a workspace be those that a person has approved. Those in the plugin are, by the digest of its copy, and
+// in its data directory is what these have put there.
+func (a *assembly) approval() child.Approval {
+	if a.workspace == "" {
+		return nil
+	}
+	return func(ctx context.Context, c *proc.Command) (release func(), err error) {
+		if name := cmp.Or(c.Path, c.Argv[0]); inside(name, a.copy.Root) || inside(name, a.data) {
+			return func() {}, nil
+		}
+		p, err := a.loader.programs.Open(ctx, a.copy.Beyond, c.Argv[0])
+		if err != nil {
+			return nil, err
+		}
+		c.Path, c.Program = p.Path, p.Runs
+		return func() { p.Close() }, nil // it was only read
+	}
+}
+
+func inside(path, dir string) bool {
+	rest, is := strings.CutPrefix(filepath.Clean(path), dir+string(filepath.Separator))
+	return is && rest != ""
 }
 
 func deadlines(d *manifest.Deadlines) process.Deadlines {

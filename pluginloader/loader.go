@@ -57,7 +57,8 @@ type Loader struct {
 	watcher  *watch.Watcher
 	facts    *facts
 	trust    *content.Trust
-	ready    chan struct{} // closed once there is a set of plugins, or no hope of one
+	programs content.Programs // that were approved
+	ready    chan struct{}    // closed once there is a set of plugins, or no hope of one
 	work     chan func(context.Context)
 	building sync.WaitGroup // and ending, of plugins
 

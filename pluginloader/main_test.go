@@ -27,8 +27,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(guestVariable) != "" {
+	switch os.Getenv(guestVariable) {
+	case "1":
 		guest()
+		return
+	case "mcp":
+		serveMCP()
+		return
+	case "say":
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -53,11 +53,12 @@ func (l *Loader) concerned(cwd string) (all []*set) {
 	return all
 }
 
-// refresh looks at everything anew, also at what was found wrong before.
+// refresh looks at everything anew, also at what was found wrong before, and at the programs beyond a directory that were approved
+// with it.
 func (l *Loader) refresh(ctx context.Context, cwd string) {
 	for _, s := range l.concerned(cwd) {
 		for _, e := range s.entries {
-			if e.unit == nil || e.info.Status != protocol.PluginLoaded {
+			if e.unit == nil || e.info.Status != protocol.PluginLoaded || s.scope == protocol.ScopeWorkspace {
 				e.sign = ""
 			}
 			e.resume(ctx)

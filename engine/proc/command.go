@@ -15,7 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"runtime"
 	"time"
 )
 
@@ -31,8 +33,10 @@ const (
 type Command struct {
 	Argv []string // required; Argv[0] is looked up in this process's PATH unless Path is set
 	Path string   // executable, when it is not to be found by Argv[0]
-	Dir  string   // working directory; empty means that of this process
-	Env  []string // the whole environment: nothing is inherited
+	// Program is the executable itself, on Linux: whatever is at its place by now. Nil: what Path or Argv[0] says.
+	Program *os.File
+	Dir     string   // working directory; empty means that of this process
+	Env     []string // the whole environment: nothing is inherited
 	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked. What follows a slash tells them apart
 	// from others of one nonce.
 	Nonce string
@@ -114,13 +118,21 @@ func (c Command) spawn() (*child, error) {
 }
 
 func (c Command) cmd() *exec.Cmd {
-	cmd := exec.Command(cmp.Or(c.Path, c.Argv[0]))
+	cmd := exec.Command(cmp.Or(descriptor(c.Program), c.Path, c.Argv[0]))
 	cmd.Args = c.Argv
 	cmd.Dir = c.Dir
 	cmd.Env = append([]string{}, c.Env...) // never nil, which would mean our own environment
 	cmd.Env = append(cmd.Env, marking(c.Nonce)...)
 	detach(cmd)
 	return cmd
+}
+
+// descriptor is the path by which a new process finds a file that is open here, in its own copy of our files.
+func descriptor(f *os.File) string {
+	if f == nil || runtime.GOOS != "linux" {
+		return ""
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 }
 
 // marking is how a nonce stands in an environment.

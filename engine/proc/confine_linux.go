@@ -64,6 +64,9 @@ type gate struct {
 	theirs     [2]*os.File
 }
 
+// theirProgram is the path by which a child finds the program that it was given, as the first file after those of the gate.
+const theirProgram = "/proc/self/fd/5"
+
 // gateLimit is far more than the gate takes, which is a few milliseconds.
 const gateLimit = 10 * time.Second
 
@@ -89,6 +92,9 @@ func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 	// Variables such as LD_PRELOAD would change what happens before the gate. The mark does not, and has to be there.
 	cmd.Path, cmd.Args, cmd.Env = "/proc/self/exe", []string{gateName}, marking(c.Nonce)
 	cmd.ExtraFiles = g.theirs[:]
+	if c.Program != nil {
+		g.order.Path, cmd.ExtraFiles = theirProgram, append(cmd.ExtraFiles[:2:2], c.Program)
+	}
 	return g, nil
 }
 

@@ -83,6 +83,9 @@ func (o *order) carryOut() error {
 			return err
 		}
 	}
+	if o.Path == theirProgram {
+		unix.CloseOnExec(5)
+	}
 	return &fs.PathError{Op: "exec", Path: o.Path, Err: syscall.Exec(o.Path, o.Argv, o.Env)}
 }
 

@@ -15,6 +15,7 @@ const (
 	Failed      Code = "plugin_failed"      // it answered with an error
 	Quarantined Code = "plugin_quarantined" // it has crashed too often, and is not started until Resume
 	Stopped     Code = "plugin_stopped"     // it was shut down
+	Modified    Code = "plugin_modified"    // a program of it is not the one that a person has approved, and was not started
 )
 
 // Error is a call of a plugin that failed.

@@ -126,6 +126,8 @@ func (s *Supervisor[L]) try(ctx context.Context, a *attempt[L], before L, delay 
 	s.attempt, s.current, s.counted = nil, a.life, false
 	switch {
 	case s.closed:
+	case CodeOf(a.err) == Modified: // nothing has run
+		s.reason = Cause(a.err)
 	case a.err != nil:
 		s.crashedLocked(Cause(a.err))
 	case !a.life.Alive():

@@ -18,16 +18,17 @@ import (
 
 // Config is what a Part needs.
 type Config struct {
-	ID      string                 // of the plugin
-	Root    string                 // its directory, which does not change any more
-	Data    string                 // where it may keep files
-	Environ []string               // the whole environment of lashd
-	Nonce   string                 // begins the mark of its processes, for proc.Sweep
-	Tools   []manifest.Tool        // those that have a command are made; the others are somebody else's
-	Hooks   []manifest.CommandHook // likewise all of these
-	Confine *child.Confinement     // what its programs are held to; nil: to nothing
-	Output  *child.Log             // what hooks say, and how each run of one ended
-	Log     *slog.Logger
+	ID       string                 // of the plugin
+	Root     string                 // its directory, which does not change any more
+	Data     string                 // where it may keep files
+	Environ  []string               // the whole environment of lashd
+	Nonce    string                 // begins the mark of its processes, for proc.Sweep
+	Tools    []manifest.Tool        // those that have a command are made; the others are somebody else's
+	Hooks    []manifest.CommandHook // likewise all of these
+	Confine  *child.Confinement     // what its programs are held to; nil: to nothing
+	Approval child.Approval         // nil: nobody has to approve its programs
+	Output   *child.Log             // what hooks say, and how each run of one ended
+	Log      *slog.Logger
 }
 
 // Part is what commands contribute to a plugin.
@@ -93,19 +94,21 @@ func (p *Part) begin() (end func(), err error) {
 	return p.running.Done, nil
 }
 
-// prepare is a command as it is started for a session: with its environment, its mark, and what it is held to.
-func (p *Part) prepare(c proc.Command, cwd string, pass []string, set map[string]string) (proc.Command, error) {
-	held, err := p.config.Confine.In(cwd)
-	if err != nil {
-		return c, err
+// prepare makes a command one that is started for a session: with its environment, its mark, what it is held to, and the program
+// that was approved, which is let go of with release once the command runs.
+func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (release func(), err error) {
+	if c.Confine, err = p.config.Confine.In(cwd); err != nil {
+		return nil, err
 	}
 	temp := p.config.Confine.Temp()
 	if temp != "" {
-		err = os.MkdirAll(temp, 0o700)
+		if err := os.MkdirAll(temp, 0o700); err != nil {
+			return nil, err
+		}
 	}
-	c.Confine, c.Nonce = held, p.config.Nonce+"/plugin/"+p.config.ID
+	c.Nonce = p.config.Nonce + "/plugin/" + p.config.ID
 	c.Env = child.Environment{Daemon: p.config.Environ, Pass: pass, Set: set, Root: p.config.Root, Data: p.config.Data, Temp: temp}.List()
-	return c, err
+	return p.config.Approval.Ask(ctx, p.config.ID, c)
 }
 
 // Shutdown waits until no command runs; none begins any more. Commands end with their calls: it is for those whose end nobody

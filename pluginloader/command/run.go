@@ -94,12 +94,14 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	defer cancel()
 	stdout, stderr := &bounded{limit: maxStdout}, &bounded{limit: maxStderr}
 	own := map[string]string{"CLAUDE_PROJECT_DIR": cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": cwd}
-	c, err := p.prepare(proc.Command{
+	c := proc.Command{
 		Argv: h.argv, Dir: cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
-	}, cwd, h.PassEnv, own)
+	}
+	release, err := p.prepare(limited, &c, cwd, h.PassEnv, own)
 	if err != nil {
 		return r, fmt.Errorf("it could not be run: %w", err)
 	}
+	defer release()
 	c.Nonce += "/" + rand.Text()
 	start := time.Now()
 	process, err := proc.Start(limited, c)

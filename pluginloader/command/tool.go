@@ -12,6 +12,7 @@ import (
 	"lashd/engine/capture"
 	"lashd/engine/proc"
 	"lashd/engine/tool"
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
@@ -76,10 +77,11 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	if err != nil {
 		return protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", fmt.Sprintf("arguments of %s: %v", c.Name, err), protocol.FromTool)
 	}
-	cmd, err := p.toolCommand(c, cwd, v)
+	cmd, release, err := p.toolCommand(ctx, c, cwd, v)
 	if err != nil {
 		return p.unavailable(c, cmd, err)
 	}
+	defer release()
 	out := capture.New(call.Host)
 	defer out.Close()
 	limit := cmp.Or(time.Duration(c.TimeoutMs)*time.Millisecond, defaultTimeout)
@@ -104,22 +106,26 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	return result
 }
 
-func (p *Part) toolCommand(c *commandTool, cwd string, v values) (proc.Command, error) {
+func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, release func(), err error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
 		dir = p.config.Root
 	}
-	argv := c.command.fill(v)
+	cmd.Argv, cmd.Dir = c.command.fill(v), dir
 	if c.Shell {
-		argv = []string{"sh", "-c", c.Command[0]}
+		cmd.Argv = []string{"sh", "-c", c.Command[0]}
 		maps.Copy(env, v.environment())
 	}
 	env["PWD"] = dir
-	return p.prepare(proc.Command{Argv: argv, Dir: dir}, cwd, c.PassEnv, env)
+	release, err = p.prepare(ctx, &cmd, cwd, c.PassEnv, env)
+	return cmd, release, err
 }
 
 // unavailable is the result of a call whose command cannot be run.
 func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol.ToolOutput {
+	if child.CodeOf(err) == child.Modified {
+		return child.Failure(err, c.tool.Contract.Replay)
+	}
 	message := fmt.Sprintf("the tool %s cannot be run: %v. A person has to install %s, or to correct plugin.json of the plugin %s.",
 		c.Name, err, cmd.Argv[0], p.config.ID)
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)

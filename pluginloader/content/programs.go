@@ -29,10 +29,11 @@ type Programs struct {
 
 // Program is a program that was found to be what was approved, until it is closed.
 type Program struct {
-	// Path is what to run, while the Program is open. On Linux this is the very file that was read, whatever is at its place
-	// by now. A script has to be found by its interpreter, so it is run from its place: what is put there between the check
-	// and the start is not noticed. The same holds for all programs elsewhere.
-	Path string
+	Path string // its place, after all links
+	// Runs is what to run, while the Program is open: the very file that was read, whatever is at its place by now. It is nil for
+	// a script, which has to be found by its interpreter, so it is run from its place: what is put there between the check
+	// and the start is not noticed.
+	Runs *os.File
 	file *os.File
 }
 
@@ -79,7 +80,11 @@ func (p *Programs) open(ctx context.Context, e manifest.Executable) (Program, er
 	if err != nil {
 		return Program{}, errors.Join(err, f.Close())
 	}
-	return Program{Path: runnable(f), file: f}, nil
+	program := Program{Path: e.Path, Runs: f, file: f}
+	if script(f) {
+		program.Runs = nil
+	}
+	return program, nil
 }
 
 // digest reads a program, unless it was read before and is the same still.

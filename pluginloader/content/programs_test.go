@@ -47,10 +47,10 @@ func program(t *testing.T, of, to string) {
 }
 
 // run runs a program that was opened, and gives what it prints.
-func run(t *testing.T, p content.Program, argv ...string) string {
+func run(t *testing.T, p content.Program, held *proc.Confinement, argv ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	c, err := proc.Start(t.Context(), proc.Command{Argv: argv, Path: p.Path, Stdout: &out, Stderr: &out})
+	c, err := proc.Start(t.Context(), proc.Command{Argv: argv, Path: p.Path, Program: p.Runs, Confine: held, Stdout: &out, Stderr: &out})
 	check(t, err, p.Close())
 	_, err = c.Wait()
 	check(t, err)
@@ -67,7 +67,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 	t.Run("reliability/T6 the one that was approved", func(t *testing.T) {
 		p, err := open()
 		check(t, err)
-		if got := run(t, p, "echo", "hello"); got != "hello" {
+		if got := run(t, p, nil, "echo", "hello"); got != "hello" {
 			t.Errorf("it says %q", got)
 		}
 		check(t, programs.Check(t.Context(), b))
@@ -76,11 +76,14 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			return // there a program is run from its place
 		}
-		p, err := open()
-		check(t, err)
-		program(t, "false", at)
-		if got := run(t, p, "echo", "hello"); got != "hello" {
-			t.Errorf("it says %q", got)
+		for _, held := range []*proc.Confinement{nil, {Limits: proc.Limits{OpenFiles: 50}}} {
+			p, err := open()
+			check(t, err)
+			program(t, "false", at)
+			if got := run(t, p, held, "echo", "hello"); got != "hello" {
+				t.Errorf("held to %+v it says %q", held, got)
+			}
+			program(t, "echo", at)
 		}
 	})
 	t.Run("reliability/T6 another one", func(t *testing.T) {
@@ -149,7 +152,7 @@ func TestAScriptIsCheckedAndRunFromItsPlace(t *testing.T) {
 	t.Run("reliability/T6 it finds itself", func(t *testing.T) {
 		p, err := programs.Open(t.Context(), b, "tool")
 		check(t, err)
-		if got := run(t, p, "tool"); got != b.Executables[0].Path {
+		if got := run(t, p, nil, "tool"); got != b.Executables[0].Path {
 			t.Errorf("it is %q", got)
 		}
 	})

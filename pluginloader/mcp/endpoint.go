@@ -36,19 +36,20 @@ type hash [sha256.Size]byte
 
 // endpoint is where a server is, with everything put in. Two that are equal in all but key and hide have the same key.
 type endpoint struct {
-	Argv    []string
-	Path    string // of the program, if it is not looked up
-	Dir     string
-	Env     []string
-	URL     string
-	Headers map[string]string
-	Call    time.Duration
-	Digest  string // of the plugin, if its files matter
-	Held    *proc.Confinement
-	Temp    string // directory that it finds in TMPDIR; empty: that of lashd
-	label   string // for people
-	key     hash
-	hide    *strings.Replacer // of values that came from the environment
+	Argv     []string
+	Path     string // of the program, if it is not looked up
+	Dir      string
+	Env      []string
+	URL      string
+	Headers  map[string]string
+	Call     time.Duration
+	Digest   string // of the plugin, if its files matter
+	Held     *proc.Confinement
+	Temp     string         // directory that it finds in TMPDIR; empty: that of lashd
+	label    string         // for people
+	approval child.Approval // of the programs, by which the digest matters, too
+	key      hash
+	hide     *strings.Replacer // of values that came from the environment
 }
 
 // transport is how the server is spoken to.
@@ -104,6 +105,9 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
 	}
 	e.Env, e.Temp = env.List(), env.Temp
+	if e.approval = in.config.Approval; e.approval != nil {
+		e.Digest = in.config.Digest
+	}
 	return nil
 }
 

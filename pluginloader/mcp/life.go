@@ -73,6 +73,9 @@ func refused(err error) bool {
 func (s *server) begin(ctx context.Context, version string) (*life, error) {
 	l := &life{server: s, began: time.Now(), done: make(chan struct{}), over: make(chan struct{})}
 	if err := s.dial(ctx, l); err != nil {
+		if child.CodeOf(err) == child.Modified {
+			return nil, err
+		}
 		return nil, &child.Error{Plugin: s.end.label, Code: child.Crashed, Err: s.clean(err)}
 	}
 	list, err := l.greet(ctx, version)

@@ -14,14 +14,15 @@ import (
 
 // Config is what a Part needs to know of a plugin.
 type Config struct {
-	Plugin  string // required: its id
-	Root    string // required: its directory, absolute
-	Data    string // where it may keep files; empty: nowhere
-	Digest  string // of what is in the directory
-	Servers map[string]manifest.Server
-	Known   map[string]List    // of servers that were asked before, as Known gave them for the same digest: they are not started for it
-	Confine *child.Confinement // what the programs are held to; nil: to nothing
-	Output  *child.Log         // takes what the servers say; nil: one of its own
+	Plugin   string // required: its id
+	Root     string // required: its directory, absolute
+	Data     string // where it may keep files; empty: nowhere
+	Digest   string // of what is in the directory
+	Servers  map[string]manifest.Server
+	Known    map[string]List    // of servers that were asked before, as Known gave them for the same digest: they are not started for it
+	Confine  *child.Confinement // what the programs are held to; nil: to nothing
+	Approval child.Approval     // nil: nobody has to approve the programs
+	Output   *child.Log         // takes what the servers say; nil: one of its own
 
 	// Changed is told that the plugin offers other tools than when Start returned. Sessions have to ask for them again. It may
 	// be called from several goroutines. Nil: nobody is told.

@@ -73,7 +73,7 @@ func (s *server) retry(ctx context.Context) {
 	s.running.Go(func() {
 		for {
 			_, err := s.super.Use(ctx)
-			if code := child.CodeOf(err); err == nil || code == child.Quarantined || code == child.Stopped {
+			if code := child.CodeOf(err); err == nil || code == child.Quarantined || code == child.Stopped || code == child.Modified {
 				break
 			}
 		}

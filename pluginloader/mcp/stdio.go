@@ -42,6 +42,15 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 			return err
 		}
 	}
+	command := proc.Command{
+		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: s.end.Env, Confine: s.end.Held, Stderr: s.output,
+		Grace: s.pool.config.Times.Terminate, Drain: drainDelay,
+	}
+	release, err := s.end.approval.Ask(ctx, s.end.label, &command)
+	if err != nil {
+		return err
+	}
+	defer release()
 	pipes, err := child.NewPipes()
 	if err != nil {
 		return err
@@ -50,10 +59,8 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 	if nonce := s.pool.config.Nonce; nonce != "" {
 		p.mark = fmt.Sprintf("%s/mcp/%s/%d", nonce, s.end.label, s.pool.starts.Add(1))
 	}
-	p.process, err = proc.Start(ctx, proc.Command{
-		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: s.end.Env, Nonce: p.mark, Confine: s.end.Held, Stdin: pipes.ItsIn, Stdout: pipes.ItsOut,
-		Stderr: s.output, Grace: s.pool.config.Times.Terminate, Drain: drainDelay,
-	})
+	command.Nonce, command.Stdin, command.Stdout = p.mark, pipes.ItsIn, pipes.ItsOut
+	p.process, err = proc.Start(ctx, command)
 	pipes.CloseIts()
 	if err != nil {
 		pipes.CloseOurs()

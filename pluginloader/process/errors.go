@@ -16,6 +16,7 @@ const (
 	Failed      = child.Failed
 	Quarantined = child.Quarantined
 	Stopped     = child.Stopped
+	Modified    = child.Modified
 )
 
 // maxMessage is where a plugin's words are cut in an error.

@@ -44,6 +44,7 @@ type Config struct {
 	Limits      Limits
 	Confine     *child.Confinement // what the process is held to; nil: to nothing
 	Workspace   string             // of a plugin of one workspace; empty: it serves all
+	Approval    child.Approval     // nil: nobody has to approve its program
 	Nonce       string             // of the daemon: begins the mark of the processes, for proc.Sweep
 	Log         *slog.Logger       // required
 	Output      *child.Log         // takes what the plugin says; nil: one of its own

@@ -25,6 +25,15 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	if err := c.prepare(); err != nil {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
+	command := proc.Command{
+		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Confine: c.held, Stderr: c.Output, Grace: c.Deadlines.Terminate,
+		Drain: drainDelay,
+	}
+	release, err := c.Approval.Ask(ctx, c.ID, &command)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	p, err := child.NewPipes()
 	if err != nil {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
@@ -38,10 +47,8 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 		// Of a plugin there are two factories for a while when it is changed: what ends with one leaves the other alone.
 		l.mark = fmt.Sprintf("%s/plugin/%s/%s", c.Nonce, c.ID, rand.Text())
 	}
-	l.process, err = proc.Start(ctx, proc.Command{
-		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Nonce: l.mark, Stdin: p.ItsIn, Stdout: p.ItsOut,
-		Confine: c.held, Stderr: f.config.Output, Grace: c.Deadlines.Terminate, Drain: drainDelay,
-	})
+	command.Nonce, command.Stdin, command.Stdout = l.mark, p.ItsIn, p.ItsOut
+	l.process, err = proc.Start(ctx, command)
 	p.CloseIts()
 	if err != nil {
 		p.CloseOurs()
