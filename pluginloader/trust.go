@@ -19,7 +19,7 @@ type ContentError struct {
 
 func (e *ContentError) Error() string {
 	if e.Found == "" && len(e.Problems) > 0 {
-		return fmt.Sprintf("the directory cannot be read by now: %s", e.Problems[0])
+		return fmt.Sprintf("what the directory holds cannot be loaded, and so not be approved: %s", e.Problems[0])
 	}
 	return fmt.Sprintf("the directory holds %s by now, not %s; read the plugin again, and approve what it holds", e.Found, e.Wanted)
 }

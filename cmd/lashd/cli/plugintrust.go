@@ -47,14 +47,15 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 	if err := e.ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
 		return "", err
 	}
+	if r.Digest == "" {
+		printProblems(r.Plugin)
+		return "", &exitError{exitFailed, errors.New("there is nothing that could be approved: the plugin cannot be loaded as it is")}
+	}
 	if !terminal(os.Stdin) {
 		return "", &exitError{exitUsage, errors.New("nobody is there to ask: give --digest, as plugin read tells it")}
 	}
 	if err := printRead(r); err != nil {
 		return "", err
-	}
-	if r.Digest == "" {
-		return "", &exitError{exitFailed, errors.New("what is in the directory cannot be read: this is what runs")}
 	}
 	fmt.Print("may exactly this run? [y/N] ")
 	in := bufio.NewScanner(os.Stdin)
