@@ -44,7 +44,7 @@ func putForEver(dirs []string) {
 
 func TestWhateverMomentItIsKilledNoWrongCopyIsOpened(t *testing.T) {
 	t.Run("reliability/T6 killed at any moment", func(t *testing.T) {
-		rounds := 50
+		rounds := 20
 		if os.Getenv("LASHD_LONG") != "" {
 			rounds = 500
 		}

@@ -44,7 +44,11 @@ func write(path string, text []byte) error {
 
 // The copy is made while the file changes, without a look whether it did: what has the approved digest has the approved bytes.
 func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
-	t.Run("reliability/T6 2,000 copies while good becomes evil", func(t *testing.T) {
+	t.Run("reliability/T6 copies while good becomes evil", func(t *testing.T) {
+		rounds := 300
+		if os.Getenv("LASHD_LONG") != "" {
+			rounds = 2000
+		}
 		dir, copies := filepath.Join(t.TempDir(), "p"), t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
 		if err := errors.Join(os.Mkdir(dir, 0o755), write(at("run"), good), write(at("evil"), evil)); err != nil {
@@ -70,7 +74,7 @@ func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
 		defer flipping.Wait()
 		defer close(stop)
 		same, others := 0, 0
-		for i := range 2000 {
+		for i := range rounds {
 			to := filepath.Join(copies, fmt.Sprint(i))
 			d := copied(t, dir, to)
 			text, err := os.ReadFile(filepath.Join(to, "run"))

@@ -112,12 +112,11 @@ func TestNoMoreIsCopiedThanAPluginMayBe(t *testing.T) {
 	}{
 		"reliability/T6 too deep": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 40)), 0o755) }, "there are more than 32 directories"},
 		"reliability/T6 too many files": {func(dir string) error {
-			for i := range 10_001 {
-				if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o644); err != nil {
-					return err
-				}
+			err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o644)
+			for i := range 10_000 { // links are made faster than files
+				err = errors.Join(err, os.Link(filepath.Join(dir, "f"), filepath.Join(dir, strconv.Itoa(i))))
 			}
-			return nil
+			return err
 		}, "the directory has more than 10000 files"},
 		"reliability/T6 a file that is too large": {func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o644), os.Truncate(filepath.Join(dir, "f"), manifest.MaxContent+1))

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,6 +33,10 @@ func TestMain(m *testing.M) {
 	}
 	if nonce := os.Getenv(daemonVariable); nonce != "" {
 		playDaemon(nonce)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait, mostly
+		panic(err)
 	}
 	goleak.VerifyTestMain(childless{m})
 }
