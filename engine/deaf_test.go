@@ -209,9 +209,11 @@ func (d *daemon) commands(t *testing.T, id protocol.SessionID) string {
 func TestDeafPlugins(t *testing.T) {
 	for _, s := range slots() {
 		t.Run("plugin/HK-01 plugin/HK-28 plugin/OP-09 "+s.name+" that hangs, and answers late, fails by itself", func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { hangs(t, s) })
 		})
 		t.Run("runtime/T22 plugin/HK-28 "+s.name+" that panics fails by itself", func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &faulty{panics: true}
 				d, id := faultily(t, f)
