@@ -130,7 +130,7 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.PluginReadResult{}
+	result := &protocol.PluginReadResult{Contributes: []protocol.PluginContribution{}}
 	m, reach, digest, err := l.copies.Examine(ctx, e.dir)
 	if err != nil {
 		m, reach = e.running()
