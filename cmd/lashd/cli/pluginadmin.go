@@ -74,15 +74,6 @@ func printProblems(p protocol.PluginInfo) {
 	}
 }
 
-// whereIs is where a problem is, as editors understand it.
-func whereIs(dir string, p protocol.PluginProblem) string {
-	path := filepath.Join(dir, p.File)
-	if p.Line == 0 {
-		return path
-	}
-	return fmt.Sprintf("%s:%d:%d", path, p.Line, p.Column)
-}
-
 type pluginLogsCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
 	ofWorkspace

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"lashd/rpc/protocol"
 )
@@ -67,24 +69,43 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 
 func printRead(r protocol.PluginReadResult) error {
 	printProblems(r.Plugin)
-	rows := contributions(r.Contributes)
-	for _, argv := range r.Reach.Commands {
-		rows = append(rows, []string{"runs", oneLine(strings.Join(argv, " "), 120), ""})
+	if err := table(append(contributions(r.Contributes), capabilities(r.Reach.Capabilities)...)); err != nil {
+		return err
 	}
-	for _, x := range r.Reach.Executables {
-		rows = append(rows, []string{"program", oneLine(x.Path, 80), string(x.Digest)})
-	}
-	for _, a := range r.Reach.Addresses {
-		rows = append(rows, []string{"speaks to", oneLine(a, 100), ""})
-	}
-	for _, name := range r.Reach.Environment {
-		rows = append(rows, []string{"is given", oneLine(name, 60), "of the environment"})
-	}
-	rows = append(rows, capabilities(r.Reach.Capabilities)...)
+	printReach(r.Reach)
 	if r.Digest != "" {
-		rows = append(rows, []string{"digest", string(r.Digest), ""})
+		printLine("digest", string(r.Digest))
 	}
-	return table(rows)
+	return nil
+}
+
+// printReach prints what a plugin reaches beyond its directory. Nothing is cut off: what is not seen cannot be approved.
+func printReach(r protocol.PluginReach) {
+	for _, argv := range r.Commands {
+		printLine("runs", quoted(argv))
+	}
+	for _, x := range r.Executables {
+		printLine("program", x.Path+" "+string(x.Digest))
+	}
+	for _, address := range r.Addresses {
+		printLine("speaks to", address)
+	}
+	for _, name := range r.Environment {
+		printLine("is given", name+" of the environment")
+	}
+}
+
+func printLine(what, text string) { fmt.Printf("%-11s  %s\n", what, printable(text)) }
+
+// quoted is a command of which one can tell where an argument ends.
+func quoted(argv []string) string {
+	all := make([]string, len(argv))
+	for i, arg := range argv {
+		if all[i] = arg; arg == "" || strings.ContainsFunc(arg, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
+			all[i] = strconv.Quote(arg)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // contributions are a row for each thing that a plugin adds, below a head.

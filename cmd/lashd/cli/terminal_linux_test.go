@@ -130,7 +130,7 @@ func TestTrustOnATerminal(t *testing.T) {
 	local := func(program string) {
 		t.Helper()
 		for name, text := range map[string]string{
-			"plugin.json": `{"name":"local","lashd":{"tools":[{"name":"local_tool","description":"d","command":["` + program + `","a\u001b[2Jb"]}]}}`,
+			"plugin.json": `{"name":"local","lashd":{"tools":[{"name":"local_tool","description":"d","command":["` + program + `","a\u001b[2Jb","` + strings.Repeat("x ", 500) + `the end"]}]}}`,
 			".mcp.json":   `{"mcpServers":{"web":{"url":"https://x.test/mcp","headers":{"Key":"${LOCAL_KEY}"}}}}`,
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -158,7 +158,7 @@ func TestTrustOnATerminal(t *testing.T) {
 		if code := c.run(p, asks, answer, "plugin", "trust", "local"); code != exitDenied {
 			t.Errorf("issue/4-6 the answer %q: exit code %d", answer, code)
 		}
-		for _, shown := range []string{"local_tool", "/true", "https://x.test/mcp", "LOCAL_KEY", "digest"} {
+		for _, shown := range []string{"local_tool", "/true", "https://x.test/mcp", "LOCAL_KEY", "digest", `x the end"`} {
 			if !c.shows(shown) {
 				t.Errorf("issue/4-6 %q is not shown", shown)
 			}
