@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+	"lashd/test/fakemodel"
+)
+
+// badProgram is a plugin that speaks the protocol by itself, until its tool is called: then it does what its name says.
+const badProgram = `
+import json, os, signal, subprocess, sys, time
+
+def crash(): os.kill(os.getpid(), signal.SIGKILL)
+
+def hang():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True: time.sleep(1)
+
+def flood(fd, text):
+    while True: os.write(fd, text)
+
+def leave(): subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+does = {
+    "good": lambda: None, "crash": crash, "hang": hang, "leave": leave,
+    "babble": lambda: flood(1, b"la la la\n" * 1000), "grumble": lambda: flood(2, b"no no no\n" * 1000),
+    "notify": lambda: flood(1, b'{"jsonrpc":"2.0","method":"log","params":{"level":"info","message":"x"}}\n' * 100),
+}
+for line in sys.stdin:
+    m = json.loads(line)
+    p = m.get("params", {})
+    if "id" not in m: continue
+    r = {}
+    if m["method"] == "initialize":
+        name = p["pluginId"]
+        r = {k: p[k] for k in ("protocolVersion", "pluginId", "nonce", "contributes")}
+    if m["method"] == "tool/execute":
+        does[name]()
+        r = {"output": {"status": "success", "text": name}}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// comesTo is what a call of each of these plugins may come to. One that is late, and is not seen to have stopped in time, is of
+// unknown outcome.
+var comesTo = map[string][]string{
+	"good": {"success"}, "leave": {"success"}, "crash": {"plugin_crashed"}, "babble": {"plugin_protocol"}, "notify": {"plugin_protocol"},
+	"hang": {"timeout", "unknown"}, "grumble": {"timeout", "unknown"},
+}
+
+// misbehaving is a world with all of these plugins, and with an MCP server.
+func misbehaving(t *testing.T) (*world, *daemon, *peer) {
+	w := newWorld(t, "allow")
+	w.has("python")
+	for name := range comesTo {
+		w.plugin(name, map[string]string{"main.py": badProgram, "plugin.json": fmt.Sprintf(
+			`{"name":%q,"lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/main.py"]},"tools":[{"name":"%s_now","description":"d","timeoutMs":1500}]}}`, name, name)})
+	}
+	w.plugin("servers", map[string]string{".mcp.json": mcpJSON(map[string]server{"sdk": {Command: goServer(t)}})})
+	d := w.serve()
+	p := w.dial("")
+	for name := range comesTo {
+		p.loads(name, nil)
+	}
+	p.loads("servers", nil)
+	return w, d, p
+}
+
+// code says what a call came to.
+func code(out protocol.ToolOutput) string {
+	if out.Failure == nil {
+		return string(out.Status)
+	}
+	return out.Failure.Code
+}
+
+// TestPluginsMisbehave has plugins do at once what they may not do, while other sessions are at work, and then kills the daemon.
+func TestPluginsMisbehave(t *testing.T) {
+	w, d, p := misbehaving(t)
+	t.Run("reliability/P14 a plugin that crashes, hangs or floods fails its own calls, in time, and other turns go on", func(t *testing.T) {
+		turns := map[string]protocol.TurnID{}
+		sessions := map[string]protocol.SessionID{}
+		for name := range comesTo {
+			sessions[name] = p.session(w.home)
+			turns[name] = p.start(sessions[name], fakemodel.ToolMarker(name+"_now", `{}`)).TurnID
+		}
+		w.workBeside(func() {
+			for name, turn := range turns {
+				if got := code(called(t, p.wait(turn), name+"_now")); !slices.Contains(comesTo[name], got) {
+					t.Errorf("the call of %s comes to %q, want one of %q", name, got, comesTo[name])
+				}
+			}
+		})
+		for _, id := range sessions {
+			p.says(id, "good_now", `{}`, "good")
+			p.says(id, "mcp__sdk__pid", `{}`, "")
+		}
+	})
+	t.Run("reliability/P14 after a kill nothing is left in a second, but for what has fled, which the next daemon ends", func(t *testing.T) {
+		id := p.session(w.home)
+		p.says(id, "leave_now", `{}`, "leave")
+		p.says(id, "mcp__sdk__pid", `{}`, "")
+		p.attach(id, 0)
+		turn := p.start(id, fakemodel.ToolMarker("hang_now", `{}`)).TurnID
+		p.event("the call", func(e protocol.Event) bool { return callStarted(e) && e.TurnID == turn })
+		before := w.children()
+		d.kill()
+		time.Sleep(time.Second) // this is what they have
+		fled := w.children()
+		if len(before) < 5 || len(fled) == 0 {
+			t.Errorf("there were %v, and a second after the kill there are %v", before, fled)
+		}
+		for pid := range fled {
+			if line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); !strings.HasPrefix(string(line), "sleep\x00") {
+				t.Errorf("a second after the kill there is %q", line)
+			}
+		}
+		w.serve()
+		p = w.dial("")
+		w.none(patience)
+		p.says(p.session(w.home), "good_now", `{}`, "good")
+	})
+}
+
+// workBeside has two clients run turns, one after the other, for as long as something else is done.
+func (w *world) workBeside(what func()) {
+	w.t.Helper()
+	over := make(chan struct{})
+	var working sync.WaitGroup
+	took := make([][]time.Duration, 2)
+	for i := range took {
+		p := w.dial("")
+		id := p.session(w.home)
+		working.Go(func() {
+			for {
+				began := time.Now()
+				r, err := try[protocol.TurnReport](p, "turn/run", protocol.TurnStartParams{SessionID: id, Input: text(fakemodel.ToolMarker("good_now", `{}`))})
+				if err != nil || r.State != protocol.TurnCompleted || len(r.ToolCalls) != 1 || code(r.ToolCalls[0].Output) != "success" {
+					raw, _ := json.Marshal(r)
+					w.t.Errorf("reliability/P14 a turn beside them comes to %v: %s", err, raw)
+					return
+				}
+				took[i] = append(took[i], time.Since(began))
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	what()
+	close(over)
+	working.Wait()
+	all := slices.Sorted(slices.Values(slices.Concat(took...)))
+	if len(all) < 10 || all[len(all)/2] > 2*time.Second {
+		w.t.Errorf("reliability/P14 beside them ran %d turns, which took %v", len(all), all)
+	}
+}
