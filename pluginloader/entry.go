@@ -52,20 +52,29 @@ type finding struct {
 // examine looks what a directory holds by now. It returns nothing if that is what was looked at before.
 func (e *entry) examine(ctx context.Context) *finding {
 	sign, err := watch.Signature(e.dir)
-	if err != nil {
-		return e.wrong("", err)
-	}
-	if sign == e.sign {
-		return nil
-	}
 	var f *finding
-	if e.set.scope == protocol.ScopeUser {
+	switch {
+	case err != nil:
+		f = e.wrong("", err)
+	case sign == e.sign:
+		return nil
+	case e.set.scope == protocol.ScopeUser:
 		f = e.take(ctx, "")
-	} else {
+	default:
 		f = e.takeTrusted(ctx)
 	}
 	f.sign = sign
+	e.forbid(f)
 	return f
+}
+
+// forbid ends what runs if a person wants that, whatever the directory holds.
+func (e *entry) forbid(f *finding) {
+	if e.set.loader.facts.disabled(e.dir) {
+		f.status, f.fatal = protocol.PluginDisabled, true
+	} else if f.unit == nil && e.unit != nil && e.withdrawn(e.unit.copy.Digest) {
+		f.fatal = true
+	}
 }
 
 // takeTrusted takes what is in a directory of a workspace, if a person has approved it.
@@ -75,8 +84,7 @@ func (e *entry) takeTrusted(ctx context.Context) *finding {
 	case digest == "":
 		return &finding{status: protocol.PluginFailed, problems: problems, name: name}
 	case !e.allowed(digest):
-		withdrawn := e.unit != nil && e.withdrawn(e.unit.copy.Digest)
-		return &finding{status: protocol.PluginUntrusted, found: digest, problems: problems, name: name, fatal: withdrawn}
+		return &finding{status: protocol.PluginUntrusted, found: digest, problems: problems, name: name}
 	}
 	return e.take(ctx, digest)
 }
@@ -123,7 +131,7 @@ func (e *entry) take(ctx context.Context, wanted protocol.Digest) *finding {
 		return &finding{status: protocol.PluginUntrusted, found: c.Digest, name: c.Plugin.Name}
 	case l.facts.disabled(e.dir):
 		defer c.Close()
-		return &finding{status: protocol.PluginDisabled, found: c.Digest, name: c.Plugin.Name, fatal: true}
+		return &finding{found: c.Digest, name: c.Plugin.Name}
 	case e.unit != nil && e.unit.copy.Digest == c.Digest:
 		c.Close()
 		return &finding{unit: e.unit, status: protocol.PluginLoaded, name: e.unit.name(), problems: shown(e.unit.manifest.Warnings)}

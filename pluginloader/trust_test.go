@@ -39,6 +39,7 @@ func TestTrust(t *testing.T) {
 	t.Run("issue/4-6 what was approved runs after a restart, and nothing of it once that is taken back", trustOutlives)
 	t.Run("issue/4-6 reliability/T6 what is approved is what was told, whatever the directory held before and after", approvedAsTold)
 	t.Run("issue/4-6 a workspace is one, however its path is written, and has to be a path", workspacesByPath)
+	t.Run("issue/4-6 reliability/T6 what a person has ended does not go on because of what is in its directory", endedWhateverIsThere)
 	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
 	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
 	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
@@ -91,6 +92,46 @@ func approvedAsTold(t *testing.T) {
 	copies, err := os.ReadDir(filepath.Join(w.home, "plugins", "copies"))
 	if err != nil || len(copies) != 0 {
 		t.Errorf("reading leaves %v, %v", copies, err)
+	}
+}
+
+func endedWhateverIsThere(t *testing.T) {
+	untrust := func(w *world, cwd string) (*protocol.PluginResult, error) {
+		return w.Untrust(t.Context(), &protocol.PluginUntrustParams{Name: "guest", Cwd: cwd})
+	}
+	disable := func(w *world, cwd string) (*protocol.PluginResult, error) {
+		return w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "guest", Cwd: cwd})
+	}
+	deep := strings.Repeat("d/", 40) + "f"
+	for _, c := range []struct {
+		what          string
+		do            func(*world, string) (*protocol.PluginResult, error)
+		file, content string
+		before, after protocol.PluginStatus
+	}{
+		{"untrusted, it cannot be read", untrust, "plugin.json", "{", protocol.PluginDegraded, protocol.PluginFailed},
+		{"untrusted, it is too deep", untrust, deep, "", protocol.PluginDegraded, protocol.PluginFailed},
+		{"disabled, it cannot be read", disable, "plugin.json", "{", protocol.PluginDegraded, protocol.PluginDisabled},
+		{"disabled, it is not what was approved", disable, "version", "two", protocol.PluginModified, protocol.PluginDisabled},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			w, cwd := newWorld(t).start(), workspace(t)
+			w.approve(cwd)
+			if c.file == deep {
+				if err := os.MkdirAll(filepath.Join(cwd, ".agents", "plugins", "g", filepath.Dir(deep)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(t, cwd, c.file, c.content)
+			w.status(cwd, "guest", c.before)
+			now := must(c.do(w, cwd)).of(t).Plugin
+			if now.Status != c.after || now.Digest != "" || now.Process != nil {
+				t.Errorf("it is %+v, want %s", now, c.after)
+			}
+			if got := w.call(w.session(cwd), "version", `{}`); !strings.Contains(got, "no such tool") {
+				t.Errorf("it says %q", got)
+			}
+		})
 	}
 }
 
