@@ -88,12 +88,20 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	return now, gone
 }
 
+// dirs are the directories that were there last.
+func (s *set) dirs() (all []string) {
+	for _, e := range s.entries {
+		all = append(all, e.dir)
+	}
+	return all
+}
+
 // look looks at all directories of the set, and tells whether anything has changed.
 func (s *set) look(ctx context.Context) (changed bool) {
 	dirs, err := s.list()
 	if err != nil {
 		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
-		return false
+		dirs = s.dirs()
 	}
 	entries, gone := s.arrange(dirs)
 	changed = len(gone) > 0

@@ -102,27 +102,33 @@ func endedWhateverIsThere(t *testing.T) {
 	disable := func(w *world, cwd string) (*protocol.PluginResult, error) {
 		return w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "guest", Cwd: cwd})
 	}
-	deep := strings.Repeat("d/", 40) + "f"
+	saves := func(name, content string) func(string) error {
+		return func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+		}
+	}
+	unlisted := func(dir string) error {
+		return errors.Join(os.Rename(filepath.Dir(dir), filepath.Dir(dir)+"-gone"), os.WriteFile(filepath.Dir(dir), nil, 0o644))
+	}
 	for _, c := range []struct {
 		what          string
 		do            func(*world, string) (*protocol.PluginResult, error)
-		file, content string
+		change        func(dir string) error
 		before, after protocol.PluginStatus
 	}{
-		{"untrusted, it cannot be read", untrust, "plugin.json", "{", protocol.PluginDegraded, protocol.PluginFailed},
-		{"untrusted, it is too deep", untrust, deep, "", protocol.PluginDegraded, protocol.PluginFailed},
-		{"disabled, it cannot be read", disable, "plugin.json", "{", protocol.PluginDegraded, protocol.PluginDisabled},
-		{"disabled, it is not what was approved", disable, "version", "two", protocol.PluginModified, protocol.PluginDisabled},
+		{"untrusted, it cannot be read", untrust, saves("plugin.json", "{"), protocol.PluginDegraded, protocol.PluginFailed},
+		{"untrusted, it is too deep", untrust, saves(strings.Repeat("d/", 40)+"f", ""), protocol.PluginDegraded, protocol.PluginFailed},
+		{"disabled, it cannot be read", disable, saves("plugin.json", "{"), protocol.PluginDegraded, protocol.PluginDisabled},
+		{"disabled, it is not what was approved", disable, saves("version", "two"), protocol.PluginModified, protocol.PluginDisabled},
+		{"untrusted, nobody can look at it", untrust, unlisted, protocol.PluginDegraded, protocol.PluginFailed},
+		{"disabled, nobody can look at it", disable, unlisted, protocol.PluginDegraded, protocol.PluginDisabled},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w, cwd := newWorld(t).start(), workspace(t)
 			w.approve(cwd)
-			if c.file == deep {
-				if err := os.MkdirAll(filepath.Join(cwd, ".agents", "plugins", "g", filepath.Dir(deep)), 0o755); err != nil {
-					t.Fatal(err)
-				}
+			if err := c.change(filepath.Join(cwd, ".agents", "plugins", "g")); err != nil {
+				t.Fatal(err)
 			}
-			put(t, cwd, c.file, c.content)
 			w.status(cwd, "guest", c.before)
 			now := must(c.do(w, cwd)).of(t).Plugin
 			if now.Status != c.after || now.Digest != "" || now.Process != nil {
