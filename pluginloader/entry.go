@@ -79,7 +79,11 @@ func (e *entry) forbid(f *finding) {
 
 // takeTrusted takes what is in a directory of a workspace, if a person has approved it.
 func (e *entry) takeTrusted(ctx context.Context) *finding {
-	digest, name, problems := inspect(ctx, e.dir)
+	p, digest, problems := inspect(ctx, e.dir)
+	name := ""
+	if p != nil {
+		name = p.Name
+	}
 	switch {
 	case digest == "":
 		return &finding{status: protocol.PluginFailed, problems: problems, name: name}
@@ -89,25 +93,24 @@ func (e *entry) takeTrusted(ctx context.Context) *finding {
 	return e.take(ctx, digest)
 }
 
-// inspect reads what a directory holds, without taking anything of it.
-func inspect(ctx context.Context, dir string) (digest protocol.Digest, name string, problems []protocol.PluginProblem) {
+// inspect reads what a directory holds, without taking anything of it. There is no digest of what cannot be loaded.
+func inspect(ctx context.Context, dir string) (p *manifest.Plugin, digest protocol.Digest, problems []protocol.PluginProblem) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", "", problemsOf(err)
+		return nil, "", problemsOf(err)
 	}
 	defer root.Close()
-	p, err := manifest.Load(root)
-	if err != nil {
-		return "", "", problemsOf(err)
+	if p, err = manifest.Load(root); err != nil {
+		return nil, "", problemsOf(err)
 	}
 	reach, err := p.Beyond(ctx, exec.LookPath)
 	if err == nil {
 		digest, err = manifest.Digest(ctx, root, reach)
 	}
 	if err != nil {
-		return "", p.Name, problemsOf(err)
+		return p, "", problemsOf(err)
 	}
-	return digest, p.Name, shown(p.Warnings)
+	return p, digest, shown(p.Warnings)
 }
 
 // place is where a directory is, after all links: what a person has approved there is approved nowhere else.

@@ -3,6 +3,7 @@
 package pluginloader_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,6 +216,13 @@ func dryRun(t *testing.T) {
 	if r := plan(true); len(r.Data) != 1 || r.Data[0].Change != protocol.PluginUnchanged || r.Prefix {
 		t.Errorf("with nothing to do: %+v", r)
 	}
+	version := 0
+	w.until("a dry run that comes before the watcher tells of another file", func() bool {
+		version++
+		w.write("g/version", fmt.Sprint(version))
+		r := plan(true)
+		return r.Data[0].Change == protocol.PluginChanged && len(r.Data[0].Added)+len(r.Data[0].Removed) == 0 && !r.Prefix
+	})
 	w.stop() // so that nobody is quicker
 	w.write("g/plugin.json", manifest("guest", `,"hooks":["beforeToolCall","prompt"],"state":"1","tools":[{"name":"version","description":"d"},{"name":"new","description":"n"}]`))
 	w.write("h/plugin.json", `{"name":"h","lashd":{"prompt":[{"slot":"guidance","content":"x"}]}}`)

@@ -3,7 +3,6 @@ package pluginloader
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -80,13 +79,19 @@ func (e *entry) resume(ctx context.Context) {
 	}
 }
 
+// held is what a directory holds, or what of it is in use; the zero value is nothing.
+type held struct {
+	manifest *manifest.Plugin
+	digest   protocol.Digest
+}
+
 // contents are the plugins that are in use, by directory.
-func (l *Loader) contents(cwd string) map[string]*manifest.Plugin {
-	all := map[string]*manifest.Plugin{}
+func (l *Loader) contents(cwd string) map[string]held {
+	all := map[string]held{}
 	for _, s := range l.concerned(cwd) {
 		for _, e := range s.entries {
 			if e.unit != nil {
-				all[e.dir] = e.unit.manifest
+				all[e.dir] = held{e.unit.manifest, e.unit.copy.Digest}
 			}
 		}
 	}
@@ -94,46 +99,35 @@ func (l *Loader) contents(cwd string) map[string]*manifest.Plugin {
 }
 
 // planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
-func (l *Loader) planned(ctx context.Context, cwd string, now map[string]*manifest.Plugin) map[string]*manifest.Plugin {
-	all := map[string]*manifest.Plugin{}
+func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) map[string]held {
+	all := map[string]held{}
 	for _, s := range l.concerned(cwd) {
 		dirs, err := s.list()
 		if err != nil {
 			return now
 		}
 		for _, dir := range dirs {
-			m := s.plannedAt(ctx, dir, now[dir])
-			if m != nil {
-				all[dir] = m
+			if h := s.plannedAt(ctx, dir, now[dir]); h.manifest != nil {
+				all[dir] = h
 			}
 		}
 	}
 	return all
 }
 
-func (s *set) plannedAt(ctx context.Context, dir string, now *manifest.Plugin) *manifest.Plugin {
+func (s *set) plannedAt(ctx context.Context, dir string, now held) held {
 	if s.loader.facts.disabled(dir) {
-		return nil
+		return held{}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	m, digest, _ := inspect(ctx, dir)
+	if digest == "" || !(&entry{set: s, dir: dir}).allowed(digest) {
 		return now
 	}
-	defer root.Close()
-	m, err := manifest.Load(root)
-	if err != nil {
-		return now
-	}
-	if s.scope == protocol.ScopeWorkspace {
-		if digest, _, _ := inspect(ctx, dir); !(&entry{set: s, dir: dir}).allowed(digest) {
-			return now
-		}
-	}
-	return m
+	return held{m, digest}
 }
 
 // compare tells what differs between two states of the plugins.
-func (l *Loader) compare(cwd string, before, after map[string]*manifest.Plugin) *protocol.PluginReloadResult {
+func (l *Loader) compare(cwd string, before, after map[string]held) *protocol.PluginReloadResult {
 	result := &protocol.PluginReloadResult{Data: []protocol.PluginChange{}}
 	seen := map[string]bool{}
 	for _, s := range l.concerned(cwd) {
@@ -146,7 +140,7 @@ func (l *Loader) compare(cwd string, before, after map[string]*manifest.Plugin) 
 			}
 		}
 	}
-	for _, states := range []map[string]*manifest.Plugin{before, after} {
+	for _, states := range []map[string]held{before, after} {
 		for dir := range states {
 			if !seen[dir] {
 				seen[dir] = true
@@ -155,7 +149,7 @@ func (l *Loader) compare(cwd string, before, after map[string]*manifest.Plugin) 
 		}
 	}
 	for dir := range seen {
-		result.Prefix = result.Prefix || !reflect.DeepEqual(prefix(before[dir]), prefix(after[dir]))
+		result.Prefix = result.Prefix || !reflect.DeepEqual(prefix(before[dir].manifest), prefix(after[dir].manifest))
 	}
 	return result
 }
@@ -169,21 +163,21 @@ func prefix(m *manifest.Plugin) []any {
 	return []any{m.Tools, m.Prompt, m.ToolSwitches, m.MCPServers, m.MoreTools, prompts}
 }
 
-func difference(dir string, before, after *manifest.Plugin) protocol.PluginChange {
+func difference(dir string, before, after held) protocol.PluginChange {
 	c := protocol.PluginChange{Name: filepath.Base(dir), Change: protocol.PluginUnchanged}
 	switch {
-	case before == nil && after == nil:
+	case before.manifest == nil && after.manifest == nil:
 		return c
-	case before == nil:
-		c.Name, c.Change = after.Name, protocol.PluginAdded
-	case after == nil:
-		c.Name, c.Change = before.Name, protocol.PluginRemoved
-	case !reflect.DeepEqual(before, after):
-		c.Name, c.Change = after.Name, protocol.PluginChanged
+	case before.manifest == nil:
+		c.Name, c.Change = after.manifest.Name, protocol.PluginAdded
+	case after.manifest == nil:
+		c.Name, c.Change = before.manifest.Name, protocol.PluginRemoved
+	case before.digest != after.digest:
+		c.Name, c.Change = after.manifest.Name, protocol.PluginChanged
 	default:
-		c.Name = after.Name
+		c.Name = after.manifest.Name
 	}
-	old, now := names(before), names(after)
+	old, now := names(before.manifest), names(after.manifest)
 	c.Added, c.Removed = without(now, old), without(old, now)
 	return c
 }

@@ -30,7 +30,7 @@ func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*pro
 		if e.set.scope != protocol.ScopeWorkspace {
 			return ErrTrusted
 		}
-		if found, _, problems := inspect(ctx, e.dir); found == "" || found != p.Digest {
+		if _, found, problems := inspect(ctx, e.dir); found == "" || found != p.Digest {
 			return &ContentError{p.Digest, found, problems}
 		}
 		return l.trust.Approve(ctx, e.dir, p.Digest)
