@@ -79,3 +79,9 @@ func (p *peer) says(id protocol.SessionID, tool, args, want string) {
 		p.t.Errorf("%s %s says %s %q %+v, want %q", tool, args, out.Status, out.Text, out.Failure, want)
 	}
 }
+
+// body is the newest request of the model.
+func (w *world) body() string {
+	all := w.model.Requests()
+	return string(all[len(all)-1].Body)
+}

@@ -136,9 +136,3 @@ func TestExamples(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// body is the newest request of the model.
-func (w *world) body() string {
-	all := w.model.Requests()
-	return string(all[len(all)-1].Body)
-}

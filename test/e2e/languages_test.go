@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -162,6 +163,20 @@ func (a *author) works(p *peer) {
 	p.says(id, "guard_greet", `{"name":"Ada"}`, "Hello, Ada!")
 }
 
+// busy shows that a reload may be refused while a turn runs, and that a dry run never is.
+func (a *author) busy() {
+	a.t.Helper()
+	refused := a.command("plugin", "reload", "--refuse")
+	refused.Stderr = nil
+	_, err := refused.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(string(e.Stderr), "is running") {
+		a.t.Errorf("issue/4-5 a reload that is not wanted while a turn runs: %v", err)
+	}
+	if said := a.lashd("plugin", "reload", "--dry-run", "--json"); !strings.Contains(said, `"name":"guard","change":"unchanged"`) {
+		a.t.Errorf("issue/4-5 a dry run says %s", said)
+	}
+}
+
 // edits changes what is denied, while a turn runs: that one goes on with what it began with.
 func (a *author) edits(p *peer) {
 	a.t.Helper()
@@ -171,6 +186,7 @@ func (a *author) edits(p *peer) {
 	a.model.Push(step(stalls, shell("echo rm -rf")), done)
 	turn := p.start(old, "go").TurnID
 	a.asked(before + 1)
+	a.busy()
 	a.saves(a.rule, "rm -rf", "drop table")
 	p.loads("guard", func(i protocol.PluginInfo) bool { return i.Digest != was })
 	if p.denies(young, "rm -rf") || !p.denies(young, "drop table") {

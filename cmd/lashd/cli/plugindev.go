@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -24,8 +26,9 @@ type pluginDevCommand struct {
 
 // Help is shown by --help.
 func (pluginDevCommand) Help() string {
-	return `Loads the plugin as a daemon does, by itself and apart from yours, tells what it contributes, and loads it anew each time that
-you save something in it. What is wrong is told with file, line and column; what the plugin says on stderr comes as it is said.
+	return `Loads the plugin as a daemon does, by itself and apart from yours, tells what it contributes (+) and no more (-), and loads it
+anew each time that you save something in it. What is wrong is told with file, line and column; what the plugin says on stderr
+comes as it is said.
 
 To have it in your sessions, link its directory: ln -s DIR ~/.agents/plugins/
 
@@ -47,7 +50,7 @@ func (noMemory) Commit(context.Context, *persistence.Commit) (persistence.Result
 type developer struct {
 	mu     sync.Mutex // held while something is printed
 	loader *pluginloader.Loader
-	told   map[string]bool // contributions
+	told   []string // what it contributes
 }
 
 func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
@@ -75,7 +78,7 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	if err != nil {
 		return err
 	}
-	d := &developer{told: map[string]bool{}}
+	d := &developer{}
 	d.loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{root}, Home: home, Environ: os.Environ(), Nonce: filepath.Base(home), Memory: noMemory{},
 		Log: slog.New(d), News: d.news,
@@ -87,10 +90,43 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 
 // news prints what has become of the plugin.
 func (d *developer) news(event protocol.ServerEvent) {
-	p := *event.Plugin
+	p := event.Plugin
+	now := d.told
+	if p.Status == protocol.PluginLoaded {
+		now = contributed(p.Dir, d.told)
+	}
 	d.print("%s: %s", p.Name, strings.TrimSpace(string(p.Status)+" "+p.Version))
 	for _, problem := range p.Problems {
 		d.print("  %s", problem)
+	}
+	d.differ("-", d.told, now)
+	d.differ("+", now, d.told)
+	d.told = now
+}
+
+// contributed is what a plugin adds. One that cannot be read has been changed again, which is told next: it is as it was.
+func contributed(dir string, was []string) (all []string) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return was
+	}
+	defer root.Close()
+	m, err := manifest.Load(root)
+	if err != nil {
+		return was
+	}
+	for _, c := range pluginloader.Contributions(m) {
+		all = append(all, c.Kind+" "+c.Name)
+	}
+	return all
+}
+
+// differ prints what some contributions have that others have not.
+func (d *developer) differ(sign string, some, others []string) {
+	for _, c := range some {
+		if !slices.Contains(others, c) {
+			d.print("  %s %s", sign, c)
+		}
 	}
 }
 
