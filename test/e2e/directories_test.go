@@ -80,8 +80,11 @@ func (p *peer) says(id protocol.SessionID, tool, args, want string) {
 	}
 }
 
-// body is the newest request of the model.
+// body is the newest request of the model; empty, if there was none.
 func (w *world) body() string {
 	all := w.model.Requests()
+	if len(all) == 0 {
+		return ""
+	}
 	return string(all[len(all)-1].Body)
 }
