@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -28,10 +27,7 @@ type kept struct {
 
 const most = 100 // turns that are kept
 
-type (
-	call    = lashdplugin.Call[kept]
-	session = lashdplugin.Session[kept]
-)
+type call = lashdplugin.Call[kept]
 
 // edits are those of a turn that were not reviewed yet, by the id of the call: a hook may be asked twice. They are gone with
 // the process, and counted anew then.
@@ -48,20 +44,17 @@ func of(c *call) *edits {
 }
 
 func main() {
-	lashdplugin.Run(lashdplugin.Plugin[kept]{
-		State:         "1",
-		New:           func() kept { return kept{Turns: []turn{}} },
-		AfterToolCall: count,
-		Checkpoint:    review,
-		AfterTurn:     summarise,
-		Operations: map[string]func(context.Context, *call) (lashdplugin.OperationResult, error){
-			"reviewer.summary": summary,
-		},
-	})
+	p := lashdplugin.New[kept]("1")
+	p.Blank = func() kept { return kept{Turns: []turn{}} }
+	lashdplugin.On(p, lashdplugin.AfterToolCall, count)
+	lashdplugin.On(p, lashdplugin.Checkpoint, review)
+	lashdplugin.On(p, lashdplugin.AfterTurn, summarise)
+	lashdplugin.Operation(p, "reviewer.summary", summary)
+	p.Run()
 }
 
 // count notes an edit that went well.
-func count(_ context.Context, c *call, tc *lashdplugin.ToolResultContext) ([]lashdplugin.Directive, error) {
+func count(c *call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
 	if tc.Kind != "edit" || tc.Output.Status != "success" {
 		return nil, nil
 	}
@@ -76,7 +69,7 @@ func count(_ context.Context, c *call, tc *lashdplugin.ToolResultContext) ([]las
 }
 
 // file is the file that a call has changed.
-func file(tc *lashdplugin.ToolResultContext) string {
+func file(tc lashdplugin.ToolCall) string {
 	var change, args struct{ Path string }
 	_ = json.Unmarshal(tc.Output.Change, &change) // what is not there is not known
 	_ = json.Unmarshal(tc.Args, &args)
@@ -89,18 +82,18 @@ func file(tc *lashdplugin.ToolResultContext) string {
 }
 
 // review asks for a review after enough edits.
-func review(_ context.Context, c *call, cc *lashdplugin.CheckpointContext) ([]lashdplugin.Directive, error) {
+func review(c *call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
 	e := of(c)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.turn != cc.TurnID || len(e.files) < limit(c) {
+	if e.turn != seam.TurnID || len(e.files) < limit(c) {
 		return nil, nil
 	}
 	text := fmt.Sprintf("You have made %d edits, of %s. Read your diff once more before you go on: is each change needed, "+
 		"complete and right, and is nothing left behind? Mend what is not.", len(e.files), strings.Join(unique(e.files), ", "))
 	clear(e.files)
 	e.reviews++
-	return []lashdplugin.Directive{lashdplugin.Enqueue(lashdplugin.Say(text))}, nil
+	return lashdplugin.Enqueue(lashdplugin.Say(text)), nil
 }
 
 // limit is after how many edits a review is due.
@@ -121,7 +114,7 @@ func unique(files map[string]string) []string {
 }
 
 // summarise keeps what the turn came to: its report is whole, also after a crash.
-func summarise(_ context.Context, c *call, sum *lashdplugin.TurnSummary) ([]lashdplugin.Directive, error) {
+func summarise(c *call, sum lashdplugin.Turn) (lashdplugin.Directives, error) {
 	t, err := summaryOf(sum)
 	if err != nil {
 		return nil, err
@@ -132,14 +125,14 @@ func summarise(_ context.Context, c *call, sum *lashdplugin.TurnSummary) ([]lash
 		t.Reviews = e.reviews
 	}
 	e.mu.Unlock()
-	c.Session.Change(func(k *kept, _ map[string][]byte) {
+	c.Session.Change(func(k *kept) {
 		k.Turns = append(k.Turns, t)
 		k.Turns = k.Turns[max(0, len(k.Turns)-most):]
 	})
 	return nil, nil
 }
 
-func summaryOf(sum *lashdplugin.TurnSummary) (turn, error) {
+func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	t := turn{TurnID: sum.TurnID, Files: []string{}}
 	var report struct {
 		ToolCalls []struct {
@@ -164,7 +157,7 @@ func summaryOf(sum *lashdplugin.TurnSummary) (turn, error) {
 	return t, nil
 }
 
-func summary(_ context.Context, c *call) (r lashdplugin.OperationResult, err error) {
-	c.Session.Look(func(k *kept, _ map[string][]byte) { r.Output, err = json.Marshal(k.Turns) })
-	return r, err
+func summary(c *call, _ lashdplugin.None) (r lashdplugin.Outcome, err error) {
+	c.Session.Look(func(k *kept) { r.Output = slices.Clone(k.Turns) })
+	return r, nil
 }

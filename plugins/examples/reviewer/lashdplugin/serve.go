@@ -8,178 +8,164 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
-// server is a plugin while it serves.
-type server[S any] struct {
-	plugin  *Plugin[S]
-	peer    *peer
-	methods map[string]handler[S]
+// kinds make keys of handlers from methods.
+var kinds = strings.NewReplacer("hook/", "hook ", "tool/execute", "tool", "tool/prepare", "prepare",
+	"operation/query", "operation", "operation/command", "operation", "operation/task", "operation")
 
-	mu       sync.Mutex
-	sessions map[string]*Session[S] // by instance
-	config   json.RawMessage
-	dataDir  string
+func (p *Plugin[S]) find(method, name string) func(*Call[S]) any {
+	kind := kinds.Replace(method)
+	if f := p.handlers[strings.TrimSpace(kind+" "+name)]; f != nil {
+		return f
+	}
+	return p.handlers[kind+" *"]
 }
 
-// params is what is read of the params of all calls.
-type params struct {
-	Instance   string          `json:"instance"`
-	DeadlineMs int64           `json:"deadlineMs"`
-	Context    json.RawMessage `json:"context"`
-	Source     string          `json:"source"`
-	State      []byte          `json:"state"`
-	Meta       struct {
-		Version  string          `json:"plugin_version"`
-		Revision uint64          `json:"revision,string"`
-		State    json.RawMessage `json:"state"`
-	} `json:"meta"`
-	Artifacts []piece `json:"artifacts"`
+func (p *Plugin[S]) perform(ctx context.Context, m *message) any {
+	if m.Method == "initialize" {
+		return p.initialize(m.Params)
+	}
+	c := &Call[S]{Context: ctx, Params: m.Params}
+	check(json.Unmarshal(m.Params, c))
+	f := p.find(m.Method, c.Name)
+	switch {
+	case m.Method == "snapshot/write":
+		f = (*Call[S]).write
+	case f == nil:
+		check(&Error{Code: -32601, Message: fmt.Sprintf("there is no %s %s", m.Method, c.Name)})
+	case m.Method == "session/open":
+		p.open(c)
+	}
+	session, there := p.sessions.Load(c.Instance)
+	if !there {
+		check(fmt.Errorf("%s: there is no instance %q", m.Method, c.Instance))
+	}
+	c.Session = session.(*Session[S])
+	if c.DeadlineMs > 0 {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(c.DeadlineMs)*time.Millisecond)
+		defer cancel()
+		c.Context = ctx
+	}
+	switch m.Method {
+	case "session/close":
+		p.sessions.Delete(c.Instance)
+	case "snapshot/restore":
+		p.restore(c)
+	}
+	return f(c)
+}
+
+func (p *Plugin[S]) open(c *Call[S]) {
+	s := &Session[S]{peer: p.peer, state: p.Blank(), Artifacts: map[string][]byte{}}
+	check(errors.Join(json.Unmarshal(p.offer, s), json.Unmarshal(c.Params, s)))
+	p.sessions.Store(s.Instance, s)
 }
 
 type contributes struct {
-	Hooks      []string `json:"hooks,omitempty"`
-	Tools      []string `json:"tools,omitempty"`
-	Operations []string `json:"operations,omitempty"`
-	Executor   bool     `json:"executor,omitempty"`
-	State      string   `json:"state,omitempty"`
+	Hooks, Tools, Operations []string
+	Executor                 bool
+	State                    string
 }
 
-type offer struct {
-	ProtocolVersion int             `json:"protocolVersion"`
-	PluginID        string          `json:"pluginId"`
-	Nonce           string          `json:"nonce"`
-	Config          json.RawMessage `json:"config,omitempty"`
-	DataDir         string          `json:"dataDir,omitempty"`
-	Contributes     contributes     `json:"contributes"`
-}
-
-func (s *server[S]) initialize(raw json.RawMessage) (any, error) {
-	var o offer
-	if err := json.Unmarshal(raw, &o); err != nil {
-		return nil, err
+func (p *Plugin[S]) initialize(params JSON) any {
+	var offer struct {
+		ProtocolVersion int
+		PluginID, Nonce string
+		Contributes     JSON
 	}
-	if o.ProtocolVersion != 1 {
-		return nil, fmt.Errorf("lashd speaks version %d of the protocol", o.ProtocolVersion)
+	var declared contributes
+	check(json.Unmarshal(params, &offer))
+	check(json.Unmarshal(offer.Contributes, &declared))
+	if offer.ProtocolVersion != 1 {
+		check(fmt.Errorf("lashd speaks version %d of the protocol", offer.ProtocolVersion))
 	}
-	if wrong := s.differs(&o.Contributes); len(wrong) > 0 {
-		return nil, errors.New("plugin.json and the program differ: " + strings.Join(wrong, "; "))
+	if wrong := p.differs(&declared); len(wrong) > 0 {
+		check(errors.New("plugin.json and the program differ: " + strings.Join(wrong, "; ")))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config, s.dataDir = o.Config, o.DataDir
-	o.Config, o.DataDir = nil, ""
-	return o, nil
+	p.offer = params
+	return Object{"protocolVersion": 1, "pluginId": offer.PluginID, "nonce": offer.Nonce, "contributes": offer.Contributes}
 }
 
 // differs says where the program is not what was declared.
-func (s *server[S]) differs(declared *contributes) (wrong []string) {
-	compare := func(kind string, declared, mine []string) {
-		for _, name := range declared {
-			if !slices.Contains(mine, name) && !(kind == "tool" && slices.Contains(mine, "*")) {
+func (p *Plugin[S]) differs(declared *contributes) (wrong []string) {
+	compare := func(kind string, names []string) {
+		for _, name := range names {
+			if p.find(kind, name) == nil {
 				wrong = append(wrong, fmt.Sprintf("the %s %s has no handler", kind, name))
 			}
 		}
-		for _, name := range mine {
-			if !slices.Contains(declared, name) && name != "*" {
-				wrong = append(wrong, fmt.Sprintf("the %s %s is not declared", kind, name))
+		for _, key := range slices.Sorted(maps.Keys(p.handlers)) {
+			if name, mine := strings.CutPrefix(key, kind+" "); mine && name != "*" && !slices.Contains(names, name) {
+				wrong = append(wrong, fmt.Sprintf("the %s is not declared", key))
 			}
 		}
 	}
-	compare("hook", declared.Hooks, slices.Sorted(maps.Keys(s.plugin.hooks())))
-	compare("tool", declared.Tools, slices.Sorted(maps.Keys(s.plugin.Tools)))
-	compare("operation", declared.Operations, slices.Sorted(maps.Keys(s.plugin.Operations)))
-	if declared.Executor != (s.plugin.Executor != nil) {
+	compare("hook", declared.Hooks)
+	compare("tool", declared.Tools)
+	compare("operation", declared.Operations)
+	if declared.Executor != (p.handlers[CodeExecute.key] != nil) {
 		wrong = append(wrong, "one of them runs code cells, and the other does not")
 	}
-	if declared.State != s.plugin.State {
-		wrong = append(wrong, fmt.Sprintf("the version of the state that is declared is %q, not %q", declared.State, s.plugin.State))
+	if declared.State != p.version {
+		wrong = append(wrong, fmt.Sprintf("the version of the state that is declared is %q, not %q", declared.State, p.version))
 	}
 	return wrong
 }
 
-func (s *server[S]) told(method string, raw json.RawMessage) {
-	var p params
-	if method != "session/close" || json.Unmarshal(raw, &p) != nil {
-		return
-	}
-	s.mu.Lock()
-	session := s.sessions[p.Instance]
-	delete(s.sessions, p.Instance)
-	s.mu.Unlock()
-	if session != nil && s.plugin.Closed != nil {
-		s.plugin.Closed(session)
-	}
-}
+const piece = 1 << 20 // bytes of an artifact in a message
 
-func (s *server[S]) perform(ctx context.Context, method string, raw json.RawMessage) (any, error) {
-	if method == "initialize" {
-		return s.initialize(raw)
-	}
-	c := &Call[S]{}
-	if err := errors.Join(json.Unmarshal(raw, &c.given), json.Unmarshal(raw, c)); err != nil {
-		return nil, err
-	}
-	do := s.methods[method]
-	switch {
-	case do == nil:
-		return nil, unknown("method", method)
-	case method == "session/open":
-		if err := s.open(raw); err != nil {
-			return nil, err
+func (c *Call[S]) write() any {
+	var written Object
+	var artifacts map[string][]byte
+	c.Session.Look(func(state *S) {
+		data, err := json.Marshal(state)
+		check(err)
+		written = Object{"revision": c.Session.revision, "state": JSON(data)}
+		artifacts = maps.Clone(c.Session.Artifacts)
+	})
+	for name, data := range artifacts {
+		for at := 0; at == 0 || at < len(data); at += piece {
+			check(c.Host("artifactWrite", Object{"name": name, "offset": at, "data": data[at:min(len(data), at+piece)]}, nil))
 		}
 	}
-	s.mu.Lock()
-	c.Session = s.sessions[c.given.Instance]
-	s.mu.Unlock()
-	if c.Session == nil {
-		return nil, fmt.Errorf("%s: there is no instance %q", method, c.given.Instance)
-	}
-	if c.given.DeadlineMs > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.given.DeadlineMs)*time.Millisecond)
-		defer cancel()
-	}
-	return do(ctx, c)
+	return written
 }
 
-func (s *server[S]) open(raw json.RawMessage) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	session := &Session[S]{Config: s.config, DataDir: s.dataDir, peer: s.peer, artifacts: map[string][]byte{}}
-	if err := json.Unmarshal(raw, session); err != nil {
-		return err
-	}
-	if s.plugin.New != nil {
-		session.state = s.plugin.New()
-	}
-	s.sessions[session.Instance] = session
-	return nil
+type artifact struct {
+	Name string
+	Size int
+	Data []byte
 }
 
-// handler answers a call.
-type handler[S any] func(context.Context, *Call[S]) (any, error)
-
-// methods are those that the plugin answers, by name.
-func (p *Plugin[S]) methods() map[string]handler[S] {
-	all := map[string]handler[S]{
-		"session/open":      p.opened,
-		"snapshot/write":    p.write,
-		"snapshot/restore":  p.restore,
-		"tool/list":         p.list,
-		"tool/execute":      p.execute,
-		"tool/prepare":      p.prepare,
-		"operation/query":   p.operate,
-		"operation/command": p.operate,
-		"operation/task":    p.operate,
+func (p *Plugin[S]) restore(c *Call[S]) {
+	var given struct {
+		Meta struct {
+			Version  string `json:"plugin_version"`
+			Revision uint64 `json:"revision,string"`
+			State    JSON
+		}
+		Artifacts []artifact
 	}
-	if p.Executor != nil {
-		all["code/execute"], all["code/snapshot"], all["code/restore"] = p.code, p.codeSnapshot, p.codeRestore
+	check(json.Unmarshal(c.Params, &given))
+	artifacts := map[string][]byte{}
+	for _, a := range given.Artifacts {
+		for len(a.Data) < a.Size {
+			var more artifact
+			check(c.Host("artifactRead", Object{"name": a.Name, "offset": len(a.Data)}, &more))
+			a.Data = append(a.Data, more.Data...)
+		}
+		artifacts[a.Name] = a.Data
 	}
-	for name, h := range p.hooks() {
-		all["hook/"+name] = h
+	state, err := p.Blank(), error(nil)
+	if given.Meta.Version != p.version {
+		state, err = p.Upgrade(given.Meta.Version, given.Meta.State)
+	} else if given.Meta.State != nil {
+		err = json.Unmarshal(given.Meta.State, &state)
 	}
-	return all
+	check(err)
+	c.Session.Look(func(kept *S) {
+		*kept, c.Session.Artifacts, c.Session.revision = state, artifacts, given.Meta.Revision
+	})
 }

@@ -1,7 +1,7 @@
 package lashdplugin
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 const maxMessage = 8 << 20 // bytes; a longer one would end the plugin
@@ -25,121 +26,92 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-func unknown(what, name string) error {
-	return &Error{Code: -32601, Message: fmt.Sprintf("there is no %s %s", what, name)}
+// check ends a call with an error. Only what answers a call may use it.
+func check(err error) {
+	if err != nil {
+		failed := &Error{Code: -32000, Message: err.Error()}
+		errors.As(err, &failed)
+		panic(failed)
+	}
 }
 
+// message is one of lashd.
 type message struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  any             `json:"params,omitempty"`
-	Result  any             `json:"result,omitempty"`
-	Error   *Error          `json:"error,omitempty"`
-}
-
-// heard is a message of lashd.
-type heard struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *Error          `json:"error"`
+	ID, Params, Result JSON
+	Method             string
+	Error              *Error
 }
 
 // peer is the conversation with lashd.
 type peer struct {
+	waiting sync.Map // func(*message), by id: takes the answer to what was asked, or cancels what is answered
+	asked   atomic.Int64
 	writing sync.Mutex
 	out     io.Writer
-
-	mu      sync.Mutex
-	last    int
-	answers map[string]chan heard
-	calls   map[string]context.CancelFunc // that are being answered, by id
-}
-
-// performer does what lashd asks.
-type performer interface {
-	perform(ctx context.Context, method string, params json.RawMessage) (any, error)
-	told(method string, params json.RawMessage)
-}
-
-func newPeer(out io.Writer) *peer {
-	return &peer{out: out, answers: map[string]chan heard{}, calls: map[string]context.CancelFunc{}}
 }
 
 // listen takes messages in until lashd is done.
-func (p *peer) listen(in io.Reader, do performer) {
+func (p *peer) listen(from io.Reader, perform func(context.Context, *message) any) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for lines := bufio.NewReader(in); ; {
-		var m heard
-		line, err := lines.ReadBytes('\n')
-		if err != nil || json.Unmarshal(line, &m) != nil || m.Method == "shutdown" {
+	for in := json.NewDecoder(from); ; {
+		m := &message{}
+		if in.Decode(m) != nil || m.Method == "shutdown" {
 			return
 		}
-		p.receive(ctx, &m, do)
+		p.receive(ctx, m, perform)
 	}
 }
 
-func (p *peer) receive(ctx context.Context, m *heard, do performer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *peer) receive(ctx context.Context, m *message, perform func(context.Context, *message) any) {
 	switch {
 	case m.Method == "":
-		p.answers[string(m.ID)] <- *m
-		delete(p.answers, string(m.ID))
-	case m.ID != nil:
-		ctx, cancel := context.WithCancel(ctx)
-		p.calls[string(m.ID)] = cancel
-		go func() {
-			defer cancel()
-			p.answer(ctx, m, do)
-		}()
+		p.wake(m)
 	case m.Method == "$/cancelRequest":
-		var named struct{ ID json.RawMessage }
-		if json.Unmarshal(m.Params, &named) == nil && p.calls[string(named.ID)] != nil {
-			p.calls[string(named.ID)]()
-		}
+		call := &message{}
+		_ = json.Unmarshal(m.Params, call) // without an id it is for nobody
+		p.wake(call)
+	case m.ID == nil || m.Method == "initialize": // what comes next comes after it
+		p.answer(ctx, m, perform)
 	default:
-		do.told(m.Method, m.Params)
+		ctx, cancel := context.WithCancel(ctx)
+		p.waiting.Store(string(m.ID), func(*message) { cancel() })
+		go p.answer(ctx, m, perform)
 	}
 }
 
-func (p *peer) answer(ctx context.Context, m *heard, do performer) {
-	result, err := contain(func() (any, error) { return do.perform(ctx, m.Method, m.Params) })
-	if err == nil {
-		err = p.send(message{ID: m.ID, Result: result})
+func (p *peer) wake(m *message) {
+	if f, waits := p.waiting.LoadAndDelete(string(m.ID)); waits {
+		f.(func(*message))(m)
 	}
-	if err != nil {
-		failed := &Error{Code: -32000, Message: err.Error()}
-		errors.As(err, &failed)
-		_ = p.send(message{ID: m.ID, Error: failed}) // if that is lost, so is lashd
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.calls, string(m.ID))
 }
 
-// contain makes an error of a panic.
-func contain(f func() (any, error)) (result any, err error) {
+func (p *peer) answer(ctx context.Context, m *message, perform func(context.Context, *message) any) {
+	defer p.wake(m)
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		failed, known := v.(*Error)
+		if v != nil && !known {
 			fmt.Fprintf(os.Stderr, "%v\n%s", v, debug.Stack())
-			err = fmt.Errorf("panic: %v", v)
+			failed = &Error{Code: -32000, Message: fmt.Sprint("panic: ", v)}
+		}
+		if v != nil && m.ID != nil {
+			_ = p.send(Object{"id": m.ID, "error": failed}) // if that is lost, so is lashd
 		}
 	}()
-	return f()
+	if result := perform(ctx, m); m.ID != nil {
+		check(p.send(Object{"id": m.ID, "result": result}))
+	}
 }
 
-func (p *peer) send(m message) error {
-	m.JSONRPC = "2.0"
+func (p *peer) send(m Object) error {
+	m["jsonrpc"] = "2.0"
 	line, err := json.Marshal(m)
+	if err == nil && len(line) >= maxMessage {
+		err = fmt.Errorf("the message has %d bytes, more than %d", len(line), maxMessage)
+	}
 	if err != nil {
 		return err
-	}
-	if len(line) >= maxMessage {
-		return fmt.Errorf("the message has %d bytes, more than %d", len(line), maxMessage)
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -148,16 +120,15 @@ func (p *peer) send(m message) error {
 }
 
 // tell sends a notification. One that is lost is lost with lashd.
-func (p *peer) tell(method string, params any) { _ = p.send(message{Method: method, Params: params}) }
+func (p *peer) tell(method string, params Object) {
+	_ = p.send(Object{"method": method, "params": params})
+}
 
-// ask calls lashd.
-func (p *peer) ask(ctx context.Context, method string, params, result any) error {
-	p.mu.Lock()
-	p.last++
-	id, answer := fmt.Sprintf(`"p%d"`, p.last), make(chan heard, 1)
-	p.answers[id] = answer
-	p.mu.Unlock()
-	if err := p.send(message{ID: json.RawMessage(id), Method: method, Params: params}); err != nil {
+// ask calls lashd. Without a result nobody looks at what it answers.
+func (p *peer) ask(ctx context.Context, method string, params Object, result any) error {
+	id, answer := fmt.Sprint("p", p.asked.Add(1)), make(chan *message, 1)
+	p.waiting.Store(`"`+id+`"`, func(m *message) { answer <- m })
+	if err := p.send(Object{"id": id, "method": method, "params": params}); err != nil {
 		return err
 	}
 	select {
@@ -165,10 +136,7 @@ func (p *peer) ask(ctx context.Context, method string, params, result any) error
 		if m.Error != nil {
 			return m.Error
 		}
-		if result == nil || m.Result == nil {
-			return nil
-		}
-		return json.Unmarshal(m.Result, result)
+		return json.Unmarshal(m.Result, cmp.Or(result, any(new(JSON))))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
