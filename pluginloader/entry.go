@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/content"
@@ -18,14 +20,18 @@ import (
 
 // entry is a directory that holds a plugin. It belongs to the loader's goroutine.
 type entry struct {
-	set  *set
-	dir  string // absolute; links in it are not resolved
-	sign string // of what was looked at last; empty: it has to be looked at
-	unit *unit  // that is in use; nil: none
-	next *unit  // that is to be; the same, if nothing changes
-	info protocol.PluginInfo
-	told protocol.PluginInfo
-	log  *child.Log // of all that ran from it
+	set     *set
+	dir     string    // absolute; links in it are not resolved
+	missing time.Time // since when it is not there; zero: it is
+	sign    string    // of what was looked at last; empty: it has to be looked at
+	asked   int       // how often somebody has asked for another look
+	unit    *unit     // that is in use; nil: none
+	next    *unit     // that is to be in use, as soon as it goes together with the others
+	found   protocol.PluginInfo
+	blamed  error // why next is not in use; nil: it is
+	info    protocol.PluginInfo
+	told    protocol.PluginInfo
+	log     *child.Log // of all that ran from it
 
 	// What follows others see, too: it is changed under the loader's mu, with the host.
 	seen  protocol.PluginInfo
@@ -34,14 +40,52 @@ type entry struct {
 
 func (s *set) entry(dir string) *entry {
 	e := &entry{set: s, dir: dir, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
-	e.info = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
+	e.found = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
+	e.info = e.found
 	return e
+}
+
+// want has the entry use a unit as soon as that goes together with the others.
+func (e *entry) want(u *unit) {
+	if e.next != nil && e.next != e.unit && e.next != u {
+		e.set.loader.let(e.next)
+	}
+	e.next = u
+}
+
+// holds tells whether a unit is the entry's.
+func (e *entry) holds(u *unit) bool { return u == e.unit || u == e.next }
+
+// mayRun tells whether a content of the directory may run, as persons have decided by now.
+func (e *entry) mayRun(d protocol.Digest) bool {
+	return !e.set.loader.facts.disabled(e.dir) && e.allowed(d)
+}
+
+// ask has the directory looked at anew, whatever a look comes to that is going on.
+func (e *entry) ask() {
+	e.sign = ""
+	e.asked++
+}
+
+// look is what one who looks at a directory has to know of the entry.
+type look struct {
+	*entry // of which only what never changes is used
+	sign   string
+	asked  int
+	there  bool
+	holds  []*unit
+}
+
+func (e *entry) look() look {
+	return look{e, e.sign, e.asked, e.missing.IsZero(), append(some(e.unit), some(e.next)...)}
 }
 
 // finding is what a look at a directory came to.
 type finding struct {
 	sign     string
+	asked    int
 	unit     *unit // that should be in use, which may be the one that is; nil: none
+	fresh    bool  // it was made for this
 	status   protocol.PluginStatus
 	found    protocol.Digest
 	problems []protocol.PluginProblem
@@ -50,47 +94,46 @@ type finding struct {
 }
 
 // examine looks what a directory holds by now. It returns nothing if that is what was looked at before.
-func (e *entry) examine(ctx context.Context) *finding {
-	sign, err := watch.Signature(e.dir)
+func (g look) examine(ctx context.Context) *finding {
+	if !g.there {
+		return nil
+	}
+	sign, err := watch.Signature(g.dir)
+	if err == nil && sign == g.sign {
+		return nil
+	}
 	var f *finding
 	switch {
+	case g.set.loader.facts.disabled(g.dir):
+		f = g.off(ctx)
 	case err != nil:
-		f = e.wrong("", err)
-	case sign == e.sign:
-		return nil
-	case e.set.scope == protocol.ScopeUser:
-		f = e.take(ctx, "")
+		f = g.wrong("", err)
+	case g.set.scope == protocol.ScopeUser:
+		f = g.take(ctx, "")
 	default:
-		f = e.takeTrusted(ctx)
+		f = g.takeTrusted(ctx)
 	}
-	f.sign = sign
-	e.forbid(f)
+	f.sign, f.asked = sign, g.asked
+	f.fatal = f.fatal || slices.ContainsFunc(g.holds, func(u *unit) bool { return g.withdrawn(u.copy.Digest) })
 	return f
 }
 
-// forbid ends what runs if a person wants that, whatever the directory holds.
-func (e *entry) forbid(f *finding) {
-	if e.set.loader.facts.disabled(e.dir) {
-		f.status, f.fatal = protocol.PluginDisabled, true
-	} else if f.unit == nil && e.unit != nil && e.withdrawn(e.unit.copy.Digest) {
-		f.fatal = true
-	}
+// off is a finding of a plugin that a person has switched off.
+func (g look) off(ctx context.Context) *finding {
+	digest, name, problems := inspect(ctx, g.dir)
+	return &finding{status: protocol.PluginDisabled, found: digest, name: name, problems: problems, fatal: true}
 }
 
 // takeTrusted takes what is in a directory of a workspace, if a person has approved it.
-func (e *entry) takeTrusted(ctx context.Context) *finding {
-	p, digest, problems := inspect(ctx, e.dir)
-	name := ""
-	if p != nil {
-		name = p.Name
-	}
+func (g look) takeTrusted(ctx context.Context) *finding {
+	digest, name, problems := inspect(ctx, g.dir)
 	switch {
 	case digest == "":
 		return &finding{status: protocol.PluginFailed, problems: problems, name: name}
-	case !e.allowed(digest):
+	case !g.allowed(digest):
 		return &finding{status: protocol.PluginUntrusted, found: digest, problems: problems, name: name}
 	}
-	return e.take(ctx, digest)
+	return g.take(ctx, digest)
 }
 
 // inspect reads what a directory holds, without taking anything of it. There is no digest of what cannot be loaded.
@@ -122,28 +165,34 @@ func (e *entry) place() string {
 }
 
 // take makes a unit of what a directory holds. If it is wanted of one content only, another one is not taken.
-func (e *entry) take(ctx context.Context, wanted protocol.Digest) *finding {
-	l := e.set.loader
-	c, err := l.copies.Put(ctx, e.dir)
+func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
+	l := g.set.loader
+	c, err := l.copies.Put(ctx, g.dir)
 	if err != nil {
-		return e.wrong("", err)
+		return g.wrong("", err)
 	}
-	switch {
-	case wanted != "" && c.Digest != wanted:
+	if wanted != "" && c.Digest != wanted {
 		c.Close()
 		return &finding{status: protocol.PluginUntrusted, found: c.Digest, name: c.Plugin.Name}
-	case l.facts.disabled(e.dir):
-		defer c.Close()
-		return &finding{found: c.Digest, name: c.Plugin.Name}
-	case e.unit != nil && e.unit.copy.Digest == c.Digest:
-		c.Close()
-		return &finding{unit: e.unit, status: protocol.PluginLoaded, name: e.unit.name(), problems: shown(e.unit.manifest.Warnings)}
 	}
-	last, _ := l.facts.ranLast(e.dir)
-	u, err := e.bring(ctx, c, last)
+	for _, u := range g.holds {
+		if u.copy.Digest == c.Digest {
+			c.Close()
+			return loaded(u)
+		}
+	}
+	last, _ := l.facts.ranLast(g.dir)
+	u, err := g.bring(ctx, c, last)
 	if err != nil {
-		return e.wrong(c.Plugin.Name, err)
+		return g.wrong(c.Plugin.Name, err)
 	}
+	f := loaded(u)
+	f.fresh = true
+	return f
+}
+
+// loaded is a finding of a unit that can run.
+func loaded(u *unit) *finding {
 	return &finding{unit: u, status: protocol.PluginLoaded, name: u.name(), problems: shown(u.manifest.Warnings)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -118,6 +119,18 @@ func (f *facts) ranLast(dir string) (good, bool) {
 	defer f.mu.Unlock()
 	g, ok := f.good[dir]
 	return g, ok
+}
+
+// under are the directories of a root of which something ran last.
+func (f *facts) under(root string) (dirs []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for dir := range f.good {
+		if filepath.Dir(dir) == root {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // All implements content.Approvals.

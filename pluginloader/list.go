@@ -33,26 +33,6 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	return result, nil
 }
 
-// setOf is the set of a directory; that of the user, if the workspace has no plugins.
-func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
-	cwd, err := workspaceOf(cwd)
-	if err != nil {
-		return nil, err
-	}
-	if cwd == "" {
-		return l.user, l.started(ctx)
-	}
-	if _, err := l.Host(ctx, cwd); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.workspaces[cwd]; w != nil {
-		return w, nil
-	}
-	return l.user, nil
-}
-
 // entries are those of the user and of a set, in the order in which they register.
 func (l *Loader) entries(s *set) []*entry {
 	l.mu.Lock()

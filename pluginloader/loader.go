@@ -49,7 +49,7 @@ type Memory interface {
 }
 
 // Loader has the plugins of the user, and of the workspaces in which somebody works. Its methods may be called by several
-// goroutines at once, and wait until Run has loaded what ran last.
+// goroutines at once, and wait until Run has looked at the user's.
 type Loader struct {
 	config   Config
 	copies   *content.Store
@@ -58,7 +58,8 @@ type Loader struct {
 	facts    *facts
 	trust    *content.Trust
 	programs content.Programs // that were approved
-	ready    chan struct{}    // closed once there is a set of plugins, or no hope of one
+	ready    chan struct{}    // closed once the user's plugins were looked at, or there is no hope of that
+	over     chan struct{}    // closed once nobody takes work any more
 	work     chan func(context.Context)
 	building sync.WaitGroup // and ending, of plugins
 
@@ -73,12 +74,12 @@ type Loader struct {
 // New makes a Loader. It starts nothing.
 func New(c Config) *Loader {
 	l := &Loader{
-		config: c, ready: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{},
+		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{},
 		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},
 	}
-	l.user = &set{loader: l, scope: protocol.ScopeUser, roots: c.User}
+	l.user = &set{loader: l, scope: protocol.ScopeUser, roots: c.User, ready: l.ready}
 	return l
 }
 
@@ -93,15 +94,15 @@ func (l *Loader) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return err
 	}
-	l.update(life, l.user) // a plugin that is new may deny something: no session is opened without it
-	close(l.ready)
 	var watching sync.WaitGroup
 	var watchErr error
 	watching.Go(func() { watchErr = l.watcher.Run(ctx) })
 	for _, root := range l.user.roots {
 		defer l.watcher.Watch(root)()
 	}
+	l.look(life, l.user, func() { close(l.ready) }) // a plugin that is new may deny something: no session is opened without it
 	l.follow(ctx, life)
+	close(l.over)
 	watching.Wait()
 	l.endAll()
 	return watchErr
@@ -124,29 +125,46 @@ func (l *Loader) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow does what is to be done, one after the other, until ctx is done.
+// follow does what is to be done, one after the other, until ctx is done. Nothing of it waits for a plugin.
 func (l *Loader) follow(ctx, life context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
+		timer.Reset(time.Until(l.due()))
 		select {
 		case <-ctx.Done():
 			return
 		case f := <-l.work:
 			f(life)
+		case now := <-timer.C:
+			l.lookAll(life, func(s *set) bool { at := s.due(); return !at.IsZero() && !now.Before(at) })
 		case roots := <-l.watcher.Changes():
-			for _, s := range l.sets() {
-				if s.has(roots) {
-					l.update(life, s)
-				}
-			}
+			l.lookAll(life, func(s *set) bool { return s.has(roots) })
 		}
 	}
 }
 
-// update looks at the directories of a set, and puts what has changed in its place.
-func (l *Loader) update(ctx context.Context, s *set) {
-	if !s.look(ctx) {
-		return
+// due is when a directory is to be looked at without any news of it.
+func (l *Loader) due() time.Time {
+	at := time.Now().Add(time.Hour)
+	for _, s := range l.sets() {
+		if d := s.due(); !d.IsZero() && s.looking == nil && d.Before(at) {
+			at = d
+		}
 	}
+	return at
+}
+
+func (l *Loader) lookAll(life context.Context, which func(*set) bool) {
+	for _, s := range l.sets() {
+		if which(s) {
+			l.look(life, s)
+		}
+	}
+}
+
+// changed puts what has changed in a set in its place.
+func (l *Loader) changed(ctx context.Context, s *set) {
 	s.swap(ctx)
 	if s == l.user {
 		for _, w := range l.sets()[1:] {
@@ -169,32 +187,60 @@ func (l *Loader) sets() []*set {
 	return all
 }
 
-// do runs f where the state of the loader may be changed.
+// do runs f where the state of the loader may be changed. If ctx is done first, nobody knows what comes of it.
 func do[T any](ctx context.Context, l *Loader, f func(context.Context) (T, error)) (v T, err error) {
 	if err := l.started(ctx); err != nil {
 		return v, err
 	}
-	done := make(chan struct{})
-	task := func(ctx context.Context) {
-		defer close(done)
-		v, err = f(ctx)
+	type answer struct {
+		v   T
+		err error
 	}
+	done := make(chan answer, 1)
 	select {
-	case l.work <- task:
+	case l.work <- func(ctx context.Context) {
+		v, err := f(ctx)
+		done <- answer{v, err}
+	}:
+	case <-l.over:
+		return v, persistence.ErrClosed
 	case <-ctx.Done():
 		return v, context.Cause(ctx)
 	}
-	<-done
-	return v, err
+	select {
+	case a := <-done:
+		return a.v, a.err
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	}
 }
 
-func (l *Loader) started(ctx context.Context) error {
+// post has f run where the state of the loader may be changed, or, if the loader ends, without.
+func (l *Loader) post(f func(context.Context), without func()) {
 	select {
-	case <-l.ready:
-		return l.failed
+	case l.work <- f:
+	case <-l.over:
+		without()
+	}
+}
+
+// wait waits until something is done, or the loader ends.
+func (l *Loader) wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-l.over:
+		return persistence.ErrClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+func (l *Loader) started(ctx context.Context) error {
+	if err := l.wait(ctx, l.ready); err != nil {
+		return err
+	}
+	return l.failed
 }
 
 // Drivers are the names that a session's configuration may choose from.
@@ -203,29 +249,13 @@ func (l *Loader) Drivers() []string { return l.config.Base.Drivers() }
 // Host is the host for sessions that work in a directory, as it is now. The first time that a workspace has plugins it takes as
 // long as it takes to load those that a person has approved.
 func (l *Loader) Host(ctx context.Context, cwd string) (*plugin.Host, error) {
-	if err := l.started(ctx); err != nil {
+	s, err := l.setOf(ctx, cwd)
+	if err != nil {
 		return nil, err
 	}
-	if host, known := l.known(cwd); known {
-		return host, nil
-	}
-	return do(ctx, l, func(ctx context.Context) (*plugin.Host, error) {
-		if w := l.enter(ctx, cwd); w != nil {
-			return w.host, nil
-		}
-		return l.user.host, nil
-	})
-}
-
-// known is the host for a directory, if it is known whether there are plugins of the workspace.
-func (l *Loader) known(cwd string) (*plugin.Host, bool) {
 	l.mu.Lock()
-	host, w := l.user.host, l.workspaces[cwd]
-	if w != nil {
-		host = w.host
-	}
-	l.mu.Unlock()
-	return host, w != nil || !l.hasPlugins(cwd)
+	defer l.mu.Unlock()
+	return s.host, nil
 }
 
 // endAll lets go of all sets, and waits until nothing is left of their plugins.

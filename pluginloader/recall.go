@@ -11,16 +11,10 @@ import (
 // recall has the plugins run that ran last, from their copies, whatever their directories hold by now. What else there is, the
 // next look finds.
 func (s *set) recall(ctx context.Context) {
-	dirs, err := s.list()
-	if err != nil {
-		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
-		return
-	}
-	entries, _ := s.arrange(dirs)
-	for _, e := range entries {
+	s.entries, _ = s.arrange(s.list())
+	for _, e := range s.entries {
 		e.recall(ctx)
 	}
-	s.entries = entries
 }
 
 func (e *entry) recall(ctx context.Context) {
@@ -29,7 +23,7 @@ func (e *entry) recall(ctx context.Context) {
 	if !there {
 		return
 	}
-	e.info.Name = last.Name
+	e.found.Name = last.Name
 	if l.facts.disabled(e.dir) || e.withdrawn(last.Digest) {
 		return
 	}
@@ -45,7 +39,7 @@ func (e *entry) recall(ctx context.Context) {
 		return
 	}
 	e.next, e.sign = u, last.Signature
-	e.info.Status, e.info.Problems = protocol.PluginLoaded, shown(u.manifest.Warnings)
+	e.found.Status, e.found.Problems = protocol.PluginLoaded, shown(u.manifest.Warnings)
 	l.wake(ctx, u)
 }
 

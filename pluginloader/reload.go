@@ -32,13 +32,22 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	if _, err := l.setOf(ctx, cwd); err != nil { // from now on it is known
 		return nil, err
 	}
-	return do(ctx, l, func(ctx context.Context) (*protocol.PluginReloadResult, error) {
-		before := l.contents(cwd)
-		if p.DryRun {
-			return l.compare(cwd, before, l.planned(ctx, cwd, before)), nil
+	before, err := do(ctx, l, func(context.Context) (map[string]*manifest.Plugin, error) { return l.contents(cwd), nil })
+	if err != nil {
+		return nil, err
+	}
+	after := func() map[string]*manifest.Plugin { return l.contents(cwd) }
+	if p.DryRun {
+		planned, err := l.planned(ctx, cwd, before)
+		if err != nil {
+			return nil, err
 		}
-		l.refresh(ctx, cwd)
-		return l.compare(cwd, before, l.contents(cwd)), nil
+		after = func() map[string]*manifest.Plugin { return planned }
+	} else if err := l.refresh(ctx, cwd); err != nil {
+		return nil, err
+	}
+	return do(ctx, l, func(context.Context) (*protocol.PluginReloadResult, error) {
+		return l.compare(cwd, before, after()), nil
 	})
 }
 
@@ -54,16 +63,30 @@ func (l *Loader) concerned(cwd string) (all []*set) {
 
 // refresh looks at everything anew, also at what was found wrong before, and at the programs beyond a directory that were approved
 // with it.
-func (l *Loader) refresh(ctx context.Context, cwd string) {
-	for _, s := range l.concerned(cwd) {
-		for _, e := range s.entries {
-			if e.unit == nil || e.info.Status != protocol.PluginLoaded || s.scope == protocol.ScopeWorkspace {
-				e.sign = ""
+func (l *Loader) refresh(ctx context.Context, cwd string) error {
+	looked := make(chan struct{})
+	_, err := do(ctx, l, func(ctx context.Context) (struct{}, error) {
+		all := l.concerned(cwd)
+		left := len(all)
+		for _, s := range all {
+			for _, e := range s.entries {
+				if e.info.Status != protocol.PluginLoaded || s.scope == protocol.ScopeWorkspace {
+					e.ask()
+				}
+				e.resume(ctx)
 			}
-			e.resume(ctx)
+			l.look(ctx, s, func() {
+				if left--; left == 0 {
+					close(looked)
+				}
+			})
 		}
-		l.update(ctx, s)
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return err
 	}
+	return l.wait(ctx, looked)
 }
 
 // resume lets programs start again that have crashed too often.
@@ -99,20 +122,23 @@ func (l *Loader) contents(cwd string) map[string]held {
 }
 
 // planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
-func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) map[string]held {
-	all := map[string]held{}
-	for _, s := range l.concerned(cwd) {
-		dirs, err := s.list()
-		if err != nil {
-			return now
-		}
-		for _, dir := range dirs {
-			if h := s.plannedAt(ctx, dir, now[dir]); h.manifest != nil {
-				all[dir] = h
+func (l *Loader) planned(ctx context.Context, cwd string, now map[string]*manifest.Plugin) (map[string]*manifest.Plugin, error) {
+	dirs, err := do(ctx, l, func(context.Context) (map[string]*set, error) {
+		dirs := map[string]*set{}
+		for _, s := range l.concerned(cwd) {
+			for _, dir := range s.list() {
+				dirs[dir] = s
 			}
 		}
+		return dirs, nil
+	})
+	all := map[string]*manifest.Plugin{}
+	for dir, s := range dirs {
+		if m := s.plannedAt(ctx, dir, now[dir]); m != nil {
+			all[dir] = m
+		}
 	}
-	return all
+	return all, err
 }
 
 func (s *set) plannedAt(ctx context.Context, dir string, now held) held {

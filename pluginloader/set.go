@@ -1,15 +1,11 @@
 package pluginloader
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
@@ -19,9 +15,14 @@ import (
 type set struct {
 	loader *Loader
 	scope  protocol.PluginScope
-	cwd    string   // of a workspace
-	roots  []string // the directories whose directories are plugins
-	stop   func()   // of watching them; nil: Run does that
+	cwd    string        // of a workspace
+	roots  []string      // the directories whose directories are plugins
+	stop   func()        // of watching them; nil: Run does that
+	ready  chan struct{} // closed once its directories were looked at
+
+	looking context.CancelFunc // of the look that is going on; nil: nobody looks
+	again   bool               // another look is needed after it
+	then    []func()           // to be called when a look is over that has not begun yet
 
 	entries []*entry // in the order in which they register; the loader's goroutine's
 	listed  []*entry // likewise, as others see them: under the loader's mu
@@ -35,121 +36,102 @@ func (s *set) has(roots []string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(s.roots, r) })
 }
 
-const (
-	maxPlugins   = 256 // directories of a root
-	looksAtATime = 4
-)
-
-// list is the directories of all roots, in the order in which their plugins register. A root that cannot be read is an error:
-// nobody knows what has become of its plugins.
-func (s *set) list() (dirs []string, err error) {
-	for _, root := range s.roots {
-		names, err := os.ReadDir(root)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range names[:min(len(names), 4*maxPlugins)] {
-			dir := filepath.Join(root, n.Name())
-			if !strings.HasPrefix(n.Name(), ".") && isDir(dir) && len(dirs) < maxPlugins {
-				dirs = append(dirs, dir)
-			}
-		}
-	}
-	return dirs, nil
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// arrange makes the entries those of directories, and tells which of before are gone.
-func (s *set) arrange(dirs []string) (now, gone []*entry) {
-	old := map[string]*entry{}
+// at is the entry of a directory; nil: there is none.
+func (s *set) at(dir string) *entry {
 	for _, e := range s.entries {
-		old[e.dir] = e
-	}
-	for _, dir := range dirs {
-		e := old[dir]
-		if e == nil {
-			e = s.entry(dir)
-		}
-		delete(old, dir)
-		now = append(now, e)
-	}
-	for _, e := range s.entries {
-		if old[e.dir] != nil {
-			gone = append(gone, e)
+		if e.dir == dir {
+			return e
 		}
 	}
-	return now, gone
+	return nil
 }
 
-// dirs are the directories that were there last.
-func (s *set) dirs() (all []string) {
-	for _, e := range s.entries {
-		all = append(all, e.dir)
+// look has the directories of a set looked at, beside everything else, and puts what has changed in its place. Then is called
+// when a look is over that began no earlier than now.
+func (l *Loader) look(life context.Context, s *set, then ...func()) {
+	s.then = append(s.then, then...)
+	if s.looking != nil {
+		s.again = true
+		return
 	}
-	return all
-}
-
-// look looks at all directories of the set, and tells whether anything has changed.
-func (s *set) look(ctx context.Context) (changed bool) {
-	dirs, err := s.list()
-	if err != nil {
-		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
-		dirs = s.dirs()
-	}
-	entries, gone := s.arrange(dirs)
-	changed = len(gone) > 0
-	findings := make([]*finding, len(entries))
-	var looking sync.WaitGroup
-	free := make(chan struct{}, looksAtATime)
+	ctx, end := context.WithCancel(life)
+	entries, gone := s.arrange(s.list())
+	looks := make([]look, len(entries))
 	for i, e := range entries {
-		looking.Go(func() {
-			free <- struct{}{}
-			findings[i] = e.examine(ctx)
-			<-free
-		})
+		looks[i] = e.look()
 	}
-	looking.Wait()
+	then = s.then
+	s.looking, s.again, s.then = end, false, nil
+	l.building.Go(func() {
+		defer end()
+		findings := findAll(ctx, looks)
+		l.post(func(life context.Context) {
+			s.looking = nil
+			s.found(life, entries, gone, findings)
+			for _, f := range then {
+				f()
+			}
+			if s.again {
+				l.look(life, s)
+			}
+		}, func() { discard(l, findings) })
+	})
+}
+
+// discard lets go of what nobody wants any more.
+func discard(l *Loader, findings []*finding) {
+	for _, f := range findings {
+		if f != nil && f.fresh {
+			l.let(f.unit)
+		}
+	}
+}
+
+// found takes down what a look came to.
+func (s *set) found(ctx context.Context, entries, gone []*entry, findings []*finding) {
+	changed := len(gone) > 0
 	for i, f := range findings {
-		changed = changed || f != nil
-		entries[i].note(f)
+		if f != nil {
+			changed = true
+			entries[i].note(f)
+		}
 	}
 	s.entries = entries
 	for _, e := range gone {
 		s.loader.forget(ctx, e)
 	}
-	return changed
+	if changed {
+		s.loader.changed(ctx, s)
+	}
 }
 
-// note takes down what a look came to.
+// note takes down what a look at a directory came to. It counts for nothing if a person has decided otherwise meanwhile.
 func (e *entry) note(f *finding) {
-	e.next = e.unit
-	if f == nil {
+	if e.asked != f.asked || f.unit != nil && !e.holds(f.unit) && !(f.fresh && e.mayRun(f.unit.copy.Digest)) {
+		discard(e.set.loader, []*finding{f})
+		e.sign, e.set.again = "", true
 		return
 	}
-	info := protocol.PluginInfo{Name: f.name, Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems}
-	if info.Name == "" {
-		info.Name = e.info.Name
+	e.sign = f.sign
+	e.found = protocol.PluginInfo{
+		Name: cmp.Or(f.name, e.found.Name), Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems,
 	}
-	switch {
-	case f.unit != nil || f.fatal:
-		e.next = f.unit
-	case e.unit == nil:
-	case f.status == protocol.PluginUntrusted:
-		info.Status = protocol.PluginModified
-	default:
-		info.Status = protocol.PluginDegraded
+	if f.unit != nil || f.fatal {
+		e.want(f.unit)
 	}
-	e.sign, e.info = f.sign, info
-	for _, p := range info.Problems {
+	for _, p := range f.problems {
 		if !p.Warning {
 			e.log.Note(slog.LevelError, "lashd: "+p.String())
 		}
 	}
+}
+
+// due is when somebody has to look again at what is missing; the zero time: nothing is.
+func (s *set) due() (at time.Time) {
+	for _, e := range s.entries {
+		if gone := e.missing.Add(leaving); !e.missing.IsZero() && (at.IsZero() || gone.Before(at)) {
+			at = gone
+		}
+	}
+	return at
 }

@@ -1,6 +1,7 @@
 package pluginloader
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -17,9 +18,8 @@ func (s *set) swap(ctx context.Context) {
 	host := s.settle(ctx, fixed)
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
-		if e.unit != nil {
-			units = append(units, e.unit)
-		}
+		units = append(units, some(e.unit)...)
+		e.assess()
 	}
 	if s.host == nil || !slices.Equal(units, s.units) {
 		s.publish(units, host)
@@ -28,6 +28,23 @@ func (s *set) swap(ctx context.Context) {
 	s.loader.remember(ctx, s)
 	for _, e := range s.entries {
 		s.loader.tell(e)
+	}
+}
+
+// assess says how the entry is, by what was found and by what came of it.
+func (e *entry) assess() {
+	e.info = e.found
+	if e.blamed != nil {
+		e.info.Status, e.info.Problems = protocol.PluginFailed, append(problemsOf(e.blamed), e.found.Problems...)
+	}
+	if e.unit == nil {
+		return
+	}
+	switch e.info.Status {
+	case protocol.PluginFailed:
+		e.info.Status = protocol.PluginDegraded
+	case protocol.PluginUntrusted:
+		e.info.Status = protocol.PluginModified
 	}
 }
 
@@ -79,29 +96,62 @@ func (l *Loader) retire(host *plugin.Host, units []*unit) {
 	})
 }
 
-// settle decides which units the entries have, and makes the host of them, after those that are fixed. All that is new is tried
-// at once. If that does not go together, as much of it as does, one after the other.
+// settle decides which units the entries have, and makes the host of them, after those that are fixed. All that is wanted is
+// tried at once, then all but one change, then as much of it as goes together, one after the other. What does not is tried again
+// each time: what is in its way may be gone by then.
 func (s *set) settle(ctx context.Context, fixed []*unit) *plugin.Host {
-	wanted, present := slices.Clone(fixed), slices.Clone(fixed)
-	for _, e := range s.entries {
-		wanted, present = append(wanted, some(e.next)...), append(present, some(e.unit)...)
-	}
-	if host, err := s.loader.compose(ctx, wanted); err == nil {
-		for _, e := range s.entries {
-			e.adopt(e.next)
-		}
+	host, err := s.loader.compose(ctx, s.wanted(fixed, nil))
+	if err == nil {
+		s.adoptAll(nil)
 		return host
 	}
-	host, err := s.loader.compose(ctx, present)
+	for _, e := range slices.Backward(s.entries) {
+		if e.next == e.unit {
+			continue
+		}
+		if host, without := s.loader.compose(ctx, s.wanted(fixed, e)); without == nil {
+			s.adoptAll(e)
+			e.blame(err)
+			return host
+		}
+	}
+	return s.settleEach(ctx, fixed)
+}
+
+// wanted is what is to be in use, but for one entry what is.
+func (s *set) wanted(fixed []*unit, but *entry) []*unit {
+	units := slices.Clone(fixed)
+	for _, e := range s.entries {
+		if e == but {
+			units = append(units, some(e.unit)...)
+		} else {
+			units = append(units, some(e.next)...)
+		}
+	}
+	return units
+}
+
+func (s *set) adoptAll(but *entry) {
+	for _, e := range s.entries {
+		if e != but {
+			e.adopt(e.next)
+		}
+	}
+}
+
+// settleEach tries what is wanted one after the other.
+func (s *set) settleEach(ctx context.Context, fixed []*unit) *plugin.Host {
+	host, err := s.loader.compose(ctx, s.instead(fixed, nil))
 	if err != nil {
 		host = s.reduce(ctx, fixed)
 	}
 	for _, e := range s.entries {
 		if e.next == e.unit {
+			e.adopt(e.next)
 			continue
 		}
 		if with, err := s.loader.compose(ctx, s.instead(fixed, e)); err != nil {
-			e.reject(err)
+			e.blame(err)
 		} else {
 			host = with
 			e.adopt(e.next)
@@ -116,16 +166,12 @@ func (s *set) reduce(ctx context.Context, fixed []*unit) *plugin.Host {
 	host, err := s.loader.compose(ctx, units)
 	if err != nil {
 		s.loader.config.Log.Error("plugins that went together do not any more", "error", err)
-		host = s.loader.config.Base
+		host = cmp.Or(s.loader.user.host, s.loader.config.Base)
 	}
 	for _, e := range s.entries {
 		with, err := s.loader.compose(ctx, append(slices.Clone(units), some(e.unit)...))
 		if err != nil {
-			was := e.next
-			e.next = nil
-			e.adopt(nil)
-			e.next = was
-			e.blame(err)
+			e.standBack()
 			continue
 		}
 		host, units = with, append(units, some(e.unit)...)
@@ -153,30 +199,34 @@ func some(u *unit) []*unit {
 	return []*unit{u}
 }
 
-// adopt has the entry use a unit.
+// adopt has the entry use a unit that it wants, or none.
 func (e *entry) adopt(u *unit) {
 	if e.unit != nil && e.unit != u {
 		e.set.loader.let(e.unit)
 	}
-	e.unit = u
+	e.unit, e.blamed = u, nil
 }
 
-// reject goes on with what is in use, because what was found does not go together with other plugins.
-func (e *entry) reject(err error) {
-	if e.next != nil {
-		e.set.loader.let(e.next)
+// drop has the entry use nothing, and want nothing.
+func (e *entry) drop() {
+	e.want(nil)
+	e.adopt(nil)
+}
+
+// standBack takes what is in use out of it, until it goes together with the others again or something else is wanted.
+func (e *entry) standBack() {
+	if e.unit != e.next {
+		e.set.loader.let(e.unit)
 	}
-	e.next = e.unit
-	e.blame(err)
+	e.unit = nil
 }
 
-// blame shows why the entry is not as it should be.
+// blame takes down why what is wanted is not in use.
 func (e *entry) blame(err error) {
-	e.info.Status, e.info.Problems = protocol.PluginFailed, append(problemsOf(err), e.info.Problems...)
-	if e.unit != nil {
-		e.info.Status = protocol.PluginDegraded
+	if e.blamed == nil || e.blamed.Error() != err.Error() {
+		e.log.Note(slog.LevelError, "lashd: "+err.Error())
 	}
-	e.log.Note(slog.LevelError, "lashd: "+err.Error())
+	e.blamed = err
 }
 
 // compose makes the host of plugins, if a session can be opened with them.
@@ -222,7 +272,7 @@ func (l *Loader) remember(ctx context.Context, s *set) {
 
 // forget lets go of a directory that is gone.
 func (l *Loader) forget(ctx context.Context, e *entry) {
-	e.adopt(nil)
+	e.drop()
 	if _, there := l.facts.ranLast(e.dir); there {
 		if err := l.facts.store(ctx, fact(factGood, e.dir, nil)); err != nil {
 			l.config.Log.Error("that a plugin is gone is not stored", "dir", e.dir, "error", err)

@@ -26,49 +26,87 @@ func (e *ContentError) Error() string {
 
 // Trust approves what is in a directory of a workspace, and loads it.
 func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*protocol.PluginResult, error) {
-	return l.decide(ctx, p.Name, p.Cwd, func(ctx context.Context, e *entry) error {
-		if e.set.scope != protocol.ScopeWorkspace {
-			return ErrTrusted
-		}
-		if _, found, problems := inspect(ctx, e.dir); found == "" || found != p.Digest {
-			return &ContentError{p.Digest, found, problems}
-		}
-		return l.trust.Approve(ctx, e.dir, p.Digest)
-	})
+	e, err := l.findTrustable(ctx, p.Name, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	if found, _, problems := inspect(ctx, e.dir); found == "" || found != p.Digest {
+		return nil, &ContentError{p.Digest, found, problems}
+	}
+	return l.decide(ctx, e, "", func(ctx context.Context) error { return l.trust.Approve(ctx, e.dir, p.Digest) })
 }
 
 // Untrust takes back every approval of a plugin. What runs of it is not used by any turn that begins later.
 func (l *Loader) Untrust(ctx context.Context, p *protocol.PluginUntrustParams) (*protocol.PluginResult, error) {
-	return l.decide(ctx, p.Name, p.Cwd, func(ctx context.Context, e *entry) error {
-		if e.set.scope != protocol.ScopeWorkspace {
-			return ErrTrusted
-		}
-		return l.trust.Revoke(ctx, e.dir)
-	})
+	e, err := l.findTrustable(ctx, p.Name, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	return l.decide(ctx, e, protocol.PluginUntrusted, func(ctx context.Context) error { return l.trust.Revoke(ctx, e.dir) })
+}
+
+// findTrustable finds a plugin that a person has to approve.
+func (l *Loader) findTrustable(ctx context.Context, name, cwd string) (*entry, error) {
+	e, err := l.find(ctx, name, cwd)
+	if err == nil && e.set.scope != protocol.ScopeWorkspace {
+		err = ErrTrusted
+	}
+	return e, err
 }
 
 // SetEnabled switches a plugin on or off.
 func (l *Loader) SetEnabled(ctx context.Context, p *protocol.PluginEnableParams) (*protocol.PluginResult, error) {
-	return l.decide(ctx, p.Name, p.Cwd, func(ctx context.Context, e *entry) error {
-		if p.Enabled {
-			return l.facts.store(ctx, fact(factOff, e.dir, nil))
-		}
-		return l.facts.store(ctx, fact(factOff, e.dir, true))
-	})
+	e, err := l.find(ctx, p.Name, p.Cwd)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Enabled:
+		return l.decide(ctx, e, "", func(ctx context.Context) error { return l.facts.store(ctx, fact(factOff, e.dir, nil)) })
+	}
+	return l.decide(ctx, e, protocol.PluginDisabled, func(ctx context.Context) error { return l.facts.store(ctx, fact(factOff, e.dir, true)) })
 }
 
-// decide makes durable what a person has decided of a plugin, and does it.
-func (l *Loader) decide(ctx context.Context, name, cwd string, what func(context.Context, *entry) error) (*protocol.PluginResult, error) {
-	e, err := l.find(ctx, name, cwd)
+// decide makes durable what a person has decided of a plugin, and does it. What is not to run any more, which is what a status
+// says, does not wait for anything that is in its directory, or in others.
+func (l *Loader) decide(
+	ctx context.Context, e *entry, stop protocol.PluginStatus, what func(context.Context) error,
+) (*protocol.PluginResult, error) {
+	looked := make(chan struct{})
+	e, err := do(ctx, l, func(ctx context.Context) (*entry, error) {
+		e := e.set.at(e.dir)
+		if e == nil {
+			return nil, ErrNoPlugin
+		}
+		if err := what(ctx); err != nil {
+			return nil, err
+		}
+		if e.ask(); stop != "" {
+			e.end(ctx, stop)
+			close(looked)
+			l.look(ctx, e.set)
+		} else {
+			l.look(ctx, e.set, func() { close(looked) })
+		}
+		return e, nil
+	})
+	if err == nil {
+		err = l.wait(ctx, looked)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return do(ctx, l, func(ctx context.Context) (*protocol.PluginResult, error) {
-		if err := what(ctx, e); err != nil {
-			return nil, err
-		}
-		e.sign = ""
-		l.update(ctx, e.set)
-		return &protocol.PluginResult{Plugin: e.public()}, nil
-	})
+	return &protocol.PluginResult{Plugin: e.public()}, nil
+}
+
+// end has nothing of a plugin run any more.
+func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
+	if e.unit != nil {
+		e.found.Found = e.unit.copy.Digest
+	}
+	if e.found.Status != protocol.PluginDisabled {
+		e.found.Status = status
+	}
+	e.found.Problems = nil
+	e.want(nil)
+	e.set.loader.changed(ctx, e.set)
 }

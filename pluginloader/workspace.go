@@ -15,13 +15,16 @@ func rootOf(cwd string) string { return filepath.Join(cwd, ".agents", "plugins")
 // ErrCwd means that a workspace was named by a path that does not say where it is.
 var ErrCwd = errors.New("cwd must be an absolute path")
 
-// workspaceOf is a directory as sessions have it, so that there is one set for it. None is none.
+// workspaceOf is a directory after all links, so that there is one set for it however it is spelled. None is none.
 func workspaceOf(cwd string) (string, error) {
 	if cwd == "" {
 		return "", nil
 	}
 	if !filepath.IsAbs(cwd) {
 		return "", ErrCwd
+	}
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		return real, nil
 	}
 	return filepath.Clean(cwd), nil
 }
@@ -40,21 +43,42 @@ func (l *Loader) hasPlugins(cwd string) bool {
 	return true
 }
 
+// setOf is the set of a directory, once it was looked at; that of the user, if the workspace has no plugins, or there is none.
+func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
+	cwd, err := workspaceOf(cwd)
+	if err == nil {
+		err = l.started(ctx)
+	}
+	if err != nil || cwd == "" {
+		return l.user, err
+	}
+	l.mu.Lock()
+	w := l.workspaces[cwd]
+	l.mu.Unlock()
+	if w == nil && !l.hasPlugins(cwd) {
+		return l.user, nil
+	}
+	if w == nil {
+		if w, err = do(ctx, l, func(ctx context.Context) (*set, error) { return l.enter(ctx, cwd), nil }); err != nil {
+			return nil, err
+		}
+	}
+	return w, l.wait(ctx, w.ready)
+}
+
 // enter loads the plugins of a workspace, as far as a person has approved them, and follows their changes from then on.
 func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	l.mu.Lock()
 	w := l.workspaces[cwd]
 	l.mu.Unlock()
-	if w != nil || !l.hasPlugins(cwd) {
+	if w != nil {
 		return w
 	}
-	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}}
+	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}, ready: make(chan struct{})}
 	w.recall(ctx)
 	w.swap(ctx)
-	if w.look(ctx) {
-		w.swap(ctx)
-	}
 	w.stop = l.watcher.Watch(rootOf(cwd))
+	l.look(ctx, w, func() { close(w.ready) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workspaces[cwd] = w
@@ -63,11 +87,14 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 
 // end lets go of everything in a set.
 func (s *set) end() {
+	if s.looking != nil {
+		s.looking()
+	}
 	if s.stop != nil {
 		s.stop()
 	}
 	for _, e := range s.entries {
-		e.adopt(nil)
+		e.drop()
 	}
 	if s.host != nil {
 		s.loader.retire(s.host, s.units)

@@ -1,0 +1,124 @@
+package pluginloader
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxPlugins   = 256 // directories of a set
+	looksAtATime = 4
+
+	// leaving is how long a directory has to be missing until its plugin is gone: who puts another one in its place may take
+	// it away first, and what the plugin denies has to be denied meanwhile.
+	leaving = time.Second
+)
+
+// list is the directories of all roots, in the order in which their plugins register.
+func (s *set) list() (dirs []string) {
+	for _, root := range s.roots {
+		dirs = append(dirs, s.in(root)...)
+	}
+	if len(dirs) > maxPlugins {
+		s.loader.config.Log.Warn("there are more plugins than can be loaded", "roots", s.roots, "plugins", len(dirs), "limit", maxPlugins)
+		dirs = dirs[:maxPlugins]
+	}
+	return dirs
+}
+
+// in is the directories of a root, with those that have not been missing for long. If it cannot be read, nobody knows what has
+// become of its plugins: they stay.
+func (s *set) in(root string) []string {
+	dirs, err := directories(root)
+	if err != nil {
+		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
+		dirs = s.loader.facts.under(root)
+	}
+	for _, e := range s.entries {
+		switch {
+		case filepath.Dir(e.dir) != root:
+		case slices.Contains(dirs, e.dir):
+			e.missing = time.Time{}
+		case err != nil:
+			dirs, e.missing = append(dirs, e.dir), time.Time{}
+		case e.lingers(time.Now()):
+			dirs = append(dirs, e.dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// lingers tells whether a directory that is missing may come back.
+func (e *entry) lingers(now time.Time) bool {
+	if e.missing.IsZero() {
+		e.missing = now
+	}
+	return now.Before(e.missing.Add(leaving))
+}
+
+// directories are those of a root. One that is not there has none.
+func directories(root string) (dirs []string, err error) {
+	names, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, n := range names[:min(len(names), 4*maxPlugins)] {
+		dir := filepath.Join(root, n.Name())
+		if !strings.HasPrefix(n.Name(), ".") && mayBeDir(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, err
+}
+
+// mayBeDir tells whether something is a directory, or cannot be looked at.
+func mayBeDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+// arrange makes entries of directories, and tells which of before are gone.
+func (s *set) arrange(dirs []string) (now, gone []*entry) {
+	old := map[string]*entry{}
+	for _, e := range s.entries {
+		old[e.dir] = e
+	}
+	for _, dir := range dirs {
+		e := old[dir]
+		if e == nil {
+			e = s.entry(dir)
+		}
+		delete(old, dir)
+		now = append(now, e)
+	}
+	for _, e := range s.entries {
+		if old[e.dir] != nil {
+			gone = append(gone, e)
+		}
+	}
+	return now, gone
+}
+
+// findAll looks at directories, some at a time.
+func findAll(ctx context.Context, looks []look) []*finding {
+	findings := make([]*finding, len(looks))
+	var looking sync.WaitGroup
+	free := make(chan struct{}, looksAtATime)
+	for i, g := range looks {
+		looking.Go(func() {
+			free <- struct{}{}
+			findings[i] = g.examine(ctx)
+			<-free
+		})
+	}
+	looking.Wait()
+	return findings
+}
