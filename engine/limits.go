@@ -38,6 +38,26 @@ func checkName(pointer, name string) error {
 // CheckClientID refuses an id that no client should go by. None is fine.
 func CheckClientID(id protocol.ClientID) error { return checkName("/clientId", string(id)) }
 
+// CheckPlugin refuses what names no plugin, or no workspace of one. No workspace is fine.
+func CheckPlugin(name, cwd string) error {
+	if name == "" {
+		return bad("/name", "is needed")
+	}
+	if err := checkName("/name", name); err != nil {
+		return err
+	}
+	return CheckWorkspace(cwd)
+}
+
+// CheckWorkspace refuses what is no directory. None is fine.
+func CheckWorkspace(cwd string) error {
+	if cwd == "" {
+		return nil
+	}
+	_, err := checkCwd(cwd)
+	return err
+}
+
 func checkTitle(title string) error {
 	if len(title) > maxTitle {
 		return bad("/title", "has %d bytes, at most %d", len(title), maxTitle)

@@ -38,11 +38,6 @@ func toEngineAs[P, R any](f func(*engine.Engine, context.Context, protocol.Clien
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, c.client, p) }
 }
 
-// toPlugins hands a request to the loader of plugins.
-func toPlugins[P, R any](f func(Plugins, context.Context, *P) (*R, error)) handler[P, R] {
-	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.Plugins, ctx, p) }
-}
-
 // bind makes a method of a handler that answers at once.
 func bind[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -188,4 +190,52 @@ func (p *peer) call(t *testing.T, method string, params, into any) {
 	if err := json.Unmarshal(a.Result, into); err != nil || a.Error != nil {
 		t.Fatalf("%s: %+v %v", method, a.Error, err)
 	}
+}
+
+// TestDecisionsOnTheWire makes each request of a plugin once more, with its key.
+func TestDecisionsOnTheWire(t *testing.T) {
+	s := start(t)
+	w := s.dial(t, false)
+	dir := filepath.Join(s.store.Dir(), "user", "p")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plugin.json"), []byte(`{"name":"p","lashd":{"prompt":[{"slot":"guidance","content":"x"}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.ask(t, 1, "plugin/reload", `{}`); a.Error != nil {
+		t.Fatalf("%+v", a.Error)
+	}
+	status := func() string {
+		t.Helper()
+		var r protocol.PluginReadResult
+		if a := w.ask(t, 1, "plugin/read", `{"name":"p"}`); a.Error != nil || json.Unmarshal(a.Result, &r) != nil {
+			t.Fatalf("%s %+v", a.Result, a.Error)
+		}
+		return string(r.Plugin.Status)
+	}
+	t.Run("runtime/K05 issue/4-5 a decision with a key counts once, and is answered as the first time", func(t *testing.T) {
+		off, on := `{"name":"p","enabled":false,"idempotencyKey":"k1"}`, `{"name":"p","enabled":true,"idempotencyKey":"k2"}`
+		first := w.ask(t, 1, "plugin/setEnabled", off)
+		if first.Error != nil || bytes.Contains(first.Result, []byte("duplicate")) || status() != "disabled" {
+			t.Fatalf("%s %+v", first.Result, first.Error)
+		}
+		if a := w.ask(t, 1, "plugin/setEnabled", on); a.Error != nil || status() != "loaded" {
+			t.Fatalf("%s %+v", a.Result, a.Error)
+		}
+		again := w.ask(t, 1, "plugin/setEnabled", off)
+		if want := strings.Replace(string(first.Result), "{", `{"duplicate":true,`, 1); again.Error != nil || string(again.Result) != want || status() != "loaded" {
+			t.Errorf("once more: %s %+v, it is %s", again.Result, again.Error, status())
+		}
+		if a := w.ask(t, 1, "plugin/setEnabled", `{"name":"p","enabled":true,"idempotencyKey":"k1"}`); a.Error == nil || a.Error.Data.Kind != protocol.KindConflict {
+			t.Errorf("another request with the key: %s %+v", a.Result, a.Error)
+		}
+	})
+	t.Run("runtime/K05 issue/4-4 a reload with a key is done once", func(t *testing.T) {
+		for _, want := range []bool{false, true} {
+			if a := w.ask(t, 1, "plugin/reload", `{"idempotencyKey":"k3"}`); a.Error != nil || bytes.Contains(a.Result, []byte(`"duplicate":true`)) != want {
+				t.Errorf("%s %+v", a.Result, a.Error)
+			}
+		}
+	})
 }

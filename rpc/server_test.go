@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
+	"lashd/pluginloader"
 	"lashd/rpc"
 	"lashd/rpc/protocol"
 )
@@ -81,7 +83,11 @@ func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *se
 			t.Error(err)
 		}
 	})
-	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Log: log, Version: "test"}), store, ctx, &wg}
+	loader := pluginloader.New(pluginloader.Config{
+		Base: host, Driver: standard.ID, User: []string{filepath.Join(dir, "user")}, Home: dir, Memory: store, Log: log, News: eng.PluginChanged,
+	})
+	wg.Go(func() { loader.Run(ctx) })
+	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: log, Version: "test"}), store, ctx, &wg}
 }
 
 // peer is a client that writes what it is told to.

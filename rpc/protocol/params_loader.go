@@ -153,6 +153,7 @@ type PluginLogsResult struct {
 
 // PluginReloadParams has directories looked at now.
 type PluginReloadParams struct {
+	Mutation
 	Cwd      string   `json:"cwd,omitempty"`      // whose plugins are looked at besides the user's; absent: all that are known
 	DryRun   bool     `json:"dryRun,omitempty"`   // only tell what would change
 	WhenBusy WhenBusy `json:"whenBusy,omitempty"` // queue: sessions take it at their next turn, the default; refuse: not while any turn runs
@@ -178,6 +179,7 @@ type PluginChange struct {
 
 // PluginReloadResult is what a reload came to, or would.
 type PluginReloadResult struct {
+	Replayable
 	Generation int64          `json:"generation"`
 	Data       []PluginChange `json:"data"`
 	Prefix     bool           `json:"prefix"`             // tools or texts of the prompt change, so that what the model's provider has cached is of no use
@@ -186,6 +188,7 @@ type PluginReloadResult struct {
 
 // PluginTrustParams approves what is in a directory of a workspace: exactly these bytes.
 type PluginTrustParams struct {
+	Mutation
 	Name   string `json:"name"`
 	Cwd    string `json:"cwd"`
 	Digest Digest `json:"digest"` // as plugin/read tells it
@@ -193,12 +196,14 @@ type PluginTrustParams struct {
 
 // PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running.
 type PluginUntrustParams struct {
+	Mutation
 	Name string `json:"name"`
 	Cwd  string `json:"cwd"`
 }
 
 // PluginEnableParams switches a plugin on or off, wherever it comes from.
 type PluginEnableParams struct {
+	Mutation
 	Name    string `json:"name"`
 	Cwd     string `json:"cwd,omitempty"` // as in plugin/read
 	Enabled bool   `json:"enabled"`
@@ -206,5 +211,6 @@ type PluginEnableParams struct {
 
 // PluginResult is a plugin after a change.
 type PluginResult struct {
+	Replayable
 	Plugin PluginInfo `json:"plugin"`
 }

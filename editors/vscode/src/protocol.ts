@@ -841,6 +841,7 @@ export interface PluginContribution {
 
 /** PluginEnableParams switches a plugin on or off, wherever it comes from. */
 export interface PluginEnableParams {
+  idempotencyKey?: string;
   name: string;
   /** as in plugin/read */
   cwd?: string;
@@ -981,6 +982,7 @@ export interface PluginReadResult {
 
 /** PluginReloadParams has directories looked at now. */
 export interface PluginReloadParams {
+  idempotencyKey?: string;
   /** whose plugins are looked at besides the user's; absent: all that are known */
   cwd?: string;
   /** only tell what would change */
@@ -991,6 +993,7 @@ export interface PluginReloadParams {
 
 /** PluginReloadResult is what a reload came to, or would. */
 export interface PluginReloadResult {
+  duplicate?: boolean;
   generation: number;
   data: PluginChange[];
   /** tools or texts of the prompt change, so that what the model's provider has cached is of no use */
@@ -1001,6 +1004,7 @@ export interface PluginReloadResult {
 
 /** PluginResult is a plugin after a change. */
 export interface PluginResult {
+  duplicate?: boolean;
   plugin: PluginInfo;
 }
 
@@ -1047,6 +1051,7 @@ export type PluginStatus = "loaded" | "degraded" | "failed" | "untrusted" | "mod
 
 /** PluginTrustParams approves what is in a directory of a workspace: exactly these bytes. */
 export interface PluginTrustParams {
+  idempotencyKey?: string;
   name: string;
   cwd: string;
   /** as plugin/read tells it */
@@ -1055,6 +1060,7 @@ export interface PluginTrustParams {
 
 /** PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running. */
 export interface PluginUntrustParams {
+  idempotencyKey?: string;
   name: string;
   cwd: string;
 }
