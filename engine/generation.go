@@ -19,13 +19,13 @@ func (st *state) renew() {
 	}
 }
 
-// newest tells whether the plugins are those of a host, or can not be.
+// newest tells whether the plugins are those of a host, or can not be and may stay.
 func (t *toolbox) newest(host *plugin.Host) bool {
-	return t.plugins.From() == host || t.refused == host
+	return t.plugins.From() == host || t.refused == host && !t.plugins.From().Revoked()
 }
 
 // move has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
-// opened it goes on with those that it has, until there is yet another host.
+// opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
 func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) {
 	old := st.tools
 	if err := st.keepOutgoing(old.plugins); err != nil {
@@ -34,6 +34,10 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 	before := old.composer.Base().State() // those that vanish are orphans then
 	old.plugins.Leave()
 	next, err := st.newTools(cfg, old.settings, before)
+	if err != nil && old.plugins.From().Revoked() {
+		st.dropTools()
+		return nil, err
+	}
 	if err != nil {
 		st.eng.Log.Error("the session goes on with the plugins that it had", "session", st.id, "error", err)
 		old.refused = host

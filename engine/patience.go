@@ -37,6 +37,11 @@ func abandoning[T any](ctx context.Context, e *Engine, call func(context.Context
 func meanwhile[T any](st *state, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
 	defer cancel()
+	return serving(ctx, st, call)
+}
+
+// serving is meanwhile as long as ctx lasts.
+func serving[T any](ctx context.Context, st *state, call func(context.Context) (T, error)) (T, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	v, err, returned := attended(ctx, st.eng, call, st.urgent, func(f func(*state)) {

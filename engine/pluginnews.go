@@ -28,6 +28,23 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 	}
 }
 
+// PluginsRevoked has the sessions that are idle let go of plugins against which a person has decided. The others do so at their
+// next turn.
+func (e *Engine) PluginsRevoked(ctx context.Context) {
+	for _, id := range e.loaded() {
+		_, err := do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
+			if st.tools == nil || st.inUse() || !st.tools.plugins.From().Revoked() {
+				return struct{}{}, nil
+			}
+			_, err := st.openTools(st.row.Config)
+			return struct{}{}, err
+		})
+		if err != nil && ctx.Err() == nil {
+			e.Log.Warn("a session has no plugins any more", "session", id, "error", err)
+		}
+	}
+}
+
 // loaded are the sessions that are in memory.
 func (e *Engine) loaded() []protocol.SessionID {
 	e.mu.Lock()

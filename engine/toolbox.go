@@ -32,7 +32,8 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	if st.tools != nil && st.inUse() {
 		return st.tools, st.rebuild(st.tools)
 	}
-	host, err := meanwhile(st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
+	// However long plugins take that are loaded for the first time: each has its own limit.
+	host, err := serving(st.ctx, st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
 	switch {
 	case err != nil:
 		return nil, err

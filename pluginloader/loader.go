@@ -38,6 +38,8 @@ type Config struct {
 	News func(protocol.ServerEvent)
 	// ToolsChanged is told that a plugin offers other tools, in one session or, if that is empty, in all.
 	ToolsChanged func(ctx context.Context, plugin string, session protocol.SessionID)
+	// Revoked is told that sessions have plugins against which a person has decided: idle ones are to let go of them.
+	Revoked func(context.Context)
 	// Running tells of a turn that runs, if there is one.
 	Running func() (protocol.TurnID, bool)
 }
@@ -68,13 +70,14 @@ type Loader struct {
 	failed     error // why there is no set of plugins
 	generation int64
 	user       *set
-	workspaces map[string]*set // by directory of the workspace; one without plugins is not there
+	workspaces map[string]*set          // by directory of the workspace; one without plugins is not there
+	hosts      map[*plugin.Host][]*unit // that are the newest, or that sessions still have
 }
 
 // New makes a Loader. It starts nothing.
 func New(c Config) *Loader {
 	l := &Loader{
-		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{},
+		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
 		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},

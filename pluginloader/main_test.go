@@ -87,6 +87,7 @@ func (w *world) start() *world {
 		Base: base, Driver: standard.ID, User: []string{w.user}, Home: w.home, Environ: os.Environ(), Nonce: store.Facts().StoreID,
 		Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { w.ToolsChanged(ctx, id) },
+		Revoked:      func(ctx context.Context) { w.PluginsRevoked(ctx) },
 		News: func(e protocol.ServerEvent) {
 			if w.news != nil {
 				w.news(e)
@@ -175,7 +176,7 @@ func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
 	for limit := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(limit) {
-			w.t.Fatalf("%s: it never is", what)
+			w.t.Fatalf("%s: it never is: %+v", what, must(w.List(w.t.Context(), &protocol.PluginListParams{})).of(w.t).Data)
 		}
 	}
 }

@@ -116,8 +116,11 @@ func (e *entry) note(f *finding) {
 	e.found = protocol.PluginInfo{
 		Name: cmp.Or(f.name, e.found.Name), Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems,
 	}
-	if f.unit != nil || f.fatal {
+	switch {
+	case f.unit != nil:
 		e.want(f.unit)
+	case f.fatal:
+		e.drop()
 	}
 	for _, p := range f.problems {
 		if !p.Warning {

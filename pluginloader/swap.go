@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -75,7 +76,7 @@ func (s *set) publish(units []*unit, host *plugin.Host) {
 	l.mu.Lock()
 	before, old := s.units, s.host
 	l.generation++
-	s.units, s.host, s.number = units, host, l.generation
+	s.units, s.host, s.number, l.hosts[host] = units, host, l.generation, units
 	for _, u := range units {
 		if u.number == 0 {
 			u.number = l.generation
@@ -92,8 +93,55 @@ func (l *Loader) retire(host *plugin.Host, units []*unit) {
 	unused := host.Retire()
 	l.building.Go(func() {
 		<-unused
+		l.mu.Lock()
+		delete(l.hosts, host)
+		l.mu.Unlock()
 		l.let(units...)
 	})
+}
+
+// having are the hosts with what is from a directory.
+func (l *Loader) having(dir string) (all []*plugin.Host) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for host, units := range l.hosts {
+		if slices.ContainsFunc(units, func(u *unit) bool { return u.dir == dir }) {
+			all = append(all, host)
+		}
+	}
+	return all
+}
+
+// revoke has all sessions let go of hosts that are not the newest any more, as soon as nobody works with them.
+func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
+	for _, h := range hosts {
+		h.Revoke()
+	}
+	l.building.Go(func() {
+		for _, h := range hosts {
+			for unused := h.Retire(); !closed(unused); {
+				l.config.Revoked(life)
+				select {
+				case <-unused:
+				case <-time.After(revokeDelay):
+				case <-l.over:
+					return
+				}
+			}
+		}
+	})
+}
+
+// revokeDelay is after what time sessions are asked again that were at work.
+const revokeDelay = time.Second
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // settle decides which units the entries have, and makes the host of them, after those that are fixed. All that is wanted is

@@ -98,7 +98,7 @@ func (l *Loader) decide(
 	return &protocol.PluginResult{Plugin: e.public()}, nil
 }
 
-// end has nothing of a plugin run any more.
+// end has nothing of a plugin run any more, but for what is at work with it.
 func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	if e.unit != nil {
 		e.found.Found = e.unit.copy.Digest
@@ -107,6 +107,9 @@ func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 		e.found.Status = status
 	}
 	e.found.Problems = nil
-	e.want(nil)
-	e.set.loader.changed(ctx, e.set)
+	l := e.set.loader
+	with := l.having(e.dir)
+	e.drop()
+	l.changed(ctx, e.set)
+	l.revoke(ctx, with)
 }

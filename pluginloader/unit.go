@@ -14,6 +14,7 @@ import (
 
 // unit is a plugin as it runs: one content of a directory, from a copy that does not change. All sets that have it share it.
 type unit struct {
+	dir      string // whose content it is
 	copy     content.Copy
 	manifest *manifest.Plugin
 	factory  plugin.Factory

@@ -214,7 +214,7 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		}
 		return string(r.Plugin.Status)
 	}
-	t.Run("runtime/K05 issue/4-5 a decision with a key counts once, and is answered as the first time", func(t *testing.T) {
+	t.Run("reliability/P2 issue/4-5 a decision with a key counts once, and is answered as the first time", func(t *testing.T) {
 		off, on := `{"name":"p","enabled":false,"idempotencyKey":"k1"}`, `{"name":"p","enabled":true,"idempotencyKey":"k2"}`
 		first := w.ask(t, 1, "plugin/setEnabled", off)
 		if first.Error != nil || bytes.Contains(first.Result, []byte("duplicate")) || status() != "disabled" {
@@ -231,7 +231,7 @@ func TestDecisionsOnTheWire(t *testing.T) {
 			t.Errorf("another request with the key: %s %+v", a.Result, a.Error)
 		}
 	})
-	t.Run("runtime/K05 issue/4-4 a reload with a key is done once", func(t *testing.T) {
+	t.Run("reliability/P2 issue/4-4 a reload with a key is done once", func(t *testing.T) {
 		for _, want := range []bool{false, true} {
 			if a := w.ask(t, 1, "plugin/reload", `{"idempotencyKey":"k3"}`); a.Error != nil || bytes.Contains(a.Result, []byte(`"duplicate":true`)) != want {
 				t.Errorf("%s %+v", a.Result, a.Error)

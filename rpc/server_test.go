@@ -84,7 +84,7 @@ func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *se
 		}
 	})
 	loader := pluginloader.New(pluginloader.Config{
-		Base: host, Driver: standard.ID, User: []string{filepath.Join(dir, "user")}, Home: dir, Memory: store, Log: log, News: eng.PluginChanged,
+		Base: host, Driver: standard.ID, User: []string{filepath.Join(dir, "user")}, Home: dir, Memory: store, Log: log, News: eng.PluginChanged, Revoked: eng.PluginsRevoked,
 	})
 	wg.Go(func() { loader.Run(ctx) })
 	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: log, Version: "test"}), store, ctx, &wg}

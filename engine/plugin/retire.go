@@ -14,6 +14,7 @@ type use struct {
 	mu      sync.Mutex
 	open    int
 	retired chan struct{} // closed once the last is closed; nil: the host is in use
+	revoked bool
 }
 
 func (u *use) enter() bool {
@@ -48,6 +49,20 @@ func (h *Host) Retire() <-chan struct{} {
 		}
 	}
 	return u.retired
+}
+
+// Revoke says that a person has decided against something in the host: no session goes on with it for want of another one.
+func (h *Host) Revoke() {
+	h.use.mu.Lock()
+	defer h.use.mu.Unlock()
+	h.use.revoked = true
+}
+
+// Revoked tells whether that was said.
+func (h *Host) Revoked() bool {
+	h.use.mu.Lock()
+	defer h.use.mu.Unlock()
+	return h.use.revoked
 }
 
 // Host is h, wherever a session works: a host that never changes is what an engine needs to know of plugins.

@@ -27,6 +27,7 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 		Options: options, Memory: store, Log: e.log,
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
+		Revoked:      func(ctx context.Context) { eng.PluginsRevoked(ctx) },
 		Running:      func() (protocol.TurnID, bool) { return eng.Running() },
 	}), func(its *engine.Engine) { eng = its }, nil
 }

@@ -185,6 +185,7 @@ func neverLapses(t *testing.T) {
 		if err := os.Rename(filepath.Join(w.user, ".away"), dir); err != nil {
 			t.Fatal(err)
 		}
+		must(w.Reload(t.Context(), &protocol.PluginReloadParams{})).of(t)
 		w.status("", "guest", protocol.PluginLoaded)
 	}
 }
