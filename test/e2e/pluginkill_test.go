@@ -1,0 +1,221 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// speaker shakes hands as a plugin does, and then waits for the end of its stdin.
+const speaker = `#!/bin/sh
+read -r first
+id=$(printf %s "$first" | sed -E 's/.*"id":([0-9]+).*/\1/')
+said=$(printf %s "$first" | sed -E 's/.*"params":(\{.*\})\}$/\1/; s/"config":(null|\{[^}]*\}),//; s/"dataDir":"[^"]*",//')
+printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$said"
+cat > /dev/null
+`
+
+// decided is what is known of a person's decisions over a plugin: those that were acknowledged, and those that may have been made.
+type decided struct {
+	on, off  bool // it may be switched so
+	approved map[protocol.Digest]bool
+	maybe    map[protocol.Digest]bool // approved or taken back
+	now      protocol.Digest          // what its directory holds; empty: nobody knows
+	versions map[string]bool          // that were approved at any time, perhaps
+}
+
+type pluginCampaign struct {
+	*home
+	decided
+	session protocol.SessionID
+	written int
+	acked   int
+}
+
+// TestSIGKILLWhilePluginsChange kills daemons while plugins are edited, approved, switched off and called, and looks at what the
+// next one has of them. LASHD_LONG=1 does so 100 times.
+func TestSIGKILLWhilePluginsChange(t *testing.T) {
+	cycles := 8
+	if os.Getenv("LASHD_LONG") != "" {
+		cycles = 100
+	}
+	h := newHome(t, nil)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(h.dir, "..", "config"))
+	c := &pluginCampaign{home: h, decided: decided{on: true, approved: map[protocol.Digest]bool{}, maybe: map[protocol.Digest]bool{}, versions: map[string]bool{}}}
+	c.put(filepath.Join(h.dir, "..", "config", "lashd", "plugins", "eager"), "plugin.json",
+		`{"name":"eager","lashd":{"process":{"command":["${PLUGIN_ROOT}/speak"],"startup":"eager"},"hooks":["afterToolCall"]}}`)
+	c.put(filepath.Join(h.dir, "..", "config", "lashd", "plugins", "eager"), "speak", speaker)
+	c.put(c.dirOf(), "plugin.json", `{"name":"p","lashd":{"tools":[{"name":"say","description":"d","command":["${PLUGIN_ROOT}/say"]}]}}`)
+	c.edit()
+	for range cycles {
+		c.cycle()
+		if t.Failed() {
+			return
+		}
+	}
+	last := h.serve()
+	c.look(h.dial(""))
+	last.stop()
+	for _, v := range strings.Fields(c.ran()) {
+		if !c.versions[v] {
+			t.Errorf("version %s ran, which was never approved", v)
+		}
+	}
+	if left := c.processes(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	t.Logf("issue/4-5 issue/4-6 %d kills, %d acknowledged changes, %d versions, %d calls of %d approved ones", cycles, c.acked, c.written, len(strings.Fields(c.ran())), len(c.versions))
+}
+
+func (c *pluginCampaign) dirOf() string { return filepath.Join(c.work, ".agents", "plugins", "p") }
+
+func (c *pluginCampaign) ran() string {
+	text, _ := os.ReadFile(filepath.Join(c.work, "ran")) // perhaps nothing has run
+	return string(text)
+}
+
+// put writes a program or another file in its place at once.
+func (c *pluginCampaign) put(dir, name, text string) {
+	c.t.Helper()
+	next := filepath.Join(c.work, "next")
+	for _, err := range []error{os.MkdirAll(dir, 0o755), os.WriteFile(next, []byte(text), 0o755), os.Rename(next, filepath.Join(dir, name))} {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *pluginCampaign) edit() {
+	c.written++
+	c.now = ""
+	c.put(c.dirOf(), "say", fmt.Sprintf("#!/bin/sh\necho v%d >> %s/ran\necho v%d\n", c.written, c.work, c.written))
+}
+
+// cycle has a daemon live for a moment.
+func (c *pluginCampaign) cycle() {
+	d := c.serve()
+	p := c.dial("")
+	if c.session == "" {
+		c.session = ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: c.work}).SessionID
+	}
+	c.look(p)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c.change(p) == nil {
+			c.acked++
+		}
+	}()
+	time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+	d.kill()
+	<-done
+}
+
+// change is one thing that a person does. It fails once the daemon is dead.
+func (c *pluginCampaign) change(p *peer) error {
+	name := protocol.PluginParams{Name: "p", Cwd: c.work}
+	switch rand.IntN(6) {
+	case 0:
+		c.edit()
+		return nil
+	case 1:
+		_, err := try[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: c.work})
+		return err
+	case 2, 3:
+		return c.approve(p, name)
+	case 4:
+		for d := range c.approved {
+			c.maybe[d] = true
+		}
+		clear(c.approved)
+		if _, err := try[protocol.PluginResult](p, "plugin/untrust", protocol.PluginUntrustParams{Name: "p", Cwd: c.work}); err != nil {
+			return err
+		}
+		clear(c.maybe)
+		return nil
+	}
+	on := rand.IntN(3) > 0
+	c.on, c.off = c.on || on, c.off || !on
+	if _, err := try[protocol.PluginResult](p, "plugin/setEnabled", protocol.PluginEnableParams{Name: "p", Cwd: c.work, Enabled: on}); err != nil {
+		return err
+	}
+	c.on, c.off = on, !on
+	_, err := try[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: c.session, Name: "say", Args: []byte(`{}`)})
+	if err != nil && strings.Contains(err.Error(), "no such tool") {
+		err = nil
+	}
+	return err
+}
+
+// approve approves what the directory holds.
+func (c *pluginCampaign) approve(p *peer, name protocol.PluginParams) error {
+	if _, err := try[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: c.work}); err != nil {
+		return err
+	}
+	seen, err := try[protocol.PluginReadResult](p, "plugin/read", name)
+	if err != nil {
+		return err
+	}
+	c.now = seen.Plugin.Found
+	if c.now == "" {
+		c.now = seen.Plugin.Digest
+	}
+	c.versions[fmt.Sprintf("v%d", c.written)] = true
+	c.maybe[c.now] = c.maybe[c.now] || !c.approved[c.now]
+	r, err := try[protocol.PluginResult](p, "plugin/trust", protocol.PluginTrustParams{Name: "p", Cwd: c.work, Digest: c.now})
+	if err != nil {
+		return err
+	}
+	delete(c.maybe, c.now)
+	c.approved[c.now] = true
+	if c.on && !c.off && (r.Plugin.Status != protocol.PluginLoaded || r.Plugin.Digest != c.now) {
+		c.t.Errorf("approved: %+v", r.Plugin)
+	}
+	return nil
+}
+
+// look compares what a daemon has of the plugin with what was decided.
+func (c *pluginCampaign) look(p *peer) {
+	c.t.Helper()
+	list := ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: c.work})
+	var is protocol.PluginInfo
+	for _, info := range list.Data {
+		switch info.Name {
+		case "p":
+			is = info
+		case "eager":
+			if info.Status != protocol.PluginLoaded || info.Process == nil {
+				c.t.Errorf("what starts with the daemon: %+v", info)
+			}
+		}
+	}
+	switch {
+	case is.Digest != "" && !c.on:
+		c.t.Errorf("it is switched off, and runs: %+v", is)
+	case is.Digest != "" && !c.approved[is.Digest] && !c.maybe[is.Digest]:
+		c.t.Errorf("it is not approved, and runs: %+v", is)
+	case !c.off && c.approved[c.now] && (is.Status != protocol.PluginLoaded || is.Digest != c.now):
+		c.t.Errorf("it is approved, and does not run: %+v", is)
+	case c.off && !c.on && is.Status != protocol.PluginDisabled:
+		c.t.Errorf("it is switched off: %+v", is)
+	}
+}
+
+// processes are those that run something of the data directory.
+func (c *pluginCampaign) processes() (left []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), c.dir+"/plugins") {
+			left = append(left, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return left
+}
