@@ -156,7 +156,7 @@ func inspect(ctx context.Context, dir string) (p *manifest.Plugin, digest protoc
 	return p, digest, shown(p.Warnings)
 }
 
-// place is where a directory is, after all links: what a person has approved there is approved nowhere else.
+// place is where a directory is, after all links.
 func (e *entry) place() string {
 	if real, err := filepath.EvalSymlinks(e.dir); err == nil {
 		return real

@@ -42,7 +42,7 @@ type facts struct {
 }
 
 func trustKey(a content.Approval) string {
-	return fmt.Sprintf("%s\n%d %d %s", a.Dir, a.Dev, a.Ino, a.Digest)
+	return fmt.Sprintf("%s\n%s\n%d %d %s", a.At, a.Dir, a.Dev, a.Ino, a.Digest)
 }
 
 func (f *facts) load(ctx context.Context) error {

@@ -63,5 +63,5 @@ func (e *entry) withdrawn(d protocol.Digest) bool {
 		return false
 	}
 	place := e.place()
-	return !slices.ContainsFunc(e.set.loader.trust.All(), func(a content.Approval) bool { return a.Dir == place && a.Digest == d })
+	return !slices.ContainsFunc(e.set.loader.trust.All(), func(a content.Approval) bool { return a.At == e.dir && a.Dir == place && a.Digest == d })
 }

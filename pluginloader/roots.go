@@ -28,9 +28,19 @@ func (s *set) list() (dirs []string) {
 	}
 	if len(dirs) > maxPlugins {
 		s.loader.config.Log.Warn("there are more plugins than can be loaded", "roots", s.roots, "plugins", len(dirs), "limit", maxPlugins)
-		dirs = dirs[:maxPlugins]
+		dirs = s.fewer(dirs)
 	}
 	return dirs
+}
+
+// fewer leaves out as many directories as are too many: of those of which nothing has run, the last ones.
+func (s *set) fewer(dirs []string) []string {
+	for i, dir := range slices.Backward(dirs) {
+		if _, ran := s.loader.facts.ranLast(dir); !ran && len(dirs) > maxPlugins {
+			dirs = slices.Delete(dirs, i, i+1)
+		}
+	}
+	return dirs[:min(len(dirs), maxPlugins)]
 }
 
 // in is the directories of a root, with those that have not been missing for long. If it cannot be read, nobody knows what has

@@ -14,6 +14,7 @@ import (
 
 // Approval says that a person trusts a plugin, as it was then and where it was then.
 type Approval struct {
+	At     string          `json:"at"`  // where it was found: a link to it elsewhere is not approved
 	Dir    string          `json:"dir"` // after all links
 	Dev    uint64          `json:"dev"`
 	Ino    uint64          `json:"ino"`
@@ -49,10 +50,11 @@ func NewTrust(ctx context.Context, kept Approvals) (*Trust, error) {
 
 // place is an approval of a digest in a directory as it is now.
 func place(dir string, d protocol.Digest) (Approval, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil {
-		real, err = filepath.Abs(real)
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return Approval{}, err
 	}
+	real, err := filepath.EvalSymlinks(at)
 	if err != nil {
 		return Approval{}, err
 	}
@@ -64,7 +66,7 @@ func place(dir string, d protocol.Digest) (Approval, error) {
 		return Approval{}, err
 	}
 	stamp := watch.StampOf(info)
-	return Approval{Dir: real, Dev: stamp.Dev, Ino: stamp.Ino, Digest: d}, nil
+	return Approval{At: at, Dir: real, Dev: stamp.Dev, Ino: stamp.Ino, Digest: d}, nil
 }
 
 // Trusted tells whether the plugin with a digest was approved in a directory.
@@ -97,18 +99,19 @@ func (t *Trust) Approve(ctx context.Context, dir string, d protocol.Digest) erro
 	return nil
 }
 
-// Revoke forgets all that was approved in a directory, by its path after all links, even if it is gone. It is not trusted from
+// Revoke forgets all that was approved in a directory, wherever that led to, even if it is gone. It is not trusted from
 // then on even if that cannot be stored, which is the error; then it is to be called again.
 func (t *Trust) Revoke(ctx context.Context, dir string) error {
 	t.change.Lock()
 	defer t.change.Unlock()
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("revoke plugin %s: %w", dir, err)
 	}
-	t.forget(dir)
+	t.forget(at)
 	all, err := t.kept.All(ctx)
 	for _, a := range all {
-		if err == nil && a.Dir == dir {
+		if err == nil && a.At == at {
 			err = t.kept.Remove(ctx, a)
 		}
 	}
@@ -118,10 +121,10 @@ func (t *Trust) Revoke(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (t *Trust) forget(dir string) {
+func (t *Trust) forget(at string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all = slices.DeleteFunc(t.all, func(a Approval) bool { return a.Dir == dir })
+	t.all = slices.DeleteFunc(t.all, func(a Approval) bool { return a.At == at })
 }
 
 // All are the approvals there are.
