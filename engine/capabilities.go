@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,6 +81,30 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 	return r.State.Generation, nil
 }
 
+// SetAvailability implements plugin.StateService.
+func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (int64, error) {
+	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: s.own(id), Names: names, Availability: level})
+	if err != nil {
+		return 0, err
+	}
+	return r.State.Generation, nil
+}
+
+// WorksForOwn implements plugin.StateService. One that is not there works for nobody.
+func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool, error) {
+	for id = s.own(id); id != s.session; {
+		row, err := s.eng.store.Session(ctx, id)
+		switch {
+		case isGone(err) || err == nil && row.Relation.Parent == "":
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		id = row.Relation.Parent
+	}
+	return true, nil
+}
+
 // CreateSession implements plugin.LifecycleService.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	return s.eng.newSession(ctx, s.session, p)
@@ -139,6 +164,25 @@ func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol
 func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 	_, err := s.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
 	return err
+}
+
+// InjectTurnInput implements plugin.LifecycleService. A hook does not steer its own turn: it has directives for that.
+func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerParams) (protocol.InputID, error) {
+	t, err := s.eng.store.Turn(ctx, p.TurnID)
+	if err != nil {
+		return "", err
+	}
+	if t.Session == s.session {
+		return "", ErrSessionInUse
+	}
+	if below, err := s.WorksForOwn(ctx, t.Session); err != nil || !below {
+		return "", cmp.Or(err, bad("/turnId", "must be a turn of a session that works for %s", s.session))
+	}
+	r, err := s.eng.Steer(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return r.InputID, nil
 }
 
 // TakeFirstTurnInput implements plugin.LifecycleService.

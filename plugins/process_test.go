@@ -123,7 +123,7 @@ func TestCalls(t *testing.T) {
 		if got := call(t, d, id, `{"mode":"host","text":"toolCatalog"}`); !strings.Contains(got.Text, `"name":"note"`) && !strings.Contains(got.Text, `"name": "note"`) {
 			t.Errorf("toolCatalog: %+v %+v", got, got.Failure)
 		}
-		if got := call(t, d, id, `{"mode":"host","text":"ask"}`); got.Text != "refused: unavailable" {
+		if got := call(t, d, id, `{"mode":"host","text":"ask"}`); got.Text != "refused: invalidParams" {
 			t.Errorf("ask: %+v %+v", got, got.Failure)
 		}
 		if got := call(t, d, id, `{"mode":"host","text":"createSession"}`); got.Text != "refused: denied" {

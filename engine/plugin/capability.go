@@ -25,6 +25,9 @@ type StateService interface {
 	ToolState(context.Context, protocol.SessionID) (protocol.ToolState, error)
 	ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (generation int64, err error)
 	SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (generation int64, err error)
+	// SetAvailability says how far tools are open to the model; an empty level takes back what was said before.
+	SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (generation int64, err error)
+	WorksForOwn(context.Context, protocol.SessionID) (bool, error) // whether it is the hook's own session, or one below it
 }
 
 // LifecycleService creates, drives, closes and deletes sessions.
@@ -36,6 +39,9 @@ type LifecycleService interface {
 	StartTurn(context.Context, *TurnRequest) (protocol.TurnID, error) // of another session; a wrong request is a TurnRequestError
 	AwaitTurn(context.Context, protocol.TurnID) (*protocol.TurnReport, error)
 	CancelTurn(context.Context, protocol.TurnID) error
+	// InjectTurnInput lets an input into the running turn of a session below the hook's own, at its next checkpoint. It is durable
+	// then; once for an idempotency key.
+	InjectTurnInput(context.Context, *protocol.TurnSteerParams) (protocol.InputID, error)
 }
 
 // GraphService adds to histories.

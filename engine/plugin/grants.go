@@ -149,6 +149,10 @@ func (readState) SetMembership(context.Context, protocol.SessionID, []string, bo
 	return 0, errReadOnly
 }
 
+func (readState) SetAvailability(context.Context, protocol.SessionID, []string, protocol.ToolAvailability) (int64, error) {
+	return 0, errReadOnly
+}
+
 // toolState is a StateService that looks at sessions and sets membership.
 type toolState struct{ StateService }
 
@@ -161,6 +165,10 @@ func (toolState) ToolState(context.Context, protocol.SessionID) (protocol.ToolSt
 }
 
 func (toolState) ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (int64, error) {
+	return 0, errReadOnly
+}
+
+func (toolState) SetAvailability(context.Context, protocol.SessionID, []string, protocol.ToolAvailability) (int64, error) {
 	return 0, errReadOnly
 }
 

@@ -25,15 +25,16 @@ import (
 // probes are all that a plugin could ask of lashd, with what fails, if it is granted, for a reason of its own, or harms nobody.
 var probes = map[string]string{
 	"host/snapshotCurrent": `{}`, "host/snapshotSession": `{}`, "host/toolCatalog": `{}`, "host/toolState": `{}`,
-	"host/applyToolState":    `{"sessionId":"ses_none","state":{"generation":0,"tools":{}}}`,
-	"host/setToolMembership": `{"sessionId":"ses_none","names":["note"],"member":true}`,
+	"host/applyToolState":    `{"state":{"generation":-1,"tools":{}}}`,
+	"host/setToolMembership": `{"names":["none"],"member":true}`,
 	"host/createSession":     `{"session":{"cwd":"not absolute"}}`, "host/takeFirstTurnInput": `{"sessionId":"ses_none"}`,
 	"host/closeSession": `{"sessionId":"ses_none"}`, "host/startTurn": `{"turnId":"trn_x","sessionId":"ses_none","input":[]}`,
 	"host/awaitTurn": `{"turnId":"trn_none"}`, "host/cancelTurn": `{"turnId":"trn_none"}`,
-	"host/appendNodes": `{"sessionId":"ses_none","nodes":[]}`, "host/complete": `{"sessionId":"ses_none","messages":[]}`,
+	"host/appendNodes": `{"sessionId":"OWN","nodes":[]}`, "host/complete": `{"model":"none","messages":[]}`,
 	"host/emitTrace": `{"name":"probe"}`, "host/callTool": `{"calls":[]}`,
 	"host/artifactWrite": `{"name":"probe","type":"text/plain","data":"aGVsbG8="}`, "host/artifactRead": `{"name":"none"}`,
-	"host/setToolAvailability": `{}`, "host/injectTurnInput": `{}`, "host/ask": `{}`, "host/taskStart": `{}`, "host/taskRegister": `{}`,
+	"host/setToolAvailability": `{"names":["none"],"availability":"off"}`, "host/injectTurnInput": `{"turnId":"trn_none","input":[]}`,
+	"host/ask": `{"prompt":"Who?","deadlineMs":1}`, "host/taskStart": `{}`, "host/taskRegister": `{}`,
 	"host/taskComplete": `{}`, "host/taskTransition": `{}`, "host/taskAwait": `{}`, "host/taskSignal": `{}`, "host/taskList": `{}`,
 	"host/taskCancel": `{}`, "host/taskCancelAll": `{}`, "host/validateHandles": `{}`, "host/transferHandles": `{}`,
 	"host/monitorSnapshot": `{}`, "host/monitorUpdates": `{}`, "host/monitorStart": `{}`, "host/monitorStop": `{}`,
@@ -42,8 +43,9 @@ var probes = map[string]string{
 // probe asks for all of it in a call, and writes down where it was asked and what was not refused.
 func (g *guest) probe(f frame) {
 	var p struct {
-		Grant   string `json:"grant"`
-		Context struct {
+		Grant     string `json:"grant"`
+		SessionID string `json:"sessionId"`
+		Context   struct {
 			Kind string `json:"kind"`
 		} `json:"context"`
 	}
@@ -53,7 +55,7 @@ func (g *guest) probe(f frame) {
 		at += " " + p.Context.Kind
 	}
 	for _, method := range slices.Sorted(maps.Keys(probes)) {
-		got := g.back(method, p.Grant, json.RawMessage(probes[method]))
+		got := g.back(method, p.Grant, json.RawMessage(strings.ReplaceAll(probes[method], "OWN", p.SessionID)))
 		if !strings.Contains(got, `"kind":"denied"`) && !strings.Contains(got, `"kind":"unavailable"`) {
 			given = append(given, strings.TrimPrefix(method, "host/"))
 		}
@@ -72,9 +74,10 @@ func (g *guest) probe(f frame) {
 // The groups of the table of capabilities in docs/plugins.md, by the methods that they have on the wire.
 const (
 	look       = "snapshotCurrent snapshotSession toolCatalog toolState"
-	allState   = look + " applyToolState setToolMembership"
+	allState   = look + " applyToolState setToolMembership setToolAvailability"
 	toolsOnly  = "snapshotCurrent snapshotSession setToolMembership"
-	lifecycle  = " createSession takeFirstTurnInput closeSession startTurn awaitTurn cancelTurn"
+	asking     = " ask"
+	lifecycle  = " createSession takeFirstTurnInput closeSession startTurn awaitTurn cancelTurn injectTurnInput"
 	graph      = " appendNodes"
 	completion = " complete"
 	trace      = " emitTrace"
@@ -87,7 +90,7 @@ var granted = map[string]string{
 	"hook/beforeToolCall": toolsOnly + trace, "hook/afterToolCall": toolsOnly + trace,
 	"hook/checkpoint": allState + lifecycle + graph + trace, "hook/compact": allState + lifecycle + graph + trace,
 	"hook/transformContext": allState + lifecycle + graph + completion + trace, "hook/event turnPersisted": allState + graph + completion + trace,
-	"tool/execute":    allState + lifecycle + completion + " callTool artifactWrite" + trace,
+	"tool/execute":    allState + lifecycle + completion + asking + " callTool artifactWrite" + trace,
 	"operation/query": look + trace, "operation/command": allState + lifecycle + graph + trace, "operation/task": allState + lifecycle + graph + trace,
 	// These are about the plugin's own state, and need no capability.
 	"snapshot/write": "artifactWrite emitTrace", "snapshot/restore": "artifactRead emitTrace",
@@ -102,7 +105,7 @@ var ungranted = []string{
 // declared are the methods of each capability.
 var declared = map[process.Capability]string{
 	process.UsesState: allState, process.UsesLifecycle: lifecycle, process.UsesGraph: graph, process.UsesCompletions: completion,
-	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: "", process.UsesTasks: "", process.UsesMonitors: "",
+	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: "", process.UsesMonitors: "",
 }
 
 // probed has a plugin that declares some capabilities be asked everywhere, and tells what it was given where.

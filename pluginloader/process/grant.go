@@ -20,6 +20,7 @@ type grant struct {
 	tool   tool.Host      // of a tool's call
 	state  *artifacts     // of a call about state
 	stored *artifactNames // that a tool's call has stored
+	clock  *clock         // of the call
 }
 
 // artifactNames are the artifacts that a call has stored.

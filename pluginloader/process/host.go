@@ -16,7 +16,7 @@ type Capability string
 
 const (
 	UsesState       Capability = "state"       // looks at sessions, and changes which tools they have
-	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions
+	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions, and names any
 	UsesGraph       Capability = "graph"       // adds to histories
 	UsesCompletions Capability = "completions" // makes model calls outside of turns
 	UsesTools       Capability = "tools"       // calls other tools
@@ -57,43 +57,43 @@ func notAvailable(context.Context, *grant, json.RawMessage) (any, error) { retur
 
 // hostMethods are what plugins may ask of lashd.
 var hostMethods = map[string]hostMethod{
-	"host/snapshotCurrent":    {UsesState, bind(snapshot)},
-	"host/snapshotSession":    {UsesState, bind(snapshot)},
-	"host/toolCatalog":        {UsesState, bind(toolCatalog)},
-	"host/toolState":          {UsesState, bind(toolState)},
-	"host/applyToolState":     {UsesState, bind(applyToolState)},
-	"host/setToolMembership":  {UsesState, bind(setToolMembership)},
-	"host/createSession":      {UsesLifecycle, bind(createSession)},
-	"host/takeFirstTurnInput": {UsesLifecycle, bind(takeFirstTurnInput)},
-	"host/closeSession":       {UsesLifecycle, bind(closeSession)},
-	"host/startTurn":          {UsesLifecycle, bind(startTurn)},
-	"host/awaitTurn":          {UsesLifecycle, bind(awaitTurn)},
-	"host/cancelTurn":         {UsesLifecycle, bind(cancelTurn)},
-	"host/appendNodes":        {UsesGraph, bind(appendNodes)},
-	"host/complete":           {UsesCompletions, bind(complete)},
-	"host/emitTrace":          {"", bind(emitTrace)},
-	"host/callTool":           {UsesTools, bind(callTool)},
-	"host/artifactWrite":      {UsesArtifacts, bind(artifactWrite)},
-	"host/artifactRead":       {UsesArtifacts, bind(artifactRead)},
+	"host/snapshotCurrent":     {UsesState, bind(snapshot)},
+	"host/snapshotSession":     {UsesState, bind(snapshot)},
+	"host/toolCatalog":         {UsesState, bind(toolCatalog)},
+	"host/toolState":           {UsesState, bind(toolState)},
+	"host/applyToolState":      {UsesState, bind(applyToolState)},
+	"host/setToolMembership":   {UsesState, bind(setToolMembership)},
+	"host/setToolAvailability": {UsesState, bind(setToolAvailability)},
+	"host/createSession":       {UsesLifecycle, bind(createSession)},
+	"host/takeFirstTurnInput":  {UsesLifecycle, bind(takeFirstTurnInput)},
+	"host/closeSession":        {UsesLifecycle, bind(closeSession)},
+	"host/startTurn":           {UsesLifecycle, bind(startTurn)},
+	"host/awaitTurn":           {UsesLifecycle, bind(awaitTurn)},
+	"host/cancelTurn":          {UsesLifecycle, bind(cancelTurn)},
+	"host/injectTurnInput":     {UsesLifecycle, bind(injectTurnInput)},
+	"host/appendNodes":         {UsesGraph, bind(appendNodes)},
+	"host/complete":            {UsesCompletions, bind(complete)},
+	"host/emitTrace":           {"", bind(emitTrace)},
+	"host/callTool":            {UsesTools, bind(callTool)},
+	"host/ask":                 {UsesDecisions, bind(askPerson)},
+	"host/artifactWrite":       {UsesArtifacts, bind(artifactWrite)},
+	"host/artifactRead":        {UsesArtifacts, bind(artifactRead)},
 
-	"host/setToolAvailability": {UsesState, notAvailable},
-	"host/injectTurnInput":     {UsesLifecycle, notAvailable},
-	"host/ask":                 {UsesDecisions, notAvailable},
-	"host/taskStart":           {UsesTasks, notAvailable},
-	"host/taskRegister":        {UsesTasks, notAvailable},
-	"host/taskComplete":        {UsesTasks, notAvailable},
-	"host/taskTransition":      {UsesTasks, notAvailable},
-	"host/taskAwait":           {UsesTasks, notAvailable},
-	"host/taskSignal":          {UsesTasks, notAvailable},
-	"host/taskList":            {UsesTasks, notAvailable},
-	"host/taskCancel":          {UsesTasks, notAvailable},
-	"host/taskCancelAll":       {UsesTasks, notAvailable},
-	"host/validateHandles":     {UsesTasks, notAvailable},
-	"host/transferHandles":     {UsesTasks, notAvailable},
-	"host/monitorSnapshot":     {UsesMonitors, notAvailable},
-	"host/monitorUpdates":      {UsesMonitors, notAvailable},
-	"host/monitorStart":        {UsesMonitors, notAvailable},
-	"host/monitorStop":         {UsesMonitors, notAvailable},
+	"host/taskStart":       {UsesTasks, notAvailable},
+	"host/taskRegister":    {UsesTasks, notAvailable},
+	"host/taskComplete":    {UsesTasks, notAvailable},
+	"host/taskTransition":  {UsesTasks, notAvailable},
+	"host/taskAwait":       {UsesTasks, notAvailable},
+	"host/taskSignal":      {UsesTasks, notAvailable},
+	"host/taskList":        {UsesTasks, notAvailable},
+	"host/taskCancel":      {UsesTasks, notAvailable},
+	"host/taskCancelAll":   {UsesTasks, notAvailable},
+	"host/validateHandles": {UsesTasks, notAvailable},
+	"host/transferHandles": {UsesTasks, notAvailable},
+	"host/monitorSnapshot": {UsesMonitors, notAvailable},
+	"host/monitorUpdates":  {UsesMonitors, notAvailable},
+	"host/monitorStart":    {UsesMonitors, notAvailable},
+	"host/monitorStop":     {UsesMonitors, notAvailable},
 }
 
 // ofSession names a session; empty: that of the call.
@@ -175,6 +175,19 @@ func setToolMembership(ctx context.Context, g *grant, p *struct {
 		return nil, err
 	}
 	n, err := s.SetMembership(ctx, p.SessionID, p.Names, p.Member)
+	return &generation{n}, err
+}
+
+func setToolAvailability(ctx context.Context, g *grant, p *struct {
+	ofSession
+	Names        []string                  `json:"names"`
+	Availability protocol.ToolAvailability `json:"availability,omitempty"`
+}) (*generation, error) {
+	s, err := g.host.NeedState()
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.SetAvailability(ctx, p.SessionID, p.Names, p.Availability)
 	return &generation{n}, err
 }
 

@@ -63,6 +63,22 @@ func startTurn(ctx context.Context, g *grant, p *struct {
 	}{id}, err
 }
 
+func injectTurnInput(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TurnSteerParams
+}) (*struct {
+	InputID protocol.InputID `json:"inputId"`
+}, error) {
+	s, err := g.host.NeedLifecycle()
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.InjectTurnInput(ctx, &p.TurnSteerParams)
+	return &struct {
+		InputID protocol.InputID `json:"inputId"`
+	}{id}, err
+}
+
 func awaitTurn(ctx context.Context, g *grant, p *turnID) (*protocol.TurnReport, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {

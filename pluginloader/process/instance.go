@@ -208,10 +208,11 @@ func asked[R any](ctx context.Context, i *instance, method string, limit, linger
 
 // put is one call to a process in which the session is open. It takes no longer than limit.
 func put[R any](ctx context.Context, s *seat, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, child.ErrLate)
+	ctx, clock, cancel := limited(ctx, limit)
 	defer cancel()
 	u := until{DeadlineMs: limit.Milliseconds()}
 	if g != nil && !g.empty() {
+		g.clock = clock
 		defer s.life.grants.give(ctx, g)()
 		u.Grant = g.id
 	}

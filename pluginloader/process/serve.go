@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
 )
 
 // Codes of answers to the plugin.
@@ -57,9 +58,7 @@ func (l *life) perform(m *message) (result any, failed *wireError) {
 	if !ok {
 		return nil, &wireError{Code: codeMethod, Message: fmt.Sprintf("there is no method %.80q", m.Method)}
 	}
-	var named struct {
-		Grant string `json:"grant"`
-	}
+	var named ofSession
 	_ = json.Unmarshal(m.Params, &named) // what is wrong with it, the method says
 	g, ok := l.grants.find(named.Grant)
 	if !ok {
@@ -68,8 +67,25 @@ func (l *life) perform(m *message) (result any, failed *wireError) {
 	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
 		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))
 	}
+	if reached, err := l.reaches(g, method, named.SessionID); err != nil {
+		return nil, l.wireErrorOf(m, err)
+	} else if !reached {
+		return nil, l.refuse(m, "denied", `the session is none that works for that of the call, and the plugin does not declare the capability "lifecycle"`)
+	}
 	result, err := method.do(g.ctx, g, m.Params)
 	return result, l.wireErrorOf(m, err)
+}
+
+// reaches tells whether the plugin may name a session where it asks for something: its call's own, and those that work for that one.
+// To name any it declares that it drives sessions.
+func (l *life) reaches(g *grant, method hostMethod, id protocol.SessionID) (bool, error) {
+	if id == "" || method.needs == UsesLifecycle || l.config.declares(UsesLifecycle) {
+		return true, nil
+	}
+	if g.host.State == nil {
+		return false, nil
+	}
+	return g.host.State.WorksForOwn(g.ctx, id)
 }
 
 // refuse logs what was not granted.

@@ -1,0 +1,115 @@
+//go:build unix
+
+package process_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/provider/scripted"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+)
+
+// asks has the plugin of a session ask for something in a call of its tool, and gives what it was told.
+func asks(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, method, params string) string {
+	t.Helper()
+	args := fmt.Sprintf(`{"host":%q,"params":%s}`, method, params)
+	r := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t)
+	return r.Output.Text
+}
+
+// below makes a session that works for another one.
+func below(t *testing.T, d *builtintest.Daemon, parent protocol.SessionID) protocol.SessionID {
+	t.Helper()
+	return builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent, Cause: "test"},
+	}))(t).SessionID
+}
+
+func TestSessionsOfOthers(t *testing.T) {
+	const state = `{"generation":-1,"tools":{}}`
+	methods := map[string]string{
+		"host/snapshotSession": `{"sessionId":%q}`, "host/toolCatalog": `{"sessionId":%q}`, "host/toolState": `{"sessionId":%q}`,
+		"host/applyToolState": `{"sessionId":%q,"state":` + state + `}`, "host/setToolMembership": `{"sessionId":%q,"names":["none"],"member":true}`,
+		"host/setToolAvailability": `{"sessionId":%q,"names":["none"],"availability":"off"}`, "host/complete": `{"sessionId":%q,"model":"none","messages":[]}`,
+	}
+	for _, uses := range [][]process.Capability{{process.UsesState, process.UsesCompletions}, {process.UsesState, process.UsesCompletions, process.UsesLifecycle}} {
+		c := config(t, "good", everything())
+		c.Uses = uses
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
+		own, other := d.Session(t, nil), d.Session(t, nil)
+		child := below(t, d, own)
+		grandchild := below(t, d, child)
+		for method, params := range methods {
+			for session, id := range map[string]protocol.SessionID{"own": own, "child": child, "grandchild": grandchild, "other": other, "parent": own, "none": "ses_none"} {
+				t.Run(fmt.Sprintf("issue/4-8 with %q, %s of the %s session", uses, method, session), func(t *testing.T) {
+					from := own
+					if session == "parent" {
+						from = child
+					}
+					denied := strings.Contains(asks(t, d, from, method, fmt.Sprintf(params, id)), `"kind":"denied"`)
+					foreign := session == "other" || session == "parent" || session == "none"
+					if want := foreign && len(uses) == 2; denied != want {
+						t.Errorf("denied %t, want %t", denied, want)
+					}
+				})
+			}
+		}
+		d.Stop()
+	}
+}
+
+func TestAskAndInject(t *testing.T) {
+	t.Run("issue/4-8 runtime/K05 a plugin asks a person, while its time stands still, and lets an input into a turn below its session", func(t *testing.T) {
+		c := config(t, "good", everything())
+		c.Deadlines.Tool = time.Second
+		question := scripted.Call{ID: "c1", Name: "note", Args: json.RawMessage(`{"host":"host/ask","params":{"prompt":"Which?","form":{"type":"string"}}}`)}
+		model := scripted.New(&scripted.Script{
+			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{{ToolCalls: []scripted.Call{question}}}}},
+			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "done"}}},
+		})
+		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, c))
+		own, other := d.Session(t, nil), d.Session(t, nil)
+		child := below(t, d, own)
+		turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: child, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t).TurnID
+		var open []protocol.Decision
+		for limit := time.Now().Add(20 * time.Second); len(open) == 0; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("it never asks: %+v", builtintest.Must(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn}))(t))
+			}
+			open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{}))(t).Data
+		}
+		if q := open[0]; q.Kind != protocol.DecisionQuestion || q.Prompt != "Which?" {
+			t.Errorf("it asks %+v", q)
+		}
+		input := fmt.Sprintf(`{"turnId":%q,"input":[{"type":"text","text":"and hurry"}],"idempotencyKey":"k"}`, turn)
+		for name, got := range map[string]string{"another session": asks(t, d, other, "host/injectTurnInput", input), "the session itself": asks(t, d, child, "host/injectTurnInput", input)} {
+			if !strings.HasPrefix(got, "refused: ") {
+				t.Errorf("from %s: %s", name, got)
+			}
+		}
+		if first, again := asks(t, d, own, "host/injectTurnInput", input), asks(t, d, own, "host/injectTurnInput", input); !strings.Contains(first, `"inputId":"inp_`) || first != again {
+			t.Errorf("let in: %s, and again: %s", first, again)
+		}
+		time.Sleep(1200 * time.Millisecond) // longer than a call may take
+		builtintest.Must(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`"this"`)}))(t)
+		report := builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn}))(t)
+		if text := report.ToolCalls[0].Output.Text; !strings.Contains(text, `"choice":"answer","value":"this"`) {
+			t.Errorf("it was told %q", text)
+		}
+		if said := asks(t, d, own, "host/snapshotSession", fmt.Sprintf(`{"sessionId":%q}`, child)); strings.Count(said, "and hurry") != 1 {
+			t.Errorf("the turn below has %s", said)
+		}
+	})
+	t.Run("issue/4-8 outside of a call of a tool nobody is asked", func(t *testing.T) {
+		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, config(t, "good", everything())))
+		if got := asks(t, d, d.Session(t, nil), "host/ask", `{"prompt":"Which?"}`); !strings.HasPrefix(got, "refused: ") {
+			t.Errorf("a call that belongs to no turn: %s", got)
+		}
+	})
+}
