@@ -167,13 +167,6 @@ func Process(m *manifest.Plugin, root, data string) process.Config {
 	return c
 }
 
-// confinement is what programs of the plugin are held to. What is lashd's own they never reach.
-func (a *assembly) confinement() *child.Confinement {
-	held := a.manifest.Confinement(proc.Limits{})
-	held.Root, held.Data, held.Hidden = a.copy.Root, a.data, []string{a.loader.config.Home}
-	return &held
-}
-
 // approval has programs of a workspace be those that a person has approved. Those in the plugin are, by the digest of its copy, and
 // in its data directory is what these have put there.
 func (a *assembly) approval() child.Approval {

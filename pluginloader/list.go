@@ -61,8 +61,10 @@ func (e *entry) public() protocol.PluginInfo {
 		return info
 	}
 	info.Version, info.Description, info.Digest, info.Generation = u.manifest.Version, u.manifest.Description, u.copy.Digest, u.number
+	info.Sandbox = u.confined(e.set.loader.config.Sandbox)
 	if u.process != nil {
 		info.Process = u.process.Status()
+		info.Process.Sandbox = info.Sandbox
 	}
 	if u.servers != nil {
 		info.Servers = servers(u.servers.Status())

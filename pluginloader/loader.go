@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 	"lashd/persistence"
 	"lashd/pluginloader/content"
 	"lashd/pluginloader/mcp"
@@ -30,6 +31,8 @@ type Config struct {
 	Environ []string                   // of the daemon
 	Nonce   string                     // begins the mark of the processes, for proc.Sweep
 	Options map[string]json.RawMessage // that a person has set for all sessions, by plugin
+	Limits  proc.Limits                // of programs whose plugins say nothing of it
+	Sandbox SandboxMode                // empty: on
 	Memory  Memory
 	Log     *slog.Logger
 	Settle  time.Duration // how long a change has to be over; zero: as package watch has it

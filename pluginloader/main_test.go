@@ -17,6 +17,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
+	"lashd/engine/proc"
 
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -50,6 +51,9 @@ type world struct {
 	model provider.Provider
 	news  func(protocol.ServerEvent) // nil: nobody wants them
 	stop  func()
+
+	sandbox pluginloader.SandboxMode
+	limits  proc.Limits
 }
 
 func newWorld(t testing.TB) *world {
@@ -85,7 +89,7 @@ func (w *world) start() *world {
 	}
 	w.Loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{w.user}, Home: w.home, Environ: os.Environ(), Nonce: store.Facts().StoreID,
-		Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
+		Sandbox: w.sandbox, Limits: w.limits, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { w.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { w.PluginsRevoked(ctx) },
 		News: func(e protocol.ServerEvent) {

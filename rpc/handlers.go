@@ -78,11 +78,16 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	runtime.ReadMemStats(&mem)
 	db, wal := c.Store.Sizes()
 	facts := c.Store.Facts()
-	return &protocol.DiagnosticsResult{
+	r := &protocol.DiagnosticsResult{
 		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(),
-		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", StoreID: facts.StoreID, Epoch: facts.Epoch,
+		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", Roots: []protocol.PluginRoot{}, Ailing: []protocol.PluginInfo{}, StoreID: facts.StoreID, Epoch: facts.Epoch,
 		TraceLost: c.Trace.Lost(), QueuedBytes: c.queued(), Children: proc.Alive(),
-	}, nil
+	}
+	if c.Plugins != nil {
+		sandbox, roots, ailing := c.Plugins.Condition()
+		r.Sandbox, r.Roots, r.Ailing = sandbox, append(r.Roots, roots...), append(r.Ailing, ailing...)
+	}
+	return r, nil
 }
 
 // serverAttach answers how the daemon is, and follows it from then on.

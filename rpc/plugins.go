@@ -18,6 +18,8 @@ type Plugins interface {
 	Trust(context.Context, *protocol.PluginTrustParams) (*protocol.PluginResult, error)
 	Untrust(context.Context, *protocol.PluginUntrustParams) (*protocol.PluginResult, error)
 	SetEnabled(context.Context, *protocol.PluginEnableParams) (*protocol.PluginResult, error)
+	// Condition says what confines programs of plugins, how directories are watched, and which plugins are not as they should be.
+	Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo)
 }
 
 func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {

@@ -55,6 +55,7 @@ type PluginInfo struct {
 	Found       Digest          `json:"found,omitempty"`      // of what is in the directory, where that is something else
 	Generation  int64           `json:"generation,omitempty"` // that it came with
 	Problems    []PluginProblem `json:"problems,omitempty"`
+	Sandbox     string          `json:"sandbox,omitempty"` // what confines all its programs; absent: it has none
 	Process     *PluginProcess  `json:"process,omitempty"`
 	Servers     []PluginServer  `json:"servers,omitempty"` // MCP servers, by name
 }

@@ -62,19 +62,21 @@ type StatusResult struct {
 
 // DiagnosticsResult is what server/diagnostics answers.
 type DiagnosticsResult struct {
-	RSSBytes    int64  `json:"rssBytes"`
-	HeapBytes   int64  `json:"heapBytes"`
-	Goroutines  int    `json:"goroutines"`
-	OpenFiles   int    `json:"openFiles"`
-	Children    int    `json:"children"`
-	DBBytes     int64  `json:"dbBytes"`
-	WALBytes    int64  `json:"walBytes"`
-	Durability  string `json:"durability"`
-	Sandbox     string `json:"sandbox"`
-	StoreID     string `json:"storeId"`
-	Epoch       int64  `json:"epoch"`
-	QueuedBytes int64  `json:"queuedBytes"` // to slow clients
-	TraceLost   int64  `json:"traceRecordsLost"`
+	RSSBytes    int64        `json:"rssBytes"`
+	HeapBytes   int64        `json:"heapBytes"`
+	Goroutines  int          `json:"goroutines"`
+	OpenFiles   int          `json:"openFiles"`
+	Children    int          `json:"children"`
+	DBBytes     int64        `json:"dbBytes"`
+	WALBytes    int64        `json:"walBytes"`
+	Durability  string       `json:"durability"`
+	Sandbox     string       `json:"sandbox"` // what programs of plugins are confined by that ask for it
+	StoreID     string       `json:"storeId"`
+	Epoch       int64        `json:"epoch"`
+	QueuedBytes int64        `json:"queuedBytes"` // to slow clients
+	TraceLost   int64        `json:"traceRecordsLost"`
+	Roots       []PluginRoot `json:"roots"`         // directories of plugins, and how they are watched
+	Ailing      []PluginInfo `json:"ailingPlugins"` // that are not as they should be, of the user and of all workspaces that are in use
 }
 
 // SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts;

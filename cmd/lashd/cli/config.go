@@ -15,22 +15,62 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"lashd/engine"
+	"lashd/engine/proc"
 	"lashd/engine/provider"
 	"lashd/engine/provider/openai"
 	"lashd/engine/provider/scripted"
+	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
 
 // config is config.toml of the data directory. All of it is optional; the README explains each key.
 type config struct {
-	Model    string                `toml:"model"`
-	BaseURL  string                `toml:"base_url"`
-	KeyEnv   string                `toml:"key_env"`
-	Script   string                `toml:"script"`
-	Approval protocol.ApprovalMode `toml:"approval"`
-	Trace    bool                  `toml:"trace"`
-	Models   []modelConfig         `toml:"models"`
-	Plugins  map[string]any        `toml:"plugins"` // options for all sessions, by plugin
+	Model        string                   `toml:"model"`
+	BaseURL      string                   `toml:"base_url"`
+	KeyEnv       string                   `toml:"key_env"`
+	Script       string                   `toml:"script"`
+	Approval     protocol.ApprovalMode    `toml:"approval"`
+	Trace        bool                     `toml:"trace"`
+	Models       []modelConfig            `toml:"models"`
+	Plugins      map[string]any           `toml:"plugins"` // options for all sessions, by plugin
+	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`
+	PluginLimits limitsConfig             `toml:"plugin_limits"`
+}
+
+// limitsConfig bounds programs of plugins that say nothing of it. What is absent is as lashd has it, and 0 is no bound.
+type limitsConfig struct {
+	MemoryMiB *int64 `toml:"memory_mib"`
+	Processes *int64 `toml:"processes"`
+	OpenFiles *int64 `toml:"open_files"`
+	FileMiB   *int64 `toml:"file_mib"`
+}
+
+func (c limitsConfig) limits() proc.Limits {
+	l := pluginloader.DefaultLimits
+	for _, set := range []struct {
+		to   *int64
+		said *int64
+		unit int64
+	}{{&l.Memory, c.MemoryMiB, 1 << 20}, {&l.Processes, c.Processes, 1}, {&l.OpenFiles, c.OpenFiles, 1}, {&l.FileSize, c.FileMiB, 1 << 20}} {
+		if set.said != nil {
+			*set.to = *set.said * set.unit
+		}
+	}
+	return l
+}
+
+// check refuses what would let nothing start.
+func (c limitsConfig) check() error {
+	for _, l := range []struct {
+		key         string
+		said        *int64
+		least, most int64
+	}{{"memory_mib", c.MemoryMiB, 16, 65536}, {"processes", c.Processes, 1, 1 << 20}, {"open_files", c.OpenFiles, 16, 1 << 20}, {"file_mib", c.FileMiB, 1, 1 << 20}} {
+		if l.said != nil && *l.said != 0 && (*l.said < l.least || *l.said > l.most) {
+			return fmt.Errorf("plugin_limits.%s is %d; it must be 0 for no limit, or from %d to %d", l.key, *l.said, l.least, l.most)
+		}
+	}
+	return nil
 }
 
 type modelConfig struct {
@@ -78,6 +118,14 @@ func parseConfig(data []byte) (config, error) {
 	if err != nil {
 		return c, err
 	}
+	switch c.Sandbox {
+	case "", pluginloader.SandboxOff, pluginloader.SandboxOn, pluginloader.SandboxRequired:
+	default:
+		return c, fmt.Errorf("sandbox is %q; it must be off, on or required", c.Sandbox)
+	}
+	if err := c.PluginLimits.check(); err != nil {
+		return c, err
+	}
 	switch c.Approval {
 	case "", protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny:
 		return c, nil
@@ -89,6 +137,9 @@ func unknownKey(line int, key toml.Key) error {
 	table := reflect.TypeFor[config]()
 	if len(key) > 1 {
 		table = reflect.TypeFor[modelConfig]()
+	}
+	if key[0] == "plugin_limits" {
+		table = reflect.TypeFor[limitsConfig]()
 	}
 	known := map[string]bool{}
 	for field := range table.Fields() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -41,7 +42,7 @@ type diagnosis struct {
 }
 
 type check struct {
-	ID     string `json:"id"` // daemon, directory, filesystem, config, lock, database
+	ID     string `json:"id"` // daemon, directory, filesystem, config, lock, database, sandbox, watch, plugin
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
@@ -125,6 +126,22 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	}
 	d.note("database", fmt.Sprintf("open and written by the daemon: %d sessions, %d KiB, log %d KiB, durability %s", s.Sessions,
 		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, "stop the daemon with lashd call shutdown '{\"daemon\":true}' and run lashd doctor again")
+	d.notePlugins()
+}
+
+// notePlugins says how plugins are watched and confined, and which are not as they should be.
+func (d *diagnosis) notePlugins() {
+	d.note("sandbox", d.Diagnostics.Sandbox, nil, "")
+	for _, r := range d.Diagnostics.Roots {
+		d.note("watch", strings.TrimSuffix(fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), ": "), nil, "")
+	}
+	for _, p := range d.Diagnostics.Ailing {
+		why := "a program of it has crashed too often, and is not started any more"
+		if len(p.Problems) > 0 {
+			why = p.Problems[0].Message
+		}
+		d.note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, why), "lashd plugin logs "+p.Name+" says more; then lashd plugin reload")
+	}
 }
 
 func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {

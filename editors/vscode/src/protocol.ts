@@ -340,12 +340,17 @@ export interface DiagnosticsResult {
   dbBytes: number;
   walBytes: number;
   durability: string;
+  /** what programs of plugins are confined by that ask for it */
   sandbox: string;
   storeId: string;
   epoch: number;
   /** to slow clients */
   queuedBytes: number;
   traceRecordsLost: number;
+  /** directories of plugins, and how they are watched */
+  roots: PluginRoot[];
+  /** that are not as they should be, of the user and of all workspaces that are in use */
+  ailingPlugins: PluginInfo[];
 }
 
 /** sha256 of bytes, in hex */
@@ -873,6 +878,8 @@ export interface PluginInfo {
   /** that it came with */
   generation?: number;
   problems?: PluginProblem[];
+  /** what confines all its programs; absent: it has none */
+  sandbox?: string;
   process?: PluginProcess;
   /** MCP servers, by name */
   servers?: PluginServer[];

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"lashd/engine/proc"
+)
+
+func TestConfigOfPrograms(t *testing.T) {
+	for text, want := range map[string]proc.Limits{
+		"": {OpenFiles: 4096, Processes: 4096, FileSize: 16 << 30},
+		"[plugin_limits]\nmemory_mib = 100\nprocesses = 0\nopen_files = 50\nfile_mib = 2\n": {Memory: 100 << 20, OpenFiles: 50, FileSize: 2 << 20},
+	} {
+		t.Run("issue/4-7 reliability/T9 limits of "+text, func(t *testing.T) {
+			c, err := parseConfig([]byte(text))
+			if got := c.PluginLimits.limits(); err != nil || got != want {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"sandbox = \"maybe\"": "it must be off, on or required", "[plugin_limits]\nopen_files = 3": "from 16 to", "[plugin_limits]\nmemory_mib = -1": "from 16 to",
+		"[plugin_limits]\nopenfiles = 3": "open_files",
+	} {
+		t.Run("issue/4-7 "+text+" is refused", func(t *testing.T) {
+			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
