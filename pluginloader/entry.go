@@ -120,20 +120,28 @@ func (g look) examine(ctx context.Context) *finding {
 
 // off is a finding of a plugin that a person has switched off.
 func (g look) off(ctx context.Context) *finding {
-	digest, name, problems := inspect(ctx, g.dir)
-	return &finding{status: protocol.PluginDisabled, found: digest, name: name, problems: problems, fatal: true}
+	p, digest, problems := inspect(ctx, g.dir)
+	return &finding{status: protocol.PluginDisabled, found: digest, name: nameOf(p), problems: problems, fatal: true}
 }
 
 // takeTrusted takes what is in a directory of a workspace, if a person has approved it.
 func (g look) takeTrusted(ctx context.Context) *finding {
-	digest, name, problems := inspect(ctx, g.dir)
+	p, digest, problems := inspect(ctx, g.dir)
 	switch {
 	case digest == "":
-		return &finding{status: protocol.PluginFailed, problems: problems, name: name}
+		return &finding{status: protocol.PluginFailed, problems: problems, name: nameOf(p)}
 	case !g.allowed(digest):
-		return &finding{status: protocol.PluginUntrusted, found: digest, problems: problems, name: name}
+		return &finding{status: protocol.PluginUntrusted, found: digest, problems: problems, name: nameOf(p)}
 	}
 	return g.take(ctx, digest)
+}
+
+// nameOf is what a plugin is called; empty: nobody knows.
+func nameOf(p *manifest.Plugin) string {
+	if p == nil {
+		return ""
+	}
+	return p.Name
 }
 
 // inspect reads what a directory holds, without taking anything of it. There is no digest of what cannot be loaded.

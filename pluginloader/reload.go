@@ -32,17 +32,17 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	if _, err := l.setOf(ctx, cwd); err != nil { // from now on it is known
 		return nil, err
 	}
-	before, err := do(ctx, l, func(context.Context) (map[string]*manifest.Plugin, error) { return l.contents(cwd), nil })
+	before, err := do(ctx, l, func(context.Context) (map[string]held, error) { return l.contents(cwd), nil })
 	if err != nil {
 		return nil, err
 	}
-	after := func() map[string]*manifest.Plugin { return l.contents(cwd) }
+	after := func() map[string]held { return l.contents(cwd) }
 	if p.DryRun {
 		planned, err := l.planned(ctx, cwd, before)
 		if err != nil {
 			return nil, err
 		}
-		after = func() map[string]*manifest.Plugin { return planned }
+		after = func() map[string]held { return planned }
 	} else if err := l.refresh(ctx, cwd); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *Loader) contents(cwd string) map[string]held {
 }
 
 // planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
-func (l *Loader) planned(ctx context.Context, cwd string, now map[string]*manifest.Plugin) (map[string]*manifest.Plugin, error) {
+func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) (map[string]held, error) {
 	dirs, err := do(ctx, l, func(context.Context) (map[string]*set, error) {
 		dirs := map[string]*set{}
 		for _, s := range l.concerned(cwd) {
@@ -132,10 +132,10 @@ func (l *Loader) planned(ctx context.Context, cwd string, now map[string]*manife
 		}
 		return dirs, nil
 	})
-	all := map[string]*manifest.Plugin{}
+	all := map[string]held{}
 	for dir, s := range dirs {
-		if m := s.plannedAt(ctx, dir, now[dir]); m != nil {
-			all[dir] = m
+		if h := s.plannedAt(ctx, dir, now[dir]); h.manifest != nil {
+			all[dir] = h
 		}
 	}
 	return all, err
