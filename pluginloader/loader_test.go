@@ -46,7 +46,7 @@ func TestLoader(t *testing.T) {
 	t.Run("issue/4-5 the process of a plugin that did not change stays", unchangedStays)
 	t.Run("issue/4-5 what cannot be read, or does not start, leaves what runs, and says why", brokenStays)
 	t.Run("issue/4-5 what ran last runs after a restart, whatever the directory holds by then", restartKeeps)
-	t.Run("issue/4-5 of two plugins that do not go together the later one is left out", notTogether)
+	t.Run("issue/4-5 of two plugins that do not go together the later one is left out, until the other has gone", notTogether)
 	t.Run("issue/4-5 a plugin that is switched off does not run, also after a restart", switchedOff)
 	t.Run("issue/4-5 a dry run tells what would change, and changes nothing", dryRun)
 	t.Run("issue/4-9 plugins that nobody needs start nothing once they are known", lazyStartNothing)
@@ -179,6 +179,30 @@ func notTogether(t *testing.T) {
 	})
 	w.write("a/plugin.json", guestOf("c", "d"))
 	w.status("", "c", protocol.PluginLoaded)
+	if p := w.status("", "a", protocol.PluginLoaded).Problems; len(p) > 0 {
+		t.Errorf("its name is free, and it has problems: %+v", p)
+	}
+	w.write("b/plugin.json", guestOf("b", "d"))
+	if p := w.status("", "b", protocol.PluginDegraded).Problems; len(p) != 1 {
+		t.Errorf("problems: %+v", p)
+	}
+	if err := os.RemoveAll(filepath.Join(w.user, "a")); err != nil {
+		t.Fatal(err)
+	}
+	w.status("", "b", protocol.PluginLoaded)
+	cwd := t.TempDir()
+	save(t, filepath.Join(cwd, ".agents/plugins/d/plugin.json"), guestOf("d", "d"))
+	found := w.status(cwd, "d", protocol.PluginUntrusted).Found
+	must(w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "d", Cwd: cwd, Digest: found})).of(t)
+	if p := w.status(cwd, "d", protocol.PluginFailed).Problems; len(p) != 1 {
+		t.Errorf("problems: %+v", p)
+	}
+	if err := os.RemoveAll(filepath.Join(w.user, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.status(cwd, "d", protocol.PluginLoaded).Problems; len(p) > 0 {
+		t.Errorf("its tools are its own, and it has problems: %+v", p)
+	}
 }
 
 func switchedOff(t *testing.T) {

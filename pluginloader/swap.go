@@ -3,6 +3,7 @@ package pluginloader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -280,8 +281,12 @@ func (e *entry) blame(err error) {
 // compose makes the host of plugins, if a session can be opened with them.
 func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
+	names := append(l.Drivers(), l.config.Base.IDs()...)
 	for _, u := range units {
-		factories = append(factories, u.factory)
+		if slices.Contains(names, u.name()) {
+			return nil, fmt.Errorf("there is a plugin of the name %q already; give this one another in plugin.json", u.name())
+		}
+		names, factories = append(names, u.name()), append(factories, u.factory)
 	}
 	host, err := l.config.Base.With(factories)
 	if err != nil {
