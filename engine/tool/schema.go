@@ -25,6 +25,9 @@ func newSchema(raw json.RawMessage) *schema {
 		if err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
 		}
+		if err := checkTypes(raw); err != nil {
+			return nil, err
+		}
 		return resolved, checkReferences(raw)
 	})}
 }

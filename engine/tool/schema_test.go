@@ -46,7 +46,8 @@ func TestValidate(t *testing.T) {
 
 	t.Run("runtime/T08 a schema that cannot serve fails its own calls", func(t *testing.T) {
 		for _, schema := range []string{
-			`{"broken`, `[]`, `{"type":5}`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/x"}`, `{"pattern":"("}`,
+			`{"broken`, `[]`, `{"type":5}`, `{"type":"objekt"}`, `{"properties":{"x":{"type":["int","null"]}}}`, `{"anyOf":[{"items":{"type":"text"}}]}`,
+			`{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/x"}`, `{"pattern":"("}`,
 			// Validating by these would never end.
 			`{"$ref":"#"}`,
 			`{"allOf":[{"$ref":"#"}]}`,
@@ -66,7 +67,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("a call with schema %s: %v", schema, err)
 			}
 		}
-		for _, good := range []string{``, strict, open, tree} {
+		for _, good := range []string{``, strict, open, tree, `{"properties":{"type":{"enum":[{"type":"none"}],"default":{"type":"x"}}}}`} {
 			if err := CheckSchema(json.RawMessage(good)); err != nil {
 				t.Errorf("%s: %v", good, err)
 			}
