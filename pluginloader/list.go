@@ -2,6 +2,7 @@ package pluginloader
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -101,9 +102,16 @@ func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 		}
 	}
 	if found == nil {
-		return nil, ErrNoPlugin
+		return nil, l.missing(name)
 	}
 	return found, nil
+}
+
+func (l *Loader) missing(name string) error {
+	if slices.Contains(l.config.Base.IDs(), name) {
+		return fmt.Errorf("%w in a directory: %s ships inside lashd", ErrNoPlugin, name)
+	}
+	return fmt.Errorf("%w: %s", ErrNoPlugin, name)
 }
 
 // Read tells all that a person has to know of a plugin to approve it.

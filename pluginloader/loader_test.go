@@ -3,6 +3,7 @@
 package pluginloader_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -222,7 +223,7 @@ func switchedOff(t *testing.T) {
 	w.status("", "guest", protocol.PluginDisabled)
 	must(w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "guest", Enabled: true})).of(t)
 	w.status("", "guest", protocol.PluginLoaded)
-	if _, err := w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "nobody"}); err != pluginloader.ErrNoPlugin {
+	if _, err := w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "nobody"}); !errors.Is(err, pluginloader.ErrNoPlugin) {
 		t.Errorf("nobody is switched off: %v", err)
 	}
 }

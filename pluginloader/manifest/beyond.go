@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,6 +123,9 @@ func executable(ctx context.Context, name string, look func(string) (string, err
 	}
 	if err == nil {
 		file, err = filepath.EvalSymlinks(file)
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return Executable{}, fmt.Errorf("the program %q is in no directory of the PATH", name)
 	}
 	if err != nil {
 		return Executable{}, fmt.Errorf("the program %q: %w", name, err)

@@ -41,7 +41,7 @@ type commands struct {
 	Session sessionCommand `cmd:"" help:"List sessions."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
-	Plugin  pluginCommand  `cmd:"" help:"Check a plugin's directory."`
+	Plugin  pluginCommand  `cmd:"" help:"List, read, approve, switch, write and try plugins."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the data directory and tell what is wrong and what to do."`
 	Schema  schemaCommand  `cmd:"" help:"Print the protocol as an OpenRPC document, or the schema of plugin.json."`
 	Demo    demoCommand    `cmd:"" help:"Show durable turns that survive SIGKILL; needs no key and no network."`

@@ -55,8 +55,8 @@ func report(err error) int {
 // advice is what to do about errors of the daemon whose text does not say it.
 var advice = map[protocol.ErrorKind]string{
 	protocol.KindSessionNotFound: "lashd session lists them",
-	protocol.KindModelNotFound:   "lashd model lists them",
 	protocol.KindPluginNotFound:  "lashd plugin list lists them",
+	protocol.KindModelNotFound:   "lashd model lists them",
 	protocol.KindMethodNotFound:  "lashd schema describes them all",
 	protocol.KindInvalidParams:   "lashd schema METHOD describes them",
 	protocol.KindOverloaded:      "try again in a moment",

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -12,7 +12,8 @@ import (
 
 // table prints aligned columns; the cells of each row are single lines already.
 func table(rows [][]string) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			if i > 0 {
@@ -22,7 +23,13 @@ func table(rows [][]string) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Println(strings.TrimRight(line, " \n"))
+	}
+	return nil
 }
 
 type sessionCommand struct {

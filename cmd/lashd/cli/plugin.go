@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 
 	"lashd/pluginloader"
@@ -64,6 +65,11 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("plugin check: %w", err)
 	}
 	v := verdict{OK: !wrong, Plugin: p, Problems: problems}
+	if v.OK {
+		if _, err := p.Beyond(ctx, exec.LookPath); err != nil {
+			p.Warnings = append(p.Warnings, manifest.Problem{File: "plugin.json", Message: err.Error() + "; without it the plugin is not loaded", Warning: true})
+		}
+	}
 	if v.OK && c.Exec {
 		if v.Checks, err = try(ctx, p, c.Dir); err != nil {
 			return fmt.Errorf("plugin check: %w", err)

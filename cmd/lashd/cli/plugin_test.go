@@ -27,15 +27,15 @@ func TestPluginCheck(t *testing.T) {
 	r := p.want(0, "", "", "plugin", "check", "--no-json", good)
 	want := `plugin.json:1:20: warning: "skills" is of other agents and has no effect here
 CONTRIBUTES   NAME                         DETAIL
-plugin        reviewer                     
-process       python3 ${PLUGIN_ROOT}/r.py  
+plugin        reviewer
+process       python3 ${PLUGIN_ROOT}/r.py
 hook          beforeToolCall               if it fails: deny
 tool          tests                        go test
 server        web                          https://x.test
 prompt        intro                        Be short
 toolSwitches                               on: off: shell
-codeExecutor                               
-may ask for   graph                        
+codeExecutor
+may ask for   graph
 `
 	if r.out != want {
 		t.Errorf("got\n%s\nwant\n%s", r.out, want)
@@ -56,6 +56,11 @@ may ask for   graph
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.OK || len(v.Problems) != 2 || v.Problems[1].Column != 32 || v.Problems[1].Line != 2 {
 		t.Errorf("%v: %s", err, r.out)
 	}
+	if err := os.WriteFile(filepath.Join(good, "plugin.json"), []byte(`{"name":"p","lashd":{"process":{"command":["no-such-program"]}}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	missing := `plugin.json: warning: the program "no-such-program" is in no directory of the PATH; without it the plugin is not loaded`
+	p.want(0, missing, "", "plugin", "check", "--no-json", good)
 	p.want(exitFailed, "", "no such file or directory", "plugin", "check", filepath.Join(p.work, "none"))
 	if r := p.want(0, "", "", "schema", "plugin"); !strings.Contains(r.out, `"title": "plugin.json"`) {
 		t.Errorf("the schema is %.200s", r.out)

@@ -57,6 +57,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	}
 	for _, p := range r.Data {
 		printProblems(p)
+		e.advise(p)
 	}
 	for _, root := range r.Roots {
 		if root.Reason != "" {
@@ -71,6 +72,22 @@ func printProblems(p protocol.PluginInfo) {
 	for _, problem := range p.Problems {
 		problem.File = filepath.Join(p.Dir, problem.File)
 		fmt.Println(printable(problem.String()))
+	}
+}
+
+// advise tells what to do about a plugin that is not as it should be.
+func (e *environment) advise(p protocol.PluginInfo) {
+	switch p.Status {
+	case protocol.PluginUntrusted:
+		e.note("%s: nobody has approved what it is now, so nothing of it runs; lashd plugin trust %[1]s shows it, and asks", p.Name)
+	case protocol.PluginModified:
+		e.note("%s: what was approved runs, not what the directory holds by now; lashd plugin trust %[1]s shows that, and asks", p.Name)
+	case protocol.PluginDisabled:
+		e.note("%s: lashd plugin enable %[1]s switches it on again", p.Name)
+	case protocol.PluginDegraded:
+		e.note("%s: what ran before goes on; lashd plugin logs %[1]s tells more", p.Name)
+	case protocol.PluginFailed:
+		e.note("%s: nothing of it runs; lashd plugin logs %[1]s tells more", p.Name)
 	}
 }
 

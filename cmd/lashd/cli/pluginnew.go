@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"lashd/pluginloader/manifest"
 	"lashd/plugins"
 )
 
 type pluginNewCommand struct {
-	Lang string `enum:"python,ts,go,command" required:"" help:"What it is written in: ${enum}."`
+	Lang string `enum:"python,ts,go,command" required:"" placeholder:"LANGUAGE" help:"What it is written in: ${enum}."`
 	Name string `arg:"" help:"Name of the plugin."`
 	Dir  string `arg:"" optional:"" help:"Directory to make; default the name."`
 }
@@ -35,11 +36,15 @@ var next = map[string][2]string{
 }
 
 func (c pluginNewCommand) Run() error {
+	if strings.ContainsAny(c.Name, `/\`) {
+		return &exitError{exitUsage, fmt.Errorf("%s is a path: the name comes first, then the directory; see lashd plugin new --help", c.Name)}
+	}
 	dir := cmp.Or(c.Dir, c.Name)
 	if err := c.create(dir); err != nil {
 		return fmt.Errorf("plugin new: %w", err)
 	}
-	fmt.Printf("%s is a plugin. Next:\n\n  cd %[1]s\n  %s\n  %s\n", printable(dir), next[c.Lang][0], next[c.Lang][1])
+	fmt.Printf("%s is a plugin. Your sessions have it once it, or a link to it, is in %s.\nNext:\n\n  cd %[1]s\n  %[3]s\n  %[4]s\n",
+		printable(dir), printable(strings.Join(userPlugins(), " or ")), next[c.Lang][0], next[c.Lang][1])
 	return nil
 }
 

@@ -39,7 +39,7 @@ type trial struct {
 // try starts the process of a plugin, asks it whatever it declares, and stops it.
 func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	if p.Process == nil {
-		return []tried{{Name: "start", OK: true, Detail: "nothing to start: it has no process"}}, nil
+		return []tried{{Name: "start", OK: true, Detail: untried(p)}}, nil
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,6 +61,14 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	}
 	t.run(ctx, data)
 	return t.checks, nil
+}
+
+// untried says why nothing is started.
+func untried(p *manifest.Plugin) string {
+	if len(p.MCPServers) > 0 {
+		return "nothing to start: it has no process, and lashd plugin dev tries its MCP servers"
+	}
+	return "nothing to start: it has no process"
 }
 
 // run makes the checks, each of which is needed by those after it.
