@@ -72,12 +72,16 @@ func (l *Log) Add(level slog.Level, text string) {
 	l.addLocked(level, text[:min(len(text), longestLine)])
 }
 
-// Note adds what lashd has to say of the plugin. Unlike what the plugin says it is in this log only.
+// Note adds what lashd has to say of the plugin. Unlike what the plugin says it is in this log only, and not
+// twice in a row: of one failure several may tell.
 func (l *Log) Note(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flushLocked() // what it has said last may be why
-	l.noteLocked(level, escape(text[:min(len(text), longestLine)]))
+	text = escape(text[:min(len(text), longestLine)])
+	if n := len(l.lines); n == 0 || l.lines[n-1].Text != text {
+		l.noteLocked(level, text)
+	}
 }
 
 func (l *Log) addLocked(level slog.Level, text string) {

@@ -30,6 +30,15 @@ func TestLog(t *testing.T) {
 			t.Errorf("%d lines, want %d", len(got), len(want))
 		}
 	})
+	t.Run("issue/4-7 what lashd says of a plugin stands there once", func(t *testing.T) {
+		o := NewLog(quiet)
+		for _, text := range []string{"it died", "it died", "it is back", "it died"} {
+			o.Note(slog.LevelError, text)
+		}
+		if got := o.Newest(); len(got) != 3 || got[0].Text != "it died" || got[1].Text != "it is back" || got[2].Text != "it died" {
+			t.Errorf("lines %+v", got)
+		}
+	})
 	t.Run("issue/4-7 a flood is cut, and told of", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := NewLog(quiet)

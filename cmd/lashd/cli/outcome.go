@@ -21,7 +21,12 @@ func outcomeError(r *protocol.TurnReport) error {
 		return &exitError{exitFailed, fmt.Errorf("the turn ended as %s: %s", r.Outcome.Kind, cmp.Or(r.Outcome.Text, issues(r.Issues)))}
 	}
 	for _, call := range r.ToolCalls {
-		if f := call.Output.Failure; f != nil && f.Code == "denied" {
+		f := call.Output.Failure
+		switch {
+		case f == nil || f.Code != "denied":
+		case f.Source == protocol.FromPlugin:
+			return &exitError{exitDenied, fmt.Errorf("a plugin has denied a call of %s: %s", call.Name, f.Message)}
+		default:
 			return &exitError{exitDenied, fmt.Errorf("a call of %s was denied; --allow allows all that would be asked about", call.Name)}
 		}
 	}

@@ -38,7 +38,7 @@ func (pluginCheckCommand) Help() string {
 file, line and column.
 
 With --run its process is started as it is there, without a sandbox, and has to shake hands, answer each hook that it declares
-in time, write its state, take it back and write the same again, and end by itself with nothing left. Its log is on stderr.
+in time, write its state, take it back and write the same again, and end by itself with nothing left. What it says is on stderr.
 
 Exit codes: 0 the plugin can be loaded, 1 something is wrong with it.
 

@@ -25,6 +25,7 @@ func (o ofWorkspace) dir() (string, error) {
 
 type pluginListCommand struct {
 	ofWorkspace
+	All  bool  `help:"Those that ship inside lashd, too; JSON always has them."`
 	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
 }
 
@@ -50,7 +51,13 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	}
 	rows := [][]string{{"PLUGIN", "VERSION", "SCOPE", "STATUS", "DIRECTORY"}}
 	for _, p := range r.Data {
-		rows = append(rows, []string{oneLine(p.Name, 40), oneLine(p.Version, 20), string(p.Scope), string(p.Status), oneLine(p.Dir, 80)})
+		if c.All || p.Scope != protocol.ScopeBuiltin {
+			rows = append(rows, []string{oneLine(p.Name, 40), oneLine(p.Version, 20), string(p.Scope), string(p.Status), oneLine(p.Dir, 80)})
+		}
+	}
+	if len(rows) == 1 {
+		e.note("there are no plugins but those that ship inside lashd, which --all lists; lashd plugin new makes one")
+		return nil
 	}
 	if err := table(rows); err != nil {
 		return err

@@ -50,7 +50,7 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(data)
-	t := &trial{plugin: p, left: &leftovers{slog.NewTextHandler(os.Stderr, nil), &atomic.Bool{}}}
+	t := &trial{plugin: p, left: &leftovers{&atomic.Bool{}}}
 	c := pluginloader.Process(p, dir, data)
 	c.Environ, c.Nonce, c.Log = os.Environ(), fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(t.left)
 	for i := range c.Contributes.Hooks {
@@ -170,24 +170,28 @@ func (t *trial) state(ctx context.Context) (string, error) {
 // unstopped hides Shutdown, which the trial calls itself.
 type unstopped struct{ plugin.Factory }
 
-// leftovers logs, and sees whether processes had to be killed.
-type leftovers struct {
-	slog.Handler
-	seen *atomic.Bool
-}
+// leftovers shows what the plugin says, and sees whether processes had to be killed.
+type leftovers struct{ seen *atomic.Bool }
+
+// Enabled implements slog.Handler.
+func (*leftovers) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
-func (l *leftovers) Handle(ctx context.Context, r slog.Record) error {
+func (l *leftovers) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
 			l.seen.Store(true)
 		}
+		if a.Key == "text" {
+			fmt.Fprintf(os.Stderr, "  | %s\n", printable(a.Value.String()))
+		}
 		return true
 	})
-	return l.Handler.Handle(ctx, r)
+	return nil
 }
 
 // WithAttrs implements slog.Handler.
-func (l *leftovers) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &leftovers{l.Handler.WithAttrs(attrs), l.seen}
-}
+func (l *leftovers) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *leftovers) WithGroup(string) slog.Handler { return l }
