@@ -134,3 +134,27 @@ func TestPluginCheckRun(t *testing.T) {
 		})
 	}
 }
+
+// TestPluginOfTheDocument is the plugin without an SDK that docs/plugins.md shows.
+func TestPluginOfTheDocument(t *testing.T) {
+	p := newPlace(t)
+	tools(t, p, "python")
+	doc, err := os.ReadFile("../../../docs/plugins.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "### A whole process\n")
+	for name, block := range map[string]string{"plugin.json": "```json\n", "clock.py": "```python\n"} {
+		_, text, _ := strings.Cut(section, block)
+		text, _, _ = strings.Cut(text, "```")
+		if err := os.WriteFile(filepath.Join(p.work, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.run("plugin", "check", "--run", ".")
+	for _, check := range []string{"handshake", "hook prompt", "hook beforeToolCall", "stop"} {
+		if !strings.Contains(r.out, `"name":"`+check+`","ok":true`) {
+			t.Errorf("issue/4-9 %s: exit code %d, %s%s", check, r.code, r.out, r.err)
+		}
+	}
+}
