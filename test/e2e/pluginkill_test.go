@@ -64,7 +64,7 @@ func TestSIGKILLWhilePluginsChange(t *testing.T) {
 	last := h.serve()
 	c.look(h.dial(""))
 	last.stop()
-	for _, v := range strings.Fields(c.ran()) {
+	for v := range strings.FieldsSeq(c.ran()) {
 		if !c.versions[v] {
 			t.Errorf("version %s ran, which was never approved", v)
 		}
