@@ -47,7 +47,7 @@ type assembly struct {
 // assemble makes a unit of a copy, in which nothing runs yet. Known are the tools of its MCP servers, where they were asked
 // before.
 func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (*unit, error) {
-	u := &unit{dir: e.dir, copy: c, manifest: c.Plugin, output: e.log, users: 1}
+	u := &unit{dir: e.dir, copy: c, manifest: c.Plugin, output: e.log, own: e.set.scope == protocol.ScopeUser, users: 1}
 	a := &assembly{unit: u, loader: l, data: l.dataOf(e.set, e.place(), c.Plugin.Name), workspace: e.set.cwd}
 	if err := os.MkdirAll(a.data, 0o700); err != nil {
 		return nil, err

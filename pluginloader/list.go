@@ -21,7 +21,11 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	}
 	result := &protocol.PluginListResult{Data: l.builtin(), Roots: []protocol.PluginRoot{}}
 	for _, e := range l.entries(s) {
-		result.Data = append(result.Data, e.public())
+		info := e.public()
+		if info.Digest != "" { // it is in use, and so may be in the place of one that ships with lashd
+			result.Data = slices.DeleteFunc(result.Data, func(b protocol.PluginInfo) bool { return b.Scope == protocol.ScopeBuiltin && b.Name == info.Name })
+		}
+		result.Data = append(result.Data, info)
 	}
 	l.mu.Lock()
 	result.Generation = s.number

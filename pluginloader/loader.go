@@ -31,6 +31,7 @@ type Config struct {
 	Environ []string                   // of the daemon
 	Nonce   string                     // begins the mark of the processes, for proc.Sweep
 	Options map[string]json.RawMessage // that a person has set for all sessions, by plugin
+	Replace []string                   // ids of plugins of Base whose place a plugin of the user's of that name takes
 	Limits  proc.Limits                // of programs whose plugins say nothing of it
 	Sandbox SandboxMode                // empty: on
 	Memory  Memory

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lashd/engine/plugin"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
@@ -50,6 +51,7 @@ func TestLoader(t *testing.T) {
 	t.Run("issue/4-5 of two plugins that do not go together the later one is left out, until the other has gone", notTogether)
 	t.Run("issue/4-5 a plugin that is switched off does not run, also after a restart", switchedOff)
 	t.Run("issue/4-5 a dry run tells what would change, and changes nothing", dryRun)
+	t.Run("issue/4-5 what ships with lashd makes room for a plugin of the user's only if its configuration says so", takesItsPlace)
 	t.Run("issue/4-9 plugins that nobody needs start nothing once they are known", lazyStartNothing)
 }
 
@@ -275,5 +277,46 @@ func lazyStartNothing(t *testing.T) {
 		if p := w.status("", name, protocol.PluginLoaded); p.Process == nil || p.Process.State != "idle" {
 			t.Errorf("%s: %+v", name, p.Process)
 		}
+	}
+}
+
+func takesItsPlace(t *testing.T) {
+	w := newWorld(t)
+	w.builtin = []plugin.Factory{plugin.Static("plan", func(r *plugin.Registrar) error {
+		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Content: "built in"})
+		return nil
+	})}
+	w.write("mine/version", "mine")
+	w.write("mine/plugin.json", guestOf("plan", "d"))
+	w.start()
+	failed := w.status("", "plan", protocol.PluginFailed)
+	if p := failed.Problems; len(p) != 1 || !strings.Contains(p[0].Message, `replace = ["plan"]`) {
+		t.Errorf("problems: %+v", p)
+	}
+	w.replace = []string{"plan"}
+	w.restart()
+	w.status("", "plan", protocol.PluginLoaded)
+	if got := w.call(w.session(""), "version", `{}`); got != "mine" {
+		t.Errorf("it says %q", got)
+	}
+	cwd := t.TempDir()
+	put(t, cwd, "plugin.json", guestOf("plan", "d"))
+	w.stop()
+	if err := os.RemoveAll(filepath.Join(w.user, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.session(cwd)
+	theirs := func() (found protocol.PluginInfo) {
+		for _, p := range must(w.List(t.Context(), &protocol.PluginListParams{Cwd: cwd})).of(t).Data {
+			if p.Scope == protocol.ScopeWorkspace {
+				found = p
+			}
+		}
+		return found
+	}
+	must(w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "plan", Cwd: cwd, Digest: theirs().Found})).of(t)
+	if got := theirs(); got.Status != protocol.PluginFailed {
+		t.Errorf("one of a workspace is %+v", got)
 	}
 }

@@ -45,12 +45,14 @@ func TestMain(m *testing.M) {
 type world struct {
 	*engine.Engine
 	*pluginloader.Loader
-	t     testing.TB
-	home  string // of the daemon
-	user  string // where the user's plugins are
-	model provider.Provider
-	news  func(protocol.ServerEvent) // nil: nobody wants them
-	stop  func()
+	t       testing.TB
+	home    string // of the daemon
+	user    string // where the user's plugins are
+	model   provider.Provider
+	builtin []plugin.Factory
+	replace []string
+	news    func(protocol.ServerEvent) // nil: nobody wants them
+	stop    func()
 
 	sandbox pluginloader.SandboxMode
 	limits  proc.Limits
@@ -83,13 +85,13 @@ func (w *world) start() *world {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	base, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
+	base, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, w.builtin)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.Loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{w.user}, Home: w.home, Environ: os.Environ(), Nonce: store.Facts().StoreID,
-		Sandbox: w.sandbox, Limits: w.limits, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
+		Sandbox: w.sandbox, Limits: w.limits, Replace: w.replace, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { w.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { w.PluginsRevoked(ctx) },
 		News: func(e protocol.ServerEvent) {

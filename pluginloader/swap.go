@@ -278,17 +278,26 @@ func (e *entry) blame(err error) {
 	e.blamed = err
 }
 
+// replaces tells whether a plugin may take the place of one that ships with lashd: if it is the user's, and the user says so.
+func (u *unit) replaces(names []string) bool { return u.own && slices.Contains(names, u.name()) }
+
 // compose makes the host of plugins, if a session can be opened with them.
 func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
+	var replaced []string
 	names := append(l.Drivers(), l.config.Base.IDs()...)
 	for _, u := range units {
-		if slices.Contains(names, u.name()) {
+		switch {
+		case u.replaces(l.config.Replace) && !slices.Contains(replaced, u.name()):
+			replaced = append(replaced, u.name())
+		case u.own && slices.Contains(l.config.Base.IDs(), u.name()) && !slices.Contains(replaced, u.name()):
+			return nil, fmt.Errorf("%q ships with lashd; give this plugin another name, or have it take its place: replace = [%q] in config.toml", u.name(), u.name())
+		case slices.Contains(names, u.name()):
 			return nil, fmt.Errorf("there is a plugin of the name %q already; give this one another in plugin.json", u.name())
 		}
 		names, factories = append(names, u.name()), append(factories, u.factory)
 	}
-	host, err := l.config.Base.With(factories)
+	host, err := l.config.Base.With(factories, replaced...)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type unit struct {
 	process  *process.Factory // nil: it has none
 	servers  *mcp.Part        // likewise
 	ends     []plugin.Shutdowner
+	own      bool  // the user's, not a workspace's
 	number   int64 // of the first generation that it was in
 
 	mu    sync.Mutex

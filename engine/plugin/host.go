@@ -45,10 +45,12 @@ func NewHost(drivers, plugins []Factory) (*Host, error) {
 	return h, nil
 }
 
-// With makes a host of the same drivers and plugins, with some more after them, that knows the sessions of h, too. Shutdown
-// of either shuts down what both have.
-func (h *Host) With(more []Factory) (*Host, error) {
-	other, err := NewHost(h.drivers, slices.Concat(h.plugins, more))
+// With makes a host of the same drivers and plugins, without some and with more after them, that knows the sessions of h, too.
+// Shutdown of either shuts down what both have.
+func (h *Host) With(more []Factory, without ...string) (*Host, error) {
+	kept := Stack(h.plugins)
+	kept.Retain(func(f Factory) bool { return !slices.Contains(without, f.ID()) })
+	other, err := NewHost(h.drivers, slices.Concat(kept, more))
 	if err == nil {
 		other.live = h.live
 	}

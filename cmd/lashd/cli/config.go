@@ -34,6 +34,7 @@ type config struct {
 	Models       []modelConfig            `toml:"models"`
 	Plugins      map[string]any           `toml:"plugins"` // options for all sessions, by plugin
 	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`
+	Replace      []string                 `toml:"replace"` // built-in plugins whose place plugins of the user's take
 	PluginLimits limitsConfig             `toml:"plugin_limits"`
 }
 
