@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -323,7 +324,7 @@ func (l *Loader) remember(ctx context.Context, s *set) {
 		if e.unit.servers != nil {
 			now.Known = e.unit.servers.Known()
 		}
-		if !there || was.Digest != now.Digest || was.Signature != now.Signature || len(was.Known) != len(now.Known) {
+		if !there || was.Digest != now.Digest || was.Signature != now.Signature || !reflect.DeepEqual(was.Known, now.Known) {
 			news = append(news, fact(factGood, e.dir, now))
 		}
 	}
