@@ -259,7 +259,7 @@ func TestGrants(t *testing.T) {
 			{"host/appendNodes", `{"sessionId":"","nodes":[]}`, `"kind":"denied"`},
 			{"host/taskStart", `{}`, `"kind":"unavailable"`},
 			{"host/monitorStart", `{}`, `"kind":"unavailable"`},
-			{"host/ask", `{}`, `"kind":"unavailable"`},
+			{"host/ask", `{}`, `"kind":"invalidParams"`},
 			{"host/artifactRead", `{"name":"x"}`, `"kind":"denied"`},
 			{"host/sudo", `{}`, "there is no method"},
 		} {
