@@ -27,8 +27,10 @@ func BenchmarkReload(b *testing.B) {
 	for b.Loop() {
 		n++
 		was := w.info("", "guest").Generation
-		if err := styles["by rename"](dir, "plugin.json", edition(n)["plugin.json"]); err != nil {
-			b.Fatal(err)
+		for _, name := range []string{"version", "plugin.json"} {
+			if err := styles["by rename"](dir, name, edition(n)[name]); err != nil {
+				b.Fatal(err)
+			}
 		}
 		began := time.Now()
 		w.until("it is loaded", func() bool { return w.info("", "guest").Generation > was })
