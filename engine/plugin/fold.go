@@ -37,10 +37,10 @@ func (f *fold) run(ctx context.Context, hooks []string, call func(int) question)
 		out := f.failure(err.Error())
 		return &ToolVerdict{Output: &out, Denied: true, Plugin: culprit(err), Err: err}, nil
 	}
-	v := f.verdict
+	v := &f.verdict
 	v.Output, v.Approval, v.Plugin = f.ended.output, f.ended.approval, f.ended.plugin
 	v.Denied = f.ended.strength >= denied
-	return &v, nil
+	return v, nil
 }
 
 func (f *fold) all(ctx context.Context) error {
