@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os/exec"
 	"path/filepath"
@@ -96,7 +97,8 @@ func (l *Loader) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if err := l.begin(life); err != nil {
-		l.failed = err
+		l.config.Log.Error("no session can be opened: what plugins there are cannot be found out", "error", err)
+		l.failed = fmt.Errorf("what plugins there are cannot be found out: %w", err)
 		close(l.ready)
 		<-ctx.Done()
 		return err
