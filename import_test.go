@@ -32,6 +32,8 @@ var levels = map[string]int{
 	"lashd/engine/provider/scripted":     2,
 	"lashd/engine/provider/providertest": 2,
 	"lashd/engine/turn":                  2,
+	"lashd/engine/task":                  1,
+	"lashd/engine/background":            2,
 	"lashd/engine/capture":               2,
 	"lashd/engine/plugin":                3,
 	"lashd/engine/plugin/plugintest":     4,

@@ -240,3 +240,36 @@ CREATE TABLE plugin_facts (
   at   INTEGER NOT NULL,
   PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
+
+-- A task as its events make it: body. Ids are unique in a session, and stay so when a task goes to another one. ended tells that
+-- it is final, external that it runs elsewhere. change is the number of the newest change of any task, in meta as task_changes, when this one was changed: who
+-- reads on from a number misses none. A pruned task is a row without events. Goes with its session.
+CREATE TABLE tasks (
+  task     INTEGER PRIMARY KEY AUTOINCREMENT,
+  session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  task_id  TEXT NOT NULL CHECK (length(task_id) BETWEEN 1 AND 128),
+  kind     TEXT NOT NULL,
+  external INTEGER NOT NULL,
+  hidden   INTEGER NOT NULL,
+  ended    INTEGER NOT NULL,
+  change   INTEGER NOT NULL UNIQUE,
+  body     BLOB NOT NULL,
+  UNIQUE (session, task_id)
+) STRICT;
+CREATE INDEX tasks_live ON tasks (session) WHERE ended = 0;
+
+-- That a session may see a task which is not its own: it started it, or observes it. Goes with the task.
+CREATE TABLE task_viewers (
+  viewer TEXT NOT NULL,
+  task   INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
+  PRIMARY KEY (viewer, task)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX task_viewers_by_task ON task_viewers (task);
+
+-- What happened to a task, in order. The task is a fold of these. Goes with its task, or when that is pruned.
+CREATE TABLE task_events (
+  task    INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  body    BLOB NOT NULL,
+  PRIMARY KEY (task, ordinal)
+) STRICT, WITHOUT ROWID;

@@ -194,7 +194,7 @@ func (s *session) act(ctx context.Context) {
 }
 
 func (s *session) serve(ctx context.Context, st *state) {
-	st.guarded(st.kick)
+	st.guarded(st.wakeUp)
 	idle := time.NewTimer(s.eng.Idle)
 	defer idle.Stop()
 	for st.broken == nil {

@@ -41,7 +41,7 @@ type attached struct {
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{branch: st.branch, result: &protocol.SessionAttachResult{
-		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: []protocol.Task{},
+		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
 	}}
 	if st.current != nil {
 		a.result.TurnID, a.drafts = st.current.id, st.current.drafts()

@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"lashd/engine/background"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/tip"
@@ -30,6 +32,8 @@ type Config struct {
 	Trace    *Trace        // nil: no trace
 	StateDir string        // no tool may touch it
 	Idle     time.Duration // after which a session nobody uses leaves memory; default ten minutes
+	Environ  []string      // of the commands of tasks, without secrets
+	Nonce    string        // begins the mark of their processes, for proc.Sweep
 }
 
 // Plugins are the plugins that sessions have.
@@ -60,6 +64,10 @@ type Engine struct {
 	waits       waits
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
+	tasksMoved  tip.Tip // a task has changed
+	workers     workers
+	outputs     *background.Outputs
+	commands    background.Commands
 	turns       sync.WaitGroup
 	actors      sync.WaitGroup
 
@@ -77,7 +85,9 @@ func New(cfg Config) *Engine {
 	if cfg.Idle == 0 {
 		cfg.Idle = 10 * time.Minute
 	}
+	outputs := background.NewOutputs(cfg.StateDir)
 	return &Engine{
+		workers: newWorkers(), outputs: outputs, commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: outputs},
 		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
 		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
@@ -101,6 +111,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.stopTurns()
 	e.turns.Wait()
+	e.stopWork()
 	e.awaitCalls()
 	e.mu.Lock() // lookup starts actors under this lock, and only while their context lives
 	stopActors()
@@ -112,11 +123,20 @@ func (e *Engine) Run(ctx context.Context) error {
 // recoveries is how many sessions are loaded at once when the daemon starts: one that takes long does not hold up the others.
 const recoveries = 8
 
-// recover loads every session that has a turn which has not ended; loading it drives the turn on.
+// recover loads every session that has a turn or a task which has not ended; loading it drives them on.
 func (e *Engine) recover(ctx context.Context) error {
 	ids, err := e.store.Unfinished(ctx)
 	if err != nil {
 		return unlessDone(ctx, err)
+	}
+	tasked, err := e.store.Tasked(ctx)
+	if err != nil {
+		return unlessDone(ctx, err)
+	}
+	for _, id := range tasked {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	next := make(chan protocol.SessionID)
 	var loading sync.WaitGroup

@@ -38,10 +38,11 @@ type state struct {
 	approved  []standing // for this session, by a person
 	overlay   overlay
 	saved     protocol.ToolState
-	plugged   *pluginState // as it is stored; nil: nothing is
-	recorded  recorded     // likewise
-	writer    *writer      // holds the session: no turn starts
-	writers   []*writer    // want to
+	plugged   *pluginState                      // as it is stored; nil: nothing is
+	recorded  recorded                          // likewise
+	tasks     map[protocol.TaskID]protocol.Task // not over
+	writer    *writer                           // holds the session: no turn starts
+	writers   []*writer                         // want to
 	history   *history
 	tools     *toolbox
 	calls     map[protocol.CallID]*clientCall
@@ -76,6 +77,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		return nil, err
 	}
 	if err := st.loadComponents(row.Key); err != nil {
+		return nil, err
+	}
+	s.key = row.Key
+	if err := st.loadTasks(); err != nil {
 		return nil, err
 	}
 	open, err := s.eng.store.OpenDecisions(ctx, row.Key)

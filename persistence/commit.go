@@ -44,6 +44,7 @@ type Commit struct {
 	Blobs     []Blob
 	Approve   []Approval
 	Facts     []PluginFact
+	Tasks     []TaskChange
 	TakeFirst bool // the first input goes to Result.First; without one it is ErrNotFound
 	AtMs      int64
 }
@@ -146,6 +147,14 @@ type Approval struct {
 	Tool    string
 	Subject string // what the calls are about, exactly
 	By      string
+}
+
+// TaskChange is a task as it is after its newest events, and these. One that comes from another session names it in From; that
+// is the only way in which a task changes its session. A pruned one loses its events.
+type TaskChange struct {
+	Task   protocol.Task
+	Events []protocol.TaskEvent
+	From   protocol.SessionID
 }
 
 // PluginFact is something that holds for plugins, whatever sessions there are. There is one of each kind and key.

@@ -24,6 +24,13 @@ type change struct {
 	first                                       []byte // of a new session; nil: none
 	nodes, inputs, forPlugins, decisions        [][]byte
 	cancels, reports                            [][]byte
+	tasks                                       []taskBodies
+}
+
+// taskBodies are a task and its newest events.
+type taskBodies struct {
+	task   []byte
+	events [][]byte
 }
 
 func newRequest(c *Commit) (*request, error) {
@@ -99,6 +106,14 @@ func (e *encoder) change(c *Commit) *change {
 		if t.Report != nil {
 			k.reports[i] = e.json(t.Report)
 		}
+	}
+	for _, change := range c.Tasks {
+		change.Task.Change = 0 // the store's own
+		b := taskBodies{task: e.json(change.Task)}
+		for _, event := range change.Events {
+			b.events = append(b.events, e.json(event))
+		}
+		k.tasks = append(k.tasks, b)
 	}
 	return k
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/engine/background"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/internal/strictjson"
@@ -46,6 +47,8 @@ var codes = []struct {
 }{
 	{engine.ErrShuttingDown, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTurnNotActive, codeState, protocol.KindTurnNotActive, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrTaskElsewhere, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectNone},
+	{background.ErrDeaf, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
@@ -87,10 +90,10 @@ var otherCodes = []kindCode{
 	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
-	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
+	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
 	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
-	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin},
+	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
 
 // wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
@@ -131,6 +134,14 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	if e, ok := errors.AsType[*pluginloader.ContentError](err); ok {
 		none.Kind = protocol.KindPluginModified
 		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.TaskConflictError](err); ok {
+		none.Kind, none.Retry = protocol.KindConflict, protocol.RetryNever
+		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.TaskEndedError](err); ok {
+		none.Kind = protocol.KindTaskEnded
+		return newError(codeState, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*engine.GenerationError](err); ok {
 		none.Kind, none.Generation = protocol.KindGeneration, &e.Current
@@ -187,7 +198,7 @@ func operationError(e *plugin.OperationError, data protocol.ErrorData) *jsonrpc2
 var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
 	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
-	"artifact": protocol.KindArtifactNotFound,
+	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

@@ -25,6 +25,9 @@ const (
 	KindModelNotFound     ErrorKind = "modelNotFound"        // no model of that name is configured; model/list lists them
 	KindDriverNotFound    ErrorKind = "driverNotFound"       // no plugin provides that driver
 	KindSnapshotNotFound  ErrorKind = "snapshotNotFound"     // the session has no snapshot of that name
+	KindTaskNotFound      ErrorKind = "taskNotFound"         // the session has no task of that id, or may not see it
+	KindTaskElsewhere     ErrorKind = "taskElsewhere"        // nobody here works at the task, or it does not take what is sent to it
+	KindTaskEnded         ErrorKind = "taskEnded"            // the task is over
 	KindArtifactNotFound  ErrorKind = "artifactNotFound"     // there are no such bytes
 	KindUnknownOperation  ErrorKind = "unknownOperation"     // no plugin offers an operation of that name and kind
 	KindMissingSession    ErrorKind = "missingSession"       // the operation needs a session

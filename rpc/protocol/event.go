@@ -54,11 +54,11 @@ const (
 	EventToolsChanged EventType = "tools/changed"
 	// Inputs wait, or wait no more: queue, all that wait now.
 	EventQueueChanged EventType = "queue/changed"
-	// A task runs: name, body.
+	// A task was created: task.
 	EventTaskStarted EventType = "task/started"
-	// A task changed its state: name, body.
+	// A task changed: task, and taskEvent, which is what happened to it.
 	EventTaskChanged EventType = "task/changed"
-	// A task is over: name, body.
+	// A task is over: task.
 	EventTaskCompleted EventType = "task/completed"
 	// A monitor saw something: name, body.
 	EventMonitorUpdate EventType = "monitor/update"
@@ -107,6 +107,8 @@ type Event struct {
 	Plugin    string          `json:"plugin,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Body      json.RawMessage `json:"body,omitempty"`
+	Task      *Task           `json:"task,omitempty"`
+	TaskEvent *TaskEvent      `json:"taskEvent,omitempty"`
 }
 
 // Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it

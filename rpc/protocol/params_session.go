@@ -171,12 +171,6 @@ type SessionAttachResult struct {
 	Gap        *Gap          `json:"gap,omitempty"` // AfterSeq cannot be replayed; this answer is a snapshot instead
 }
 
-// Task is background work that outlives a turn.
-type Task struct {
-	ID    string `json:"taskId"`
-	State string `json:"state"`
-}
-
 // SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are.
 type SessionConfigureParams struct {
 	Mutation

@@ -18,6 +18,7 @@ import (
 	"lashd/engine/builtin/shell"
 	"lashd/engine/builtin/toolsearch"
 	"lashd/engine/builtin/workspace"
+	"lashd/engine/capture"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
@@ -134,6 +135,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
+		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},

@@ -330,6 +330,9 @@ export interface Deferral {
   onCancel?: OnCancel;
 }
 
+/** Delivery is when queued work reaches its session. */
+export type Delivery = "earliestBoundary" | "afterTurn";
+
 /** DiagnosticsResult is what server/diagnostics answers. */
 export interface DiagnosticsResult {
   rssBytes: number;
@@ -380,7 +383,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -423,6 +426,8 @@ export interface Event {
   plugin?: string;
   name?: string;
   body?: unknown;
+  task?: Task;
+  taskEvent?: TaskEvent;
 }
 
 /** EventType names what happened. See Durable for which types have a Seq. */
@@ -1544,10 +1549,392 @@ export interface Subagent {
   maxDepth: number;
 }
 
-/** Task is background work that outlives a turn. */
+/** Task is work that outlives a turn. It is what its events come to. */
 export interface Task {
-  taskId: string;
-  state: string;
+  taskId: TaskID;
+  sessionId: SessionID;
+  spec: TaskSpec;
+  origin: TaskOrigin;
+  /** sessions that may see it besides its own and its origin */
+  observers?: SessionID[];
+  state: TaskState;
+  /** for what, while it is idle */
+  waiting?: string;
+  /** 1 is the first; 0: none was begun */
+  attempt: number;
+  incarnation?: string;
+  /** of an external one, outside */
+  ref?: string;
+  cancelRequested?: TaskRequest;
+  abandonRequested?: TaskRequest;
+  /** what started it is over, and it goes on */
+  callerDeparted?: boolean;
+  /** of a final state */
+  outcome?: TaskOutcome;
+  /** of its newest event */
+  ordinal: number;
+  /** grows with every change of any task: a cursor for task/list */
+  change?: number;
+  /** only this is left of it */
+  pruned?: boolean;
+  createdAtMs: number;
+  startedAtMs?: number;
+  updatedAtMs: number;
+  endedAtMs?: number;
+}
+
+/** TaskAdmission tells how many tasks of the daemon are at work, and why others are not. */
+export interface TaskAdmission {
+  working: number;
+  limit: number;
+  /** for a place */
+  waiting: number;
+}
+
+/** TaskCancelAllParams asks that all tasks of a session end. */
+export interface TaskCancelAllParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** absent: of any */
+  kind?: TaskKind;
+  /** these go on */
+  keep?: TaskID[];
+  reason?: string;
+}
+
+/** TaskCancelParams asks that a task ends. It may still complete. */
+export interface TaskCancelParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  taskId: TaskID;
+  reason?: string;
+}
+
+/** TaskCancelPolicy is how a task is ended before its time. */
+export type TaskCancelPolicy = "abortLocal" | "cooperative" | "external";
+
+/** TaskChild is the turn of another session that a task is. */
+export interface TaskChild {
+  sessionId: SessionID;
+  turnId: TurnID;
+  /** the path of its name, such as /root/tests */
+  agent?: string;
+  input?: InputPart[];
+}
+
+/** TaskClosePolicy is what becomes of a task when its session is closed. */
+export type TaskClosePolicy = "keep" | "cancel" | "transfer";
+
+/** TaskCompleteParams tells how a task ended that runs elsewhere, or gives up one that is lost. */
+export interface TaskCompleteParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  taskId: TaskID;
+  outcome: TaskOutcome;
+}
+
+/** TaskEnd is how a task ended. */
+export type TaskEnd = "exited" | "signaled" | "stopped" | "completed" | "failed" | "abandoned";
+
+/** TaskEvent is a thing that happened to a task. A task is what its events come to, in their order. */
+export interface TaskEvent {
+  /** 1, 2, 3, ... in its task */
+  ordinal: number;
+  atMs: number;
+  kind: TaskEventKind;
+  /** of created and transferred: whose the task is from then on; of an observer: which */
+  sessionId?: SessionID;
+  spec?: TaskSpec;
+  origin?: TaskOrigin;
+  /** of started */
+  incarnation?: string;
+  /** of waiting and requests */
+  reason?: string;
+  by?: string;
+  ref?: string;
+  /** of an event of the task's own */
+  name?: string;
+  payload?: unknown;
+  outcome?: TaskOutcome;
+}
+
+/** TaskEventKind is what happened to a task. */
+export type TaskEventKind = "created" | "started" | "waiting" | "resumed" | "externalRef" | "cancelRequested" | "abandonRequested" | "callerDeparted" | "observerAdded" | "observerRemoved" | "transferred" | "event" | "ended";
+
+/** TaskEventType is an event of its own that a task may tell of. */
+export interface TaskEventType {
+  name: string;
+  /** JSON Schema of its payload; absent: anything */
+  schema?: unknown;
+  /** it wakes the session */
+  wake?: TaskWake;
+}
+
+/** TaskEvidence is why a task is given up as abandoned. */
+export interface TaskEvidence {
+  writer: TaskWriter;
+  /** of the daemon in which it ran */
+  incarnation?: string;
+  attempts: number;
+  reason: string;
+}
+
+/** tsk_..., or chosen by whoever starts it */
+export type TaskID = string;
+
+/** TaskKind is what kind of work a task is. */
+export type TaskKind = "command" | "monitor" | "subagent" | "observer" | "other";
+
+/** TaskListParams asks for tasks, in the order of their newest changes. */
+export interface TaskListParams {
+  /** those that it may see; absent: all */
+  sessionId?: SessionID;
+  kind?: TaskKind;
+  /** only those that are not over */
+  live?: boolean;
+  /** also those that are not listed */
+  hidden?: boolean;
+  /** of an earlier answer: only what has changed since */
+  cursor?: string;
+  /** default 100, at most 1000 */
+  limit?: number;
+}
+
+/** TaskListResult is a page of tasks. Its cursor is always there: asked with later, it gives what has changed since. */
+export interface TaskListResult {
+  data: Task[];
+  nextCursor: string;
+  /** there are more now */
+  more?: boolean;
+  admission: TaskAdmission;
+}
+
+/** TaskLosers is what becomes of the tasks that are still live when a wait ends. */
+export type TaskLosers = "keep" | "cancel";
+
+/** TaskObserveParams lets another session see a task, or no longer. */
+export interface TaskObserveParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  taskId: TaskID;
+  observer: SessionID;
+  remove?: boolean;
+}
+
+/** TaskOrigin is who started a task. */
+export interface TaskOrigin {
+  sessionId: SessionID;
+  turnId?: TurnID;
+  callId?: CallID;
+  plugin?: string;
+  clientId?: ClientID;
+}
+
+/** TaskOutcome is how a task ended, as far as it is known. */
+export interface TaskOutcome {
+  kind: TaskEnd;
+  exitCode?: number;
+  /** such as SIGKILL */
+  signal?: string;
+  /** a client id, or internal:<subject> */
+  by?: string;
+  value?: unknown;
+  code?: string;
+  message?: string;
+  evidence?: TaskEvidence;
+}
+
+/** TaskOutputParams asks for a part of what a task has put out. */
+export interface TaskOutputParams {
+  sessionId: SessionID;
+  taskId: TaskID;
+  /** in bytes; negative: from the end */
+  offset?: number;
+  /** in bytes; default 64 KiB, at most 1 MiB */
+  limit?: number;
+}
+
+/** TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it. */
+export interface TaskOutputResult {
+  text: string;
+  /** of the first byte */
+  offset: number;
+  nextOffset: number;
+  /** of all that there is now */
+  size: number;
+  /** there was too much: what came later is not kept */
+  full?: boolean;
+  /** the task is over: nothing will be added */
+  ended: boolean;
+}
+
+/** TaskParentEnd is what becomes of a task when the task or the turn that started it ends. */
+export type TaskParentEnd = "detach" | "cancel";
+
+/** TaskReadParams asks for a task and what happened to it. */
+export interface TaskReadParams {
+  sessionId: SessionID;
+  taskId: TaskID;
+  /** ordinal of an event: only those after it */
+  after?: number;
+  /** default 100, at most 1000 */
+  limit?: number;
+}
+
+/** TaskReadResult is a task and a page of its events, the oldest first. */
+export interface TaskReadResult {
+  task: Task;
+  events: TaskEvent[];
+}
+
+/** TaskRecovery is what becomes of a task whose daemon ended while it ran. It is declared when the task is created. */
+export type TaskRecovery = "rerunnable" | "ownerBound" | "external";
+
+/** TaskRequest is somebody's wish about a task. */
+export interface TaskRequest {
+  /** a client id, or internal:<subject> */
+  by: string;
+  reason?: string;
+  atMs: number;
+}
+
+/** TaskResult is a task after a change. */
+export interface TaskResult {
+  task: Task;
+  /** it had been started before, with the same spec */
+  existing?: boolean;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
+/** TaskRule is when a wait for several tasks ends. */
+export type TaskRule = "all" | "first" | "firstSuccess";
+
+/** TaskShell is a command of the shell. */
+export interface TaskShell {
+  script: string;
+  /** absolute; empty: that of the session */
+  workdir?: string;
+  env?: Record<string, string>;
+  /** it gets a terminal */
+  pty?: TaskTerminal;
+  detach?: boolean;
+}
+
+/** TaskSignalParams sends something to a task that it declares to take. */
+export interface TaskSignalParams {
+  sessionId: SessionID;
+  taskId: TaskID;
+  /** such as stdin, closeStdin, interrupt or resize, of a command */
+  name: string;
+  payload?: unknown;
+}
+
+/** TaskSignalType is something that may be sent to a task. */
+export interface TaskSignalType {
+  name: string;
+  schema?: unknown;
+}
+
+/** TaskSpec is what a task is started with. It never changes; the same id with another one is a conflict. */
+export interface TaskSpec {
+  kind: TaskKind;
+  /** for people */
+  label?: string;
+  recovery: TaskRecovery;
+  /** of a rerunnable one; 0: three */
+  maxAttempts?: number;
+  /** empty: abortLocal */
+  cancel?: TaskCancelPolicy;
+  /** empty: keep */
+  close?: TaskClosePolicy;
+  /** empty: detach */
+  parentEnd?: TaskParentEnd;
+  /** the task that it is a part of */
+  parent?: TaskID;
+  /** not listed, no events */
+  hidden?: boolean;
+  /** of each attempt; 0: none */
+  timeoutMs?: number;
+  /** of a command or a monitor */
+  command?: TaskShell;
+  subagent?: TaskChild;
+  /** whose work it is */
+  plugin?: string;
+  /** of that plugin, which runs it */
+  handler?: string;
+  /** for whoever runs it */
+  payload?: unknown;
+  /** that it may tell of */
+  events?: TaskEventType[];
+  /** that may be sent to it */
+  signals?: TaskSignalType[];
+  /** its end wakes its session */
+  ended?: TaskWake;
+}
+
+/** TaskStartParams starts background work in a session. */
+export interface TaskStartParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** absent: a new one. The same id with the same spec is the task that there is */
+  taskId?: TaskID;
+  spec: TaskSpec;
+}
+
+/** TaskState is where a task is. The last four are final. */
+export type TaskState = "pending" | "running" | "idle" | "cancelRequested" | "completed" | "failed" | "cancelled" | "abandoned";
+
+/** TaskTerminal is the size of a terminal. */
+export interface TaskTerminal {
+  columns: number;
+  rows: number;
+}
+
+/** TaskTransferParams gives tasks to another session: all of them, or none. */
+export interface TaskTransferParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  taskIds: TaskID[];
+  to: SessionID;
+}
+
+/** TaskWaitParams waits for tasks. */
+export interface TaskWaitParams {
+  sessionId: SessionID;
+  taskIds: TaskID[];
+  rule?: TaskRule;
+  losers?: TaskLosers;
+  /** absent: none. A timeout changes nothing */
+  timeoutMs?: number;
+}
+
+/** TaskWaitResult is how far tasks are when a wait ends. */
+export interface TaskWaitResult {
+  /** those that are over, in the order in which they ended */
+  settled: Task[];
+  live: Task[];
+  timedOut?: boolean;
+}
+
+/** TaskWake is how an event wakes its session. */
+export interface TaskWake {
+  /** empty: afterTurn */
+  delivery?: Delivery;
+  /** events of one key that wait together become one turn */
+  merge?: string;
+  /** what the model is told; empty: the event itself */
+  text?: string;
+}
+
+/** TaskWriter is who found that a task is abandoned. */
+export type TaskWriter = "ownerDrain" | "sweep" | "reconciledRequest" | "gaveUp";
+
+/** TasksResult is tasks after a change. */
+export interface TasksResult {
+  data: Task[];
+  seq: Seq;
+  duplicate?: boolean;
 }
 
 /** ToolActivation says who may call a tool. */
@@ -2075,6 +2462,28 @@ export interface Methods {
   "snapshot/read": { params: SnapshotParams; result: SnapshotReadResult };
   /** Begins a new head at a snapshot's leaf, with its plugins and tools; history stays. */
   "snapshot/restore": { params: SnapshotMutationParams; result: SnapshotRestoreResult };
+  /** Asks that a task ends; it may still complete. */
+  "task/cancel": { params: TaskCancelParams; result: TaskResult };
+  /** Asks that all tasks of a session end. */
+  "task/cancelAll": { params: TaskCancelAllParams; result: TasksResult };
+  /** Tells how a task ended that runs elsewhere, or gives it up. */
+  "task/complete": { params: TaskCompleteParams; result: TaskResult };
+  /** Lists tasks in the order of their newest changes, or what has changed since a cursor. */
+  "task/list": { params: TaskListParams; result: TaskListResult };
+  /** Lets another session see a task, or no longer. */
+  "task/observe": { params: TaskObserveParams; result: TaskResult };
+  /** Reads a part of what a task has put out. */
+  "task/output": { params: TaskOutputParams; result: TaskOutputResult };
+  /** Reads a task and what happened to it. */
+  "task/read": { params: TaskReadParams; result: TaskReadResult };
+  /** Sends something to a task that it declares to take. */
+  "task/signal": { params: TaskSignalParams; result: TaskResult };
+  /** Starts background work in a session. */
+  "task/start": { params: TaskStartParams; result: TaskResult };
+  /** Gives tasks to another session: all of them, or none. */
+  "task/transfer": { params: TaskTransferParams; result: TasksResult };
+  /** Waits for tasks: all, the first, or the first that succeeds. */
+  "task/wait": { params: TaskWaitParams; result: TaskWaitResult };
   /** Replaces those settings, if they are still of the generation that was read. */
   "tool/applyState": { params: ToolApplyStateParams; result: ToolStateResult };
   /** Runs a tool without a model. */

@@ -187,7 +187,7 @@ func (s *shell) await(ctx context.Context, command, dir string, limit time.Durat
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	return capture.Run(limited, proc.Command{
-		Argv: []string{"sh", "-c", command}, Dir: dir, Env: environment(s.environ, dir), Nonce: s.nonce,
+		Argv: []string{"sh", "-c", command}, Dir: dir, Env: append(capture.Environment(s.environ), "TERM=dumb", "PWD="+dir), Nonce: s.nonce,
 	}, out)
 }
 

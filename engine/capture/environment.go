@@ -1,4 +1,4 @@
-package shell
+package capture
 
 import (
 	"regexp"
@@ -13,8 +13,9 @@ var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS
 // login is a URL with a password in it, as in many database settings.
 var login = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`) })
 
-// environment is what of the daemon's environment a command gets: no secrets, nothing of lashd's own, and no terminal.
-func environment(environ []string, dir string) []string {
+// Environment is what of the daemon's environment a command gets: no secrets, nothing of lashd's own, and nothing about a terminal
+// or a directory, which whoever starts it adds.
+func Environment(environ []string) []string {
 	env := []string{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
@@ -23,7 +24,7 @@ func environment(environ []string, dir string) []string {
 		}
 		env = append(env, entry)
 	}
-	return append(env, "TERM=dumb", "PWD="+dir)
+	return env
 }
 
 func withheld(name, value string) bool {

@@ -1,0 +1,148 @@
+// Package task is what a task is: a record that its events come to, and nothing else. All functions are pure.
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// Fold is the task that events come to. It fails if they are not those of one task, from its creation on.
+func Fold(id protocol.TaskID, events []protocol.TaskEvent) (protocol.Task, error) {
+	t := protocol.Task{ID: id}
+	for _, e := range events {
+		next, ok := Apply(t, e)
+		if !ok {
+			return t, fmt.Errorf("task %s: event %d, %s, cannot follow event %d in state %q", id, e.Ordinal, e.Kind, t.Ordinal, t.State)
+		}
+		t = next
+	}
+	return t, nil
+}
+
+// Apply is the task after an event. One that cannot happen to it changes nothing, and ok is false: a final state stays what
+// it is, and so does whatever a request asks for twice.
+func Apply(t protocol.Task, e protocol.TaskEvent) (next protocol.Task, ok bool) {
+	if e.Ordinal != t.Ordinal+1 || !allowed(&t, &e) {
+		return t, false
+	}
+	next = t
+	next.Ordinal, next.UpdatedAtMs = e.Ordinal, e.AtMs
+	change(&next, &e)
+	return next, true
+}
+
+// Next is an event made the next one of a task.
+func Next(t *protocol.Task, e protocol.TaskEvent, atMs int64) protocol.TaskEvent {
+	e.Ordinal, e.AtMs = t.Ordinal+1, max(atMs, t.UpdatedAtMs)
+	return e
+}
+
+func allowed(t *protocol.Task, e *protocol.TaskEvent) bool {
+	if (e.Kind == protocol.TaskWasCreated) != (t.State == "") || t.State.Final() {
+		return false
+	}
+	switch e.Kind {
+	case protocol.TaskWasCreated:
+		return e.Spec != nil && e.Origin != nil
+	case protocol.TaskWasStarted:
+		return t.Spec.Recovery != protocol.RecoverExternal && (t.Attempt == 0 || t.Spec.Recovery == protocol.RecoverRerun)
+	case protocol.TaskWasWaiting:
+		return t.State == protocol.TaskRunning
+	case protocol.TaskWasResumed:
+		return t.State == protocol.TaskIdle
+	case protocol.TaskGotRef:
+		return t.Spec.Recovery == protocol.RecoverExternal && t.Ref != e.Ref
+	case protocol.TaskGotCancelRequest:
+		return t.CancelRequested == nil
+	case protocol.TaskGotAbandonRequest:
+		return t.AbandonWish == nil
+	case protocol.TaskLostCaller:
+		return !t.CallerDeparted
+	case protocol.TaskGotObserver:
+		return !slices.Contains(t.Observers, e.SessionID)
+	case protocol.TaskLostObserver:
+		return slices.Contains(t.Observers, e.SessionID)
+	case protocol.TaskWasTransferred:
+		return e.SessionID != t.SessionID
+	case protocol.TaskWasEnded:
+		return e.Outcome != nil
+	}
+	return e.Kind == protocol.TaskTold
+}
+
+func change(t *protocol.Task, e *protocol.TaskEvent) {
+	switch e.Kind {
+	case protocol.TaskWasCreated:
+		t.SessionID, t.Spec, t.Origin, t.State, t.CreatedAtMs = e.SessionID, *e.Spec, *e.Origin, protocol.TaskPending, e.AtMs
+		if t.Spec.Recovery == protocol.RecoverExternal {
+			t.State = protocol.TaskRunning // as far as lashd can know
+		}
+	case protocol.TaskWasStarted:
+		t.Attempt, t.Incarnation, t.Waiting, t.State = t.Attempt+1, e.Incarnation, "", live(t, protocol.TaskRunning)
+		if t.StartedAtMs == 0 {
+			t.StartedAtMs = e.AtMs
+		}
+	case protocol.TaskWasWaiting:
+		t.State, t.Waiting = protocol.TaskIdle, e.Reason
+	case protocol.TaskWasResumed:
+		t.State, t.Waiting = protocol.TaskRunning, ""
+	case protocol.TaskWasEnded:
+		t.State, t.Outcome, t.EndedAtMs, t.Waiting = final(e.Outcome), e.Outcome, e.AtMs, ""
+	default:
+		relate(t, e)
+	}
+}
+
+// relate is change for what others have to do with a task.
+func relate(t *protocol.Task, e *protocol.TaskEvent) {
+	request := &protocol.TaskRequest{By: e.By, Reason: e.Reason, AtMs: e.AtMs}
+	switch e.Kind {
+	case protocol.TaskGotRef:
+		t.Ref = e.Ref
+	case protocol.TaskGotCancelRequest:
+		t.CancelRequested, t.State, t.Waiting = request, protocol.TaskCancelRequested, ""
+	case protocol.TaskGotAbandonRequest:
+		t.AbandonWish = request
+	case protocol.TaskLostCaller:
+		t.CallerDeparted = true
+	case protocol.TaskGotObserver:
+		t.Observers = append(slices.Clip(t.Observers), e.SessionID)
+	case protocol.TaskLostObserver:
+		t.Observers = slices.DeleteFunc(slices.Clone(t.Observers), func(id protocol.SessionID) bool { return id == e.SessionID })
+	case protocol.TaskWasTransferred:
+		t.SessionID = e.SessionID
+	}
+}
+
+// live is the state of a task that works, unless it is asked to end.
+func live(t *protocol.Task, state protocol.TaskState) protocol.TaskState {
+	if t.CancelRequested != nil {
+		return protocol.TaskCancelRequested
+	}
+	return state
+}
+
+// TimeLimit is who stops a task that takes too long.
+const TimeLimit = "internal:timeLimit"
+
+// final is the state that an outcome means. What was stopped is cancelled, unless it took too long; what ended by itself is
+// what it ended as, whoever wanted to stop it meanwhile.
+func final(o *protocol.TaskOutcome) protocol.TaskState {
+	switch o.Kind {
+	case protocol.TaskDone:
+		return protocol.TaskCompleted
+	case protocol.TaskExited:
+		if o.ExitCode != nil && *o.ExitCode == 0 {
+			return protocol.TaskCompleted
+		}
+	case protocol.TaskStopped:
+		if o.By != TimeLimit {
+			return protocol.TaskCancelled
+		}
+	case protocol.TaskLost:
+		return protocol.TaskAbandoned
+	}
+	return protocol.TaskFailed
+}

@@ -1,0 +1,71 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// Attempts is how often a rerunnable task is begun if it does not say itself.
+const Attempts = 3
+
+// Verdict is what is to be done with a task that nobody works at.
+type Verdict struct {
+	Run bool                  // an attempt is to begin
+	End *protocol.TaskOutcome // the task is over
+}
+
+// Recover tells what is to be done with a live task that no worker of this daemon works at: nothing, if it runs elsewhere or
+// is over. Elapsed time never matters.
+func Recover(t *protocol.Task) Verdict {
+	switch {
+	case t.State.Final(), t.Spec.Recovery == protocol.RecoverExternal && t.AbandonWish == nil:
+		return Verdict{}
+	case t.AbandonWish != nil:
+		return Verdict{End: Abandoned(t, protocol.WriterRequest, cmp.Or(t.AbandonWish.Reason, "it was given up"))}
+	case t.CancelRequested != nil && (t.Attempt == 0 || t.Spec.Recovery == protocol.RecoverRerun):
+		return Verdict{End: &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: t.CancelRequested.By, Message: t.CancelRequested.Reason}}
+	case t.Attempt == 0:
+		return Verdict{Run: true}
+	case t.Spec.Recovery == protocol.RecoverOwner:
+		return Verdict{End: Abandoned(t, protocol.WriterSweep, "the daemon in which it ran has ended, and its processes with it")}
+	case t.Attempt >= Limit(&t.Spec):
+		return Verdict{End: Abandoned(t, protocol.WriterExhausted, fmt.Sprintf("none of %d attempts came to an end", t.Attempt))}
+	}
+	return Verdict{Run: true}
+}
+
+// Limit is how often a task may be begun.
+func Limit(s *protocol.TaskSpec) int {
+	if s.Recovery != protocol.RecoverRerun {
+		return 1
+	}
+	return cmp.Or(s.MaxAttempts, Attempts)
+}
+
+// Abandoned is the outcome of a task of which nobody can say how it ended.
+func Abandoned(t *protocol.Task, writer protocol.TaskWriter, reason string) *protocol.TaskOutcome {
+	return &protocol.TaskOutcome{Kind: protocol.TaskLost, Evidence: &protocol.TaskEvidence{
+		Writer: writer, Incarnation: t.Incarnation, Attempts: t.Attempt, Reason: reason,
+	}}
+}
+
+// Visible tells whether a session may see a task: it is its own, it started it, or it observes it.
+func Visible(t *protocol.Task, session protocol.SessionID) bool {
+	return t.SessionID == session || t.Origin.SessionID == session || slices.Contains(t.Observers, session)
+}
+
+// Wakes is how an event of a task wakes its session; nil: it does not.
+func Wakes(t *protocol.Task, e *protocol.TaskEvent) *protocol.TaskWake {
+	switch e.Kind {
+	case protocol.TaskWasEnded:
+		return t.Spec.Ended
+	case protocol.TaskTold:
+		if i := slices.IndexFunc(t.Spec.Events, func(d protocol.TaskEventType) bool { return d.Name == e.Name }); i >= 0 {
+			return t.Spec.Events[i].Wake
+		}
+	}
+	return nil
+}

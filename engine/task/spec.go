@@ -1,0 +1,86 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"lashd/rpc/protocol"
+)
+
+// Limits of what a task declares.
+const (
+	MaxDeclared = 64        // types of events, and of signals
+	MaxAttempts = 100       // of a rerunnable one
+	MaxScript   = 64 << 10  // bytes of a command
+	MaxPayload  = 256 << 10 // bytes
+	MaxTimeout  = 366 * 24 * 60 * 60 * 1000
+	maxLabel    = 200 // bytes
+)
+
+// SpecError says what is wrong in a spec, and where.
+type SpecError struct {
+	Field  string // such as recovery
+	Reason string
+}
+
+func (e *SpecError) Error() string { return e.Field + " " + e.Reason }
+
+// Check tells what is wrong in a spec, as a *SpecError.
+func Check(s *protocol.TaskSpec) error {
+	for _, c := range []struct {
+		wrong         bool
+		field, reason string
+	}{
+		{unknown(s.Kind, protocol.TaskCommand, protocol.TaskMonitor, protocol.TaskSubagent, protocol.TaskObserver, protocol.TaskOther), "kind", "must be command, monitor, subagent, observer or other"},
+		{unknown(s.Recovery, protocol.RecoverRerun, protocol.RecoverOwner, protocol.RecoverExternal), "recovery", "must be rerunnable, ownerBound or external: there is no default"},
+		{unknown(s.Cancel, "", protocol.CancelAbort, protocol.CancelCooperative, protocol.CancelElsewhere), "cancel", "must be abortLocal, cooperative or external"},
+		{unknown(s.Close, "", protocol.CloseKeep, protocol.CloseCancel, protocol.CloseTransfer), "close", "must be keep, cancel or transfer"},
+		{unknown(s.ParentEnd, "", protocol.ParentEndDetach, protocol.ParentEndCancel), "parentEnd", "must be detach or cancel"},
+		{s.MaxAttempts < 0 || s.MaxAttempts > MaxAttempts, "maxAttempts", fmt.Sprintf("must be between 1 and %d", MaxAttempts)},
+		{s.MaxAttempts > 1 && s.Recovery != protocol.RecoverRerun, "maxAttempts", "is for rerunnable tasks"},
+		{s.TimeoutMs < 0 || s.TimeoutMs > MaxTimeout, "timeoutMs", fmt.Sprintf("must be between 0 and %d", int64(MaxTimeout))},
+		{len(s.Label) > maxLabel || !utf8.ValidString(s.Label), "label", fmt.Sprintf("must be text of at most %d bytes", maxLabel)},
+		{len(s.Payload) > MaxPayload, "payload", fmt.Sprintf("has %d bytes, at most %d", len(s.Payload), MaxPayload)},
+		{len(s.Events) > MaxDeclared, "events", fmt.Sprintf("are %d, at most %d", len(s.Events), MaxDeclared)},
+		{len(s.Signals) > MaxDeclared, "signals", fmt.Sprintf("are %d, at most %d", len(s.Signals), MaxDeclared)},
+		{s.Cancel == protocol.CancelElsewhere && s.Recovery != protocol.RecoverExternal, "cancel", "can be external only for an external task"},
+	} {
+		if c.wrong {
+			return &SpecError{c.field, c.reason}
+		}
+	}
+	return checkCommand(s)
+}
+
+func checkCommand(s *protocol.TaskSpec) error {
+	c := s.Command
+	runs := s.Recovery != protocol.RecoverExternal && (s.Kind == protocol.TaskCommand || s.Kind == protocol.TaskMonitor)
+	switch {
+	case c == nil && runs:
+		return &SpecError{"command", "is required for a command or a monitor"}
+	case c == nil:
+		return nil
+	case !runs:
+		return &SpecError{"command", "is for commands and monitors that lashd runs"}
+	case strings.TrimSpace(c.Script) == "" || strings.ContainsRune(c.Script, 0) || len(c.Script) > MaxScript:
+		return &SpecError{"command/script", fmt.Sprintf("must be a command of at most %d bytes", MaxScript)}
+	}
+	return nil
+}
+
+func unknown[T comparable](v T, known ...T) bool { return !slices.Contains(known, v) }
+
+// Fingerprint is the same for two specs that ask for the same.
+func Fingerprint(s *protocol.TaskSpec) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		b = []byte(err.Error()) // a payload that is no JSON; Check of whoever decoded it refuses that
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"lashd/engine/task"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// TaskConflictError means that a task of that id was started to do something else.
+type TaskConflictError struct{ ID protocol.TaskID }
+
+func (e *TaskConflictError) Error() string {
+	return fmt.Sprintf("task %s was started with another spec; choose another id", e.ID)
+}
+
+// TaskEndedError means that a task is over.
+type TaskEndedError struct{ Task protocol.Task }
+
+func (e *TaskEndedError) Error() string {
+	return fmt.Sprintf("task %s is over: %s", e.Task.ID, e.Task.State)
+}
+
+// moves are changes of tasks that one commit makes durable, with what follows from them. After the commit they are settled.
+type moves struct {
+	st     *state
+	commit *persistence.Commit
+	tasks  map[protocol.TaskID]protocol.Task // as they will be
+	news   []logEvent
+	after  []func()
+	drop   []func() // instead of after, if the commit is not stored
+}
+
+func (st *state) moves(c *persistence.Commit) *moves {
+	return &moves{st: st, commit: c, tasks: map[protocol.TaskID]protocol.Task{}}
+}
+
+// add has an event happen to a task, and tells whether it can.
+func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool) {
+	e = task.Next(&t, e, now())
+	next, ok := task.Apply(t, e)
+	if !ok {
+		return t, false
+	}
+	m.tasks[t.ID] = next
+	m.store(next, e)
+	m.tell(next, e)
+	if next.State.Final() {
+		m.orphan(t.ID)
+	}
+	return next, true
+}
+
+// store puts the event into the commit, together with others of its task.
+func (m *moves) store(t protocol.Task, e protocol.TaskEvent) {
+	i := slices.IndexFunc(m.commit.Tasks, func(c persistence.TaskChange) bool { return c.Task.ID == t.ID })
+	if i < 0 {
+		i = len(m.commit.Tasks)
+		m.commit.Tasks = append(m.commit.Tasks, persistence.TaskChange{})
+	}
+	m.commit.Tasks[i].Task = t
+	m.commit.Tasks[i].Events = append(m.commit.Tasks[i].Events, e)
+}
+
+// tell is what observers learn of an event; of hidden tasks, nothing.
+func (m *moves) tell(t protocol.Task, e protocol.TaskEvent) {
+	if t.Spec.Hidden {
+		return
+	}
+	told := protocol.Event{Type: protocol.EventTaskChanged, TurnID: t.Origin.TurnID, Task: &t, TaskEvent: &e}
+	switch {
+	case e.Kind == protocol.TaskWasCreated:
+		told.Type, told.TaskEvent = protocol.EventTaskStarted, nil
+	case t.State.Final():
+		told.Type, told.TaskEvent = protocol.EventTaskCompleted, nil
+	}
+	m.news = append(m.news, logEvent{Event: told})
+}
+
+// orphan settles what becomes of the parts of a task that is over.
+func (m *moves) orphan(parent protocol.TaskID) {
+	for _, t := range m.st.liveTasks() {
+		if t.Spec.Parent == parent {
+			m.depart(t, "internal:parentEnd", "the task that it is a part of is over")
+		}
+	}
+}
+
+// depart is what becomes of a task when whoever started it is over, as it has said itself.
+func (m *moves) depart(t protocol.Task, by, reason string) {
+	if next, ok := m.tasks[t.ID]; ok {
+		t = next
+	}
+	if t.Spec.ParentEnd == protocol.ParentEndCancel {
+		m.cancel(t, by, reason)
+		return
+	}
+	m.add(t, protocol.TaskEvent{Kind: protocol.TaskLostCaller})
+}
+
+// cancel notes the wish that a task ends. Once that is durable its worker is told; what nobody works at is over at once.
+func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
+	t, ok := m.add(t, protocol.TaskEvent{Kind: protocol.TaskGotCancelRequest, By: by, Reason: reason})
+	if !ok {
+		return t
+	}
+	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
+		m.after = append(m.after, func() { w.cancel(&taskStop{by: by, reason: reason}) })
+		return t
+	}
+	if end := task.Recover(&t).End; end != nil {
+		t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: end})
+	}
+	return t
+}
+
+// settle is called once the commit is stored.
+func (m *moves) settle() {
+	for id, t := range m.tasks {
+		if t.State.Final() {
+			delete(m.st.tasks, id)
+		} else {
+			m.st.tasks[id] = t
+		}
+	}
+	for _, f := range m.after {
+		f()
+	}
+	if len(m.tasks) > 0 {
+		m.st.eng.tasksMoved.Notify()
+	}
+}
+
+// moveTasks makes changes of tasks durable, and nothing else.
+func (st *state) moveTasks(ctx context.Context, rc func() *persistence.Receipt, f func(*moves)) error {
+	c := &persistence.Commit{}
+	m := st.moves(c)
+	f(m)
+	if rc != nil {
+		c.Receipt = rc()
+	}
+	if len(c.Tasks) == 0 && c.Receipt == nil {
+		return nil
+	}
+	if _, err := st.commit(ctx, c, m.news...); err != nil {
+		m.undo()
+		return err
+	}
+	m.settle()
+	return nil
+}
+
+// liveTasks are the session's tasks that are not over, in the order of their creation.
+func (st *state) liveTasks() []protocol.Task {
+	live := make([]protocol.Task, 0, len(st.tasks))
+	for _, t := range st.tasks {
+		live = append(live, t)
+	}
+	slices.SortFunc(live, func(a, b protocol.Task) int {
+		if a.CreatedAtMs != b.CreatedAtMs {
+			return int(a.CreatedAtMs - b.CreatedAtMs)
+		}
+		return slices.Compare([]byte(a.ID), []byte(b.ID))
+	})
+	return live
+}
+
+// listedTasks are those that clients see.
+func (st *state) listedTasks() []protocol.Task {
+	return slices.DeleteFunc(st.liveTasks(), func(t protocol.Task) bool { return t.Spec.Hidden })
+}
+
+func (st *state) loadTasks() error {
+	live, err := st.eng.store.LiveTasks(st.ctx, st.key)
+	if err != nil {
+		return err
+	}
+	st.tasks = make(map[protocol.TaskID]protocol.Task, len(live))
+	for _, t := range live {
+		st.tasks[t.ID] = t
+	}
+	return nil
+}
+
+// resumeTasks does what is to be done with live tasks that nobody works at.
+func (st *state) resumeTasks() error {
+	return st.moveTasks(st.ctx, nil, func(m *moves) {
+		for _, t := range st.liveTasks() {
+			if st.eng.workers.of(st.id, t.ID) != nil {
+				continue
+			}
+			v := task.Recover(&t)
+			switch {
+			case v.End != nil:
+				m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: v.End})
+			case v.Run:
+				m.launch(t, nil)
+			}
+		}
+	})
+}
+
+// wakeUp goes on with what an earlier run, or an earlier state, left.
+func (st *state) wakeUp() {
+	if err := st.resumeTasks(); err != nil {
+		st.eng.Log.Error("tasks are not resumed", "session", st.id, "error", err)
+	}
+	st.kick()
+}

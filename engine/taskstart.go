@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/engine/task"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// StartTask makes a task durable, and begins it as soon as there is room. The same id with the same spec is the task that there
+// is already.
+func (e *Engine) StartTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskStartParams) (*protocol.TaskResult, error) {
+	origin := protocol.TaskOrigin{SessionID: p.SessionID, ClientID: client}
+	if err := e.checkTask(p.TaskID, &p.Spec); err != nil {
+		return nil, err
+	}
+	return mutate(ctx, e, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TaskResult, error) {
+		return st.startTask(ctx, p.TaskID, &p.Spec, origin, nil, rc)
+	})
+}
+
+// checkTask refuses a task that makes no sense, or that nobody could run.
+func (e *Engine) checkTask(id protocol.TaskID, spec *protocol.TaskSpec) error {
+	if err := checkName("/taskId", string(id)); id != "" && err != nil {
+		return err
+	}
+	if wrong, ok := errors.AsType[*task.SpecError](task.Check(spec)); ok {
+		return bad("/spec/"+wrong.Field, "%s", wrong.Reason)
+	}
+	return nil
+}
+
+// startTask is StartTask for whoever has the session. run is what does the work, if that is not said in the spec.
+func (st *state) startTask(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker, rc receipt) (*protocol.TaskResult, error) {
+	known, err := st.knownTask(ctx, id, spec)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		r := &protocol.TaskResult{Task: *known, Existing: true, Seq: st.row.Seq}
+		return r, st.remembered(ctx, rc, r)
+	}
+	if st.eng.stopping() {
+		return nil, ErrShuttingDown
+	}
+	r := &protocol.TaskResult{}
+	c := &persistence.Commit{}
+	m := st.moves(c)
+	if r.Task, err = m.start(id, spec, origin, run); err != nil {
+		m.undo()
+		return nil, err
+	}
+	r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+	c.Receipt = rc.with(r)
+	if _, err := st.commit(ctx, c, m.news...); err != nil {
+		m.undo()
+		return nil, err
+	}
+	m.settle()
+	return r, nil
+}
+
+// knownTask is the task of an id that was started before; nil: none was.
+func (st *state) knownTask(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (*protocol.Task, error) {
+	if id == "" {
+		return nil, nil
+	}
+	t, live := st.tasks[id]
+	if !live {
+		var err error
+		if t, err = st.eng.store.Task(ctx, st.id, id); isMissing(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
+		return nil, &TaskConflictError{id}
+	}
+	return &t, nil
+}
+
+// start creates a task, and begins it if there is room. run is what does its work, if that is not said in its spec.
+func (m *moves) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
+	if id == "" {
+		id = protocol.NewTaskID()
+	}
+	if run == nil {
+		var err error
+		if run, err = m.st.eng.workerFor(spec); err != nil {
+			return protocol.Task{}, err
+		}
+	}
+	created := protocol.TaskEvent{Kind: protocol.TaskWasCreated, SessionID: m.st.id, Spec: spec, Origin: &origin}
+	t, _ := m.add(protocol.Task{ID: id}, created)
+	if spec.Recovery != protocol.RecoverExternal {
+		t = m.launch(t, run)
+	}
+	return t, nil
+}
+
+// launch has a worker begin an attempt once the commit is stored: in the commit, if there is room now.
+func (m *moves) launch(t protocol.Task, run worker) protocol.Task {
+	w := m.st.eng.newWork(m.st.id, t.ID, run)
+	if w.claim() {
+		m.drop = append(m.drop, w.release)
+		t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: m.st.eng.incarnation})
+	}
+	begun := t
+	m.after = append(m.after, func() { m.st.eng.goWork(w, begun) })
+	return t
+}
+
+// undo is called if the commit is not stored.
+func (m *moves) undo() {
+	for _, f := range m.drop {
+		f()
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// TransferTasks gives tasks to another session, all of them or none. They go on meanwhile.
+func (e *Engine) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) (*protocol.TasksResult, error) {
+	switch {
+	case p.SessionID == p.To:
+		return nil, bad("/to", "must be another session")
+	case len(p.TaskIDs) > maxWaited:
+		return nil, bad("/taskIds", "are %d, at most %d", len(p.TaskIDs), maxWaited)
+	}
+	return single(ctx, e, "task/transfer", p.Key(), p, func(rc receipt) (*protocol.TasksResult, error) {
+		return e.transfer(ctx, p, rc)
+	})
+}
+
+// transfer takes the tasks out of the one session, stores them as the other's in one commit, and gives them back if that fails.
+// A crash on the way leaves them with whom the store says.
+func (e *Engine) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt) (*protocol.TasksResult, error) {
+	moving, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.handOver(p.TaskIDs) })
+	if err != nil {
+		return nil, err
+	}
+	r, err := do(context.WithoutCancel(ctx), e, p.To, func(ctx context.Context, st *state) (*protocol.TasksResult, error) {
+		return st.takeOver(ctx, p.SessionID, moving, rc)
+	})
+	if err != nil {
+		back := func(_ context.Context, st *state) (struct{}, error) {
+			for _, t := range moving {
+				st.tasks[t.ID] = t
+			}
+			return struct{}{}, nil
+		}
+		_, failed := do(context.WithoutCancel(ctx), e, p.SessionID, back)
+		return nil, errors.Join(err, unlessGone(failed))
+	}
+	return r, nil
+}
+
+func unlessGone(err error) error {
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// handOver takes live tasks out of the session's memory. What is over, or is not there, stays where it is: it is no part of a
+// transfer.
+func (st *state) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
+	var moving []protocol.Task
+	for _, id := range ids {
+		if t, live := st.tasks[id]; live {
+			moving = append(moving, t)
+		}
+	}
+	for _, t := range moving {
+		delete(st.tasks, t.ID)
+	}
+	return moving, nil
+}
+
+func (st *state) takeOver(ctx context.Context, from protocol.SessionID, moving []protocol.Task, rc receipt) (*protocol.TasksResult, error) {
+	r := &protocol.TasksResult{Data: []protocol.Task{}}
+	c := &persistence.Commit{}
+	m := st.moves(c)
+	for _, t := range moving {
+		next, _ := m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasTransferred, SessionID: st.id})
+		c.Tasks[len(c.Tasks)-1].From = from
+		r.Data = append(r.Data, next)
+	}
+	r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+	c.Receipt = rc.with(r)
+	if len(c.Tasks) == 0 && c.Receipt == nil {
+		return r, nil
+	}
+	if _, err := st.commit(ctx, c, m.news...); err != nil {
+		return nil, err
+	}
+	for _, t := range moving {
+		if w := st.eng.workers.of(from, t.ID); w != nil {
+			w.move(st.id)
+		}
+	}
+	m.settle()
+	return r, nil
+}

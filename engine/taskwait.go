@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// maxWaited is how many tasks may be waited for at once.
+const maxWaited = 256
+
+// WaitTasks waits for tasks. A timeout changes nothing; that the others are cancelled is as durable as any cancellation.
+func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+	switch {
+	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
+		return nil, bad("/taskIds", "must be between 1 and %d", maxWaited)
+	case !slices.Contains([]protocol.TaskRule{"", protocol.WaitAll, protocol.WaitFirst, protocol.WaitFirstSuccess}, p.Rule):
+		return nil, bad("/rule", "must be all, first or firstSuccess")
+	case !slices.Contains([]protocol.TaskLosers{"", protocol.LosersKeep, protocol.LosersCancel}, p.Losers):
+		return nil, bad("/losers", "must be keep or cancel")
+	}
+	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+		return nil, err
+	}
+	r, err := e.settledTasks(ctx, p)
+	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel {
+		return r, err
+	}
+	return r, e.cancelLosers(ctx, client, r)
+}
+
+// settledTasks waits until the rule holds or the time is up.
+func (e *Engine) settledTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+	timeout, stop := after(p.TimeoutMs)
+	defer stop()
+	for {
+		again := e.tasksMoved.Next()
+		r, err := e.lookAtTasks(ctx, p)
+		if err != nil || met(p.Rule, r) {
+			return r, err
+		}
+		select {
+		case <-again:
+		case <-timeout:
+			r.TimedOut = true
+			return r, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-e.done():
+			return nil, ErrShuttingDown
+		}
+	}
+}
+
+func (e *Engine) lookAtTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+	r := &protocol.TaskWaitResult{Settled: []protocol.Task{}, Live: []protocol.Task{}}
+	for _, id := range p.TaskIDs {
+		t, err := e.visibleTask(ctx, p.SessionID, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case t.State.Final():
+			r.Settled = append(r.Settled, t)
+		default:
+			r.Live = append(r.Live, t)
+		}
+	}
+	// Changes have numbers in one order for all: that of the last one of a task is its rank.
+	slices.SortFunc(r.Settled, func(a, b protocol.Task) int { return int(a.Change - b.Change) })
+	return r, nil
+}
+
+func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
+	switch rule {
+	case protocol.WaitFirst:
+		return len(r.Settled) > 0
+	case protocol.WaitFirstSuccess:
+		won := func(t protocol.Task) bool { return t.State == protocol.TaskCompleted }
+		return slices.ContainsFunc(r.Settled, won) || len(r.Live) == 0
+	}
+	return len(r.Live) == 0
+}
+
+func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, r *protocol.TaskWaitResult) error {
+	for i, t := range r.Live {
+		c, err := e.CancelTask(ctx, client, &protocol.TaskCancelParams{
+			TaskParams: protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID}, Reason: "another of its group was first",
+		})
+		if err != nil {
+			return err
+		}
+		r.Live[i] = c.Task
+	}
+	return nil
+}

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lashd/engine/background"
+	"lashd/engine/task"
+	"lashd/rpc/protocol"
+)
+
+// maxWorkers is how many tasks work at once; those that are idle do not count. The number is upstream's.
+const maxWorkers = 64
+
+// worker does what a task is for, and tells how that ended. It returns soon once ctx is done.
+type worker func(ctx context.Context, w *work) *protocol.TaskOutcome
+
+// taskStop is why a worker is stopped.
+type taskStop struct{ by, reason string }
+
+func (s *taskStop) Error() string { return "stopped by " + s.by }
+
+// errTaskTime is the cause with which an attempt is stopped that takes too long.
+var errTaskTime = errors.New("the task took too long")
+
+// work is an attempt at a task. It belongs to the engine: a session may leave memory and come back beside it.
+type work struct {
+	eng     *Engine
+	id      protocol.TaskID
+	run     worker // nil: the spec says
+	cancel  context.CancelCauseFunc
+	ctx     context.Context
+	ended   chan struct{}
+	signals chan background.Signal
+
+	mu      sync.Mutex
+	session protocol.SessionID // whose task it is
+	claimed bool               // it has one of the places
+	task    protocol.Task      // as it was last told of
+}
+
+// workers are those that are at work, or wait for a place.
+type workers struct {
+	mu     sync.Mutex
+	all    map[workKey]*work
+	places chan struct{}
+	group  sync.WaitGroup
+}
+
+type workKey struct {
+	session protocol.SessionID
+	task    protocol.TaskID
+}
+
+func newWorkers() workers {
+	return workers{all: map[workKey]*work{}, places: make(chan struct{}, maxWorkers)}
+}
+
+func (ws *workers) of(session protocol.SessionID, id protocol.TaskID) *work {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.all[workKey{session, id}]
+}
+
+// list are the workers of a session; empty: of all.
+func (ws *workers) list(session protocol.SessionID) (found []*work) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for k, w := range ws.all {
+		if session == "" || k.session == session {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+func (e *Engine) newWork(session protocol.SessionID, id protocol.TaskID, run worker) *work {
+	w := &work{eng: e, id: id, run: run, session: session, ended: make(chan struct{}), signals: make(chan background.Signal)}
+	w.ctx, w.cancel = context.WithCancelCause(e.actorContext())
+	return w
+}
+
+// goWork begins an attempt; not when the daemon stops: the next one finds it.
+func (e *Engine) goWork(w *work, t protocol.Task) {
+	e.mu.Lock()
+	stopped := e.stopped
+	if !stopped {
+		e.workers.group.Add(1)
+	}
+	e.mu.Unlock()
+	if stopped {
+		w.release()
+		return
+	}
+	w.task = t
+	e.workers.mu.Lock()
+	e.workers.all[workKey{w.session, w.id}] = w
+	e.workers.mu.Unlock()
+	go w.live()
+}
+
+func (w *work) live() {
+	defer w.eng.workers.group.Done()
+	defer close(w.ended)
+	defer w.leave()
+	defer w.release()
+	defer w.cancel(nil)
+	if err := w.await(); err != nil {
+		w.close(w.stopped(w.ctx))
+		return
+	}
+	if w.task.Attempt == 0 || w.task.Incarnation != w.eng.incarnation {
+		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}); err != nil {
+			return
+		}
+	}
+	w.close(w.attempt())
+}
+
+// attempt works, for as long as the task may take.
+func (w *work) attempt() (out *protocol.TaskOutcome) {
+	ctx := w.ctx
+	if ms := w.task.Spec.TimeoutMs; ms > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(ms)*time.Millisecond, errTaskTime)
+		defer cancel()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := w.eng.panicked("task", w.id, p)
+			out = &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "panic", Message: err.Error()}
+		}
+	}()
+	run := w.run
+	if run == nil {
+		var err error
+		if run, err = w.eng.workerFor(&w.task.Spec); err != nil {
+			return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_worker", Message: err.Error()}
+		}
+	}
+	return w.attributed(ctx, run(ctx, w))
+}
+
+// attributed is an outcome that says for whom the task was stopped, if it was.
+func (w *work) attributed(ctx context.Context, out *protocol.TaskOutcome) *protocol.TaskOutcome {
+	if out != nil && (out.Kind != protocol.TaskStopped || out.By != "") {
+		return out
+	}
+	why := w.stopped(ctx)
+	if out != nil && why != nil && why.Kind == protocol.TaskStopped {
+		why.ExitCode, why.Signal = out.ExitCode, out.Signal
+	}
+	return why
+}
+
+// stopped is the outcome of an attempt that ctx has stopped; nil: it has none, as the next daemon makes another.
+func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
+	stop, asked := errors.AsType[*taskStop](context.Cause(ctx))
+	switch {
+	case asked:
+		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: stop.by, Message: stop.reason}
+	case errors.Is(context.Cause(ctx), errTaskTime):
+		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("it took more than %d ms", w.task.Spec.TimeoutMs)}
+	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0:
+		return nil
+	}
+	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon in which it ran was stopped")
+}
+
+// close makes the end of the task durable.
+func (w *work) close(out *protocol.TaskOutcome) {
+	if out == nil {
+		return
+	}
+	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: out}); err != nil {
+		w.eng.Log.Error("the end of a task is not stored", "task", w.id, "error", err)
+	}
+}
+
+// errTaskMoved means that a task is not the session's any more.
+var errTaskMoved = errors.New("the task is another session's")
+
+// tell makes an event of the task durable. It goes on trying for as long as the daemon lives: what has happened has happened.
+// What cannot happen to the task any more is dropped.
+func (w *work) tell(e protocol.TaskEvent) error {
+	ctx := w.eng.actorContext()
+	for {
+		id := w.owner()
+		t, err := do(ctx, w.eng, id, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellTask(ctx, w.id, e) })
+		switch {
+		case err == nil:
+			w.mu.Lock()
+			w.task = t
+			w.mu.Unlock()
+			return nil
+		case isGone(err), errors.Is(err, ErrShuttingDown), ctx.Err() != nil:
+			return err
+		case errors.Is(err, errTaskMoved) && w.owner() == id:
+			return err
+		}
+		if pause(ctx, reloadDelay) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+	t, ok := st.tasks[id]
+	if !ok {
+		return t, errTaskMoved
+	}
+	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })
+	return t, err
+}
+
+func (w *work) owner() protocol.SessionID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.session
+}
+
+// move gives the work to another session, with its task.
+func (w *work) move(to protocol.SessionID) {
+	ws := &w.eng.workers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ws.all[workKey{w.session, w.id}] == w {
+		delete(ws.all, workKey{w.session, w.id})
+		ws.all[workKey{to, w.id}] = w
+	}
+	w.session = to
+}
+
+func (w *work) leave() {
+	ws := &w.eng.workers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ws.all[workKey{w.session, w.id}] == w {
+		delete(ws.all, workKey{w.session, w.id})
+	}
+}
+
+// claim takes a place if one is free.
+func (w *work) claim() bool {
+	select {
+	case w.eng.workers.places <- struct{}{}:
+		w.mu.Lock()
+		w.claimed = true
+		w.mu.Unlock()
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits for a place.
+func (w *work) await() error {
+	w.mu.Lock()
+	claimed := w.claimed
+	w.mu.Unlock()
+	if claimed {
+		return w.ctx.Err()
+	}
+	select {
+	case w.eng.workers.places <- struct{}{}:
+		w.mu.Lock()
+		w.claimed = true
+		w.mu.Unlock()
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// release gives the place back.
+func (w *work) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.claimed {
+		w.claimed = false
+		<-w.eng.workers.places
+	}
+}
+
+// signal gives the task something, and waits until it is taken.
+func (w *work) signal(ctx context.Context, name string, payload []byte) error {
+	done := make(chan error, 1)
+	select {
+	case w.signals <- background.Signal{Name: name, Payload: payload, Done: done}:
+	case <-w.ended:
+		return errTaskMoved
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-w.ended:
+		return errTaskMoved
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stopWork stops all workers, and waits for them.
+func (e *Engine) stopWork() {
+	for _, w := range e.workers.list("") {
+		w.cancel(errStopped)
+	}
+	e.workers.group.Wait()
+}
+
+// now is the task as it is.
+func (w *work) now() protocol.Task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.task
+}
+
+// queued tells whether it waits for a place.
+func (w *work) queued() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.claimed && w.task.State != protocol.TaskIdle
+}
+
+// actorContext lives as long as sessions do.
+func (e *Engine) actorContext() context.Context {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ctx
+}

@@ -1,0 +1,209 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+const (
+	nextTaskChange = `
+INSERT INTO meta (name, value)
+VALUES ('task_changes', 1)
+ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1
+RETURNING CAST(value AS INTEGER)`
+	taskOf     = "SELECT task, ended FROM tasks WHERE session = (SELECT session FROM sessions WHERE session_id = ?) AND task_id = ?"
+	insertTask = `
+INSERT INTO tasks (session, task_id, kind, external, hidden, ended, change, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	updateTask      = "UPDATE tasks SET session = ?, ended = ?, change = ?, body = ? WHERE task = ?"
+	insertTaskEvent = "INSERT INTO task_events (task, ordinal, body) VALUES (?, ?, ?)"
+	pruneTaskEvents = "DELETE FROM task_events WHERE task = ?"
+	dropViewers     = "DELETE FROM task_viewers WHERE task = ?"
+	insertViewer    = "INSERT INTO task_viewers (viewer, task) VALUES (?, ?) ON CONFLICT DO NOTHING"
+)
+
+func applyTasks(ctx context.Context, t *tx, c *change, h *head) error {
+	for i := range c.Tasks {
+		if err := applyTask(ctx, t, &c.Tasks[i], c.tasks[i], h); err != nil {
+			return fmt.Errorf("task %s: %w", c.Tasks[i].Task.ID, err)
+		}
+	}
+	return nil
+}
+
+// applyTask stores a task. One that is final is never changed, but it may be pruned.
+func applyTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head) error {
+	var number int64
+	if err := t.row(ctx, nextTaskChange, nil, &number); err != nil {
+		return err
+	}
+	row, err := placeTask(ctx, t, c, b, h, number)
+	if err != nil {
+		return err
+	}
+	for i, e := range c.Events {
+		if err := t.exec(ctx, insertTaskEvent, row, e.Ordinal, b.events[i]); err != nil {
+			return err
+		}
+	}
+	if c.Task.Pruned {
+		return t.exec(ctx, pruneTaskEvents, row)
+	}
+	return applyViewers(ctx, t, c, row)
+}
+
+func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head, number int64) (row int64, err error) {
+	owner := h.id
+	if c.From != "" {
+		owner = c.From
+	}
+	var ended bool
+	err = t.row(ctx, taskOf, []any{owner, c.Task.ID}, &row, &ended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) && c.From == "" && len(c.Events) > 0 && c.Events[0].Kind == protocol.TaskWasCreated:
+		res, err := t.run(ctx, insertTask, h.session, c.Task.ID, c.Task.Spec.Kind, c.Task.Spec.Recovery == protocol.RecoverExternal,
+			c.Task.Spec.Hidden, c.Task.State.Final(), number, b.task)
+		if err != nil {
+			return 0, err
+		}
+		return res.LastInsertId()
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, &NotFoundError{What: "task", ID: string(c.Task.ID)}
+	case err != nil:
+		return 0, err
+	case len(c.Events) > 0 && c.Events[0].Kind == protocol.TaskWasCreated:
+		return 0, ErrExists
+	case ended && !c.Task.Pruned:
+		return 0, fmt.Errorf("it is over: %w", ErrFenced)
+	}
+	if c.From != "" {
+		if err := t.row(ctx, taskOf, []any{h.id, c.Task.ID}, new(int64), new(bool)); !errors.Is(err, sql.ErrNoRows) {
+			return 0, errors.Join(err, ErrExists)
+		}
+	}
+	return row, t.exec(ctx, updateTask, h.session, c.Task.State.Final(), number, b.task, row)
+}
+
+// applyViewers stores who may see the task, where that may have changed.
+func applyViewers(ctx context.Context, t *tx, c *TaskChange, row int64) error {
+	for _, e := range c.Events {
+		switch e.Kind {
+		case protocol.TaskLostObserver:
+			if err := t.exec(ctx, dropViewers, row); err != nil {
+				return err
+			}
+		case protocol.TaskWasCreated, protocol.TaskGotObserver, protocol.TaskWasTransferred:
+		default:
+			continue
+		}
+		for _, viewer := range append([]protocol.SessionID{c.Task.Origin.SessionID}, c.Task.Observers...) {
+			if err := t.exec(ctx, insertViewer, viewer, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TaskQuery says which tasks are meant. Zero fields restrict nothing.
+type TaskQuery struct {
+	Viewer protocol.SessionID // that may see them
+	Owner  protocol.SessionID
+	Kind   protocol.TaskKind
+	Live   bool  // only those that are not over
+	Hidden bool  // also those that are not listed
+	After  int64 // changed after this change
+	Limit  int
+}
+
+const selectTasks = `
+SELECT t.body, t.change
+FROM tasks t JOIN sessions s USING (session)
+WHERE t.change > ?1
+  AND (?2 = '' OR s.session_id = ?2 OR t.task IN (SELECT task FROM task_viewers WHERE viewer = ?2))
+  AND (?3 = '' OR s.session_id = ?3)
+  AND (?4 = '' OR t.kind = ?4)
+  AND (NOT ?5 OR t.ended = 0)
+  AND (?6 OR t.hidden = 0)
+ORDER BY t.change
+LIMIT ?7`
+
+// Tasks reads tasks, those that were changed last at the end.
+func (s *Store) Tasks(ctx context.Context, q TaskQuery) ([]protocol.Task, error) {
+	return list(ctx, s.read, scanTask, selectTasks, q.After, q.Viewer, q.Owner, q.Kind, q.Live, q.Hidden, q.Limit)
+}
+
+func scanTask(rows *sql.Rows, t *protocol.Task) error {
+	var body []byte
+	var number int64
+	if err := rows.Scan(&body, &number); err != nil {
+		return err
+	}
+	err := decode(body, t, "task")
+	t.Change = number
+	return err
+}
+
+// LiveTasks reads the tasks of a session that are not over, hidden ones included, in the order of their creation.
+func (s *Store) LiveTasks(ctx context.Context, session int64) ([]protocol.Task, error) {
+	return list(ctx, s.read, scanTask, "SELECT body, change FROM tasks WHERE session = ? AND ended = 0 ORDER BY task", session)
+}
+
+// Task reads one task of a session, or fails with ErrNotFound.
+func (s *Store) Task(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+	found, err := list(ctx, s.read, scanTask,
+		"SELECT body, change FROM tasks WHERE session = (SELECT session FROM sessions WHERE session_id = ?) AND task_id = ?", session, id)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	if len(found) == 0 {
+		return protocol.Task{}, &NotFoundError{What: "task", ID: string(id)}
+	}
+	return found[0], nil
+}
+
+// TaskEvents reads what happened to a task after an event, in order.
+func (s *Store) TaskEvents(ctx context.Context, session protocol.SessionID, id protocol.TaskID, after, limit int) ([]protocol.TaskEvent, error) {
+	scan := func(rows *sql.Rows, e *protocol.TaskEvent) error {
+		var body []byte
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		return decode(body, e, "task event")
+	}
+	return list(ctx, s.read, scan, `
+SELECT e.body
+FROM task_events e JOIN tasks t USING (task)
+WHERE t.session = (SELECT session FROM sessions WHERE session_id = ?) AND t.task_id = ? AND e.ordinal > ?
+ORDER BY e.ordinal
+LIMIT ?`, session, id, after, limit)
+}
+
+// Tasked lists the sessions that have a live task which lashd runs: what a restart must go on with.
+func (s *Store) Tasked(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
+SELECT DISTINCT s.session_id
+FROM tasks t JOIN sessions s USING (session)
+WHERE t.ended = 0 AND t.external = 0`)
+}
+
+// SeenTask reads a task of another session that a session may see, or fails with ErrNotFound.
+func (s *Store) SeenTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+	found, err := list(ctx, s.read, scanTask, `
+SELECT t.body, t.change
+FROM task_viewers v JOIN tasks t USING (task)
+WHERE v.viewer = ? AND t.task_id = ?
+ORDER BY t.task DESC
+LIMIT 1`, viewer, id)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	if len(found) == 0 {
+		return protocol.Task{}, &NotFoundError{What: "task", ID: string(id)}
+	}
+	return found[0], nil
+}
