@@ -105,8 +105,8 @@ CREATE TABLE turns (
 CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
 
--- What a person or a client sent, or a plugin queued, and which turn consumes it. source is a plugin's own key, which makes
--- the same input come once. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes
+-- What a person or a client sent, a plugin queued or something woke the session with, and which turn consumes it. source is the
+-- key of a plugin or of what woke it, which makes the same input come once. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes
 -- with its session.
 CREATE TABLE inputs (
   input    INTEGER PRIMARY KEY,

@@ -91,6 +91,11 @@ func (st *state) inputMessages(r *run) []protocol.Message {
 }
 
 func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message {
+	if in.Wake != nil {
+		m := protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginProcess, TurnID: id, InputID: in.ID, Cause: &in.Wake.Cause})
+		m.Role = protocol.RoleEvent
+		return m
+	}
 	return protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginTurnInput, TurnID: id, InputID: in.ID})
 }
 

@@ -157,6 +157,9 @@ func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) logEvent 
 	e := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: id}
 	for _, in := range inputs {
 		e.Input, e.InputIDs = append(e.Input, in.Input...), append(e.InputIDs, in.ID)
+		if in.Wake != nil {
+			e.Causes = append(e.Causes, in.Wake.Cause)
+		}
 	}
 	return logEvent{Event: e}
 }

@@ -87,7 +87,7 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	}
 	b := inputBody{}
 	err := decode(body, &b, "input "+string(in.ID))
-	in.Input, in.TurnOptions, in.Switches = b.Input, b.TurnOptions, b.Switches
+	in.Input, in.TurnOptions, in.Switches, in.Wake = b.Input, b.TurnOptions, b.Switches, b.Wake
 	return err
 }
 

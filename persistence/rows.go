@@ -70,6 +70,7 @@ type inputBody struct {
 	Input       []protocol.InputPart  `json:"input"`
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`
 	Switches    int                   `json:"switches,omitempty"`
+	Wake        *protocol.QueuedWake  `json:"wake,omitempty"`
 }
 
 const upsertInput = `

@@ -6,7 +6,7 @@ import "encoding/json"
 type EventType string
 
 const (
-	// An input is durable and has its turn: input, inputIds.
+	// An input is durable and has its turn: input, inputIds; causes, if it is a wake.
 	EventTurnAccepted EventType = "turn/accepted"
 	// The turn is driven, for the first time or again after a restart.
 	EventTurnStarted EventType = "turn/started"
@@ -83,6 +83,7 @@ type Event struct {
 	Text      string          `json:"text,omitempty"`
 	Input     []InputPart     `json:"input,omitempty"`
 	InputIDs  []InputID       `json:"inputIds,omitempty"`
+	Causes    []TurnCause     `json:"causes,omitempty"` // of the inputs that no person sent; their text is in Input
 	Boundary  Boundary        `json:"boundary,omitempty"`
 	Outcome   *TurnOutcome    `json:"outcome,omitempty"`
 	Follower  TurnID          `json:"followedBy,omitempty"` // the turn that goes on in another frame

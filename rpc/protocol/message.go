@@ -12,7 +12,7 @@ const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 	RoleSystem    Role = "system"
-	RoleEvent     Role = "event" // a cause that woke the session; rendered as user text while its turn is active
+	RoleEvent     Role = "event" // why the session was woken; the model reads it as a user's message
 )
 
 // Message is one entry of a conversation.
@@ -90,6 +90,7 @@ type Origin struct {
 	TurnID    TurnID     `json:"turnId,omitempty"`
 	InputID   InputID    `json:"inputId,omitempty"`
 	Plugin    string     `json:"plugin,omitempty"`
+	Cause     *TurnCause `json:"cause,omitempty"`     // of a message that woke the session, whose text says what the model is told
 	Transient bool       `json:"transient,omitempty"` // shown to the model once, never stored
 }
 

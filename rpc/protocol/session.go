@@ -87,8 +87,9 @@ type QueuedInput struct {
 	Input        []InputPart  `json:"input"`
 	PluginInputs PluginInputs `json:"pluginInputs,omitempty"`
 	Boundary     Boundary     `json:"boundary,omitempty"`
-	Source       string       `json:"source,omitempty"` // of a plugin that queued it: its id and its own key
+	Source       string       `json:"source,omitempty"` // of a plugin that queued it: its id and its own key; or of a wake
 	AtMs         int64        `json:"atMs"`
+	Wake         *QueuedWake  `json:"wake,omitempty"` // no person sent it: why it came
 
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Switches    int          `json:"switches,omitempty"` // of frames that led to it: it is the task of the last one

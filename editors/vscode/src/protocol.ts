@@ -330,7 +330,7 @@ export interface Deferral {
   onCancel?: OnCancel;
 }
 
-/** Delivery is when queued work reaches its session. */
+/** Delivery is when a wake comes to the model. */
 export type Delivery = "earliestBoundary" | "afterTurn";
 
 /** DiagnosticsResult is what server/diagnostics answers. */
@@ -400,6 +400,8 @@ export interface Event {
   text?: string;
   input?: InputPart[];
   inputIds?: InputID[];
+  /** of the inputs that no person sent; their text is in Input */
+  causes?: TurnCause[];
   boundary?: Boundary;
   outcome?: TurnOutcome;
   /** the turn that goes on in another frame */
@@ -779,6 +781,8 @@ export interface Origin {
   turnId?: TurnID;
   inputId?: InputID;
   plugin?: string;
+  /** of a message that woke the session, whose text says what the model is told */
+  cause?: TurnCause;
   /** shown to the model once, never stored */
   transient?: boolean;
 }
@@ -1125,12 +1129,24 @@ export interface QueuedInput {
   input: InputPart[];
   pluginInputs?: PluginInputs;
   boundary?: Boundary;
-  /** of a plugin that queued it: its id and its own key */
+  /** of a plugin that queued it: its id and its own key; or of a wake */
   source?: string;
   atMs: number;
+  /** no person sent it: why it came */
+  wake?: QueuedWake;
   turnOptions?: TurnOptions;
   /** of frames that led to it: it is the task of the last one */
   switches?: number;
+}
+
+/** QueuedWake is what an input has that wakes its session. */
+export interface QueuedWake {
+  /** its text is that of the input */
+  cause: TurnCause;
+  delivery: Delivery;
+  /** what may share a turn with others of this key */
+  merge?: string;
+  expiresAtMs?: number;
 }
 
 /** ReasoningSpec says how a model's reasoning is controlled. */
@@ -2176,6 +2192,18 @@ export interface ToolStateResult {
   state: ToolState;
   seq: Seq;
   duplicate?: boolean;
+}
+
+/** TurnCause is why something that no person sent came into a conversation. The model sees each once. */
+export interface TurnCause {
+  /** unique in the session */
+  id: string;
+  /** such as monitor/line, task/completed or trigger */
+  type: string;
+  /** who caused it: the id of a task or a trigger */
+  origin?: string;
+  /** what the model is told; where an input stands beside it, the text is there */
+  text?: string;
 }
 
 /** trn_... */
