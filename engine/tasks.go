@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +33,7 @@ type moves struct {
 	news   []logEvent
 	after  []func()
 	drop   []func() // instead of after, if the commit is not stored
+	wakes  []wake
 }
 
 func (st *state) moves(c *persistence.Commit) *moves {
@@ -48,6 +50,9 @@ func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	m.tasks[t.ID] = next
 	m.store(next, e)
 	m.tell(next, e)
+	if w := task.Wakes(&next, &e); w != nil {
+		m.wakes = append(m.wakes, wakeOf(next, e, w))
+	}
 	if next.State.Final() {
 		m.orphan(t.ID)
 	}
@@ -117,6 +122,42 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 	return t
 }
 
+// whole puts in what has to stand last in the commit: the wakes. It comes once, after all else that goes into the commit.
+func (m *moves) whole() error {
+	for _, w := range m.wakes {
+		got, err := m.st.wake(m.commit, w)
+		if err != nil {
+			return err
+		}
+		if got.Refused != "" {
+			m.st.eng.Log.Warn("a task does not wake its session", "session", m.st.id, "source", w.Source, "because", got.Refused)
+		}
+		m.news, m.after = append(m.news, got.Events...), append(m.after, got.Done)
+	}
+	return nil
+}
+
+// wakeOf is what an event of a task says to its session.
+func wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake {
+	kind := "task/" + string(t.State)
+	if e.Kind == protocol.TaskTold {
+		kind = "task/" + e.Name
+	}
+	return wake{
+		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery,
+		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, e.Ordinal), Type: kind, Origin: string(t.ID), Text: cmp.Or(how.Text, describe(t, e))},
+	}
+}
+
+// describe is what the model is told of an event, if the task does not say it itself.
+func describe(t protocol.Task, e protocol.TaskEvent) string {
+	about := cmp.Or(t.Spec.Label, string(t.Spec.Kind))
+	if e.Kind == protocol.TaskTold {
+		return about + ": " + string(e.Payload)
+	}
+	return fmt.Sprintf("%s is over: %s", about, encode(e.Outcome))
+}
+
 // settle is called once the commit is stored.
 func (m *moves) settle() {
 	for id, t := range m.tasks {
@@ -145,7 +186,16 @@ func (st *state) moveTasks(ctx context.Context, rc func() *persistence.Receipt, 
 	if len(c.Tasks) == 0 && c.Receipt == nil {
 		return nil
 	}
-	if _, err := st.commit(ctx, c, m.news...); err != nil {
+	return m.make(ctx)
+}
+
+// make commits the changes, with what else is in the commit.
+func (m *moves) make(ctx context.Context) error {
+	err := m.whole()
+	if err == nil {
+		_, err = m.st.commit(ctx, m.commit, m.news...)
+	}
+	if err != nil {
 		m.undo()
 		return err
 	}

@@ -116,6 +116,16 @@ func TestTaskCommands(t *testing.T) {
 			t.Errorf("it ended as %s with %q", got.State, d.output(t, s, task.ID))
 		}
 	})
+	t.Run("runtime/B06 the end of one that wakes its session is one turn there", func(t *testing.T) {
+		spec := command("exit 4", protocol.RecoverOwner)
+		spec.Label, spec.Ended = "the build", &protocol.TaskWake{}
+		d.ended(t, s, d.task(t, s, "", spec).ID)
+		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
+		if len(turns) != 1 || turns[0].State != protocol.TurnCompleted {
+			t.Errorf("turns: %+v", turns)
+		}
+	})
 	t.Run("runtime/B01 one that takes too long is stopped, and has failed", func(t *testing.T) {
 		spec := command("sleep 60", protocol.RecoverOwner)
 		spec.TimeoutMs = 50

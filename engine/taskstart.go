@@ -54,12 +54,7 @@ func (st *state) startTask(ctx context.Context, id protocol.TaskID, spec *protoc
 	}
 	r.Seq = st.row.Seq + protocol.Seq(len(m.news))
 	c.Receipt = rc.with(r)
-	if _, err := st.commit(ctx, c, m.news...); err != nil {
-		m.undo()
-		return nil, err
-	}
-	m.settle()
-	return r, nil
+	return r, m.make(ctx)
 }
 
 // knownTask is the task of an id that was started before; nil: none was.

@@ -80,14 +80,10 @@ func (st *state) takeOver(ctx context.Context, from protocol.SessionID, moving [
 	if len(c.Tasks) == 0 && c.Receipt == nil {
 		return r, nil
 	}
-	if _, err := st.commit(ctx, c, m.news...); err != nil {
-		return nil, err
-	}
 	for _, t := range moving {
 		if w := st.eng.workers.of(from, t.ID); w != nil {
-			w.move(st.id)
+			m.after = append(m.after, func() { w.move(st.id) })
 		}
 	}
-	m.settle()
-	return r, nil
+	return r, m.make(ctx)
 }
