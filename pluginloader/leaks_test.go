@@ -58,7 +58,11 @@ func TestNothingIsLeftOfGenerations(t *testing.T) {
 		for n := range swaps {
 			swap(n + 100)
 		}
-		if g, f, c := calm(); g > goroutines+2 || f > files+2 || c > copies {
+		g, f, c := calm()
+		for tries := 0; tries < 10 && (g > goroutines+2 || f > files+2 || c > copies); tries++ { // what a slow machine does later
+			g, f, c = calm()
+		}
+		if g > goroutines+2 || f > files+2 || c > copies {
 			t.Errorf("%d goroutines, %d files, %d copies; before there were %d, %d and %d", g, f, c, goroutines, files, copies)
 		} else {
 			t.Logf("%d swaps: %d goroutines, %d files, %d copies; before there were %d, %d and %d", swaps, g, f, c, goroutines, files, copies)

@@ -147,7 +147,8 @@ func TestMisbehaviour(t *testing.T) {
 			t.Fatal(err)
 		}
 		soon(t, told)
-		if p.Status()[0].State != mcp.Ready || len(p.Tools()) == 0 {
+		waitFor(t, "it is ready", func() bool { return p.Status()[0].State == mcp.Ready })
+		if len(p.Tools()) == 0 {
 			t.Errorf("%+v", p.Status())
 		}
 	})
