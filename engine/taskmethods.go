@@ -232,7 +232,7 @@ func (e *Engine) CompleteTask(ctx context.Context, client protocol.ClientID, p *
 		case t.Spec.Recovery != protocol.RecoverExternal:
 			return nil, bad("/taskId", "must be an external task: lashd itself runs this one")
 		}
-		out := p.Outcome
+		out := *task.Bounded(&p.Outcome)
 		switch out.Kind {
 		case protocol.TaskLost:
 			out = *task.Abandoned(&t, protocol.WriterRequest, cmp.Or(out.Message, "it was given up"))

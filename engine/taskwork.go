@@ -31,6 +31,7 @@ type work struct {
 	eng     *Engine
 	id      protocol.TaskID
 	run     worker // nil: the spec says
+	begun   bool   // that this attempt begins is stored already
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 	ended   chan struct{}
@@ -47,7 +48,6 @@ type workers struct {
 	mu     sync.Mutex
 	all    map[workKey]*work
 	places chan struct{}
-	group  sync.WaitGroup
 }
 
 type workKey struct {
@@ -88,22 +88,24 @@ func (e *Engine) goWork(w *work, t protocol.Task) {
 	e.mu.Lock()
 	stopped := e.stopped
 	if !stopped {
-		e.workers.group.Add(1)
+		w.task = t
+		e.workers.add(w)
 	}
 	e.mu.Unlock()
 	if stopped {
 		w.release()
 		return
 	}
-	w.task = t
-	e.workers.mu.Lock()
-	e.workers.all[workKey{w.session, w.id}] = w
-	e.workers.mu.Unlock()
 	go w.live()
 }
 
+func (ws *workers) add(w *work) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all[workKey{w.session, w.id}] = w
+}
+
 func (w *work) live() {
-	defer w.eng.workers.group.Done()
 	defer close(w.ended)
 	defer w.leave()
 	defer w.release()
@@ -112,7 +114,7 @@ func (w *work) live() {
 		w.close(w.stopped(w.ctx))
 		return
 	}
-	if w.task.Attempt == 0 || w.task.Incarnation != w.eng.incarnation {
+	if !w.begun {
 		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}); err != nil {
 			return
 		}
@@ -141,7 +143,7 @@ func (w *work) attempt() (out *protocol.TaskOutcome) {
 			return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_worker", Message: err.Error()}
 		}
 	}
-	return w.attributed(ctx, run(ctx, w))
+	return w.attributed(ctx, task.Bounded(run(ctx, w)))
 }
 
 // attributed is an outcome that says for whom the task was stopped, if it was.
@@ -309,12 +311,22 @@ func (w *work) signal(ctx context.Context, name string, payload []byte) error {
 	}
 }
 
-// stopWork stops all workers, and waits for them.
+// stopWork stops all workers, and waits for them, but not for ever: work of a plugin may not return.
 func (e *Engine) stopWork() {
-	for _, w := range e.workers.list("") {
+	all := e.workers.list("")
+	for _, w := range all {
 		w.cancel(errStopped)
 	}
-	e.workers.group.Wait()
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	for _, w := range all {
+		select {
+		case <-w.ended:
+		case <-limit.C:
+			e.Log.Error("work does not end although its context is done", "task", w.id)
+			limit.Reset(0)
+		}
+	}
 }
 
 // now is the task as it is.

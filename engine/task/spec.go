@@ -73,6 +73,24 @@ func checkCommand(s *protocol.TaskSpec) error {
 	return nil
 }
 
+// maxMessage is how many bytes of an outcome's message are kept.
+const maxMessage = 16 << 10
+
+// Bounded is an outcome that can be stored: what is too long of it is left out, and that is told.
+func Bounded(o *protocol.TaskOutcome) *protocol.TaskOutcome {
+	if o == nil {
+		return nil
+	}
+	b := *o
+	if len(b.Message) > maxMessage {
+		b.Message = strings.ToValidUTF8(b.Message[:maxMessage], "") + "..."
+	}
+	if len(b.Value) > MaxPayload || len(b.Value) > 0 && !json.Valid(b.Value) {
+		b.Value, b.Message = nil, strings.TrimSpace(b.Message+fmt.Sprintf(" [The value of %d bytes is not kept: it is too long, or no JSON.]", len(o.Value)))
+	}
+	return &b
+}
+
 func unknown[T comparable](v T, known ...T) bool { return !slices.Contains(known, v) }
 
 // Fingerprint is the same for two specs that ask for the same.
