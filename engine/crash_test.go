@@ -99,6 +99,29 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+func TestKilledWhileABatchSettles(t *testing.T) {
+	t.Run("runtime/P10 the order in which calls of a batch settled holds after SIGKILL, and what settles later comes after it", func(t *testing.T) {
+		dir := t.TempDir()
+		kill(t, dir, batchSettled)
+		s := crashSetup(dir, batchSettled, nil)
+		s.dir = filepath.Join(dir, "store")
+		d := start(t, s)
+		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+		report := d.wait(t, turns[0].TurnID)
+		var names []string
+		var order []int
+		for _, c := range report.ToolCalls {
+			names, order = append(names, c.Name), append(order, c.Order)
+		}
+		if !slices.Equal(names, []string{"refused", "hangs", "second", "first"}) || !slices.Equal(order, []int{0, 3, 2, 1}) {
+			t.Errorf("calls %v settled in order %v", names, order)
+		}
+		if n := counted(dir, "first"); n != 1 {
+			t.Errorf("the call that settled first ran %d times, though one that settled after it is stored", n)
+		}
+	})
+}
+
 // outcome checks what is said of the call that must not be repeated: if it was started and did not return, a person is
 // asked, and when nobody answers the model is told.
 func outcome(t *testing.T, o *observer, report *protocol.TurnReport, unknown bool) {

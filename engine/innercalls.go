@@ -55,6 +55,7 @@ func (r *run) callFor(ctx context.Context, outer *stage, wanted []tool.Request) 
 	case err != nil:
 		return nil, errors.Join(err, r.keepResults(stages))
 	}
+	rank(stages)
 	if rows := r.results(stages); len(rows) > 0 {
 		if err := r.flush(ctx, persistence.Commit{Effects: rows}); err != nil {
 			return nil, err

@@ -147,17 +147,15 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 	if err != nil {
 		return turn.Response{}, false, err
 	}
-	var replies []turn.ToolReply
 	for _, s := range stages {
 		if !s.stored || s.overdue {
 			return turn.Response{}, false, nil
 		}
-		replies = append(replies, *s.reply)
 	}
 	for _, s := range stages {
 		r.held = append(r.held, s.messages...)
 	}
-	return turn.Response{Tools: replies}, true, nil
+	return turn.Response{Tools: replies(stages)}, true, nil
 }
 
 // note keeps an answer until the next commit of the turn writes it.

@@ -151,8 +151,7 @@ func (r *run) fail(effect turn.Effect, err error) {
 		}
 	}()
 	if effect.Kind == turn.EffectTools && len(r.batch) > 0 {
-		replies := make([]turn.ToolReply, len(r.batch))
-		for i, s := range r.batch {
+		for _, s := range r.batch {
 			switch {
 			case s.reply != nil:
 			case s.began || s.attempt > 0:
@@ -160,9 +159,8 @@ func (r *run) fail(effect turn.Effect, err error) {
 			default:
 				s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
 			}
-			replies[i] = *s.reply
 		}
-		r.machine.Deliver(effect.ID, turn.Response{Tools: replies})
+		r.machine.Deliver(effect.ID, turn.Response{Tools: replies(r.batch)})
 	}
 	r.machine.Fail(protocol.OutcomeRuntimeError, issue)
 	r.noteNodes()

@@ -26,6 +26,7 @@ type stage struct {
 	approval *wanted            // a plugin wants a person to be asked
 	messages []protocol.Message // of plugins, for the next checkpoint
 	reply    *turn.ToolReply    // set once the call has its result
+	ranked   bool               // the result has its place in the order of settlement
 	began    bool               // an earlier run of the daemon started it, and its result was lost
 	stored   bool               // the journal has its result
 	inner    inner              // the calls that it makes itself
@@ -115,7 +116,7 @@ func (s *stage) recall(row persistence.Effect) error {
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
-	s.began, s.stored = !row.Finished, row.Finished
+	s.began, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
 	return nil
 }
 
@@ -241,24 +242,33 @@ func (r *run) callRow(s *stage) persistence.Effect {
 }
 
 // dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone. If the turn is
-// left, some calls may still be without.
+// left, some calls may still be without. The order in which they settle is that in which their results become durable:
+// whatever is stored of a batch, nothing that settled before it is missing.
 func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	var order sync.Mutex
-	completed, left := 0, open(stages)
+	rank(stages)
 	one := func(s *stage) {
 		reply, ok := r.attempts(ctx, s)
 		if !ok {
 			return
 		}
 		order.Lock()
-		reply.Order = completed
-		completed++
 		s.reply = &reply
-		last := completed == left
-		order.Unlock()
-		if !last && !s.repeatable() {
-			r.keepResult(s)
+		rank(stages)
+		var kept []*stage
+		if open(stages) > 0 && !s.repeatable() {
+			kept = unstored(stages)
 		}
+		rows := r.rows(kept)
+		order.Unlock()
+		if len(rows) == 0 || r.keepRows(rows) != nil {
+			return
+		}
+		order.Lock()
+		for _, s := range kept {
+			s.stored = true
+		}
+		order.Unlock()
 	}
 	var wg sync.WaitGroup
 	var serial []*stage
@@ -294,47 +304,77 @@ func open(stages []*stage) (n int) {
 	return n
 }
 
-// keepResult makes the result of a call durable that must not be made again, as the others of its batch may take long. If
-// that fails it is stored with them.
-func (r *run) keepResult(s *stage) {
-	row := r.callRow(s)
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: []persistence.Effect{row}})
-	})
-	s.stored = err == nil
-}
-
 // keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
 // became of them.
 func (r *run) keepResults(stages []*stage) error {
+	rank(stages)
 	rows := r.results(stages)
 	if len(rows) == 0 {
 		return nil
 	}
+	return r.keepRows(rows)
+}
+
+// keepRows makes results durable. Where one must not be made again, it does so at once, as the others of its batch may take
+// long; if that fails it is stored with them.
+func (r *run) keepRows(rows []persistence.Effect) error {
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: rows})
 	})
 	return err
 }
 
-// results are the rows of the results that are not stored.
-func (r *run) results(stages []*stage) (rows []persistence.Effect) {
+// rank gives the results that have no place in the order of settlement yet the next ones, in the order of their calls.
+func rank(stages []*stage) {
+	next := 0
 	for _, s := range stages {
-		if s.reply != nil && !s.stored {
-			rows = append(rows, r.callRow(s))
+		if s.ranked {
+			next++
 		}
+	}
+	for _, s := range stages {
+		if s.reply != nil && !s.ranked {
+			s.reply.Order, s.ranked = next, true
+			next++
+		}
+	}
+}
+
+// results are the rows of the results that are not stored.
+func (r *run) results(stages []*stage) []persistence.Effect { return r.rows(unstored(stages)) }
+
+func (r *run) rows(stages []*stage) (rows []persistence.Effect) {
+	for _, s := range stages {
+		rows = append(rows, r.callRow(s))
 	}
 	return rows
 }
 
+func unstored(stages []*stage) (results []*stage) {
+	for _, s := range stages {
+		if s.reply != nil && !s.stored {
+			results = append(results, s)
+		}
+	}
+	return results
+}
+
+// replies are the results of calls that all have one.
+func replies(stages []*stage) []turn.ToolReply {
+	rank(stages)
+	all := make([]turn.ToolReply, len(stages))
+	for i, s := range stages {
+		all[i] = *s.reply
+	}
+	return all
+}
+
 // collect makes the results durable and gives them to the machine.
 func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) error {
-	replies := make([]turn.ToolReply, len(stages))
-	for i, s := range stages {
-		replies[i] = *s.reply
+	for _, s := range stages {
 		r.held = append(r.held, s.messages...)
 	}
-	r.deliver(effect, turn.Response{Tools: replies})
+	r.deliver(effect, turn.Response{Tools: replies(stages)})
 	r.batch = nil
 	if r.machine.Finished() {
 		return nil // the turn's own commit follows at once

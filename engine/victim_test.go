@@ -37,6 +37,7 @@ const (
 	batchFinished  = "after the results are stored"
 	forApproval    = "while a person is asked"
 	beforeCommit   = "before the last commit"
+	batchSettled   = "after two calls of a batch have settled, the one that may be repeated first"
 	callWaits      = "while a call waits for its completion"
 	innerStarted   = "after one call of a batch tool has returned, and another was started"
 	grantStarted   = "after one call by a grant has returned, and another was started"
@@ -57,6 +58,9 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 	}
 	if point == callWaits {
 		first = calls("later")
+	}
+	if point == batchSettled {
+		first = calls("refused", "hangs", "second", "first")
 	}
 	if point == grantStarted {
 		first = calls("maker")
@@ -102,13 +106,29 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		}
 		return tool.Result{Output: protocol.Succeed("again")}, nil
 	}}
+	settled := make(chan struct{})
+	earlier := toolFunc{name: "first", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(context.Context, tool.Invocation) (tool.Result, error) {
+		count(dir, "first")
+		time.AfterFunc(100*time.Millisecond, func() { close(settled) })
+		return tool.Result{Output: protocol.Succeed("first")}, nil
+	}}
+	second := toolFunc{name: "second", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+		<-settled
+		return tool.Result{Output: protocol.Succeed("second")}, nil
+	}}
+	hangs := toolFunc{name: "hangs", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(context.Context, tool.Invocation) (tool.Result, error) {
+		if reached != nil {
+			select {}
+		}
+		return tool.Result{Output: protocol.Succeed("hangs")}, nil
+	}}
 	later := toolFunc{name: "later", contract: protocol.ToolContract{MayDefer: true}, run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 		count(dir, "later")
 		key, err := call.Host.CompletionKey(ctx, protocol.Deferral{})
 		return tool.Result{Pending: true}, errors.Join(err, os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
 	}}
 	return setup{
-		model: model, tools: []tool.Provider{never, safe, later, making("vault-never", "vault-safe"), &vault{with: func(name string) toolFunc {
+		model: model, tools: []tool.Provider{never, safe, later, earlier, second, hangs, making("vault-never", "vault-safe"), &vault{with: func(name string) toolFunc {
 			if name == "vault-never" {
 				return never
 			}
@@ -199,7 +219,7 @@ func victim(dir, point string) {
 			reached(point)
 		}
 	}
-	for point == batchPartly || point == innerStarted || point == grantStarted {
+	for point == batchPartly || point == batchSettled || point == innerStarted || point == grantStarted {
 		rows, err := d.store.Effects(ctx, turn.TurnID)
 		if err != nil {
 			panic(err)
