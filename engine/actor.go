@@ -19,7 +19,7 @@ type session struct {
 	eng    *Engine
 	id     protocol.SessionID
 	key    int64             // in the store; set before the first function is taken
-	feed   *feed             // likewise; it outlives a state that is loaded again
+	feed   *feed             // it outlives a state that is loaded again
 	mail   chan func(*state) // unbuffered: what was sent was received
 	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
 	gone   chan struct{}
@@ -153,7 +153,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
+	s := &session{eng: e, id: id, feed: newFeed(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })

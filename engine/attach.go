@@ -21,6 +21,12 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 		hand.refuse()
 		return nil, nil, err
 	}
+	below, err := e.decisionsBelow(ctx, p.SessionID, a.key)
+	if err != nil {
+		a.sub.Close()
+		return nil, nil, err
+	}
+	a.result.Decisions = append(a.result.Decisions, below...)
 	if p.AfterSeq == nil || a.result.Gap != nil {
 		row := persistence.Session{Session: a.result.Session, Branch: a.branch}
 		if err := e.snapshot(ctx, row, a.drafts, a.result); err != nil {
@@ -35,12 +41,13 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 type attached struct {
 	result *protocol.SessionAttachResult
 	sub    *Subscription
+	key    int64
 	branch int64
 	drafts []protocol.Node
 }
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
-	a := attached{branch: st.branch, result: &protocol.SessionAttachResult{
+	a := attached{key: st.key, branch: st.branch, result: &protocol.SessionAttachResult{
 		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
 	}}
 	if st.current != nil {

@@ -88,8 +88,7 @@ func (st *state) forget(answered []*openDecision) {
 	st.arm()
 }
 
-// person tells whether a person is asked, not the completion of a call.
-func (d *openDecision) person() bool { return d.Kind != protocol.DecisionCompletion }
+func (d *openDecision) person() bool { return forPerson(d.Decision) }
 
 // waitingFor counts what a turn waits to be told by a person.
 func (st *state) waitingFor(id protocol.TurnID) int {
@@ -153,20 +152,6 @@ func (st *state) answered(ctx context.Context, id protocol.DecisionID) (*protoco
 		return nil, err
 	}
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: st.row.Seq}, nil
-}
-
-// Decisions lists open decisions, of one session or of all.
-func (e *Engine) Decisions(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
-	key := int64(0)
-	if p.SessionID != "" {
-		row, err := e.store.Session(ctx, p.SessionID)
-		if err != nil {
-			return nil, err
-		}
-		key = row.Key
-	}
-	open, err := e.store.OpenDecisions(ctx, key)
-	return &protocol.DecisionListResult{Data: list(open)}, err
 }
 
 // closeDecisions settles what a turn that ends still asks: nobody needs the answer any more.

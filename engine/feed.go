@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -32,6 +33,7 @@ type feed struct {
 	seq     protocol.Seq // of the newest durable event
 	open    []*openItem  // in order of their start
 	subs    map[*Subscription]struct{}
+	below   map[protocol.DecisionID]notice
 	ended   error // why nothing comes any more
 }
 
@@ -45,6 +47,13 @@ type entry struct {
 	grew int64        // when, if it is a delta
 }
 
+// notice is the newest news of a question of a session below, kept until every subscriber has read it: no log has it for one
+// that is behind.
+type notice struct {
+	pos  uint64
+	data []byte
+}
+
 // openItem is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
 type openItem struct {
 	item      protocol.Item
@@ -54,8 +63,9 @@ type openItem struct {
 	retracted bool
 }
 
-func newFeed(id protocol.SessionID, seq protocol.Seq) *feed {
-	return &feed{id: id, seq: seq, subs: map[*Subscription]struct{}{}}
+// newFeed is the feed of a session that is not loaded yet: nobody watches it before restart.
+func newFeed(id protocol.SessionID) *feed {
+	return &feed{id: id, subs: map[*Subscription]struct{}{}}
 }
 
 // publish adds durable events, the last of which has the given seq. Open items that they tell of end with them; those
@@ -87,9 +97,6 @@ func (f *feed) restart(newest protocol.Seq) {
 
 // close ends the feed: nothing comes any more, for a reason.
 func (f *feed) close(why error) {
-	if f == nil {
-		return
-	}
 	f.mu.Lock()
 	f.ended = why
 	f.mu.Unlock()
@@ -103,6 +110,23 @@ func (f *feed) show(e protocol.Event) {
 	f.mu.Lock()
 	f.addLocked(entry{data: data})
 	f.mu.Unlock()
+	f.tip.Notify()
+}
+
+// surface adds news of a question of a session that works for this one.
+func (f *feed) surface(e protocol.Event) {
+	e.SessionID, e.TurnID, e.AtMs = f.id, "", now()
+	data := encode(e)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.subs) == 0 {
+		return
+	}
+	if f.below == nil {
+		f.below = map[protocol.DecisionID]notice{}
+	}
+	f.below[e.Decision.ID] = notice{f.base + uint64(len(f.entries)), data}
+	f.addLocked(entry{data: data})
 	f.tip.Notify()
 }
 
@@ -211,6 +235,7 @@ func (f *feed) trimLocked() {
 	if len(f.entries) == 0 {
 		f.entries = nil
 	}
+	maps.DeleteFunc(f.below, func(_ protocol.DecisionID, n notice) bool { return n.pos < least })
 }
 
 func (f *feed) watched() bool {

@@ -86,6 +86,7 @@ func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown [
 	}
 	told, untold := tell(shown, events)
 	st.feed.publish(wires, st.row.Seq, told, untold)
+	st.surface(events)
 	return res, nil
 }
 

@@ -243,9 +243,11 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 	loaded := false
 	_, err := aside(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
+		tell := st.withdrawn()
 		if err := gone(ctx); err != nil {
 			return struct{}{}, err
 		}
+		tell()
 		st.broken = persistence.ErrDeleted
 		for _, t := range st.turns {
 			st.eng.waits.end(t.ID, nil)

@@ -90,11 +90,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	for _, d := range open {
 		st.watch(d)
 	}
-	if s.feed == nil {
-		s.key, s.feed = row.Key, newFeed(s.id, row.Seq)
+	s.feed.restart(row.Seq)
+	if !again {
+		s.key = row.Key
 		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
-	} else {
-		s.feed.restart(row.Seq)
 	}
 	return st, nil
 }

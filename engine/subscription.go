@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -177,10 +180,11 @@ func (s *Subscription) forgetLocked() {
 }
 
 // resyncLocked is for a subscriber whose next event was dropped: it reads the durable ones from the log, is told how
-// open items stand, then goes on at the end of the feed. What it was shown and was withdrawn since is withdrawn first,
+// open items stand, then goes on at the end of the feed. What it missed of questions below comes first. What it was shown and was withdrawn since is withdrawn first,
 // as the log may tell of items that came in its place under the same id.
 func (s *Subscription) resyncLocked() {
 	f := s.feed
+	s.taken = f.missedLocked(s.pos)
 	s.upTo = f.seq
 	s.pos = f.base + uint64(len(f.entries))
 	for o := range s.sent {
@@ -195,6 +199,16 @@ func (s *Subscription) resyncLocked() {
 	for _, o := range f.open {
 		s.behind = append(s.behind, catchUp{item: o, text: o.text[:len(o.text):len(o.text)]})
 	}
+}
+
+// missedLocked are the newest news of questions below, from a position on.
+func (f *feed) missedLocked(from uint64) (news []entry) {
+	missed := slices.DeleteFunc(slices.Collect(maps.Values(f.below)), func(n notice) bool { return n.pos < from })
+	slices.SortFunc(missed, func(a, b notice) int { return cmp.Compare(a.pos, b.pos) })
+	for _, n := range missed {
+		news = append(news, entry{data: n.data})
+	}
+	return news
 }
 
 func (s *Subscription) catchUp() [][]byte {

@@ -137,6 +137,33 @@ func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.De
 	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
 }
 
+// FamilyDecisions reads the open decisions of a session and of all that work for it, however far below it.
+func (s *Store) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+	return list(ctx, s.read, scanDecision, `
+WITH RECURSIVE family (session) AS (
+  SELECT ?
+  UNION
+  SELECT s.session FROM sessions s JOIN family f ON s.parent = f.session)
+SELECT body
+FROM family CROSS JOIN decisions USING (session)
+WHERE open = 1
+ORDER BY decision_id`, session)
+}
+
+// Above reads who a session works for, nearest first: its parent, that one's, and so on.
+func (s *Store) Above(ctx context.Context, session int64) ([]protocol.SessionID, error) {
+	scan := func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }
+	return list(ctx, s.read, scan, `
+WITH RECURSIVE above (session, parent, session_id, distance) AS (
+  SELECT session, parent, session_id, 0 FROM sessions WHERE session = ?
+  UNION
+  SELECT s.session, s.parent, s.session_id, a.distance + 1 FROM sessions s JOIN above a ON s.session = a.parent)
+SELECT session_id
+FROM above
+WHERE distance > 0
+ORDER BY distance`, session)
+}
+
 const (
 	// No call takes more than a trillion tokens: what a model says beyond that is a lie, which must not keep the sums of others
 	// from being read.

@@ -26,9 +26,9 @@ const (
 	EventModelRecorded EventType = "model/recorded"
 	// A steered input entered the turn: inputIds, boundary.
 	EventInputAccepted EventType = "input/accepted"
-	// A person is asked: decision.
+	// A person is asked: decision. That of a session which works for this one comes too, without a seq: its sessionId tells.
 	EventDecisionOpened EventType = "decision/opened"
-	// The question is settled, by an answer or by its deadline: decision.
+	// The question is settled, by an answer or by its deadline: decision. Likewise.
 	EventDecisionResolved EventType = "decision/resolved"
 	// A client is to run its tool: toolCall, clientId, deadlineMs in ms since 1970. It answers with tool/respond.
 	EventToolRequested EventType = "tool/requested"
@@ -113,7 +113,7 @@ type Event struct {
 }
 
 // Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it
-// concerns a tool call or a turn that failed to finalise; there Seq itself tells.
+// concerns a tool call or a turn that failed to finalise, a decision's only when it is the session's own; there Seq itself tells.
 func (t EventType) Durable() bool {
 	switch t {
 	case EventTurnStarted, EventModelRequested, EventItemDelta, EventToolProgress, EventRetryStatus:

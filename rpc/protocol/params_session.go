@@ -163,7 +163,7 @@ type SessionAttachResult struct {
 	Items      []Item        `json:"items,omitempty"` // the newest 200; absent in a replay
 	NextCursor string        `json:"nextCursor,omitempty"`
 	OpenItems  []Item        `json:"openItems,omitempty"` // with the text so far
-	Decisions  []Decision    `json:"decisions"`
+	Decisions  []Decision    `json:"decisions"`           // open ones, also of sessions that work for this one
 	Queue      []QueuedInput `json:"queue"`
 	Tasks      []Task        `json:"tasks"`
 	TurnID     TurnID        `json:"turnId,omitempty"` // the running turn

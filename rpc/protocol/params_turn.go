@@ -139,7 +139,7 @@ type CancelledInput struct {
 
 // DecisionListParams lists open decisions; without a session, those of all.
 type DecisionListParams struct {
-	SessionID SessionID `json:"sessionId,omitempty"`
+	SessionID SessionID `json:"sessionId,omitempty"` // with those of all sessions that work for it
 }
 
 // DecisionListResult are the open decisions.

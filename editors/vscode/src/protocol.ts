@@ -297,6 +297,7 @@ export type DecisionKind = "approval" | "outcome" | "question" | "completion";
 
 /** DecisionListParams lists open decisions; without a session, those of all. */
 export interface DecisionListParams {
+  /** with those of all sessions that work for it */
   sessionId?: SessionID;
 }
 
@@ -1258,6 +1259,7 @@ export interface SessionAttachResult {
   nextCursor?: string;
   /** with the text so far */
   openItems?: Item[];
+  /** open ones, also of sessions that work for this one */
   decisions: Decision[];
   queue: QueuedInput[];
   tasks: Task[];

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// What a session asks a person, those must learn who watch the sessions that it works for: its own may have no client at all.
+// The question stays where it is, with its session. Who attaches above is given what is open below; from then on it is told,
+// by events that are not durable, since they are of another session.
+
+// decisionsBelow are the open questions of sessions that work for this one.
+func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
+	open, err := e.store.FamilyDecisions(ctx, key)
+	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !forPerson(d) }), err
+}
+
+// surface tells who watches the sessions above of questions that are open or answered now.
+func (st *state) surface(events []logEvent) {
+	events = slices.DeleteFunc(slices.Clone(events), func(e logEvent) bool { return e.Decision == nil || !forPerson(*e.Decision) })
+	if st.row.Relation.Kind != protocol.RelationChild || len(events) == 0 {
+		return
+	}
+	above, err := st.eng.store.Above(context.WithoutCancel(st.ctx), st.key)
+	if err != nil {
+		st.eng.Log.Error("nobody above is told of a question", "session", st.id, "error", err)
+		return
+	}
+	for _, e := range events {
+		st.eng.surfaceTo(above, e.Event)
+	}
+}
+
+// surfaceTo tells whoever watches these sessions. Who does not will be given what is open once it attaches.
+func (e *Engine) surfaceTo(above []protocol.SessionID, event protocol.Event) {
+	for _, id := range above {
+		e.mu.Lock()
+		s := e.sessions[id]
+		e.mu.Unlock()
+		if s != nil {
+			s.feed.surface(event)
+		}
+	}
+}
+
+// withdrawn prepares to tell those above that what this session asks is asked no more, once it is deleted.
+func (st *state) withdrawn() (tell func()) {
+	open := st.openDecisions()
+	if st.row.Relation.Kind != protocol.RelationChild || len(open) == 0 {
+		return func() {}
+	}
+	above, err := st.eng.store.Above(st.ctx, st.key)
+	if err != nil {
+		st.eng.Log.Error("nobody above is told of a question", "session", st.id, "error", err)
+	}
+	return func() {
+		for _, o := range open {
+			if d := o.Decision; o.person() {
+				d.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:session", AtMs: now()}
+				st.eng.surfaceTo(above, protocol.Event{Type: protocol.EventDecisionResolved, Decision: &d})
+			}
+		}
+	}
+}
+
+// Decisions lists open decisions: of a session and of all that work for it, or of all sessions.
+func (e *Engine) Decisions(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
+	open, err := e.openDecisionsOf(ctx, p.SessionID)
+	return &protocol.DecisionListResult{Data: list(open)}, err
+}
+
+func (e *Engine) openDecisionsOf(ctx context.Context, id protocol.SessionID) ([]protocol.Decision, error) {
+	if id == "" {
+		return e.store.OpenDecisions(ctx, 0)
+	}
+	row, err := e.store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.store.FamilyDecisions(ctx, row.Key)
+}
+
+// forPerson tells whether a person is asked, not the completion of a call.
+func forPerson(d protocol.Decision) bool { return d.Kind != protocol.DecisionCompletion }
