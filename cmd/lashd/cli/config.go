@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -31,11 +32,25 @@ type config struct {
 	Script       string                   `toml:"script"`
 	Approval     protocol.ApprovalMode    `toml:"approval"`
 	Trace        bool                     `toml:"trace"`
+	ParkAfter    duration                 `toml:"park_after"` // how long a session that nobody uses stays in memory; 0: as the engine has it
 	Models       []modelConfig            `toml:"models"`
 	Plugins      map[string]any           `toml:"plugins"` // options for all sessions, by plugin
 	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`
 	Replace      []string                 `toml:"replace"` // built-in plugins whose place plugins of the user's take
 	PluginLimits limitsConfig             `toml:"plugin_limits"`
+}
+
+// duration is a time as people write it: 90s, 10m, 2h.
+type duration struct{ time.Duration }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < time.Second || v > 365*24*time.Hour {
+		return fmt.Errorf("%q must be a time from 1s to 8760h, such as 10m", text)
+	}
+	d.Duration = v
+	return nil
 }
 
 // limitsConfig bounds programs of plugins that say nothing of it. What is absent is as lashd has it, and 0 is no bound.

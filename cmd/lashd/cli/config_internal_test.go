@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"lashd/engine/proc"
 )
@@ -25,6 +26,23 @@ func TestConfigOfPrograms(t *testing.T) {
 	} {
 		t.Run("issue/4-7 "+text+" is refused", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestConfigOfResidency(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, `park_after = "90s"`: 90 * time.Second, `park_after = "2h"`: 2 * time.Hour} {
+		t.Run("runtime/S16 sessions are parked after what "+text+" says", func(t *testing.T) {
+			if c, err := parseConfig([]byte(text)); err != nil || c.ParkAfter.Duration != want {
+				t.Errorf("%v, %v", c.ParkAfter.Duration, err)
+			}
+		})
+	}
+	for _, text := range []string{`park_after = "0s"`, `park_after = "soon"`, `park_after = "-1m"`, `park_after = "10000h"`, `park_after = 10`} {
+		t.Run("runtime/S16 "+text+" is refused, with what it may be", func(t *testing.T) {
+			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), "such as 10m") {
 				t.Errorf("%v", err)
 			}
 		})
