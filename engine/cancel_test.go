@@ -145,13 +145,12 @@ func TestInterrupt(t *testing.T) {
 	})
 	t.Run("runtime/T17 the first writer wins: a wish beside the last commit comes too late", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			// The driver is asked what is visible on the way to the last commit, when the model has said everything.
 			p := newPause()
-			d := start(t, setup{model: replies(scripted.Reply{Text: "all said"}), driver: &pausingDriver{visible: p}})
+			d := start(t, setup{model: replies(scripted.Reply{Text: "all said"}), config: committing(p)})
 			id := d.begin(t, d.session(t), "go").TurnID
 			<-p.reached
 			second := make(chan protocol.InterruptStatus, 1)
-			go func() { second <- d.interrupt(t, id) }() // waits for the actor, which is about to commit
+			go func() { second <- d.interrupt(t, id) }() // waits for the actor, which is at the last commit
 			synctest.Wait()
 			close(p.goOn)
 			if got := <-second; got != protocol.InterruptTooLate {

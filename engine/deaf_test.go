@@ -151,7 +151,7 @@ func slots() []slot {
 		{"build", turned("go"), "plugin faulty: build", briefly},
 		{"driver", turned("go"), "plugin scheme: driver", briefly},
 		{"visible", turned("go"), "left alone at work: scheme", 21 * time.Second},
-		{"prose", turned("go"), "left alone at work: faulty", 21 * time.Second},
+		{"prose", turned("go"), "plugin faulty: prose_projector", briefly},
 		{"query", query, "plugin faulty: query", halfHour},
 		{"command", commanded, "plugin faulty: command", halfHour},
 		{"task", tasked, "plugin faulty: task", 2 * time.Minute},

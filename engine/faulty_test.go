@@ -84,7 +84,7 @@ func (f *fault) Restore(_ context.Context, m plugin.Meta, _ *plugin.ArtifactRead
 func (f *fault) Register(r *plugin.Registrar) error {
 	f.at("register")
 	r.Tools().Add(faultyTools{f})
-	r.Catalog().Contribute(func(plugin.CatalogContext) ([]string, error) { f.at("tool_catalog"); return nil, nil })
+	r.Catalog().Contribute(func(context.Context, *plugin.CatalogContext) ([]string, error) { f.at("tool_catalog"); return nil, nil })
 	r.Operations().Query(named("faulty.query", ""), func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 		f.at("query")
 		f.mu.Lock()
@@ -152,7 +152,7 @@ func (f *fault) looks(r *plugin.Registrar) {
 		f.at("assistant_response")
 		return c, nil
 	})
-	r.Protocol().Prose(func(text string) string { f.at("prose"); return text })
+	r.Protocol().Prose(func(_ context.Context, text string) (string, error) { f.at("prose"); return text, nil })
 	r.Output().Finished(func(context.Context, plugin.StreamEnd) error { f.at("assistant_stream_finished"); return nil })
 	r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error { f.at(string(e.Kind)); return nil })
 	r.Session().MutateConfig(func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -95,6 +96,29 @@ func (d *pausingDriver) Results(v turn.View, results []turn.ToolReply) []turn.Ac
 	d.results.here()
 	return d.Driver.Results(v, results)
 }
+
+// committing pauses the actor at the last commit of a turn, which it logs.
+func committing(p *pause) func(*engine.Config) {
+	return func(c *engine.Config) { c.Log = slog.New(pausingLog{slog.DiscardHandler, p}) }
+}
+
+type pausingLog struct {
+	slog.Handler
+	pause *pause
+}
+
+func (pausingLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l pausingLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "turn ended" {
+		l.pause.here()
+	}
+	return nil
+}
+
+func (l pausingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+func (l pausingLog) WithGroup(string) slog.Handler { return l }
 
 // gate is a tool that tells when it was called, and waits until it is let through.
 type gate struct {

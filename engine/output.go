@@ -40,7 +40,10 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 		}
 	}
 	if prose(c.Part) {
-		c.Part.Text = s.plugins.Prose(c.Part.Text)
+		var err error
+		if c.Part.Text, err = s.plugins.Prose(ctx, c.Part.Text); err != nil && ctx.Err() == nil {
+			s.unprojected(err)
+		}
 	}
 	return nil
 }

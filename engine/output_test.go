@@ -328,7 +328,7 @@ func TestResponseHooks(t *testing.T) {
 
 func TestProse(t *testing.T) {
 	hides := hooked{"hides", func(r *plugin.Registrar) {
-		r.Protocol().Prose(func(s string) string { return strings.ReplaceAll(s, "<code>", "") })
+		r.Protocol().Prose(func(_ context.Context, s string) (string, error) { return strings.ReplaceAll(s, "<code>", ""), nil })
 	}}
 	for name, c := range map[string]struct {
 		model modelFunc

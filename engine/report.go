@@ -56,18 +56,9 @@ func stateOf(o protocol.TurnOutcome) protocol.TurnState {
 
 // output is the text of the turn's last assistant message.
 func (r *run) output(result turn.Result) *protocol.AssistantOutput {
-	out := &protocol.AssistantOutput{State: protocol.OutputEmpty}
-	for i := len(result.Messages) - 1; i >= 0; i-- {
-		m := &result.Messages[i]
-		if m.Role != protocol.RoleAssistant {
-			continue
-		}
-		raw := m.Answer()
-		out.Safe = r.visible(raw)
-		if out.Safe != raw {
-			out.Raw = raw
-		}
-		break
+	out := &protocol.AssistantOutput{State: protocol.OutputEmpty, Safe: answerOf(result)}
+	if p := r.legible; p.raw == out.Safe && p.safe != p.raw {
+		out.Safe, out.Raw = p.safe, p.raw
 	}
 	switch {
 	case out.Safe == "":
@@ -79,15 +70,49 @@ func (r *run) output(result turn.Result) *protocol.AssistantOutput {
 	return out
 }
 
+// answerOf is the text of a turn's last assistant message, as the model has said it.
+func answerOf(result turn.Result) string {
+	for i := len(result.Messages) - 1; i >= 0; i-- {
+		if m := &result.Messages[i]; m.Role == protocol.RoleAssistant {
+			return m.Answer()
+		}
+	}
+	return ""
+}
+
+// projection is an answer as a person should see it.
+type projection struct{ raw, safe string }
+
+// project makes the turn's answer what a person should see. Reports take it from here: who makes the last one is the actor, which
+// asks no plugins.
+func (r *run) project() {
+	raw := answerOf(r.machine.Result())
+	r.legible = projection{raw, r.visible(raw)}
+}
+
 // visible is prose as a person should see it; as it is, if the driver panics over it.
 func (r *run) visible(raw string) (safe string) {
+	if raw == "" || r.plugins == nil {
+		return raw
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.eng.panicked("turn", r.id, p)
 			safe = raw
 		}
 	}()
-	return r.plugins.Prose(r.plugins.Driver().Visible(raw))
+	safe, err := r.plugins.Prose(r.life, r.plugins.Driver().Visible(raw))
+	if err != nil && !r.left() {
+		r.unprojected(err)
+		r.issues = append(r.issues, (&hookFailure{"plugin_prose", err}).issue())
+	}
+	return safe
+}
+
+// unprojected tells that text is shown with what a plugin would have hidden.
+func (r *run) unprojected(err error) {
+	r.eng.blame(err)
+	r.eng.Log.Warn("a plugin failed to make text readable", "session", r.session.id, "turn", r.id, "error", err)
 }
 
 // ledger has a row for each model call after the first ones. A call that may have been made twice, because the daemon died during it, is

@@ -64,6 +64,7 @@ type run struct {
 	captured *captured                    // what plugins keep, for the commit
 	after    []logEvent                   // to be told once the turn is committed
 	told     *protocol.TurnReport         // that is stored
+	legible  projection                   // of the answer
 	full     bool                         // history is to be compacted before the next turn
 
 	mu    sync.Mutex
@@ -100,6 +101,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 			r.fail(effect, err)
 		}
 	}
+	r.project()
 	if r.afterTurn() != nil || !r.finish() {
 		return false
 	}

@@ -171,13 +171,13 @@ func TestAbandoned(t *testing.T) {
 				Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}},
 			}
 			g := newGate("work")
-			d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{g}, driver: &pausingDriver{visible: p}})
+			d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{g}, config: committing(p)})
 			id := d.session(t)
 			first := d.begin(t, id, "go").TurnID
 			<-g.called
 			second := d.begin(t, id, "more").TurnID
 			close(g.open)
-			<-p.reached // the last commit of the first turn is next
+			<-p.reached // the first turn has ended, and the actor does not know of anything else yet
 			stopped := make(chan struct{})
 			go func() {
 				d.stop()
@@ -187,7 +187,7 @@ func TestAbandoned(t *testing.T) {
 			close(p.goOn)
 			<-stopped
 			d = d.restart(t, func(s *setup) {
-				s.driver = renamed{"pausing"}
+				s.config = nil
 				s.model = scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "done"}}}})
 			})
 			if a, b := d.wait(t, first), d.wait(t, second); a.State != protocol.TurnCompleted || b.State != protocol.TurnCompleted {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -87,7 +89,7 @@ func TestContribute(t *testing.T) {
 	}
 	t.Run("every catalog contributor sees all tools, and what they leave out adds up in order", func(t *testing.T) {
 		hide := func(name string) plugin.CatalogHook {
-			return func(cc plugin.CatalogContext) ([]string, error) {
+			return func(_ context.Context, cc *plugin.CatalogContext) ([]string, error) {
 				if len(cc.Manifests) != 2 || cc.Manifests[0].Name != "look" {
 					t.Errorf("%+v", cc.Manifests)
 				}
@@ -101,8 +103,35 @@ func TestContribute(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
+	t.Run("issue/4-2 what one leaves out for now only counts with the rest, and is told", func(t *testing.T) {
+		for _, forNow := range []string{"a", "b", ""} {
+			leaves := func(id string) plugin.Factory {
+				return contributes(id, func(context.Context, *plugin.CatalogContext) ([]string, error) {
+					if id == forNow {
+						return []string{id}, tool.ErrForNow
+					}
+					return []string{id}, nil
+				})
+			}
+			got, err := open(t, leaves("a"), leaves("b")).Contribute(t.Context(), plugin.CatalogContext{})
+			if !slices.Equal(got, []string{"a", "b"}) || errors.Is(err, tool.ErrForNow) != (forNow != "") {
+				t.Errorf("%q for now: %q, %v", forNow, got, err)
+			}
+		}
+	})
+	t.Run("issue/4-2 one that returns when nobody waits any more is named all the same", func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errBoom)
+		defer cancel()
+		s := open(t, contributes("a", func(ctx context.Context, _ *plugin.CatalogContext) ([]string, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+		if _, err := s.Contribute(ctx, plugin.CatalogContext{}); !errors.Is(err, errBoom) || err.Error() != "plugin a: tool_catalog: boom" {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("one that fails fails the catalog", func(t *testing.T) {
-		s := open(t, contributes("a", func(plugin.CatalogContext) ([]string, error) { panic("clumsy") }))
+		s := open(t, contributes("a", func(context.Context, *plugin.CatalogContext) ([]string, error) { panic("clumsy") }))
 		if _, err := s.Contribute(t.Context(), plugin.CatalogContext{}); err == nil || err.Error() != "plugin a: tool_catalog: panicked: clumsy" {
 			t.Errorf("error %v", err)
 		}

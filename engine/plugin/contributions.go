@@ -36,7 +36,7 @@ type contributions struct {
 
 	driver   *contribution[Driver]
 	protocol *contribution[ProtocolSession]
-	prose    *contribution[func(string) string]
+	prose    *contribution[ProseProjector]
 	project  *contribution[ResultProjector]
 	executor *contribution[CodeExecutor]
 }

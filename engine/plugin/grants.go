@@ -30,6 +30,7 @@ const (
 	HookTransform       Hook = "context_transform"
 	HookCompactor       Hook = "compactor"
 	HookCatalog         Hook = "tool_catalog"
+	HookProse           Hook = "prose_projector"
 	HookTool            Hook = "tool"
 	HookQuery           Hook = "query"
 	HookCommand         Hook = "command"

@@ -138,9 +138,9 @@ func (g ProtocolGroup) Session(p ProtocolSession) {
 // Driver contributes the driver. A session has exactly one.
 func (g ProtocolGroup) Driver(d Driver) { set(g.r, &g.r.in().driver, "protocol driver", d) }
 
-// Prose hides the protocol's markup from text that a person sees. It is a pure function, and is not used for text that
-// was streamed.
-func (g ProtocolGroup) Prose(f func(string) string) { set(g.r, &g.r.in().prose, "prose projector", f) }
+// Prose hides the protocol's markup from text that a person sees. It is not used for text that was streamed. A session has at
+// most one.
+func (g ProtocolGroup) Prose(p ProseProjector) { set(g.r, &g.r.in().prose, "prose projector", p) }
 
 // ExecutionGroup takes what runs code of the model.
 type ExecutionGroup struct{ r *Registrar }

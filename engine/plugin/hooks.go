@@ -219,11 +219,14 @@ type Compactor func(context.Context, *CompactRequest) ([]protocol.NodeBody, erro
 
 // CatalogContext is what a catalog contributor knows: every tool, filtered by nobody.
 type CatalogContext struct {
-	SessionID protocol.SessionID
-	Manifests []protocol.ToolManifest
-	Authority protocol.Authority
+	SessionID protocol.SessionID      `json:"sessionId,omitempty"`
+	Manifests []protocol.ToolManifest `json:"manifests"`
+	Authority protocol.Authority      `json:"authority"`
 }
 
-// CatalogHook names tools to be left out of the catalog. It does no IO and waits for nothing.
-// What it goes by, other than its arguments, must change the plugin's revision.
-type CatalogHook func(CatalogContext) (remove []string, err error)
+// CatalogHook names tools to be left out of the catalog. It is asked when a catalog is made, which sessions wait for. What it
+// goes by, other than its arguments, must change the plugin's revision; or else the names come with tool.ErrForNow.
+type CatalogHook func(context.Context, *CatalogContext) (remove []string, err error)
+
+// ProseProjector hides the protocol's markup from text that a person sees. It is a pure function.
+type ProseProjector func(ctx context.Context, text string) (string, error)

@@ -91,18 +91,17 @@ func projectorCode(err error) string {
 	return "projector_failed"
 }
 
-// Prose is text as a person sees it. A projector that panics, or does not return, leaves it as it is.
-func (s *Session) Prose(text string) string {
-	if s.prose == nil || s.away.has(s.prose.plugin) {
-		return text
+// Prose is text as a person sees it. A projector that fails, or takes longer than ten seconds, leaves it as it is; one of a
+// plugin that was left alone is not asked.
+func (s *Session) Prose(ctx context.Context, text string) (string, error) {
+	if text == "" || s.prose == nil || s.away.has(s.prose.plugin) {
+		return text, nil
 	}
-	done := begin(func() (string, error) { return s.prose.do(text), nil })
-	a, returned := inTime(context.Background(), limits{whole: shortPatience}, done) // a pure function has no context
-	if !returned {
-		s.away.leave(s.prose.plugin, func() { <-done })
+	ctx, cancel := context.WithTimeoutCause(ctx, shortPatience, ErrLate)
+	defer cancel()
+	shown, err := invoke(ctx, s, HookProse, s.prose.plugin, func() (string, error) { return s.prose.do(ctx, text) })
+	if err != nil {
+		return text, err
 	}
-	if !returned || a.err != nil {
-		return text
-	}
-	return a.out
+	return shown, nil
 }

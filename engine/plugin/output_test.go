@@ -144,13 +144,23 @@ func TestProjection(t *testing.T) {
 		})
 	}
 	t.Run("plugin/PR-08 the prose projector hides markup, and one that panics hides nothing", func(t *testing.T) {
-		prose := func(f func(string) string) *plugin.Session {
-			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Prose(f) }))
+		prose := func(p plugin.ProseProjector) (string, error) {
+			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Prose(p) })).Prose(t.Context(), "a<code>b")
 		}
-		hide := prose(func(s string) string { return strings.ReplaceAll(s, "<code>", "") }).Prose("a<code>b")
-		clumsy := prose(func(string) string { panic("clumsy") }).Prose("a<code>b")
-		if none := open(t).Prose("a<code>b"); hide != "ab" || clumsy != "a<code>b" || none != "a<code>b" {
-			t.Errorf("%q, %q, %q", hide, clumsy, none)
+		hide, err := prose(func(_ context.Context, s string) (string, error) { return strings.ReplaceAll(s, "<code>", ""), nil })
+		if err != nil || hide != "ab" {
+			t.Errorf("%q, %v", hide, err)
+		}
+		clumsy, err := prose(func(context.Context, string) (string, error) { panic("clumsy") })
+		if err == nil || err.Error() != "plugin p: prose_projector: panicked: clumsy" || clumsy != "a<code>b" {
+			t.Errorf("%q, %v", clumsy, err)
+		}
+		failing, err := prose(func(context.Context, string) (string, error) { return "x", errBoom })
+		if !errors.Is(err, errBoom) || failing != "a<code>b" {
+			t.Errorf("%q, %v", failing, err)
+		}
+		if none, err := open(t).Prose(t.Context(), "a<code>b"); err != nil || none != "a<code>b" {
+			t.Errorf("%q, %v", none, err)
 		}
 	})
 }

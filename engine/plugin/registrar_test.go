@@ -41,7 +41,9 @@ var twice = []struct {
 	{"PH-07", "registers a protocol session, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) }},
 	{"PH-07", "registers a result projector, but the plugin p has registered one already", func(r *plugin.Registrar) { r.ToolResults().Projector(project) }},
 	{"PH-07", "registers a code executor, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Execution().Executor(executor{}) }},
-	{"PH-07", "registers a prose projector, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Protocol().Prose(strings.ToUpper) }},
+	{"PH-07", "registers a prose projector, but the plugin p has registered one already", func(r *plugin.Registrar) {
+		r.Protocol().Prose(func(context.Context, string) (string, error) { return "", nil })
+	}},
 	{"PH-08", `registers a tool named "look", but the plugin p has registered one already`, func(r *plugin.Registrar) { r.Tools().Add(tools{"look"}) }},
 	{"PH-09", "registers the trigger event mail.new of mailbox, which the plugin p has registered already", func(r *plugin.Registrar) { r.Triggers().Event(mail) }},
 	{"OP-01", "registers the query op, but the plugin p has registered a query of that name already", func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) }},

@@ -216,15 +216,34 @@ func closing(plugin string, f func() error) error {
 	return nil
 }
 
-// Contribute is what the catalog contributors want left out, in the order of registration.
+// omission is what a catalog contributor wants left out.
+type omission struct {
+	names  []string
+	forNow bool
+}
+
+func omitted(names []string, err error) (omission, error) {
+	if errors.Is(err, tool.ErrForNow) {
+		return omission{names, true}, nil
+	}
+	return omission{names, false}, err
+}
+
+// Contribute is what the catalog contributors want left out, in the order of registration. It may come with tool.ErrForNow.
 func (s *Session) Contribute(ctx context.Context, cc CatalogContext) (remove []string, err error) {
+	var forNow error
 	for _, h := range s.catalog {
 		mine := own(cc)
-		names, err := invoke(ctx, s, HookCatalog, h.plugin, func() ([]string, error) { return h.do(mine) })
-		if err != nil {
+		out, err := invoke(ctx, s, HookCatalog, h.plugin, func() (omission, error) { return omitted(h.do(ctx, &mine)) })
+		switch {
+		case err != nil && ctx.Err() != nil && !errors.As(err, new(*LeftError)): // it is this one that was waited for
+			return nil, &HookError{h.plugin, HookCatalog, err}
+		case err != nil:
 			return nil, err
+		case out.forNow:
+			forNow = tool.ErrForNow
 		}
-		remove = append(remove, names...)
+		remove = append(remove, out.names...)
 	}
-	return remove, nil
+	return remove, forNow
 }

@@ -20,6 +20,7 @@ type Catalog struct {
 	index       map[string]*Entry // by name
 	only        map[string]bool   // the names that exist at all; nil: nothing says so
 	fingerprint uint64
+	forNow      bool                                    // it is not kept
 	specs       atomic.Pointer[[]protocol.ToolManifest] // nil: not complete yet
 }
 

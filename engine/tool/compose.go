@@ -151,7 +151,7 @@ func (k *Composer) use(composed *Registry, overlaid bool) {
 }
 
 // Catalog is the catalog as it is, with its extra. It is made anew if the overlay, the composed registry or the plugins'
-// fingerprint changed since the last time; an error is not kept. What several ask for at once is made once, and nothing is
+// fingerprint changed since the last time; an error is not kept, nor what holds for now only. What several ask for at once is made once, and nothing is
 // locked meanwhile.
 func (k *Composer) Catalog(plugins uint64) (*View, error) {
 	k.mu.Lock()
@@ -180,7 +180,7 @@ func (k *Composer) made(m *making) {
 	defer k.mu.Unlock()
 	if k.making == m {
 		k.making = nil
-		if m.err == nil {
+		if m.err == nil && !m.view.forNow {
 			k.key, k.cached = m.key, m.view
 		}
 	}

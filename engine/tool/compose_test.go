@@ -173,6 +173,24 @@ func TestCache(t *testing.T) {
 			}
 		}
 	})
+	t.Run("issue/4-2 a catalog that holds for now only is made again when it is asked for again, and no other is", func(t *testing.T) {
+		forNow, asked := true, 0
+		leave := func(Listing) ([]string, error) {
+			if asked++; forNow {
+				return []string{"a"}, ErrForNow
+			}
+			return []string{"b"}, nil
+		}
+		k := NewComposer(Composition{Base: registry(t, "p", offers("a", "b", "c")), Rules: Rules{Contributors: []Contributor{leave}}})
+		k.offers(t, "b c")
+		k.offers(t, "b c")
+		forNow = false
+		k.offers(t, "a c")
+		k.offers(t, "a c")
+		if asked != 3 {
+			t.Errorf("it was asked %d times", asked)
+		}
+	})
 	t.Run("plugin/S-09 to look a tool up makes the catalog anew, a grant does not", func(t *testing.T) {
 		g := &granting{kit: *offers("g")}
 		k, built := counting(registry(t, "p", d, "q", g))

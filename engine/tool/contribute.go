@@ -1,15 +1,19 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"lashd/rpc/protocol"
 )
 
-// Contributor names tools to be left out of a catalog. It does no IO and waits for nothing. What
-// it goes by, other than its argument, must change the fingerprint that the catalog is asked for with.
+// Contributor names tools to be left out of a catalog. What it goes by, other than its argument, must change the fingerprint
+// that the catalog is asked for with; or else the names come with ErrForNow.
 type Contributor func(Listing) (remove []string, err error)
+
+// ErrForNow comes with names that hold for this catalog only: it is made anew when it is asked for the next time.
+var ErrForNow = errors.New("what is left out holds for now only")
 
 // Listing is what a contributor knows: the registry's members, filtered by nobody.
 type Listing struct {
@@ -38,7 +42,8 @@ type Rules struct {
 func (rules Rules) catalog(all *contents) (*Catalog, error) {
 	members := all.members()
 	remove, err := rules.contributions(all, members)
-	if err != nil {
+	forNow := errors.Is(err, ErrForNow)
+	if err != nil && !forNow {
 		return nil, err
 	}
 	var only map[string]bool
@@ -52,26 +57,29 @@ func (rules Rules) catalog(all *contents) (*Catalog, error) {
 		remove[name] = true
 	}
 	c := newCatalog(all, slices.DeleteFunc(members, func(e *Entry) bool { return remove[e.Manifest.Name] }))
-	c.only = only
+	c.only, c.forNow = only, forNow
 	return c, nil
 }
 
-func (rules Rules) contributions(all *contents, members []*Entry) (map[string]bool, error) {
-	remove := map[string]bool{}
+func (rules Rules) contributions(all *contents, members []*Entry) (remove map[string]bool, forNow error) {
+	remove = map[string]bool{}
 	for i, contribute := range rules.Contributors {
 		l := Listing{Manifests: make([]protocol.ToolManifest, len(members)), Access: rules.Access, all: all}
 		for j, e := range members {
 			l.Manifests[j] = e.Manifest
 		}
 		names, err := contribute.call(l)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrForNow):
+			forNow = err
+		case err != nil:
 			return nil, fmt.Errorf("catalog contributor %d: %w", i+1, err)
 		}
 		for _, name := range names {
 			remove[name] = true
 		}
 	}
-	return remove, nil
+	return remove, forNow
 }
 
 func (f Contributor) call(l Listing) (remove []string, err error) {

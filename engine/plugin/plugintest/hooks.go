@@ -53,6 +53,10 @@ var seams = []seam{
 		_, failed := s.MutateConfig(ctx, protocol.Config{}, protocol.Config{}, plugin.Capabilities{})
 		return first(failed)
 	}},
+	{"catalog", func(ctx context.Context, s *plugin.Session) error {
+		return no(s.Contribute(ctx, plugin.CatalogContext{}))
+	}},
+	{"prose", func(ctx context.Context, s *plugin.Session) error { return no(s.Prose(ctx, "x")) }},
 	{"events", events},
 }
 
