@@ -39,6 +39,15 @@ func (n *notes) Register(r *plugin.Registrar) error {
 		c.Text = strings.ToUpper(c.Text)
 		return c, nil
 	})
+	r.Catalog().Contribute(func(context.Context, *plugin.CatalogContext) ([]string, error) {
+		if len(n.all()) > 0 {
+			return []string{"hidden", "spare"}, nil
+		}
+		return []string{"hidden"}, nil
+	})
+	r.Protocol().Prose(func(_ context.Context, text string) (string, error) {
+		return strings.ReplaceAll(text, "<code>", ""), nil
+	})
 	r.Operations().Query(protocol.OperationInfo{Name: "notes.list"}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 		return json.Marshal(n.all())
 	})

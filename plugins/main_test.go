@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,14 +41,15 @@ var nonce = fmt.Sprintf("plugins-test-%d-%d", os.Getpid(), time.Now().UnixNano()
 
 // language is an SDK, and how the plugin in testdata is run that is written with it.
 type language struct {
-	name string
-	argv func(testing.TB) []string
+	name    string
+	argv    func(testing.TB) []string
+	without []process.HookName // that it does not know
 }
 
 var languages = []language{
-	{"go", func(testing.TB) []string { return []string{os.Args[0]} }},
-	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }},
-	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }},
+	{"go", func(testing.TB) []string { return []string{os.Args[0]} }, []process.HookName{process.Catalog, process.ProjectProse}},
+	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }, nil},
+	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }, nil},
 }
 
 // absolute is the path of a file, which go test now knows that the tests depend on.
@@ -87,20 +89,22 @@ func node(t testing.TB) string {
 func each(t *testing.T, name string, test func(*testing.T, process.Config)) {
 	for _, l := range languages {
 		t.Run(name+", in "+l.name, func(t *testing.T) {
-			test(t, config(t, l.argv(t), everything()))
+			test(t, config(t, l.argv(t), everything(l.without...)))
 		})
 	}
 }
 
 // everything is one of each contribution.
-func everything() process.Contributions {
+func everything(without ...process.HookName) process.Contributions {
 	var hooks []process.Hook
 	for _, name := range []process.HookName{
 		process.Prompt, process.BeforeTurn, process.BeforeToolCall, process.AfterToolCall, process.Checkpoint, process.AfterTurn,
 		process.AssistantStream, process.AssistantResponse, process.StreamFinished, process.ProjectToolResult,
-		process.ConfigChanged, process.Event, process.TransformContext, process.Compact,
+		process.ConfigChanged, process.Event, process.TransformContext, process.Compact, process.Catalog, process.ProjectProse,
 	} {
-		hooks = append(hooks, process.Hook{Name: name})
+		if !slices.Contains(without, name) {
+			hooks = append(hooks, process.Hook{Name: name})
+		}
 	}
 	return process.Contributions{
 		Hooks: hooks, Executor: true, State: "1", Changing: true, Preparing: true,

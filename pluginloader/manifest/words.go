@@ -41,13 +41,15 @@ const (
 	SlotEvent             Slot = "event"             // when something has happened to a session
 	SlotTransformContext  Slot = "transformContext"  // for what the model sees of the past
 	SlotCompact           Slot = "compact"           // when history is to become a summary
+	SlotCatalog           Slot = "catalog"           // when the catalog is made, for tools to leave out
+	SlotProjectProse      Slot = "projectProse"      // for what a person reads of a reply that was not streamed, and of an answer
 	SlotClose             Slot = "close"             // when a session leaves memory; not in plugin.json: a process is told anyway
 )
 
 func (Slot) words() []string {
 	return []string{"prompt", "beforeTurn", "beforeToolCall", "afterToolCall", "checkpoint", "afterTurn",
 		"assistantStream", "assistantResponse", "streamFinished", "projectToolResult", "configChanged", "event",
-		"transformContext", "compact"}
+		"transformContext", "compact", "catalog", "projectProse"}
 }
 
 // News is something that has happened to a session.

@@ -99,6 +99,7 @@ var granted = map[string]string{
 // ungranted are the other calls that there are.
 var ungranted = []string{
 	"initialize", "session/open", "hook/assistantStream", "hook/assistantResponse", "hook/streamFinished", "hook/projectToolResult",
+	"hook/catalog", "hook/projectProse",
 	"hook/event turnFinalized", "hook/event sessionRestored", "tool/prepare",
 }
 

@@ -29,7 +29,7 @@ func greedy(t *testing.T, at, what string, held child.Confinement) process.Confi
 	t.Helper()
 	out, err := exec.Command("python3", "-c", "import os, sys; print(sys.executable, os.path.realpath(sys.base_prefix))").Output()
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
-	c := config(t, "good", only(process.Hook{Name: process.BeforeTurn}))
+	c := config(t, "good", only(process.Hook{Name: process.BeforeTurn}, process.Hook{Name: process.Catalog}, process.Hook{Name: process.ProjectProse}))
 	if c.DataDir, err = filepath.EvalSymlinks(c.DataDir); err != nil {
 		t.Fatal(err)
 	}

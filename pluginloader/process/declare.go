@@ -30,6 +30,8 @@ const (
 	Event             HookName = "event"
 	TransformContext  HookName = "transformContext"
 	Compact           HookName = "compact"
+	Catalog           HookName = "catalog"
+	ProjectProse      HookName = "projectProse"
 )
 
 // OnError says what a hook that could not be asked, or that failed, comes to.

@@ -20,6 +20,8 @@ var places = []struct {
 }{
 	{"start-up", "initialize", func(t *testing.T, f *process.Factory, _ *plugin.Session) error { return f.Start(t.Context()) }},
 	{"hook", "hook/beforeTurn", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return turnHook(t.Context(), s) }},
+	{"catalog", "hook/catalog", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return catalogHook(t.Context(), s) }},
+	{"prose", "hook/projectProse", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return proseHook(t.Context(), s) }},
 	{"tool", "tool/execute", func(t *testing.T, _ *process.Factory, s *plugin.Session) error { return toolCall(t.Context(), s) }},
 	{"shutdown", "shutdown", func(t *testing.T, f *process.Factory, s *plugin.Session) error {
 		return errors.Join(turnHook(t.Context(), s), f.Shutdown(t.Context()))
@@ -66,7 +68,7 @@ func TestMisbehaviourEverywhere(t *testing.T) {
 		for _, place := range places {
 			t.Run("reliability/P14 3.4-"+c.row+": "+place.name, func(t *testing.T) {
 				t.Parallel()
-				cfg := config(t, place.method+":"+c.what, only(process.Hook{Name: process.BeforeTurn}))
+				cfg := config(t, place.method+":"+c.what, only(process.Hook{Name: process.BeforeTurn}, process.Hook{Name: process.Catalog}, process.Hook{Name: process.ProjectProse}))
 				cfg.ID = "p" + strings.ToLower(strings.ReplaceAll(place.name, "-", "")) + strings.ToLower(c.what)
 				limit := 4 * time.Second
 				if c.want == process.TimedOut {

@@ -22,11 +22,13 @@ type instance struct {
 	list    atomic.Pointer[[]tool.Tool] // as the plugin has told; nil: as declared
 
 	mu       sync.Mutex
-	place    *seat  // nil: no process knows the session
-	kept     *saved // what the next process is given; nil: nothing
-	code     []byte // likewise of the code executor; nil: nothing
-	dirty    bool   // cells have run since
-	revision uint64 // grows with each change of the state
+	place    *seat     // nil: no process knows the session
+	kept     *saved    // what the next process is given; nil: nothing
+	code     []byte    // likewise of the code executor; nil: nothing
+	dirty    bool      // cells have run since
+	revision uint64    // of the state; one that it has had it never has again with other state
+	newest   uint64    // that it has had
+	omission *omission // from the catalog, as the plugin has said last; nil: it has not
 	closed   bool
 }
 

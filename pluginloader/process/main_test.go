@@ -65,7 +65,7 @@ func everything() process.Contributions {
 	for _, name := range []process.HookName{
 		process.Prompt, process.BeforeTurn, process.BeforeToolCall, process.AfterToolCall, process.Checkpoint, process.AfterTurn,
 		process.AssistantStream, process.AssistantResponse, process.StreamFinished, process.ProjectToolResult,
-		process.ConfigChanged, process.Event, process.TransformContext, process.Compact,
+		process.ConfigChanged, process.Event, process.TransformContext, process.Compact, process.Catalog, process.ProjectProse,
 	} {
 		hooks = append(hooks, process.Hook{Name: name})
 	}

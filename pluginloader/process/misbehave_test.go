@@ -55,6 +55,12 @@ func (g *guest) misbehaves(f frame) bool {
 		os.Exit(0)
 	case "exit":
 		os.Exit(4)
+	case "exitsOnce":
+		if f, err := os.OpenFile(os.Getenv("PLUGIN_DATA")+"/once", os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			f.Close()
+			os.Exit(4)
+		}
+		return false
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "hang":

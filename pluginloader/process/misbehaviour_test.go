@@ -42,6 +42,27 @@ func turnHook(ctx context.Context, s *plugin.Session) error {
 	return err
 }
 
+// manifests are tools that a plugin may leave out.
+func manifests(names ...string) (all []protocol.ToolManifest) {
+	for _, name := range names {
+		all = append(all, protocol.ToolManifest{Name: name})
+	}
+	return all
+}
+
+func catalogHook(ctx context.Context, s *plugin.Session) error {
+	_, err := s.Contribute(ctx, plugin.CatalogContext{SessionID: s.ID(), Manifests: manifests("hidden", "shown")})
+	return err
+}
+
+func proseHook(ctx context.Context, s *plugin.Session) error {
+	text, err := s.Prose(ctx, "a<CODE>b")
+	if want := map[bool]string{true: "ab", false: "a<CODE>b"}[err == nil]; text != want {
+		return fmt.Errorf("the text is %q: %v", text, err)
+	}
+	return err
+}
+
 func toolHook(ctx context.Context, s *plugin.Session) error {
 	v, err := s.BeforeToolCall(ctx, &plugin.ToolCallContext{TurnID: "trn_1", CallID: "c1", Tool: "note", Args: []byte(`{}`)})
 	if err != nil {

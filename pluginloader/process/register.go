@@ -21,6 +21,8 @@ var registrations = map[HookName]func(*plugin.Registrar, *hook){
 	Event:             func(r *plugin.Registrar, h *hook) { r.Session().On(h.event) },
 	TransformContext:  func(r *plugin.Registrar, h *hook) { r.Context().Transform(h.Priority, h.transformContext) },
 	Compact:           func(r *plugin.Registrar, h *hook) { r.Context().Compactor(h.Priority, h.compact) },
+	Catalog:           func(r *plugin.Registrar, h *hook) { r.Catalog().Contribute(h.catalog) },
+	ProjectProse:      func(r *plugin.Registrar, h *hook) { r.Protocol().Prose(h.projectProse) },
 }
 
 // Register implements plugin.Plugin.

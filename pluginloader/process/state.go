@@ -49,7 +49,8 @@ func (i *instance) changed(l *life, revision uint64) {
 	defer i.mu.Unlock()
 	if s := i.place; s != nil && s.life == l && s.said != revision {
 		s.said = revision
-		i.revision++
+		i.newest++
+		i.revision = i.newest
 	}
 }
 
@@ -146,9 +147,9 @@ func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.Artifac
 		return err
 	}
 	if next.blank {
-		next.revision = i.revision + 1
+		next.revision = i.newest + 1
 	}
-	i.kept, i.revision = next, next.revision
+	i.kept, i.revision, i.newest, i.omission = next, next.revision, max(i.newest, next.revision), nil
 	return nil
 }
 

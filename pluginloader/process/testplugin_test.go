@@ -399,11 +399,21 @@ func (g *guest) hook(name string, r *room, p asked) (any, error) {
 		return map[string]any{"output": c.Output}, nil
 	case "configChanged":
 		return map[string]any{"config": c.Config}, nil
+	case "catalog":
+		return g.omit(r), nil
+	case "projectProse":
+		return map[string]any{"text": strings.ReplaceAll(c.Text, "<CODE>", "")}, nil
 	case "transformContext":
 		err := withoutView(&p.Context)
 		return p.Context, err
 	}
 	return struct{}{}, nil
+}
+
+// omit leaves out the tools that are noted, and one more.
+func (g *guest) omit(r *room) any {
+	g.tell("log", map[string]any{"level": "INFO", "message": "asked for the catalog"})
+	return map[string]any{"remove": append([]string{"hidden"}, r.Notes...)}
 }
 
 func withoutView(raw *json.RawMessage) error {

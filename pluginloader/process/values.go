@@ -91,6 +91,16 @@ func (h *hook) projectToolResult(ctx context.Context, tc *plugin.ToolResultConte
 	return p.Output, err
 }
 
+// legible is text as a person should see it.
+type legible struct {
+	Text string `json:"text"`
+}
+
+func (h *hook) projectProse(ctx context.Context, text string) (string, error) {
+	a, err := valued(ctx, h, moment{context: legible{text}}, legible{text}, func(*legible) error { return nil })
+	return a.Text, err
+}
+
 // configured are settings as they shall be.
 type configured struct {
 	Config protocol.Config `json:"config"`

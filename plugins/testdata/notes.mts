@@ -82,6 +82,8 @@ plugin.hook("beforeToolCall", (_, context) => {
   if (args.includes("forbidden")) return [deny("no", "forbidden")];
 });
 for (const name of ["afterToolCall", "checkpoint", "afterTurn"] as const) plugin.hook(name, () => trace("seen"));
+plugin.hook("catalog", ({ session }) => (session.state.length > 0 ? ["hidden", "spare"] : "hidden"));
+plugin.hook("projectProse", (_, { text }) => text.replaceAll("<code>", ""));
 plugin.hook("assistantStream", async (_, chunk) => chunk.text.toUpperCase());
 for (const name of ["event", "streamFinished", "assistantResponse", "projectToolResult", "configChanged", "transformContext", "compact"] as const) {
   plugin.hook(name, () => undefined);

@@ -118,6 +118,16 @@ def stream(call, context):
     return context["text"].upper()
 
 
+@plugin.hook("catalog")
+def leave_out(call, context):
+    return ["hidden", "spare"] if call.session.state else "hidden"
+
+
+@plugin.hook("projectProse")
+def prose(call, context):
+    return context["text"].replace("<code>", "")
+
+
 @plugin.hook("event")
 @plugin.hook("streamFinished")
 @plugin.hook("assistantResponse")

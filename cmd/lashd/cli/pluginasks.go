@@ -87,6 +87,15 @@ var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{
 		_, _, err := s.Compact(ctx, &plugin.CompactRequest{View: looks()})
 		return err
 	},
+	manifest.SlotCatalog: func(ctx context.Context, s *plugin.Session) error {
+		tools := []protocol.ToolManifest{{ID: "shell", Name: "shell", Description: "Run a command.", Kind: protocol.ToolKindExecute}}
+		_, err := s.Contribute(ctx, plugin.CatalogContext{SessionID: s.ID(), Manifests: tools})
+		return err
+	},
+	manifest.SlotProjectProse: func(ctx context.Context, s *plugin.Session) error {
+		_, err := s.Prose(ctx, "hello")
+		return err
+	},
 }
 
 func verdictOf(v *plugin.ToolVerdict, err error) error {

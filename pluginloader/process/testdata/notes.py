@@ -101,6 +101,8 @@ methods = {
     "hook/projectToolResult": lambda p: {"output": p["context"]["output"]},
     "hook/configChanged": lambda p: {"config": p["context"]["config"]},
     "hook/transformContext": transform,
+    "hook/catalog": lambda p: {"remove": ["hidden"] + rooms[p["instance"]]["notes"]},
+    "hook/projectProse": lambda p: {"text": p["context"]["text"].replace("<CODE>", "")},
 }
 
 

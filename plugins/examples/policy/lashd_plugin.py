@@ -51,6 +51,7 @@ ConfigChange = TypedDict("ConfigChange", {"previous": Object, "current": Object,
 CompactRequest = TypedDict("CompactRequest", {"view": View, "instructions": str}, total=False)  # compact
 LifecycleEvent = TypedDict("LifecycleEvent", {  # event: turnFinalized, turnPersisted, sessionRestored, sessionConfigChanged
     "kind": str, "report": Object, "view": View, "previous": Object, "current": Object}, total=False)
+CatalogContext = TypedDict("CatalogContext", {"sessionId": str, "manifests": List[Object], "authority": Object}, total=False)  # catalog
 
 class PluginError(Exception):
     """Fails a call with a message, without a traceback in the log."""
@@ -182,7 +183,7 @@ class Plugin(Generic[S]):
 
     def hook(self, name: str) -> Callable[[H], H]:
         """Handles a hook: f(call, context) gives None, and all is as it was, or directives; texts for the prompt; the chunk or
-        its text; the reply; the output; the settings; nodes; or what the model sees."""
+        its text; the reply; the output; the settings; nodes; what the model sees; tools to leave out; or prose."""
         return self._handles("hook", name)
 
     def tool(self, name: str) -> Callable[[H], H]:
@@ -379,16 +380,15 @@ _HOOK_ANSWERS: Dict[str, Callable[[Any, Any], Json]] = {
                     lambda g, _: {"directives": _list(g)}),
     "prompt": lambda g, _: {"prompts": [{"slot": "guidance", "content": p} if isinstance(p, str) else p for p in _list(g)]},
     "assistantStream": lambda g, c: c if g is None else {"text": g} if isinstance(g, str) else g,
-    "assistantResponse": lambda g, c: c if g is None else g,
+    "assistantResponse": lambda g, c: c if g is None else g, "catalog": lambda g, _: {"remove": _list(g)},
     "projectToolResult": lambda g, c: {"output": c["output"] if g is None else g},
     "configChanged": lambda g, c: {"config": c["config"] if g is None else g},
     "transformContext": lambda g, c: {k: v for k, v in (c if g is None else g).items() if k != "view"},
-    "compact": lambda g, _: {"nodes": _list(g)},
+    "compact": lambda g, _: {"nodes": _list(g)}, "projectProse": lambda g, c: {"text": c["text"] if g is None else g},
 }
 _METHODS: Dict[str, Callable[[Plugin[Any], Call[Any]], Json]] = {
     "session/open": lambda p, c: p._fire("open", c.session) or {},
-    "snapshot/write": Plugin._write, "snapshot/restore": Plugin._restore,
-    "tool/execute": Plugin._execute,
+    "snapshot/write": Plugin._write, "snapshot/restore": Plugin._restore, "tool/execute": Plugin._execute,
     "tool/prepare": lambda p, c: {"args": p._handlers.get(("prepare", c.name), lambda _, a: a)(c, c.params.get("args"))},
     "tool/list": lambda p, c: {"data": [dict(t, contract=dict({"replay": "never"}, **t.get("contract") or {}))
                                         for t in p._find("list", "")(c.session)]},

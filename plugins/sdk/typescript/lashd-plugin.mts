@@ -52,6 +52,7 @@ export interface ConfigChange { previous: Json; current: Json; config: Json }
 export interface StreamEnd { reason: "complete" | "aborted" | "cancelled" | "providerError" | "attemptReset" }
 export interface LifecycleEvent { kind: "turnFinalized" | "turnPersisted" | "sessionRestored" | "sessionConfigChanged"; report?: Json; view?: View; previous?: Json; current?: Json }
 export interface CompactRequest { view: View | null; instructions?: string }
+export interface CatalogContext { sessionId?: string; manifests: Tool[] | null; authority: Json } // all tools that a session could have
 
 /** What a call of a tool came to. */
 export interface Output { status: "success" | "failure" | "cancelled"; text?: string; value?: Json; failure?: Json; [more: string]: Json }
@@ -78,11 +79,10 @@ export interface Hooks {
   prompt: [TurnContext, Maybe<string | Prompt | (string | Prompt)[]>];
   assistantStream: [StreamChunk, Maybe<string | StreamChunk>];
   assistantResponse: [Response, Maybe<Response>];
-  projectToolResult: [ToolResultContext, Maybe<Output>];
-  configChanged: [ConfigChange, Maybe<Json>];
+  projectToolResult: [ToolResultContext, Maybe<Output>]; configChanged: [ConfigChange, Maybe<Json>];
   event: [LifecycleEvent, Maybe<never>]; streamFinished: [StreamEnd, Maybe<never>];
-  transformContext: [PreparedContext, Maybe<PreparedContext>];
-  compact: [CompactRequest, Maybe<NodeBody | NodeBody[]>];
+  transformContext: [PreparedContext, Maybe<PreparedContext>]; projectProse: [{ text: string }, Maybe<string>];
+  compact: [CompactRequest, Maybe<NodeBody | NodeBody[]>]; catalog: [CatalogContext, Maybe<string | string[]>];
 }
 
 /** A success: the model reads the text, or else the value. */
@@ -395,5 +395,5 @@ const answers: Record<string, (given: Json, context: Json) => Json> = {
   projectToolResult: (g, c) => ({ output: g ?? c.output }),
   configChanged: (g, c) => ({ config: g ?? c.config }),
   transformContext: (g, c) => ({ ...(g ?? c), view: undefined }),
-  compact: (g) => ({ nodes: list(g) }),
+  compact: (g) => ({ nodes: list(g) }), catalog: (g) => ({ remove: list(g) }), projectProse: (g, c) => ({ text: g ?? c.text }),
 };
