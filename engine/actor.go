@@ -20,6 +20,7 @@ type session struct {
 	id     protocol.SessionID
 	key    int64             // in the store; set before the first function is taken
 	feed   *feed             // it outlives a state that is loaded again
+	guests *guests           // likewise; the actor's alone; nil: there are none
 	mail   chan func(*state) // unbuffered: what was sent was received
 	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
 	gone   chan struct{}
@@ -220,6 +221,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 }
 
 func (s *session) leave() {
+	s.guests.leave()
 	s.eng.mu.Lock()
 	if s.eng.sessions[s.id] == s {
 		delete(s.eng.sessions, s.id)

@@ -26,6 +26,7 @@ import (
 type Config struct {
 	Store    *persistence.Store
 	Plugins  Plugins
+	Servers  Servers         // nil: clients bring none
 	Models   []Model         // the first is the default
 	Defaults protocol.Config // of new sessions; Driver and Budget are required
 	Log      *slog.Logger

@@ -12,7 +12,7 @@ import (
 )
 
 // NewSession creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
-// anything fails, there is none.
+// anything fails, there is none. MCP servers are only checked: BringServers is for those of a client.
 func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	return e.newSession(ctx, "", p)
 }
@@ -23,11 +23,16 @@ func (e *Engine) newSession(ctx context.Context, by protocol.SessionID, asked *p
 	if err == nil {
 		err = checkNew(p)
 	}
+	if err == nil && by != "" && len(p.MCPServers) > 0 {
+		err = bad("/mcpServers", "must not be set: only clients bring MCP servers")
+	}
 	if err != nil {
 		return nil, err
 	}
+	servers := p.MCPServers
+	p.MCPServers = named(servers)
 	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
-		return e.born(ctx, &birth{by: by, params: p, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
+		return e.born(ctx, &birth{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
 	})
 }
 
@@ -147,6 +152,7 @@ type birth struct {
 	id         protocol.SessionID
 	at         protocol.NodeID // of the origin's history; empty: its leaf
 	freshTools bool            // whatever else it takes over
+	servers    protocol.MCPServers
 	origin     *origin         // where it starts; nil: with nothing
 	base       protocol.Config // what the request does not change
 	config     protocol.Config
@@ -173,7 +179,7 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := b.eng.checkOptions(ctx, b.cwd, p.Options, b.base.Options); err != nil {
+	if err := cmp.Or(b.eng.checkOptions(ctx, b.cwd, p.Options, b.base.Options), b.eng.checkServers(ctx, b.cwd, b.servers)); err != nil {
 		return err
 	}
 	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {

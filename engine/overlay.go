@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -19,22 +20,34 @@ type overlay struct {
 	Prompt      string                `json:"prompt,omitempty"`
 }
 
-// SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing.
+// SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
+// are brought anew. What stands in them is not stored, so a repetition that has other ones is the same request.
 func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
-	if err := checkOverlay(p); err != nil {
+	if err := cmp.Or(checkOverlay(p), e.checkGuests(ctx, p)); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "session/setOverlay", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionOverlayResult, error) {
+	g, err := e.connect(ctx, client, p.SessionID, p.MCPServers)
+	if err != nil {
+		return nil, err
+	}
+	defer g.dismiss()
+	asked := *p
+	asked.MCPServers = named(p.MCPServers)
+	result, err := mutate(ctx, e, p.SessionID, "session/setOverlay", p.Key(), &asked, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionOverlayResult, error) {
 		t, err := st.openTools(st.row.Config)
 		if err != nil {
 			return nil, err
 		}
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools}
-		if bytes.Equal(encode(next), encode(st.overlay)) {
+		if g == nil && st.guests == nil && bytes.Equal(encode(next), encode(st.overlay)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: st.row.Seq}, nil
 		}
-		return st.setOverlay(ctx, t, next, rc)
+		return st.setOverlay(ctx, t, next, g, rc)
 	})
+	if err == nil && result.Duplicate {
+		err = e.welcome(ctx, p.SessionID, g)
+	}
+	return result, err
 }
 
 func checkOverlay(p *protocol.SessionOverlayParams) error {
@@ -64,21 +77,38 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 	return nil
 }
 
-// setOverlay commits an overlay with the catalog that it makes; if that fails, everything is as before.
-func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, rc receipt) (*protocol.SessionOverlayResult, error) {
-	tools := t.composer.Base().State()
-	result := &protocol.SessionOverlayResult{Tools: tools, Seq: st.row.Seq + 1}
-	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}}
-	err := t.overlay(next)
+// setOverlay commits an overlay, and other servers, with the catalog that they make; if that fails, everything is as before.
+func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *guests, rc receipt) (*protocol.SessionOverlayResult, error) {
+	base, old := t.composer.Base(), st.guests
+	before, generation := base.Checkpoint(), base.Generation()
+	err := st.exchange(base, g)
+	if err == nil {
+		err = t.overlay(next, g)
+	}
 	if err == nil {
 		err = st.rebuild(t)
+	}
+	tools := base.State()
+	result := &protocol.SessionOverlayResult{Tools: tools, Seq: st.row.Seq + 1}
+	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}}
+	if base.Generation() != generation {
+		c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(tools)})
+	}
+	if err == nil {
+		err = g.take()
 	}
 	if err == nil {
 		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}})
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.overlay(st.overlay), st.rebuild(t))
+		g.leave()
+		base.Rollback(before)
+		return nil, errors.Join(err, t.overlay(st.overlay, old), st.rebuild(t))
 	}
 	st.overlay = next
+	if len(c.Component) > 1 {
+		st.saved = tools
+	}
+	st.keepGuests(g)
 	return result, nil
 }

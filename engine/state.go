@@ -205,7 +205,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && !st.inUse() && !st.feed.watched()
+	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && !st.feed.watched()
 }
 
 // public is the session as clients see it.

@@ -85,9 +85,14 @@ func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol
 
 // fill makes the catalog of plugins that have just been built.
 func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
+	guests := st.guests
 	base, err := meanwhile(st, func(context.Context) (*tool.Registry, error) {
 		r := tool.NewRegistryWithout(t.plugins.Without(), t.plugins.Sources(), decided)
-		return r, r.Refused()
+		if err := r.Refused(); err != nil {
+			return nil, err
+		}
+		guests.seat(r, st.leftOut)
+		return r, nil
 	})
 	if err != nil {
 		return err
@@ -95,7 +100,7 @@ func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
 	t.composer = tool.NewComposer(tool.Composition{Base: base, Rules: tool.Rules{
 		Contributors: []tool.Contributor{st.contributor(t.plugins)}, Access: tool.AccessOf(st.row.Authority),
 	}})
-	if err := t.overlay(st.overlay); err != nil {
+	if err := t.overlay(st.overlay, st.guests); err != nil {
 		return err
 	}
 	return st.rebuild(t)
@@ -171,10 +176,10 @@ func (e *Engine) shut(plugins *plugin.Session) error {
 	return plugins.Close()
 }
 
-// overlay puts a client's tools over those of the plugins.
-func (t *toolbox) overlay(o overlay) error {
+// overlay puts a client's tools over those of the plugins. Those of its servers stay, whatever else goes.
+func (t *toolbox) overlay(o overlay, g *guests) error {
 	t.client.tools.Store(&o.Tools)
-	next := tool.Overlay{WithoutBase: o.WithoutBase}
+	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.sources()}
 	if len(o.Tools) > 0 {
 		next.Sources = []tool.Source{{ID: "client:" + string(o.ClientID), Provider: t.client}}
 	}

@@ -91,7 +91,7 @@ var otherCodes = []kindCode{
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
-	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
@@ -145,6 +145,10 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	}
 	if e, ok := errors.AsType[*engine.GenerationError](err); ok {
 		none.Kind, none.Generation = protocol.KindGeneration, &e.Current
+		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.ServerTakenError](err); ok {
+		none.Kind, none.Retry, none.Pointer = protocol.KindServerTaken, protocol.RetryNever, "/mcpServers/"+e.Server
 		return newError(codeConflict, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*engine.ProviderError](err); ok {

@@ -111,6 +111,9 @@ func (c *conn) modelList(context.Context, *protocol.Empty) (*protocol.ModelListR
 
 func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	r, err := c.eng.NewSession(ctx, p)
+	if err == nil {
+		err = c.eng.BringServers(ctx, c.client, r.SessionID, p.MCPServers)
+	}
 	if err != nil {
 		return nil, err
 	}

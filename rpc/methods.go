@@ -45,7 +45,7 @@ func groups() []group {
 			"session/attach":         bind("Subscribes to a session: a snapshot or a replay, then everything that happens.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),
 			"session/configure":      bind("Changes settings, from the next turn on.", toEngine((*engine.Engine).Configure)),
-			"session/setOverlay":     bind("Replaces what this client adds to a session: tools of its own and a prompt text.", toEngineAs((*engine.Engine).SetOverlay)),
+			"session/setOverlay":     bind("Replaces what this client adds to a session: tools of its own, MCP servers, and a prompt text.", toEngineAs((*engine.Engine).SetOverlay)),
 			"session/setTitle":       bind("Names a session for people.", toEngine((*engine.Engine).SetTitle)),
 			"session/fork":           bind("Makes a session that shares this one's history up to a node.", toEngine((*engine.Engine).Fork)),
 			"session/rewind":         bind("Moves the leaf to an ancestor; what came after it stays, pinned.", toEngine((*engine.Engine).Rewind)),

@@ -12,12 +12,13 @@ const contextSource = "context"
 // Overlay is what a session has for a while only.
 type Overlay struct {
 	WithoutBase bool     // the base registry's tools are left out
+	Keep        []string // sources of the base whose tools are there all the same
 	Sources     []Source // their tools replace those of the base that have the same id or name
 }
 
 // same tells whether two overlays have the same providers in the same order.
 func (o Overlay) same(p Overlay) bool {
-	return o.WithoutBase == p.WithoutBase && slices.EqualFunc(o.Sources, p.Sources, func(a, b Source) bool {
+	return o.WithoutBase == p.WithoutBase && slices.Equal(o.Keep, p.Keep) && slices.EqualFunc(o.Sources, p.Sources, func(a, b Source) bool {
 		return a.ID == b.ID && sameProvider(a.Provider, b.Provider)
 	})
 }
@@ -98,7 +99,7 @@ func (k *Composer) SetOverlay(o Overlay) (changed bool, err error) {
 		return false, err
 	}
 	changed = !o.same(k.overlay)
-	k.overlay = Overlay{o.WithoutBase, slices.Clone(o.Sources)}
+	k.overlay = Overlay{o.WithoutBase, slices.Clone(o.Keep), slices.Clone(o.Sources)}
 	k.use(composed, changed)
 	return changed, nil
 }
@@ -131,7 +132,7 @@ func (k *Composer) Invalidate() {
 func (k *Composer) compose(o Overlay) (*Registry, error) {
 	composed := k.base.copy()
 	if o.WithoutBase {
-		composed = k.base.empty()
+		composed = k.base.only(o.Keep)
 	}
 	if len(o.Sources) == 0 {
 		return composed, nil

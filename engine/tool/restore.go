@@ -108,9 +108,11 @@ func (r *Registry) copy() *Registry {
 	return fork
 }
 
-// empty is a registry of nothing that hides what this one hides.
-func (r *Registry) empty() *Registry {
-	none := NewRegistry(nil, protocol.ToolState{})
-	none.Hide(slices.Sorted(maps.Keys(r.now.Load().hidden))...)
-	return none
+// only is a registry of some of the sources, with their tools as they are in this one. It hides what this one hides.
+func (r *Registry) only(sources []string) *Registry {
+	some := r.copy()
+	c := some.now.Load()
+	maps.DeleteFunc(c.sources, func(id string, _ *source) bool { return !slices.Contains(sources, id) })
+	maps.DeleteFunc(c.entries, func(_ string, it item) bool { return !slices.Contains(sources, it.source) })
+	return some
 }

@@ -10,7 +10,7 @@ func (k *Composer) With(more Overlay) (c *Catalog, err error) {
 	now := k.overlay
 	k.composing.Unlock()
 	composed, err := k.compose(Overlay{
-		WithoutBase: now.WithoutBase || more.WithoutBase, Sources: slices.Concat(now.Sources, more.Sources),
+		WithoutBase: now.WithoutBase || more.WithoutBase, Keep: slices.Concat(now.Keep, more.Keep), Sources: slices.Concat(now.Sources, more.Sources),
 	})
 	if err != nil {
 		return nil, err

@@ -23,8 +23,9 @@ type Line struct {
 
 const (
 	keptLines   = 1000
-	longestLine = 4 << 10 // bytes
-	linesPerSec = 200     // what is more is dropped, and counted
+	longestLine = 4 << 10  // bytes
+	heldLine    = 16 << 10 // until it is shown: with a secret that would be cut
+	linesPerSec = 200      // what is more is dropped, and counted
 )
 
 // Log is the log of a plugin: the newest lines in memory, and what the plugin says in the daemon's log, too. It may be used by several
@@ -33,7 +34,8 @@ type Log struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	partial []byte // of a line on stderr that has no end yet
+	hide    *strings.Replacer // nil: nothing is secret
+	partial []byte            // of a line on stderr that has no end yet
 	lines   []Line
 	rate    Rate
 	dropped int
@@ -42,6 +44,13 @@ type Log struct {
 // NewLog makes a log that writes to the daemon's, too.
 func NewLog(log *slog.Logger) *Log { return &Log{log: log} }
 
+// Hide has other words shown in the place of what is secret, from now on.
+func (l *Log) Hide(secrets *strings.Replacer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hide = secrets
+}
+
 // Write takes what a program writes on stderr. It never fails.
 func (l *Log) Write(data []byte) (int, error) {
 	l.mu.Lock()
@@ -49,7 +58,7 @@ func (l *Log) Write(data []byte) (int, error) {
 	for rest := data; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		rest = after
-		room := longestLine - len(l.partial)
+		room := heldLine - len(l.partial)
 		l.partial = append(l.partial, line[:min(len(line), room)]...)
 		if ended {
 			l.flushLocked()
@@ -69,7 +78,7 @@ func (l *Log) flushLocked() {
 func (l *Log) Add(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.addLocked(level, text[:min(len(text), longestLine)])
+	l.addLocked(level, text)
 }
 
 // Note adds what lashd has to say of the plugin. Unlike what the plugin says it is in this log only, and not
@@ -78,7 +87,7 @@ func (l *Log) Note(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flushLocked() // what it has said last may be why
-	text = escape(text[:min(len(text), longestLine)])
+	text = l.shown(text)
 	if n := len(l.lines); n == 0 || l.lines[n-1].Text != text {
 		l.noteLocked(level, text)
 	}
@@ -93,7 +102,7 @@ func (l *Log) addLocked(level slog.Level, text string) {
 		l.keepLocked(slog.LevelWarn, strconv.Itoa(l.dropped)+" lines were dropped")
 		l.dropped = 0
 	}
-	l.keepLocked(level, escape(text))
+	l.keepLocked(level, l.shown(text))
 }
 
 func (l *Log) keepLocked(level slog.Level, text string) {
@@ -106,6 +115,14 @@ func (l *Log) noteLocked(level slog.Level, text string) {
 		l.lines = append(l.lines[:0], l.lines[1:]...)
 	}
 	l.lines = append(l.lines, Line{time.Now(), level, text})
+}
+
+// shown is a text as others may see it.
+func (l *Log) shown(text string) string {
+	if l.hide != nil {
+		text = l.hide.Replace(text)
+	}
+	return escape(text[:min(len(text), longestLine)])
 }
 
 // escape makes control characters and broken text visible.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,11 +46,12 @@ type endpoint struct {
 	Call     time.Duration
 	Digest   string // of the plugin, if its files matter
 	Held     *proc.Confinement
+	Private  bool           // what stands in it is secret
 	Temp     string         // directory that it finds in TMPDIR; empty: that of lashd
 	label    string         // for people
 	approval child.Approval // of the programs, by which the digest matters, too
 	key      hash
-	hide     *strings.Replacer // of values that came from the environment
+	hide     *strings.Replacer // of secrets
 }
 
 // transport is how the server is spoken to.
@@ -65,22 +67,26 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	s := c.Servers[name]
 	in := &filling{config: c, environ: p.config.Environ, pass: s.PassEnv}
 	e := &endpoint{
-		Call: cmp.Or(time.Duration(s.TimeoutMs)*time.Millisecond, p.config.Times.Call), label: c.Plugin + "/" + name,
+		Private: c.Literal, Call: cmp.Or(time.Duration(s.TimeoutMs)*time.Millisecond, p.config.Times.Call), label: c.Plugin + "/" + name,
 	}
 	switch {
 	case (s.Command == "") == (s.URL == ""):
 		return nil, errors.New("it has a command or a url, one of both")
 	case s.URL != "":
 		e.URL, e.Headers = in.put(s.URL), in.all(s.Headers)
-		if u, err := url.Parse(e.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		u, err := url.Parse(e.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("its url is no address of http or https")
+		}
+		if c.Literal {
+			in.hide("url", u.RawQuery, u.User.String())
 		}
 	default:
 		if err := e.program(in, s); err != nil {
 			return nil, err
 		}
 	}
-	e.hide = strings.NewReplacer(in.secrets...)
+	e.hide = in.hidden()
 	e.seal(p.seal)
 	return e, nil
 }
@@ -124,10 +130,13 @@ type filling struct {
 	environ []string
 	pass    []string
 	own     bool     // the plugin's directories were put in
-	secrets []string // what came from the environment, each followed by what is shown instead
+	secrets []secret // what came from the environment, or from a client
 }
 
 func (f *filling) put(text string) string {
+	if f.config.Literal {
+		return text
+	}
 	f.own = f.own || strings.Contains(text, "${PLUGIN_ROOT}") || strings.Contains(text, "${PLUGIN_DATA}")
 	return manifest.Substitute(text, f.config.Root, f.config.Data, f.get)
 }
@@ -138,10 +147,33 @@ func (f *filling) get(name string) (string, bool) {
 		return "", false
 	}
 	value, ok := f.lookUp(name)
-	if len(value) > 3 {
-		f.secrets = append(f.secrets, value, "${"+name+"}")
-	}
+	f.hide(name, value)
 	return value, ok
+}
+
+// hide keeps values out of what is said: a name stands in their place. Others could quote them.
+func (f *filling) hide(name string, values ...string) {
+	for _, value := range values {
+		quoted := strconv.Quote(value)
+		for _, form := range append(strings.Fields(value), value, quoted[1:len(quoted)-1]) {
+			if len(form) > 3 {
+				f.secrets = append(f.secrets, secret{form, "${" + name + "}"})
+			}
+		}
+	}
+}
+
+// secret is a text, and what is shown instead.
+type secret struct{ text, shown string }
+
+// hidden replaces secrets: of two that begin alike, the longer one.
+func (f *filling) hidden() *strings.Replacer {
+	slices.SortStableFunc(f.secrets, func(a, b secret) int { return len(b.text) - len(a.text) })
+	var pairs []string
+	for _, s := range f.secrets {
+		pairs = append(pairs, s.text, s.shown)
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func (f *filling) lookUp(name string) (string, bool) {
@@ -157,6 +189,9 @@ func (f *filling) all(in map[string]string) map[string]string {
 	out := maps.Clone(in)
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		out[key] = f.put(in[key])
+		if f.config.Literal {
+			f.hide(key, in[key])
+		}
 	}
 	return out
 }
@@ -168,7 +203,7 @@ func (f *filling) home() string {
 
 // names tells whether an argument is the name of a file of the plugin.
 func (f *filling) names(arg string) bool {
-	if !filepath.IsLocal(arg) || arg == "." {
+	if f.config.Literal || !filepath.IsLocal(arg) || arg == "." {
 		return false
 	}
 	_, err := os.Stat(filepath.Join(f.config.Root, arg))

@@ -15,7 +15,7 @@ import (
 // Config is what a Part needs to know of a plugin.
 type Config struct {
 	Plugin   string // required: its id
-	Root     string // required: its directory, absolute
+	Root     string // its directory, absolute; required, unless it is literal
 	Data     string // where it may keep files; empty: nowhere
 	Digest   string // of what is in the directory
 	Servers  map[string]manifest.Server
@@ -23,6 +23,7 @@ type Config struct {
 	Confine  *child.Confinement // what the programs are held to; nil: to nothing
 	Approval child.Approval     // nil: nobody has to approve the programs
 	Output   *child.Log         // takes what the servers say; nil: one of its own
+	Literal  bool               // nothing is put in, and values of env and headers are secret: a client has brought the servers
 
 	// Changed is told that the plugin offers other tools than when Start returned. Sessions have to ask for them again. It may
 	// be called from several goroutines. Nil: nobody is told.

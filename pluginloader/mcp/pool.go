@@ -96,7 +96,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 
 // Part makes the part of one plugin. It starts nothing.
 func (p *Pool) Part(c Config) (*Part, error) {
-	if c.Plugin == "" || c.Root == "" {
+	if c.Plugin == "" || c.Root == "" && !c.Literal {
 		return nil, errors.New("mcp servers: no plugin, or no directory")
 	}
 	if c.Output == nil {

@@ -31,6 +31,9 @@ type server struct {
 }
 
 func newServer(p *Pool, e *endpoint, output *child.Log) *server {
+	if e.Private {
+		output.Hide(e.hide)
+	}
 	s := &server{pool: p, end: e, output: output, users: map[*Part]int{}}
 	s.super.Plugin, s.super.Launch, s.super.Tireless = e.label, s.launch, e.transport() == manifest.TransportHTTP
 	return s
@@ -134,7 +137,7 @@ func (s *server) warn(text string) {
 	s.output.Add(slog.LevelWarn, "mcp server "+s.end.label+": "+text)
 }
 
-// clean is an error without what came from the environment.
+// clean is an error without secrets.
 func (s *server) clean(err error) error {
 	return errors.New(cut(s.end.hide.Replace(err.Error()), maxMessage))
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -190,16 +191,22 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 func (p *program) message(line []byte) (jsonrpc.Message, error) {
 	if !spoken(line) {
 		if p.noisy += len(line); p.noisy > maxNoise {
-			return nil, fmt.Errorf("writes on stdout what is no message: %q", line[:min(len(line), 80)])
+			return nil, fmt.Errorf("writes on stdout what is no message: %s", p.shown(line))
 		}
 		p.life.server.output.Add(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
 		return nil, nil
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return nil, fmt.Errorf("sends %q, which is no message: %w", line[:min(len(line), 80)], err)
+		return nil, fmt.Errorf("sends %s, which is no message: %w", p.shown(line), err)
 	}
 	return m, nil
+}
+
+// shown is the beginning of a line, without secrets.
+func (p *program) shown(line []byte) string {
+	text := p.life.server.end.hide.Replace(string(line))
+	return strconv.Quote(text[:min(len(text), 80)])
 }
 
 // spoken tells whether a line is meant as a message. Programs that log in JSON do not say jsonrpc in it.

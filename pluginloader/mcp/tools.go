@@ -21,9 +21,12 @@ type binding struct {
 	tool   tool.Tool
 }
 
+// Prefix is how the names of a server's tools begin.
+func Prefix(server string) string { return "mcp__" + plain(server) + "__" }
+
 // toolName is what the model calls a tool of a server.
 func toolName(server, name string) string {
-	full := "mcp__" + plain(server) + "__" + plain(name)
+	full := Prefix(server) + plain(name)
 	if len(full) <= maxName {
 		return full
 	}

@@ -36,6 +36,7 @@ const (
 	KindPluginFailed      ErrorKind = "pluginFailed"         // a plugin of the session failed, so that it cannot be opened or captured
 	KindPluginNotFound    ErrorKind = "pluginNotFound"       // there is no such plugin; plugin/list names those there are
 	KindPluginTrusted     ErrorKind = "pluginTrusted"        // the plugin is the user's own, and needs no approval
+	KindServerTaken       ErrorKind = "mcpServerTaken"       // a plugin of the session has an MCP server of the name at pointer
 	KindPluginModified    ErrorKind = "pluginModified"       // the directory does not hold what was approved; read the plugin again
 	KindExtensionRejected ErrorKind = "extensionRejected"    // the session's protocol does not take what was sent to it; nothing was changed
 	KindSessionDeleted    ErrorKind = "sessionDeleted"       // the session was deleted; its id is never used again

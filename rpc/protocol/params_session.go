@@ -100,6 +100,7 @@ type SessionNewParams struct {
 	Nodes          []NodeBody         `json:"nodes,omitempty"`          // that its history begins with, or goes on with where it starts
 	UsageLabel     string             `json:"usageLabel,omitempty"`     // under which its parent's ledger shows what it uses; absent: child
 	FirstTurnInput []InputPart        `json:"firstTurnInput,omitempty"` // for the plugin that takes it first
+	MCPServers     MCPServers         `json:"mcpServers,omitempty"`     // that this client brings, as with session/setOverlay
 }
 
 // SessionNewResult is the session as created. The connection is attached to it.
@@ -205,6 +206,7 @@ type SessionOverlayParams struct {
 	IncludeBaseTools *bool        `json:"includeBaseTools,omitempty"` // absent: true
 	Tools            []ClientTool `json:"tools,omitempty"`
 	Prompt           string       `json:"prompt,omitempty"`
+	MCPServers       MCPServers   `json:"mcpServers,omitempty"` // that come and go with the client; absent: none
 }
 
 // SessionOverlayResult is the catalog's state after an overlay was set.

@@ -134,7 +134,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Plugins: loader, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
+		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
 		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},

@@ -32,6 +32,13 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 	}), func(its *engine.Engine) { eng = its }, nil
 }
 
+// servers connects the MCP servers that clients bring.
+type servers struct{ *pluginloader.Loader }
+
+func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+	return s.Loader.Connect(ctx, name, server, tell)
+}
+
 // userPlugins are the directories in which the user keeps plugins.
 func userPlugins() (dirs []string) {
 	if dir, err := os.UserConfigDir(); err == nil {

@@ -384,7 +384,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -635,6 +635,25 @@ export type ItemKind = "userMessage" | "agentMessage" | "reasoning" | "toolCall"
 
 /** ItemStatus is where an item is. */
 export type ItemStatus = "inProgress" | "completed" | "failed" | "unknown";
+
+/** MCPServer is an MCP server, in the words of .mcp.json: it has a command or a url. What stands in it is meant as it stands. Nothing of it is stored, and values of env and headers are in nothing that lashd says. */
+export interface MCPServer {
+  /** a program: a name that is looked up, or an absolute path; never through a shell */
+  command?: string;
+  /** of the program */
+  args?: string[];
+  /** of the program; of lashd's environment it gets the usual few */
+  env?: Record<string, string>;
+  /** where it is, if it is spoken to by streamable HTTP */
+  url?: string;
+  /** of each request */
+  headers?: Record<string, string>;
+  /** how long a call may take; absent: ten minutes */
+  timeoutMs?: number;
+}
+
+/** MCPServers are MCP servers that a client brings to a session, by name: the model knows their tools as mcp__name__tool. They are there as long as the client is. */
+export type MCPServers = Record<string, MCPServer>;
 
 /** Message is one entry of a conversation. */
 export interface Message {
@@ -1374,6 +1393,8 @@ export interface SessionNewParams {
   usageLabel?: string;
   /** for the plugin that takes it first */
   firstTurnInput?: InputPart[];
+  /** that this client brings, as with session/setOverlay */
+  mcpServers?: MCPServers;
 }
 
 /** SessionNewResult is the session as created. The connection is attached to it. */
@@ -1392,6 +1413,8 @@ export interface SessionOverlayParams {
   includeBaseTools?: boolean;
   tools?: ClientTool[];
   prompt?: string;
+  /** that come and go with the client; absent: none */
+  mcpServers?: MCPServers;
 }
 
 /** SessionOverlayResult is the catalog's state after an overlay was set. */
@@ -2474,7 +2497,7 @@ export interface Methods {
   "session/read": { params: SessionReadParams; result: SessionReadResult };
   /** Moves the leaf to an ancestor; what came after it stays, pinned. */
   "session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
-  /** Replaces what this client adds to a session: tools of its own and a prompt text. */
+  /** Replaces what this client adds to a session: tools of its own, MCP servers, and a prompt text. */
   "session/setOverlay": { params: SessionOverlayParams; result: SessionOverlayResult };
   /** Names a session for people. */
   "session/setTitle": { params: SessionSetTitleParams; result: SeqResult };

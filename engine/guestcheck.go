@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"lashd/rpc/protocol"
+)
+
+// What a client may bring to one session.
+const (
+	maxServers     = 32
+	maxServerArgs  = 256
+	maxServerNames = 64 // variables, headers
+	maxServerText  = 8192
+)
+
+// checkServers refuses servers that cannot be, or whose name a plugin's server has.
+func (e *Engine) checkServers(ctx context.Context, cwd string, wanted protocol.MCPServers) error {
+	switch {
+	case len(wanted) == 0:
+		return nil
+	case e.Servers == nil:
+		return bad("/mcpServers", "cannot be brought to this lashd")
+	case len(wanted) > maxServers:
+		return bad("/mcpServers", "has %d servers, at most %d", len(wanted), maxServers)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		pointer := "/mcpServers/" + pointerTo.Replace(name)
+		if len(name) == 0 || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return !isIDRune(c) }) {
+			return bad(pointer, "must have a name of 1 to 64 letters, digits, - and _")
+		}
+		if err := checkServer(pointer, wanted[name]); err != nil {
+			return err
+		}
+		plugin, err := e.Servers.Taken(ctx, cwd, name)
+		if err != nil {
+			return err
+		}
+		if plugin != "" {
+			return &ServerTakenError{name, plugin}
+		}
+	}
+	return nil
+}
+
+// checkServer never quotes what it refuses.
+func checkServer(pointer string, s protocol.MCPServer) error {
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		return bad(pointer, "must have a command or a url, one of both")
+	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
+		return bad(pointer, "must have no args and no env where it has a url")
+	case s.Command != "" && len(s.Headers) > 0:
+		return bad(pointer, "must have no headers where it has a command")
+	case strings.ContainsRune(s.Command, filepath.Separator) && !filepath.IsAbs(s.Command):
+		return bad(pointer+"/command", "must be a name that is looked up, or an absolute path")
+	case s.URL != "" && !isWeb(s.URL):
+		return bad(pointer+"/url", "must be an address of http or https")
+	case len(s.Args) > maxServerArgs:
+		return bad(pointer+"/args", "has %d elements, at most %d", len(s.Args), maxServerArgs)
+	}
+	texts := map[string]string{"/command": s.Command, "/url": s.URL}
+	for i, arg := range s.Args {
+		texts["/args/"+itoa(i)] = arg
+	}
+	if err := checkTexts(pointer, texts); err != nil {
+		return err
+	}
+	for name, value := range s.Headers {
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			return bad(pointer+"/headers/"+pointerTo.Replace(name), "must have no control characters")
+		}
+	}
+	return cmp.Or(checkNamed(pointer+"/env", s.Env), checkNamed(pointer+"/headers", s.Headers), checkWait(pointer+"/timeoutMs", s.TimeoutMs))
+}
+
+func isWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// checkNamed refuses variables or headers that nobody could set.
+func checkNamed(pointer string, values map[string]string) error {
+	if len(values) > maxServerNames {
+		return bad(pointer, "has %d members, at most %d", len(values), maxServerNames)
+	}
+	texts := map[string]string{}
+	for name, value := range values {
+		if name == "" || len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool { return !isIDRune(c) && c != '.' }) {
+			return bad(pointer, "must have names of 1 to 128 letters, digits, -, _ and .")
+		}
+		texts["/"+name] = value
+	}
+	return checkTexts(pointer, texts)
+}
+
+func checkTexts(pointer string, texts map[string]string) error {
+	for _, at := range slices.Sorted(maps.Keys(texts)) {
+		if len(texts[at]) > maxServerText || strings.Contains(texts[at], "\x00") {
+			return bad(pointer+at, "must have at most %d bytes, and none that is 0", maxServerText)
+		}
+	}
+	return nil
+}
+
+// named are servers without what stands in them, for a receipt: that is stored.
+func named(servers protocol.MCPServers) protocol.MCPServers {
+	if len(servers) == 0 {
+		return nil
+	}
+	names := protocol.MCPServers{}
+	for name := range servers {
+		names[name] = protocol.MCPServer{}
+	}
+	return names
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// Servers connects the MCP servers that clients bring to sessions.
+type Servers interface {
+	// Taken is the plugin that has a server of a name already where sessions work in a directory; empty: none has.
+	Taken(ctx context.Context, cwd, name string) (plugin string, err error)
+	// Connect begins to connect a server, and returns at once. It tells of each change of its tools, and of an error if it
+	// cannot be reached, which it goes on to try.
+	Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (Server, error)
+}
+
+// Server is an MCP server that a client has brought. Its tools are those that it has listed.
+type Server interface {
+	tool.Provider
+	// Tried is closed once the server has listed its tools, or could not be reached.
+	Tried() <-chan struct{}
+	// Leave lets go of the server, and returns at once. Calls fail from then on.
+	Leave()
+}
+
+// ServerTakenError means that a client brings an MCP server whose name one of a plugin's has.
+type ServerTakenError struct{ Server, Plugin string }
+
+func (e *ServerTakenError) Error() string {
+	return fmt.Sprintf("an MCP server %q is there already, of the plugin %s; choose another name", e.Server, e.Plugin)
+}
+
+// guests are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
+// them is stored.
+type guests struct {
+	client  protocol.ClientID
+	servers map[string]Server
+	over    chan struct{} // closed once they are let go
+	leaving sync.Once
+
+	mu    sync.Mutex
+	taken bool // the session has them, or has had them
+	given bool // up, by who has brought them
+}
+
+// connecting is how long a client that brings servers waits for their tools. What comes later comes with tools/changed.
+const connecting = 2 * time.Second
+
+// connect has servers begin, and waits a moment for their tools. Whoever asks either has the session take them, or lets them go.
+func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*guests, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	g := &guests{client: client, servers: map[string]Server{}, over: make(chan struct{})}
+	for name, s := range wanted {
+		server, err := e.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { e.guestTells(ctx, id, g, name, failed) })
+		if err != nil {
+			g.leave()
+			return nil, err
+		}
+		g.servers[name] = server
+	}
+	moment := time.NewTimer(connecting)
+	defer moment.Stop()
+	for _, s := range g.servers {
+		select {
+		case <-s.Tried():
+		case <-moment.C:
+			return g, nil
+		case <-ctx.Done():
+			g.leave()
+			return nil, context.Cause(ctx)
+		}
+	}
+	return g, nil
+}
+
+// guestTells brings other tools of a server into the session, or tells that it cannot be reached.
+func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *guests, name string, failed error) {
+	select {
+	case <-g.over:
+		return
+	default:
+	}
+	if failed == nil {
+		e.ToolsChanged(ctx, id)
+		return
+	}
+	issue := protocol.Issue{Kind: "mcpServer", Code: "mcp_server_failed", Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)}
+	if err := e.complain(ctx, id, issue); err != nil {
+		e.Log.Warn("a session was not told that an MCP server is not there", "session", id, "server", name, "error", err)
+	}
+}
+
+// take has the session keep the servers, unless who has brought them has given up.
+func (g *guests) take() error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.given {
+		return context.Canceled
+	}
+	g.taken = true
+	return nil
+}
+
+// dismiss gives servers up that no session has taken.
+func (g *guests) dismiss() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	g.given = true
+	taken := g.taken
+	g.mu.Unlock()
+	if !taken {
+		g.leave()
+	}
+}
+
+// leave lets go of the servers. Once is enough.
+func (g *guests) leave() {
+	if g == nil {
+		return
+	}
+	g.leaving.Do(func() {
+		close(g.over)
+		for _, s := range g.servers {
+			s.Leave()
+		}
+	})
+}
+
+// sources are the ids of the sources of tools that the servers are.
+func (g *guests) sources() (ids []string) {
+	if g == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.servers)) {
+		ids = append(ids, g.source(name))
+	}
+	return ids
+}
+
+func (g *guests) source(name string) string { return "client:" + string(g.client) + "/" + name }
+
+// seat registers the tools of the servers. One that has a tool whose name is taken is left out.
+func (g *guests) seat(r *tool.Registry, left func(server string, why error)) {
+	if g == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.servers)) {
+		if err := r.Upsert(g.source(name), g.servers[name]); err != nil {
+			left(name, err)
+		}
+	}
+}
+
+// unseat makes orphans of the tools.
+func (g *guests) unseat(r *tool.Registry) {
+	for _, id := range g.sources() {
+		_ = r.Upsert(id) // nothing is in nobody's way
+	}
+}
