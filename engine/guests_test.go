@@ -1,0 +1,360 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// inn is where servers of clients are. The command of one says what it lists, and its first argument after what time.
+type inn struct {
+	mu    sync.Mutex
+	rooms []*room
+	taken map[string]string
+}
+
+// room is a server that was brought.
+type room struct {
+	shelf
+	name  string
+	tried chan struct{}
+	tell  func(context.Context, error)
+	gone  chan struct{}
+}
+
+func (i *inn) Taken(_ context.Context, _, name string) (string, error) { return i.taken[name], nil }
+
+func (i *inn) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+	if s.Command == "closed" {
+		return nil, errors.New("closed")
+	}
+	r := &room{name: name, tried: make(chan struct{}), tell: tell, gone: make(chan struct{})}
+	i.mu.Lock()
+	i.rooms = append(i.rooms, r)
+	i.mu.Unlock()
+	var wait time.Duration
+	if len(s.Args) > 0 {
+		wait, _ = time.ParseDuration(s.Args[0])
+	}
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		select {
+		case <-r.gone:
+		case <-time.After(wait):
+		}
+		r.words = s.Command
+		close(r.tried)
+		if s.Command == "broken" {
+			r.words = ""
+			tell(ctx, errors.New("it is broken"))
+			return
+		}
+		tell(ctx, nil)
+	}()
+	return r, nil
+}
+
+func (r *room) Tools() []tool.Tool {
+	select {
+	case <-r.tried:
+		return r.shelf.Tools()
+	default:
+		return nil
+	}
+}
+
+func (r *room) Tried() <-chan struct{} { return r.tried }
+func (r *room) Leave()                 { close(r.gone) } // a second time panics
+
+// here are the servers that were brought and not let go of.
+func (i *inn) here() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var names []string
+	for _, r := range i.rooms {
+		select {
+		case <-r.gone:
+		default:
+			names = append(names, r.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// hosted is a daemon with the tool own, to which clients bring servers.
+func hosted(t *testing.T, s setup) (*daemon, *inn) {
+	t.Helper()
+	i := &inn{taken: map[string]string{"plugged": "notes"}}
+	if s.model == nil {
+		s.model = replies()
+	}
+	if s.tools == nil {
+		s.tools = []tool.Provider{says("own", "mine")}
+	}
+	s.config = func(c *engine.Config) { c.Servers = i }
+	return start(t, s), i
+}
+
+// server is one that lists these tools at once, or after a time.
+func server(words string, after ...string) protocol.MCPServers {
+	return protocol.MCPServers{"x": {Command: words, Args: after}}
+}
+
+func (d *daemon) overlay(t *testing.T, id protocol.SessionID, servers protocol.MCPServers) *protocol.SessionOverlayResult {
+	t.Helper()
+	return must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers}))
+}
+
+func TestGuests(t *testing.T) {
+	t.Run("issue/4-2 a client that is back within 30 s has its servers still, and without it they are orphans", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d, i := hosted(t, setup{})
+			id := d.session(t)
+			leave := d.Connected("cli_a")
+			d.overlay(t, id, server("a b"))
+			members := &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}
+			must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), members))
+			leave()
+			time.Sleep(29 * time.Second)
+			leave = d.Connected("cli_a")
+			time.Sleep(time.Hour)
+			if got := d.told(t, id); got != "a own" || i.here() != "x" {
+				t.Errorf("while it is there: told %q, servers %q", got, i.here())
+			}
+			o := d.observe(t, id)
+			leave()
+			time.Sleep(31 * time.Second)
+			state := *o.typed(protocol.EventToolsChanged).Tools
+			if got := d.told(t, id); got != "own" || i.here() != "" || !state.Tools["a"].Orphaned {
+				t.Errorf("without it: told %q, servers %q, %+v", got, i.here(), state)
+			}
+			defer d.Connected("cli_a")()
+			d.overlay(t, id, server("a b"))
+			if got := d.told(t, id); got != "a own" {
+				t.Errorf("brought again: told %q", got)
+			}
+		})
+	})
+	t.Run("issue/4-2 a session waits two seconds for tools, and gets those that come later in the next call of the model", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d, i := hosted(t, setup{})
+			defer d.Connected("cli_a")()
+			began := time.Now()
+			id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+			late := protocol.MCPServers{"now": {Command: "a"}, "later": {Command: "b", Args: []string{"9s"}}, "never": {Command: "broken", Args: []string{"5s"}}}
+			if err := d.BringServers(t.Context(), "cli_a", id, late); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if got := d.told(t, id); got != "a own" {
+				t.Errorf("told %q", got)
+			}
+			o := d.observe(t, id)
+			told := o.typed(protocol.EventPluginStatus)
+			if told.Name != "mcp_server_failed" || told.Text != "the MCP server never is not there: it is broken" {
+				t.Errorf("told %+v", told)
+			}
+			o.typed(protocol.EventToolsChanged)
+			if got := d.told(t, id); got != "a b own" || time.Since(began) != 9*time.Second {
+				t.Errorf("told %q after %v", got, time.Since(began))
+			}
+			if i.here() == "" {
+				t.Error("nothing is there")
+			}
+		})
+	})
+	t.Run("issue/4-2 servers that nobody waits for any more are let go of", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d, i := hosted(t, setup{})
+			id := d.session(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := d.SetOverlay(ctx, "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("a", "1h")})
+			if !errors.Is(err, context.DeadlineExceeded) || i.here() != "" {
+				t.Errorf("%v, servers %q", err, i.here())
+			}
+			half := protocol.MCPServers{"x": {Command: "a"}, "y": {Command: "closed"}}
+			if _, err := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: half}); err == nil || i.here() != "" {
+				t.Errorf("%v, servers %q", err, i.here())
+			}
+		})
+	})
+	t.Run("issue/4-2 what cannot be stored leaves the servers that were there", func(t *testing.T) {
+		d, i := hosted(t, setup{})
+		id := d.session(t)
+		d.overlay(t, id, server("a"))
+		large := &protocol.SessionOverlayParams{SessionID: id, Prompt: strings.Repeat("x", persistence.MaxCommitBytes), MCPServers: protocol.MCPServers{"y": {Command: "b"}}}
+		if _, err := d.SetOverlay(t.Context(), "cli_a", large); !errors.Is(err, persistence.ErrBudget) {
+			t.Errorf("%v", err)
+		}
+		if got := d.told(t, id); got != "a own" || i.here() != "x" {
+			t.Errorf("told %q, servers %q", got, i.here())
+		}
+	})
+	t.Run("issue/4-2 a tool whose name is taken leaves its server out, and the session opens", func(t *testing.T) {
+		d, i := hosted(t, setup{})
+		id := d.session(t)
+		servers := protocol.MCPServers{"x": {Command: "own a"}, "y": {Command: "b"}}
+		d.overlay(t, id, servers)
+		if got := d.told(t, id); got != "b own" {
+			t.Errorf("told %q", got)
+		}
+		fresh := d.session(t)
+		if err := d.BringServers(t.Context(), "cli_a", fresh, servers); err != nil || d.told(t, fresh) != "b own" {
+			t.Errorf("a new session: %v, told %q", err, d.told(t, fresh))
+		}
+		if i.here() != "x y x y" && i.here() != "y x x y" && i.here() != "x y y x" && i.here() != "y x y x" {
+			t.Errorf("servers %q", i.here())
+		}
+	})
+	t.Run("issue/4-2 a client's servers stay where all other tools are left out", func(t *testing.T) {
+		d, _ := hosted(t, setup{})
+		id := d.session(t)
+		mine := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}
+		p := &protocol.SessionOverlayParams{SessionID: id, IncludeBaseTools: new(false), Tools: mine, MCPServers: server("a")}
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		if got := d.told(t, id); got != "a mine" {
+			t.Errorf("told %q", got)
+		}
+	})
+	t.Run("issue/4-2 the servers of a session end with it, and another client's take their place", func(t *testing.T) {
+		d, i := hosted(t, setup{})
+		id := d.session(t)
+		d.overlay(t, id, server("a"))
+		other := &protocol.SessionOverlayParams{SessionID: id, MCPServers: protocol.MCPServers{"z": {Command: "a c"}}}
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", other))
+		if got := d.told(t, id); got != "a c own" || i.here() != "z" {
+			t.Errorf("told %q, servers %q", got, i.here())
+		}
+		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		for i.here() != "" {
+			time.Sleep(time.Millisecond)
+		}
+		if got := d.told(t, id); got != "own" {
+			t.Errorf("told %q", got)
+		}
+		d.overlay(t, id, server("a"))
+		d.stop()
+		if i.here() != "" {
+			t.Errorf("servers %q", i.here())
+		}
+	})
+	t.Run("issue/4-2 a repeated request is answered as before, whatever stands in its servers, which come if there are none", func(t *testing.T) {
+		d, i := hosted(t, setup{})
+		id := d.session(t)
+		p := &protocol.SessionOverlayParams{SessionID: id, Mutation: protocol.Mutation{IdempotencyKey: "once"}, MCPServers: server("a")}
+		first := must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		p.MCPServers = protocol.MCPServers{"x": {Command: "a", Env: map[string]string{"TOKEN": "another"}}}
+		again := must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		if !again.Duplicate || again.Seq != first.Seq || i.here() != "x" {
+			t.Errorf("again %+v, servers %q", again, i.here())
+		}
+		p.MCPServers = protocol.MCPServers{"y": {Command: "a"}}
+		if _, err := d.SetOverlay(t.Context(), "cli_a", p); !errors.Is(err, persistence.ErrReceiptConflict) || i.here() != "x" {
+			t.Errorf("with another name: %v, servers %q", err, i.here())
+		}
+		d = d.restart(t, nil)
+		p.MCPServers = server("a")
+		again = must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		if got := d.told(t, id); !again.Duplicate || got != "a own" {
+			t.Errorf("after a restart: %+v, told %q", again, got)
+		}
+	})
+	t.Run("issue/4-2 a fork begins without the servers, with what was decided about their tools", func(t *testing.T) {
+		d, _ := hosted(t, setup{})
+		id := d.session(t)
+		d.overlay(t, id, server("a b"))
+		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
+		fork := must[*protocol.SessionNewResult](t)(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id})).SessionID
+		if got := d.told(t, fork); got != "own" {
+			t.Errorf("told %q", got)
+		}
+		d.overlay(t, fork, server("a b"))
+		if got := d.told(t, fork); got != "a own" {
+			t.Errorf("told %q", got)
+		}
+	})
+	t.Run("issue/4-2 only clients bring servers", func(t *testing.T) {
+		d, _, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), config: func(c *engine.Config) { c.Servers = &inn{} }})
+		_, err := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: server("a")})
+		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/mcpServers" {
+			t.Errorf("%v", err)
+		}
+		if n := len(must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
+func TestServersThatCannotBe(t *testing.T) {
+	d, i := hosted(t, setup{})
+	id := d.session(t)
+	many, names := protocol.MCPServers{}, map[string]string{}
+	for n := range 65 {
+		names[fmt.Sprint("A", n)] = "x"
+		if n < 33 {
+			many[fmt.Sprint(n)] = protocol.MCPServer{Command: "a"}
+		}
+	}
+	one := func(s protocol.MCPServer) protocol.MCPServers { return protocol.MCPServers{"x": s} }
+	long := strings.Repeat("x", 8193)
+	for _, c := range []struct {
+		what    string
+		servers protocol.MCPServers
+		pointer string
+	}{
+		{"too many", many, "/mcpServers"},
+		{"a name that cannot be in one of a tool", protocol.MCPServers{"a/b": {Command: "a"}}, "/mcpServers/a~1b"},
+		{"no name", protocol.MCPServers{"": {Command: "a"}}, "/mcpServers/"},
+		{"nothing", one(protocol.MCPServer{}), "/mcpServers/x"},
+		{"both", one(protocol.MCPServer{Command: "a", URL: "http://a"}), "/mcpServers/x"},
+		{"a url with env", one(protocol.MCPServer{URL: "http://a", Env: map[string]string{"A": "b"}}), "/mcpServers/x"},
+		{"a command with headers", one(protocol.MCPServer{Command: "a", Headers: map[string]string{"A": "b"}}), "/mcpServers/x"},
+		{"a program of whatever directory", one(protocol.MCPServer{Command: "./a"}), "/mcpServers/x/command"},
+		{"another protocol", one(protocol.MCPServer{URL: "file:///a"}), "/mcpServers/x/url"},
+		{"too many arguments", one(protocol.MCPServer{Command: "a", Args: make([]string, 257)}), "/mcpServers/x/args"},
+		{"a long argument", one(protocol.MCPServer{Command: "a", Args: []string{"", long}}), "/mcpServers/x/args/1"},
+		{"an argument with a 0", one(protocol.MCPServer{Command: "a", Args: []string{"\x00"}}), "/mcpServers/x/args/0"},
+		{"too many variables", one(protocol.MCPServer{Command: "a", Env: names}), "/mcpServers/x/env"},
+		{"a variable that is none", one(protocol.MCPServer{Command: "a", Env: map[string]string{"A=B": "c"}}), "/mcpServers/x/env"},
+		{"a long value", one(protocol.MCPServer{Command: "a", Env: map[string]string{"A": long}}), "/mcpServers/x/env/A"},
+		{"a header in a header", one(protocol.MCPServer{URL: "http://a", Headers: map[string]string{"A": "b\r\nC: d"}}), "/mcpServers/x/headers/A"},
+		{"no time", one(protocol.MCPServer{Command: "a", TimeoutMs: -1}), "/mcpServers/x/timeoutMs"},
+	} {
+		t.Run("issue/4-2 a client's server that cannot be: "+c.what, func(t *testing.T) {
+			_, overlay := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: c.servers})
+			_, session := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: c.servers})
+			for _, err := range []error{overlay, session} {
+				if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != c.pointer || len(e.Reason) > 200 {
+					t.Errorf("%v, want %s", err, c.pointer)
+				}
+			}
+		})
+	}
+	t.Run("issue/4-2 the name of a plugin's server", func(t *testing.T) {
+		plugged := protocol.MCPServers{"plugged": {Command: "a"}}
+		_, overlay := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: plugged})
+		_, session := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: plugged})
+		for _, err := range []error{overlay, session} {
+			if e, ok := errors.AsType[*engine.ServerTakenError](err); !ok || *e != (engine.ServerTakenError{Server: "plugged", Plugin: "notes"}) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+	if i.here() != "" || len(i.rooms) > 0 {
+		t.Errorf("servers %q were connected", i.here())
+	}
+}
