@@ -18,9 +18,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// serveMCP is the guest as an MCP server, whose tool says which process it is.
+// serveMCP is the guest as an MCP server, whose tools say which process it is, end it, and take their time. It may need a file to start.
 func serveMCP() {
+	if file, ok := os.LookupEnv("ONLY_WITH"); ok {
+		if _, err := os.Stat(file); err != nil {
+			os.Exit(1)
+		}
+	}
 	s := sdk.NewServer(&sdk.Implementation{Name: "guest", Version: "1"}, nil)
+	sdk.AddTool(s, &sdk.Tool{Name: "die"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		os.Exit(1)
+		return nil, nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "sleep"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, context.Cause(ctx)
+	})
 	sdk.AddTool(s, &sdk.Tool{Name: "pid"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strconv.Itoa(os.Getpid())}}}, nil, nil
 	})

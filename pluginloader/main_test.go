@@ -101,12 +101,19 @@ func (w *world) start() *world {
 		},
 	})
 	w.Engine = engine.New(engine.Config{
-		Store: store, Plugins: w.Loader, Log: log, StateDir: w.home,
+		Store: store, Plugins: w.Loader, Servers: brought{w.Loader}, Log: log, StateDir: w.home,
 		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: w.model}},
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})
 	w.run(store)
 	return w
+}
+
+// brought connects what clients bring.
+type brought struct{ *pluginloader.Loader }
+
+func (b brought) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+	return b.Loader.Connect(ctx, name, s, tell)
 }
 
 func (w *world) run(store *persistence.Store) {
