@@ -106,8 +106,8 @@ CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
 
 -- What a person or a client sent, a plugin queued or something woke the session with, and which turn consumes it. source is the
--- key of a plugin or of what woke it, which makes the same input come once. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes
--- with its session.
+-- key of a plugin or of what woke it, which makes the same input come once. stream and ordinal are those of a wake whose stream comes in an order; refused is why a wake was
+-- dropped. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes with its session.
 CREATE TABLE inputs (
   input    INTEGER PRIMARY KEY,
   input_id TEXT NOT NULL UNIQUE,
@@ -116,11 +116,15 @@ CREATE TABLE inputs (
   state    TEXT NOT NULL CHECK (state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted', 'completed', 'cancelled')),
   boundary TEXT NOT NULL,
   source   TEXT NOT NULL,
+  stream   TEXT NOT NULL,
+  ordinal  INTEGER NOT NULL,
+  refused  TEXT NOT NULL,
   body     BLOB NOT NULL,
   plugin_inputs BLOB,
   at       INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
+CREATE INDEX inputs_by_stream ON inputs (session, stream, ordinal) WHERE stream <> '';
 CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted');
 
 -- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart

@@ -149,41 +149,55 @@ func (r *run) closing(result resultOf) []logEvent {
 	return events
 }
 
-// settleInputs says what becomes of the inputs when a turn ends: what it took in is completed, and what was steered at
-// it too late goes to the next turn, which is made if there is none. If another one goes on in its place, it is steered at
-// that.
+// settleInputs says what becomes of the inputs when a turn ends: what it took in is completed, and what a person steered at it
+// too late goes to the next turn, which is made if there is none; a wake gets a turn as if it came now. If another turn goes on in
+// its place, they are steered at that.
 func (st *state) settleInputs(c *persistence.Commit, id protocol.TurnID, next *following) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
 	turns = st.turnsWithout(id)
 	if next != nil {
 		return st.steerOn(c, id, next)
 	}
-	made := len(turns) == 0
+	known, late := len(turns), false
 	for _, in := range st.inputs {
 		switch {
 		case in.TurnID != id:
 			left = append(left, in)
 			continue
-		case in.State == protocol.InputPendingActive:
-			if len(turns) == 0 {
-				turns = append(turns, st.newTurn())
-				c.Turns = append(c.Turns, turns[0].Turn)
-			}
-			in.State, in.TurnID = protocol.InputDeferred, turns[0].ID
-			left = append(left, in)
-			events = []logEvent{{}}
-		default:
+		case in.State != protocol.InputPendingActive:
 			in.State = protocol.InputCompleted
+		case lapsed(in):
+			in.State, in.Refused, late = protocol.InputCancelled, protocol.WakeExpired, true
+		default:
+			if made := st.deferTo(&in, turns, left); made != nil {
+				turns = append(turns, *made)
+				c.Turns = append(c.Turns, made.Turn)
+			}
+			left, late = append(left, in), true
 		}
 		c.Inputs = append(c.Inputs, in)
 	}
-	if events == nil {
-		return left, turns, nil
+	for _, t := range turns[known:] {
+		events = append(events, acceptedEvent(t.ID, ofTurn(t.ID, left)...))
 	}
-	events = nil
-	if made {
-		events = append(events, acceptedEvent(turns[0].ID, left...))
+	if late {
+		events = append(events, queueChanged(waitingOf(left, turns)))
 	}
-	return left, turns, append(events, queueChanged(waitingOf(left, turns)))
+	return left, turns, events
+}
+
+// deferTo gives what came too late for a turn another one, which it answers if it had to be made.
+func (st *state) deferTo(in *protocol.QueuedInput, turns []persistence.StoredTurn, left []protocol.QueuedInput) *persistence.StoredTurn {
+	in.State = protocol.InputDeferred
+	if in.Wake != nil {
+		return st.place(in, turns, left)
+	}
+	if len(turns) > 0 {
+		in.TurnID = turns[0].ID
+		return nil
+	}
+	t := st.newTurn()
+	in.TurnID = t.ID
+	return &t
 }
 
 // steerOn is settleInputs for a turn that another one goes on from.

@@ -76,15 +76,18 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	past := r.shown()
 	msgs := make([]*protocol.Message, 0, len(past)+len(r.nodes)+len(call.Transient)+1)
 	msgs = append(msgs, past...)
+	var causes []*protocol.Message
 	for i := range call.Messages {
-		msgs = append(msgs, r.nodes[i].Message)
+		if m := r.nodes[i].Message; m.Cause() == nil {
+			msgs = append(msgs, m)
+		} else {
+			causes = append(causes, m)
+		}
 	}
 	for i := range call.Transient {
 		msgs = append(msgs, &call.Transient[i])
 	}
-	if m := causesMessage(call.Causes); m != nil {
-		msgs = append(msgs, m)
-	}
+	msgs = append(msgs, together(causes)...)
 	return &provider.Request{
 		Model: r.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
 		Options: call.Generation, Output: call.Output,
@@ -92,16 +95,17 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	}
 }
 
-// causesMessage is why the turn was woken, for the end of the prompt.
-func causesMessage(causes []turn.Cause) *protocol.Message {
-	if len(causes) == 0 {
-		return nil
+// together makes one message of what woke the turn, for the end of the prompt. A single one stays what it is in history, so that
+// the prompt of the next turn begins with the same bytes.
+func together(causes []*protocol.Message) []*protocol.Message {
+	if len(causes) < 2 {
+		return causes
 	}
-	var lines []string
-	for _, c := range causes {
-		lines = append(lines, fmt.Sprintf("[%s] %s", c.Type, c.Text))
+	all := &protocol.Message{Role: protocol.RoleEvent}
+	for _, m := range causes {
+		all.Parts = append(all.Parts, m.Parts...)
 	}
-	return &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Join(lines, "\n")}}}
+	return []*protocol.Message{all}
 }
 
 func issueOf(err error) protocol.Issue {

@@ -9,19 +9,38 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Queue lists inputs.
+// Queue lists inputs, and tells why none of those that wait starts.
 func (e *Engine) Queue(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
-	if p.All {
-		row, err := e.store.Session(ctx, p.SessionID)
-		if err != nil {
-			return nil, err
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
+		result := &protocol.QueueListResult{Data: list(slices.Clone(st.inputs)), Hold: st.hold()}
+		if !p.All {
+			return result, nil
 		}
-		inputs, err := e.store.Inputs(ctx, row.Key, 200)
-		return &protocol.QueueListResult{Data: list(inputs)}, err
-	}
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.QueueListResult, error) {
-		return &protocol.QueueListResult{Data: list(slices.Clone(st.inputs))}, nil
+		inputs, err := e.store.Inputs(ctx, st.key, 200)
+		result.Data = list(inputs)
+		return result, err
 	})
+}
+
+// hold is why no turn of the queue starts now.
+func (st *state) hold() protocol.QueueHold {
+	switch {
+	case len(st.waiting()) == 0:
+		return protocol.HoldEmpty
+	case st.eng.stopping():
+		return protocol.HoldStopping
+	case st.current != nil && st.waitingFor(st.current.id) > 0:
+		return protocol.HoldDecision
+	case st.current != nil:
+		return protocol.HoldTurn
+	case st.writer != nil:
+		return protocol.HoldCommand
+	case st.foreign(st.turns[0]):
+		return protocol.HoldForeign
+	case st.eng.store.Space() != nil:
+		return protocol.HoldSpace
+	}
+	return protocol.HoldRetry
 }
 
 // CancelInput withdraws inputs that no turn has taken in.
@@ -71,7 +90,7 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 		result.Data = append(result.Data, protocol.CancelledInput{InputID: in.ID, Status: status})
 	}
 	left := slices.DeleteFunc(slices.Clone(st.inputs), func(in protocol.QueuedInput) bool { return gone[in.ID] })
-	events := st.emptied(c, left)
+	events := st.emptied(c, left, "its input was withdrawn")
 	if len(gone) == 0 {
 		result.Seq = st.row.Seq
 		return result, nil
@@ -83,22 +102,27 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 		return nil, err
 	}
 	st.inputs = left
+	st.withoutEmptied(c)
+	return result, nil
+}
+
+// withoutEmptied forgets the turns that a commit has ended because they had no input any more.
+func (st *state) withoutEmptied(c *persistence.Commit) {
 	for _, t := range c.Turns {
 		st.turns = st.turnsWithout(t.ID)
 		st.turnOver(t.ID, t.Report)
 	}
-	return result, nil
 }
 
-// emptied ends the queued turns that have no input any more.
-func (st *state) emptied(c *persistence.Commit, left []protocol.QueuedInput) []logEvent {
+// emptied ends the queued turns that have no input any more, and says why they have none.
+func (st *state) emptied(c *persistence.Commit, left []protocol.QueuedInput, why string) []logEvent {
 	var events []logEvent
 	for _, t := range st.turns {
 		has := slices.ContainsFunc(left, func(in protocol.QueuedInput) bool { return in.TurnID == t.ID })
 		if has || t.State != protocol.TurnQueued {
 			continue
 		}
-		outcome := protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{RequestID: "internal:queue", Reason: "its input was withdrawn"}}
+		outcome := protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{RequestID: "internal:queue", Reason: why}}
 		t.State = protocol.TurnCancelled
 		t.Report = &protocol.TurnReport{TurnID: t.ID, SessionID: st.id, State: t.State, Outcome: &outcome, AcceptedAtMs: t.AcceptedMs}
 		c.Turns = append(c.Turns, t.Turn)

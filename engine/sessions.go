@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -70,6 +71,7 @@ func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (p
 	if p.Unknown.DeadlineMs != nil {
 		cfg.Unknown = p.Unknown
 	}
+	cfg.Drain = cmp.Or(p.Drain, cfg.Drain)
 	return cfg, checkConfig(cfg)
 }
 
@@ -102,6 +104,9 @@ func checkConfig(cfg protocol.Config) error {
 		if err := checkWait("/unknownOutcome/deadlineMs", *d); err != nil {
 			return err
 		}
+	}
+	if how := []protocol.DrainPolicy{"", protocol.DrainOne, protocol.DrainMerge}; !slices.Contains(how, cfg.Drain) {
+		return bad("/drain", "must be one of %v", how[1:])
 	}
 	return checkGeneration(cfg.Generation)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,6 +39,7 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 	if p.Unknown != nil {
 		cfg.Unknown = *p.Unknown
 	}
+	cfg.Drain = cmp.Or(p.Drain, cfg.Drain)
 	return cfg, checkConfig(cfg)
 }
 

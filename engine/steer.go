@@ -82,20 +82,22 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 // admit stores that inputs enter the turn, and how.
 func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passage) error {
 	kind := effect.Checkpoint.Kind
-	inputs := slices.Clone(st.inputs)
 	var admitted []protocol.QueuedInput
-	var ids []protocol.InputID
-	for i := range inputs {
-		in := &inputs[i]
-		if in.TurnID != r.id || in.State != protocol.InputPendingActive || !effect.Checkpoint.Admits(in.Boundary) {
-			continue
+	for _, in := range st.inputs {
+		if in.TurnID == r.id && in.State == protocol.InputPendingActive && effect.Checkpoint.Admits(in.Boundary) {
+			admitted = append(admitted, in)
 		}
-		in.State = protocol.InputAccepted
-		admitted, ids = append(admitted, *in), append(ids, in.ID)
-		p.Inputs = append(p.Inputs, inputMessage(r.id, *in))
 	}
-	if len(admitted) == 0 {
+	if admitted = entering(r.begin.Config.Drain, admitted); len(admitted) == 0 {
 		return nil
+	}
+	inputs := slices.Clone(st.inputs)
+	var ids []protocol.InputID
+	for i := range admitted {
+		in := &admitted[i]
+		in.State, ids = protocol.InputAccepted, append(ids, in.ID)
+		inputs[slices.IndexFunc(inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID })] = *in
+		p.Inputs = append(p.Inputs, inputMessage(r.id, *in))
 	}
 	c := &persistence.Commit{Inputs: admitted, Effects: []persistence.Effect{{
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.prints.envelope(&effect),

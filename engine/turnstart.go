@@ -210,6 +210,11 @@ func (st *state) foreign(t persistence.StoredTurn) bool {
 func (st *state) startNext() error {
 	turn := st.turns[0]
 	resumed := turn.State != protocol.TurnQueued
+	if !resumed {
+		if ended, err := st.dropLapsed(turn); ended || err != nil {
+			return err
+		}
+	}
 	next := turn
 	next.State, next.Incarnation = protocol.TurnRunning, st.eng.incarnation
 	if next.StartedMs == 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -19,7 +18,9 @@ type wake struct {
 	Merge    string // wakes of one merge key, delivery and authority that stand together in the queue become one turn; empty: never
 	Delivery protocol.Delivery
 	Cause    protocol.TurnCause
-	Expires  int64 // ms since 1970; 0: never
+	Expires  int64  // ms since 1970; 0: never
+	Stream   string // its wakes come in the order of Ordinal, from 1; empty: in any
+	Ordinal  int64
 }
 
 // woken is what became of a wake.
@@ -27,36 +28,36 @@ type woken struct {
 	Input   protocol.QueuedInput // the one that it is, or was when it came before
 	Refused protocol.WakeRefusal // why it was not taken; empty: it was
 	Events  []logEvent           // of the commit
-	Done    func()               // once the commit is stored, at the end of what is done then: it may start a turn
+	Done    func()               // once the commit is stored, after all else that is done then: it may start a turn
 }
 
-// wake puts a wake into a commit. A refusal is not an error: the commit goes on without it. Of what one commit holds, this
-// comes after all else that changes turns or inputs.
+// wake puts a wake into a commit, after whatever else that holds of turns and inputs. A refusal is not an error: the commit goes
+// on without it.
 func (st *state) wake(c *persistence.Commit, w wake) (woken, error) {
 	refused, known, err := st.refuseWake(c, w)
 	if err != nil || refused != "" {
 		return woken{Input: known, Refused: refused, Done: func() {}}, err
 	}
+	turns, inputs := st.after(c)
 	in := w.input()
-	var events []logEvent
 	var made []persistence.StoredTurn
-	if st.current != nil && w.Delivery == protocol.DeliverEarliest {
+	var events []logEvent
+	if st.current != nil && w.Delivery == protocol.DeliverEarliest && slices.ContainsFunc(turns, st.current.isTurn) {
 		in.TurnID, in.State, in.Boundary = st.current.id, protocol.InputPendingActive, protocol.BoundaryAfterWork
-	} else {
-		t := st.newTurn()
-		in.TurnID, made = t.ID, append(made, t)
+	} else if t := st.place(&in, turns, inputs); t != nil {
+		made, turns = append(made, *t), append(turns, *t)
 		c.Turns = append(c.Turns, t.Turn)
 		events = append(events, acceptedEvent(t.ID, in))
 	}
-	inputs := append(slices.Clip(st.inputs), in)
 	c.Inputs = append(c.Inputs, in)
-	events = append(events, queueChanged(waitingOf(inputs, append(slices.Clip(st.turns), made...))))
-	done := func() {
+	events = append(events, queueChanged(waitingOf(append(inputs, in), turns)))
+	return woken{Input: in, Events: events, Done: func() {
 		st.turns, st.inputs = append(slices.Clip(st.turns), made...), append(slices.Clip(st.inputs), in)
 		st.kick()
-	}
-	return woken{Input: in, Events: events, Done: done}, nil
+	}}, nil
 }
+
+func (r *run) isTurn(t persistence.StoredTurn) bool { return t.ID == r.id }
 
 // wakeSession has a session take a wake in a commit of its own.
 func (e *Engine) wakeSession(ctx context.Context, id protocol.SessionID, w wake) (woken, error) {
@@ -78,6 +79,26 @@ func (e *Engine) wakeSession(ctx context.Context, id protocol.SessionID, w wake)
 	return got, err
 }
 
+// after are the turns that have not ended, and the inputs of turns to come, once a commit is stored.
+func (st *state) after(c *persistence.Commit) (turns []persistence.StoredTurn, inputs []protocol.QueuedInput) {
+	turns, inputs = slices.Clone(st.turns), slices.Clone(st.inputs)
+	for _, t := range c.Turns {
+		turns = slices.DeleteFunc(turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID && t.Report != nil })
+		known := slices.ContainsFunc(turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID })
+		if t.Report == nil && !known {
+			turns = append(turns, persistence.StoredTurn{Session: st.id, Turn: t})
+		}
+	}
+	for _, in := range c.Inputs {
+		if i := slices.IndexFunc(inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID }); i >= 0 {
+			inputs[i] = in
+			continue
+		}
+		inputs = append(inputs, in)
+	}
+	return turns, inputs
+}
+
 // input is a wake as it stands in the queue.
 func (w wake) input() protocol.QueuedInput {
 	told := w.told()
@@ -85,7 +106,9 @@ func (w wake) input() protocol.QueuedInput {
 	return protocol.QueuedInput{
 		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: w.Source, AtMs: now(),
 		Input: []protocol.InputPart{{Type: protocol.InputText, Text: told}},
-		Wake:  &protocol.QueuedWake{Cause: w.Cause, Delivery: w.Delivery, Merge: w.Merge, ExpiresAtMs: w.Expires},
+		Wake: &protocol.QueuedWake{
+			Cause: w.Cause, Delivery: w.Delivery, Merge: w.Merge, ExpiresAtMs: w.Expires, Stream: w.Stream, Ordinal: w.Ordinal,
+		},
 	}
 }
 
@@ -97,25 +120,36 @@ func (w wake) told() string {
 
 // refuseWake tells why a wake is not taken, and which input it is if it came before.
 func (st *state) refuseWake(c *persistence.Commit, w wake) (why protocol.WakeRefusal, known protocol.QueuedInput, err error) {
-	if i := slices.IndexFunc(c.Inputs, func(in protocol.QueuedInput) bool { return w.Source != "" && in.Source == w.Source }); i >= 0 {
-		return protocol.WakeDuplicate, c.Inputs[i], nil
+	beside := map[string]protocol.QueuedInput{}
+	var newest int64
+	for _, in := range c.Inputs {
+		beside[in.Source] = in
+		if in.Wake != nil && in.Wake.Stream == w.Stream {
+			newest = max(newest, in.Wake.Ordinal)
+		}
 	}
-	same, err := st.sameInput(st.ctx, nil, w.Source)
+	same, err := st.sameInput(st.ctx, beside, w.Source)
 	switch {
 	case err != nil:
 		return "", known, err
 	case same != nil:
 		return protocol.WakeDuplicate, *same, nil
-	case w.Expires > 0 && w.Expires <= time.Now().UnixMilli():
+	case w.Expires > 0 && w.Expires <= now():
 		return protocol.WakeExpired, known, nil
-	case len(w.told()) > st.roomForWake():
+	case len(w.told()) > st.roomForWakes():
 		return protocol.WakeTooLarge, known, nil
+	case w.Stream == "":
+		return "", known, nil
 	}
-	return "", known, nil
+	stored, err := st.eng.store.NewestOrdinal(st.ctx, st.key, w.Stream)
+	if err == nil && w.Ordinal <= max(newest, stored) {
+		return protocol.WakeRewound, known, nil
+	}
+	return "", known, err
 }
 
-// roomForWake is how many bytes the model could be told at once.
-func (st *state) roomForWake() int {
+// roomForWakes is how many bytes the model can be told at once.
+func (st *state) roomForWakes() int {
 	window := cmp.Or(st.row.Config.Model.ContextWindow, maxInput)
 	return int(min(maxInput, window*bytesPerToken))
 }

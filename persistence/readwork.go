@@ -72,12 +72,12 @@ ORDER BY min(t.turn)`)
 }
 
 const inputColumns = `
-SELECT input_id, turn_id, state, boundary, source, body, plugin_inputs, at
+SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at
 FROM inputs `
 
 func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	var body, forPlugins []byte
-	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &body, &forPlugins, &in.AtMs); err != nil {
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &in.Refused, &body, &forPlugins, &in.AtMs); err != nil {
 		return err
 	}
 	if forPlugins != nil {
@@ -275,6 +275,16 @@ func (s *Store) Input(ctx context.Context, session int64, id protocol.InputID) (
 // SourceInput reads the input of a session that has a source, or fails with ErrNotFound.
 func (s *Store) SourceInput(ctx context.Context, session int64, source string) (protocol.QueuedInput, error) {
 	return s.input(ctx, "WHERE session = ? AND source = ? AND source <> ''", session, source)
+}
+
+// NewestOrdinal is the highest ordinal of the wakes of a stream that a session was given; 0: there is none.
+func (s *Store) NewestOrdinal(ctx context.Context, session int64, stream string) (int64, error) {
+	found, err := list(ctx, s.read, func(rows *sql.Rows, n *int64) error { return rows.Scan(n) },
+		"SELECT ordinal FROM inputs WHERE session = ? AND stream = ? AND stream <> '' ORDER BY ordinal DESC LIMIT 1", session, stream)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
 }
 
 func (s *Store) input(ctx context.Context, which string, session int64, id string) (protocol.QueuedInput, error) {

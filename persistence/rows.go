@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,16 +75,17 @@ type inputBody struct {
 }
 
 const upsertInput = `
-INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, body, plugin_inputs, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, stream, ordinal, refused, body, plugin_inputs, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (input_id) DO UPDATE
-SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary
+SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary, refused = excluded.refused
 WHERE inputs.session = excluded.session`
 
 func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, in := range c.Inputs {
+		w := cmp.Or(in.Wake, &protocol.QueuedWake{})
 		err := t.changed(ctx, fmt.Errorf("it is another session's: %w", ErrExists), upsertInput,
-			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, c.inputs[i], c.forPlugins[i], in.AtMs)
+			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, w.Stream, w.Ordinal, in.Refused, c.inputs[i], c.forPlugins[i], in.AtMs)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.ID, err)
 		}

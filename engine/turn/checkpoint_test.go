@@ -2,7 +2,6 @@ package turn
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +37,7 @@ func TestCheckpoints(t *testing.T) {
 			"input":     {Inputs: []protocol.Message{steered("i1")}},
 			"message":   {Messages: []protocol.Message{textOf(protocol.RoleSystem, protocol.PartText, "mind this")}},
 			"transient": {Transient: []protocol.Message{user("once")}},
-			"cause":     {Causes: []Cause{{ID: "c", Text: "woken"}}},
+			"cause":     {Inputs: []protocol.Message{woken("c")}},
 		} {
 			m := New(testDriver{}, unbounded)
 			answer(t, m, EffectModel, says("bye"))
@@ -72,12 +71,12 @@ func TestCheckpoints(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
-		answer(t, m, EffectCheckpoint, Response{Checkpoint: &Delivery{Causes: []Cause{{ID: "c"}}}})
+		answer(t, m, EffectCheckpoint, Response{Checkpoint: &Delivery{Inputs: []protocol.Message{woken("c")}}})
 		answer(t, m, EffectModel, says("bye"))
 		answer(t, m, EffectCheckpoint, Response{Checkpoint: &Delivery{
 			Messages:  []protocol.Message{textOf(protocol.RoleAssistant, protocol.PartProse, "I am the model")},
 			Transient: []protocol.Message{textOf(protocol.RoleEvent, protocol.PartText, "event")},
-			Causes:    []Cause{{ID: "c"}},
+			Inputs:    []protocol.Message{woken("c")},
 		}})
 		if got := ended(t, m); got.Text != "bye" || m.Iteration() != 2 {
 			t.Errorf("outcome %+v in iteration %d", got, m.Iteration())
@@ -159,32 +158,40 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T24 causes are shown once, and only beside the conversation", func(t *testing.T) {
-		m := New(testDriver{}, unbounded)
-		woken := func(ids ...string) Response {
+	t.Run("runtime/T24 each cause enters a turn once, whether it began with it or it came later", func(t *testing.T) {
+		cfg := unbounded
+		cfg.Input = []protocol.Message{woken("c1"), woken("c2"), woken("c1")}
+		m := New(testDriver{}, cfg)
+		enter := func(ids ...string) Response {
 			d := &Delivery{}
 			for _, id := range ids {
-				d.Causes = append(d.Causes, Cause{ID: id, Type: "task", Text: id + " is over"})
+				d.Inputs = append(d.Inputs, woken(id))
 			}
 			return Response{Checkpoint: d}
 		}
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
-		answer(t, m, EffectCheckpoint, woken("c1", "c2", "c1"))
+		answer(t, m, EffectCheckpoint, enter("c1", "c3", "c3"))
 		answer(t, m, EffectModel, says("bye"))
-		answer(t, m, EffectCheckpoint, woken("c2", "c3"))
-		e := waiting(t, m, EffectModel)
+		answer(t, m, EffectCheckpoint, enter("c2", "c3"))
+		if got := ended(t, m); got.Text != "bye" {
+			t.Errorf("what the turn knows keeps it from ending: %+v", got)
+		}
 		var got []string
-		for _, c := range e.Model.Causes {
-			got = append(got, c.ID)
+		for _, msg := range m.Messages() {
+			if c := msg.Cause(); c != nil {
+				got = append(got, c.ID)
+			}
 		}
 		if !slices.Equal(got, []string{"c1", "c2", "c3"}) {
 			t.Errorf("causes are %q", got)
 		}
-		for _, text := range texts(e.Model.Messages) {
-			if strings.Contains(text, "is over") {
-				t.Errorf("message %q is a cause", text)
-			}
-		}
 	})
+}
+
+// woken is what woke a session, as a message.
+func woken(id string) protocol.Message {
+	m := textOf(protocol.RoleEvent, protocol.PartText, id+" is over")
+	m.Origin = &protocol.Origin{Kind: protocol.OriginProcess, Cause: &protocol.TurnCause{ID: id, Type: "task"}}
+	return m
 }

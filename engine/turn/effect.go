@@ -61,9 +61,8 @@ type ModelCall struct {
 	Choice     provider.ToolChoice        `json:"choice"`
 	Output     provider.OutputSpec        `json:"output"`
 	Generation protocol.GenerationOptions `json:"generation"`
-	Messages   []protocol.Message         `json:"messages"`            // of this turn
+	Messages   []protocol.Message         `json:"messages"`            // of this turn; those that have a cause are shown at the end of the prompt
 	Transient  []protocol.Message         `json:"transient,omitempty"` // shown once, never stored
-	Causes     []Cause                    `json:"causes,omitempty"`    // rendered together at the end of the prompt
 }
 
 // ToolBatch asks for the results of calls, which may run at once.
@@ -155,18 +154,10 @@ type CellReply struct {
 
 // Delivery is what enters a turn at a checkpoint.
 type Delivery struct {
-	Inputs    []protocol.Message `json:"inputs,omitempty"`   // of people, steered into the turn
+	Inputs    []protocol.Message `json:"inputs,omitempty"`   // of people, steered into the turn, and of what woke the session; each cause enters once
 	Messages  []protocol.Message `json:"messages,omitempty"` // of plugins: user and system roles only
 	Transient []protocol.Message `json:"transient,omitempty"`
-	Causes    []Cause            `json:"causes,omitempty"`
 	Abort     *protocol.Issue    `json:"abort,omitempty"` // a plugin stops the turn
-}
-
-// Cause is why a turn was woken. The model sees each once.
-type Cause struct {
-	ID   string `json:"id"`
-	Type string `json:"type"`
-	Text string `json:"text"`
 }
 
 // Remembered is what a checkpoint that delivers nothing leads to: an outcome, or else the next iteration.

@@ -42,7 +42,6 @@ type state struct {
 	NoProgress int                        `json:"noProgress,omitempty"`
 	Messages   []protocol.Message         `json:"messages"`
 	Transient  []protocol.Message         `json:"transient,omitempty"`
-	Causes     []Cause                    `json:"causes,omitempty"`
 	Env        Environment                `json:"env"`
 	Driver     json.RawMessage            `json:"driver,omitempty"`
 	After      *Remembered                `json:"after,omitempty"`
@@ -69,7 +68,12 @@ func New(driver Driver, cfg Config) *Machine {
 		m.broken("malformed_input", err.Error())
 		return m
 	}
-	m.s.Budget, m.s.Generation, m.s.Messages, m.s.Options = cfg.Budget, cfg.Generation, cfg.Input, cfg.Options
+	m.s.Budget, m.s.Generation, m.s.Options = cfg.Budget, cfg.Generation, cfg.Options
+	for _, msg := range cfg.Input {
+		if !m.told(msg) {
+			m.s.Messages = append(m.s.Messages, msg)
+		}
+	}
 	m.prepare()
 	return m
 }
@@ -199,6 +203,14 @@ func (m *Machine) appendMessage(msg protocol.Message, entered protocol.Boundary)
 	}
 	m.s.Messages = append(m.s.Messages, msg)
 	m.emit(Effect{Kind: EffectProgress, Progress: &Progress{Ordinal: len(m.s.Messages) - 1, Message: msg, Entered: entered}})
+}
+
+// told tells whether a message is about a cause that the turn has been told of.
+func (m *Machine) told(msg protocol.Message) bool {
+	c := msg.Cause()
+	return c != nil && slices.ContainsFunc(m.s.Messages, func(known protocol.Message) bool {
+		return known.Cause() != nil && known.Cause().ID == c.ID
+	})
 }
 
 func (m *Machine) issue(i protocol.Issue) {

@@ -227,7 +227,7 @@ func drawDelivery(t *rapid.T) *Delivery {
 	d.Messages = messages(t, "messages")
 	d.Transient = messages(t, "transient")
 	for _, id := range pick(t, "causes", [][]string{nil, nil, {"c1"}, {"c2"}, {"c2", "c1", "c2"}}) {
-		d.Causes = append(d.Causes, Cause{ID: id, Text: text(t)})
+		d.Inputs = append(d.Inputs, woken(id))
 	}
 	if chance(t, 4, "abort") {
 		d.Abort = &protocol.Issue{Kind: "plugin", Code: "no", Message: text(t)}

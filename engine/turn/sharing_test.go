@@ -31,7 +31,7 @@ func TestSharing(t *testing.T) {
 			id := protocol.CallID(fmt.Sprint("c", n))
 			m.Deliver(e.ID, calls(id))
 			answer(t, m, EffectTools, succeed(id))
-			d := &Delivery{Causes: []Cause{{ID: string(id)}}, Messages: []protocol.Message{textOf(protocol.RoleEvent, protocol.PartText, "x")}}
+			d := &Delivery{Inputs: []protocol.Message{woken(string(id))}, Messages: []protocol.Message{textOf(protocol.RoleEvent, protocol.PartText, "x")}}
 			answer(t, m, EffectCheckpoint, Response{Checkpoint: d})
 			if n == 5 { // the slices have room here, and grow into it below
 				old, oldMessages, oldCall = m.Result(), m.Messages(), e.Model
@@ -47,7 +47,6 @@ func TestSharing(t *testing.T) {
 		spoil(old.Calls, protocol.CallRecord{Model: "junk"})
 		spoil(oldMessages, user("junk"))
 		spoil(oldCall.Messages, user("junk"))
-		spoil(oldCall.Causes, Cause{ID: "junk"})
 		text, _ := m.Snapshot()
 		if strings.Contains(string(text), "junk") {
 			t.Errorf("a caller's append shows in the machine: %s", text)

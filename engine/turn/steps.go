@@ -25,7 +25,7 @@ func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputS
 	m.s.Asked = m.s.Iteration
 	m.wait(Effect{Kind: EffectModel, Model: &ModelCall{
 		System: m.s.Env.System, Tools: slices.Clip(m.s.Env.Tools), Choice: choice, Output: output, Generation: m.s.Generation,
-		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient), Causes: slices.Clip(m.s.Causes),
+		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient),
 	}})
 }
 
@@ -218,8 +218,10 @@ func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 
 func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	for _, msg := range d.Inputs {
-		m.appendMessage(msg, at)
-		entered = true
+		if !m.told(msg) {
+			m.appendMessage(msg, at)
+			entered = true
+		}
 	}
 	for _, msg := range d.Messages {
 		if m.mayEnter(msg) {
@@ -230,12 +232,6 @@ func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	for _, msg := range d.Transient {
 		if m.mayEnter(msg) {
 			m.s.Transient = append(m.s.Transient, msg)
-			entered = true
-		}
-	}
-	for _, c := range d.Causes {
-		if !slices.ContainsFunc(m.s.Causes, func(known Cause) bool { return known.ID == c.ID }) {
-			m.s.Causes = append(m.s.Causes, c)
 			entered = true
 		}
 	}

@@ -122,6 +122,14 @@ func UserMessage(parts []InputPart, origin *Origin) Message {
 	return m
 }
 
+// Cause is why the message woke the session; nil: it did not.
+func (m *Message) Cause() *TurnCause {
+	if m.Origin == nil {
+		return nil
+	}
+	return m.Origin.Cause
+}
+
 // Text joins the parts of one kind.
 func (m *Message) Text(kind PartKind) string {
 	var text strings.Builder

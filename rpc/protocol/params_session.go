@@ -93,6 +93,7 @@ type SessionNewParams struct {
 	Approval       *ApprovalConfig    `json:"approval,omitempty"`
 	Options        PluginOptions      `json:"options,omitempty"`
 	Unknown        UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
+	Drain          DrainPolicy        `json:"drain,omitempty"`
 	Authority      Authority          `json:"authority,omitzero"`       // what it may use; never more than its parent, or where it starts
 	Start          SessionStart       `json:"start,omitzero"`           // absent: with nothing
 	PluginSource   PluginSource       `json:"pluginSource,omitempty"`   // absent: fork
@@ -183,6 +184,7 @@ type SessionConfigureParams struct {
 	Generation *GenerationOptions  `json:"generation,omitempty"`
 	Options    PluginOptions       `json:"options,omitempty"`
 	Unknown    *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
+	Drain      DrainPolicy         `json:"drain,omitempty"` // absent: as it is
 }
 
 // HeadResult is where a session stands after a change.

@@ -97,7 +97,22 @@ type TurnListResult struct {
 // QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended.
 type QueueListResult struct {
 	Data []QueuedInput `json:"data"`
+	Hold QueueHold     `json:"hold"`
 }
+
+// QueueHold is why nothing of a queue starts now.
+type QueueHold string
+
+const (
+	HoldEmpty    QueueHold = "empty"              // nothing waits
+	HoldTurn     QueueHold = "turnRunning"        // a turn does
+	HoldDecision QueueHold = "waitingForDecision" // a turn waits for a person
+	HoldCommand  QueueHold = "heldByCommand"      // a command, a task of a plugin or a compaction has the session
+	HoldSpace    QueueHold = "storageFull"        // it is tried again
+	HoldRetry    QueueHold = "retryLater"         // starting it has failed; it is tried again
+	HoldForeign  QueueHold = "otherDaemon"        // another daemon has taken the turn over
+	HoldStopping QueueHold = "shuttingDown"       // the daemon stops
+)
 
 // QueueListParams lists inputs.
 type QueueListParams struct {

@@ -89,7 +89,8 @@ type QueuedInput struct {
 	Boundary     Boundary     `json:"boundary,omitempty"`
 	Source       string       `json:"source,omitempty"` // of a plugin that queued it: its id and its own key; or of a wake
 	AtMs         int64        `json:"atMs"`
-	Wake         *QueuedWake  `json:"wake,omitempty"` // no person sent it: why it came
+	Wake         *QueuedWake  `json:"wake,omitempty"`    // no person sent it: why it came
+	Refused      WakeRefusal  `json:"refused,omitempty"` // of a wake that is cancelled because nobody wants it any more: why
 
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Switches    int          `json:"switches,omitempty"` // of frames that led to it: it is the task of the last one

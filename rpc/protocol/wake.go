@@ -22,6 +22,8 @@ type QueuedWake struct {
 	Delivery    Delivery  `json:"delivery"`
 	Merge       string    `json:"merge,omitempty"` // what may share a turn with others of this key
 	ExpiresAtMs int64     `json:"expiresAtMs,omitempty"`
+	Stream      string    `json:"stream,omitempty"`  // what wakes in an order
+	Ordinal     int64     `json:"ordinal,omitempty"` // in its stream
 }
 
 // WakeRefusal is why a wake was not taken, or is not any more.

@@ -232,6 +232,8 @@ export interface Config {
   /** by plugin id */
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
+  /** default one */
+  drain?: DrainPolicy;
 }
 
 /** DebugPromptParams asks what would be sent to the model now. */
@@ -359,6 +361,9 @@ export interface DiagnosticsResult {
 
 /** sha256 of bytes, in hex */
 export type Digest = string;
+
+/** DrainPolicy is how many wakes that may share a turn do. */
+export type DrainPolicy = "one" | "merge";
 
 /** EffectOutcome says what a failed mutation left behind. */
 export type EffectOutcome = "none" | "durable" | "unknown";
@@ -1129,6 +1134,9 @@ export interface QueueCancelResult {
   duplicate?: boolean;
 }
 
+/** QueueHold is why nothing of a queue starts now. */
+export type QueueHold = "empty" | "turnRunning" | "waitingForDecision" | "heldByCommand" | "storageFull" | "retryLater" | "otherDaemon" | "shuttingDown";
+
 /** QueueListParams lists inputs. */
 export interface QueueListParams {
   sessionId: SessionID;
@@ -1138,6 +1146,7 @@ export interface QueueListParams {
 /** QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended. */
 export interface QueueListResult {
   data: QueuedInput[];
+  hold: QueueHold;
 }
 
 /** QueuedInput is an input and where it is. */
@@ -1154,6 +1163,8 @@ export interface QueuedInput {
   atMs: number;
   /** no person sent it: why it came */
   wake?: QueuedWake;
+  /** of a wake that is cancelled because nobody wants it any more: why */
+  refused?: WakeRefusal;
   turnOptions?: TurnOptions;
   /** of frames that led to it: it is the task of the last one */
   switches?: number;
@@ -1167,6 +1178,10 @@ export interface QueuedWake {
   /** what may share a turn with others of this key */
   merge?: string;
   expiresAtMs?: number;
+  /** what wakes in an order */
+  stream?: string;
+  /** in its stream */
+  ordinal?: number;
 }
 
 /** ReasoningSpec says how a model's reasoning is controlled. */
@@ -1318,6 +1333,8 @@ export interface SessionConfigureParams {
   generation?: GenerationOptions;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
+  /** absent: as it is */
+  drain?: DrainPolicy;
 }
 
 /** SessionExtensionParams is what a client sends to the session's protocol. */
@@ -1379,6 +1396,7 @@ export interface SessionNewParams {
   approval?: ApprovalConfig;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
+  drain?: DrainPolicy;
   /** what it may use; never more than its parent, or where it starts */
   authority?: Authority;
   /** absent: with nothing */
@@ -2403,6 +2421,9 @@ export interface UsageRow {
   /** calls whose usage was lost */
   unknown?: number;
 }
+
+/** WakeRefusal is why a wake was not taken, or is not any more. */
+export type WakeRefusal = "duplicate" | "targetGone" | "expired" | "sequenceRewound" | "retargeted" | "tooLarge";
 
 /** WhenBusy says what to do with an input while a turn runs. */
 export type WhenBusy = "queue" | "refuse" | "steer";

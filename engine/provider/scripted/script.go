@@ -147,8 +147,14 @@ type moment struct {
 }
 
 // read finds the moment of a conversation. Transient messages are not a part of it: they come and go between the calls
-// of one turn.
+// of one turn. What woke the turn stands at the end however often the turn has had a reply.
 func read(messages []*protocol.Message) moment {
+	if last := len(messages) - 1; last >= 0 && messages[last].Role == protocol.RoleEvent {
+		m := read(messages[:last])
+		m.users = append(m.users, messages[last].Text(protocol.PartText))
+		m.replies = ofTurn(messages[:last])
+		return m
+	}
 	var m moment
 	for _, msg := range messages {
 		if msg.Origin != nil && msg.Origin.Transient {
@@ -163,6 +169,20 @@ func read(messages []*protocol.Message) moment {
 		}
 	}
 	return m
+}
+
+// ofTurn counts the replies of a turn that has not ended: those that come after the last one without calls, and after whatever
+// the user wrote since.
+func ofTurn(messages []*protocol.Message) (n int) {
+	for _, msg := range messages {
+		switch {
+		case msg.Role == protocol.RoleAssistant && len(msg.Calls()) > 0:
+			n++
+		case msg.Role == protocol.RoleAssistant, msg.Text(protocol.PartText) != "":
+			n = 0
+		}
+	}
+	return n
 }
 
 func (m *moment) add(msg *protocol.Message) {
