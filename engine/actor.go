@@ -217,6 +217,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 		case <-ctx.Done():
 			return
 		}
+		st.guarded(st.rouse)
 	}
 }
 

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"slices"
 
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -13,4 +15,16 @@ type Wake = wake
 func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake) (protocol.QueuedInput, protocol.WakeRefusal, error) {
 	got, err := e.wakeSession(ctx, id, w)
 	return got.Input, got.Refused, err
+}
+
+// WakeTogether has a session take wakes in one commit.
+func (e *Engine) WakeTogether(ctx context.Context, id protocol.SessionID, all ...Wake) (inputs []protocol.QueuedInput, err error) {
+	return do(ctx, e, id, func(ctx context.Context, st *state) ([]protocol.QueuedInput, error) {
+		m := st.moves(&persistence.Commit{})
+		m.wakes = all
+		if err := m.make(ctx); err != nil {
+			return nil, err
+		}
+		return slices.Clone(m.commit.Inputs), nil
+	})
 }

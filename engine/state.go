@@ -47,6 +47,7 @@ type state struct {
 	tools     *toolbox
 	calls     map[protocol.CallID]*clientCall
 	current   *run
+	roused    bool            // a wake is stored: once the actor is done with what it does, a turn may start
 	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
 	alarm     *time.Timer     // for what is due next: a decision, or a retry
 	retry     time.Time       // when to try again what found no space; zero: nothing to try

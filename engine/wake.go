@@ -28,7 +28,7 @@ type woken struct {
 	Input   protocol.QueuedInput // the one that it is, or was when it came before
 	Refused protocol.WakeRefusal // why it was not taken; empty: it was
 	Events  []logEvent           // of the commit
-	Done    func()               // once the commit is stored, after all else that is done then: it may start a turn
+	Done    func()               // once the commit is stored
 }
 
 // wake puts a wake into a commit, after whatever else that holds of turns and inputs. A refusal is not an error: the commit goes
@@ -53,8 +53,16 @@ func (st *state) wake(c *persistence.Commit, w wake) (woken, error) {
 	events = append(events, queueChanged(waitingOf(append(inputs, in), turns)))
 	return woken{Input: in, Events: events, Done: func() {
 		st.turns, st.inputs = append(slices.Clip(st.turns), made...), append(slices.Clip(st.inputs), in)
-		st.kick()
+		st.roused = true // not now: a commit may hold more wakes of the turn
 	}}, nil
+}
+
+// rouse starts what was woken.
+func (st *state) rouse() {
+	if st.roused {
+		st.roused = false
+		st.kick()
+	}
 }
 
 func (r *run) isTurn(t persistence.StoredTurn) bool { return t.ID == r.id }

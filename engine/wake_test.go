@@ -271,6 +271,23 @@ func TestDrain(t *testing.T) {
 			t.Errorf("it went on with %s", got)
 		}
 	})
+	t.Run("runtime/P08 wakes of one commit share a turn, and it begins with all of them", func(t *testing.T) {
+		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"}), config: merging})
+		id := d.session(t)
+		inputs := must[[]protocol.QueuedInput](t)(d.WakeTogether(t.Context(), id, line(1), line(2), line(1), over("tsk_1")))
+		if len(inputs) != 3 || inputs[0].TurnID != inputs[1].TurnID || inputs[2].TurnID == inputs[0].TurnID {
+			t.Fatalf("inputs %+v", inputs)
+		}
+		d.wait(t, inputs[0].TurnID)
+		d.wait(t, inputs[2].TurnID)
+		want := []string{"notice: [monitor/line mon_1] line 1", "notice: [monitor/line mon_1] line 2", "agentMessage: noted", "notice: [task/completed tsk_1] tsk_1 is over", "agentMessage: ok"}
+		if got := d.history(t, id); !slices.Equal(got, want) {
+			t.Errorf("history %q, want %q", got, want)
+		}
+		if left := d.queue(t, id, false).Data; len(left) != 0 {
+			t.Errorf("left in the queue: %+v", left)
+		}
+	})
 	t.Run("runtime/P08 one for the earliest boundary enters the running turn, one after the other", func(t *testing.T) {
 		notice := func(n int) string { return fmt.Sprintf("notice: [monitor/line mon_1] line %d", n) }
 		for _, c := range []struct {
