@@ -27,7 +27,7 @@ type globValue struct {
 }
 
 func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolOutput, error) {
-	pattern, err := compileGlob(req.args.Pattern)
+	pattern, err := compile(req.args.Pattern)
 	if err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("glob: %w", err)
 	}
@@ -45,7 +45,7 @@ func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolO
 		if ignored {
 			return false, nil
 		}
-		if !e.info.IsDir() && pattern.match(under(top.path(), e.path)) {
+		if !e.info.IsDir() && pattern.Match(under(top.path(), e.path)) {
 			hits = append(hits, hit{strings.ToValidUTF8(e.path, "\uFFFD"), e.info.ModTime()})
 		}
 		return true, nil

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"lashd/internal/glob"
 	"lashd/rpc/protocol"
 )
 
@@ -69,7 +70,7 @@ type search struct {
 	view    *view
 	path    string
 	re      *regexp.Regexp
-	include *glob
+	include *glob.Glob
 	skip    int
 	limit   int
 	hits    []grepMatch
@@ -92,7 +93,7 @@ func newSearch(req request[grepArgs]) (*search, error) {
 	s := &search{view: req.view, path: a.Path, re: re, skip: a.Offset, hits: []grepMatch{}}
 	s.limit = min(cmp.Or(a.Limit, grepResults), grepMost)
 	if a.Include != "" {
-		g, err := compileGlob(a.Include)
+		g, err := compile(a.Include)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func (s *search) run(ctx context.Context) (note string, err error) {
 		if !e.info.Mode().IsRegular() || e.info.Size() > maxFile {
 			return true, nil
 		}
-		if s.include != nil && !s.include.match(under(top.path(), e.path)) {
+		if s.include != nil && !s.include.Match(under(top.path(), e.path)) {
 			return false, nil
 		}
 		data, err := s.view.content(e.place())

@@ -1,0 +1,108 @@
+// Package glob matches names of files against patterns.
+package glob
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Glob is a compiled pattern of paths with slashes: * and ? stay within a name, ** crosses directories, [a-z] and {a,b} work as
+// in a shell. Without a slash it is matched against the last component, wherever it is.
+type Glob struct {
+	re   *regexp.Regexp
+	base bool
+}
+
+// Compile makes a Glob. Its error says what is wrong with the pattern.
+func Compile(pattern string) (Glob, error) {
+	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
+	if pattern == "" {
+		return Glob{}, errors.New("the pattern is empty")
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	var out strings.Builder
+	out.WriteString(`^(?s:`)
+	depth := 0
+	for i := 0; i < len(pattern); {
+		n := token(&out, pattern[i:], &depth)
+		if n == 0 {
+			return Glob{}, fmt.Errorf("the pattern %q has a [ that is not closed", pattern)
+		}
+		i += n
+	}
+	if depth != 0 {
+		return Glob{}, fmt.Errorf("the pattern %q has a { that is not closed", pattern)
+	}
+	out.WriteString(`)$`)
+	re, err := regexp.Compile(out.String())
+	if err != nil {
+		return Glob{}, fmt.Errorf("the pattern %q cannot be understood: %v", pattern, err)
+	}
+	return Glob{re: re, base: !strings.Contains(pattern, "/")}, nil
+}
+
+// token translates the start of a pattern and says how long it was; 0 means that a bracket is not closed.
+func token(out *strings.Builder, rest string, depth *int) int {
+	switch {
+	case strings.HasPrefix(rest, "**/"):
+		out.WriteString(`(?:.*/)?`)
+		return 3
+	case strings.HasPrefix(rest, "**"):
+		out.WriteString(`.*`)
+		return 2
+	case rest[0] == '*':
+		out.WriteString(`[^/]*`)
+	case rest[0] == '?':
+		out.WriteString(`[^/]`)
+	case rest[0] == '{':
+		*depth++
+		out.WriteString(`(?:`)
+	case rest[0] == '}' && *depth > 0:
+		*depth--
+		out.WriteString(`)`)
+	case rest[0] == ',' && *depth > 0:
+		out.WriteString(`|`)
+	case rest[0] == '[':
+		return class(out, rest)
+	case rest[0] == '\\' && len(rest) > 1:
+		out.WriteString(regexp.QuoteMeta(rest[1:2]))
+		return 2
+	case rest[0] < 0x80:
+		out.WriteString(regexp.QuoteMeta(rest[:1]))
+	default:
+		out.WriteByte(rest[0]) // a part of a character that has no meaning in a regular expression
+	}
+	return 1
+}
+
+func class(out *strings.Builder, rest string) int {
+	n := strings.IndexByte(rest[1:], ']')
+	if n < 1 {
+		return 0
+	}
+	chars := strings.ReplaceAll(rest[1:n+1], `\`, `\\`)
+	chars = strings.ReplaceAll(chars, "[", `\[`)
+	if strings.HasPrefix(chars, "!") {
+		chars = "^" + chars[1:]
+	}
+	out.WriteString("[" + chars + "]")
+	return n + 2
+}
+
+// Match tells whether a path fits.
+func (g Glob) Match(p string) bool {
+	if g.base {
+		p = p[strings.LastIndexByte(p, '/')+1:]
+	}
+	return g.re.MatchString(p)
+}
+
+// Anchored is the same pattern, matched against the whole path even if it has no slash.
+func (g Glob) Anchored() Glob {
+	g.base = false
+	return g
+}
