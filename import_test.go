@@ -20,6 +20,8 @@ var levels = map[string]int{
 	"lashd/plugins":                      0,
 	"lashd/plugins/sdk/go/lashdplugin":   0,
 	"lashd/engine/tip":                   0,
+	"lashd/internal/glob":                0,
+	"lashd/engine/schedule":              1,
 	"lashd/engine/proc":                  0,
 	"lashd/persistence":                  1,
 	"lashd/persistence/crash":            2,

@@ -277,3 +277,39 @@ CREATE TABLE task_events (
   body    BLOB NOT NULL,
   PRIMARY KEY (task, ordinal)
 ) STRICT, WITHOUT ROWID;
+
+-- What is to be done when something happens outside. session is who owns it, and with whom it goes; NULL: the user. What is
+-- deleted and made again has another trigger_id. ticked_at is the newest time of its schedule that was seen to.
+CREATE TABLE triggers (
+  trigger    INTEGER PRIMARY KEY,
+  trigger_id TEXT NOT NULL UNIQUE,
+  session    INTEGER REFERENCES sessions (session) ON DELETE CASCADE,
+  key        TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 256),
+  ticked_at  INTEGER NOT NULL,
+  body       BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX triggers_by_key ON triggers (coalesce(session, 0), key);
+CREATE INDEX triggers_by_session ON triggers (session) WHERE session IS NOT NULL;
+
+-- Something that happened outside, once: occurrence_id is made of source type, source key and its own key. Belongs to its source
+-- type, of which the newest stay; an older one goes with the commit that adds a newer, once all that was to be done is.
+CREATE TABLE occurrences (
+  occurrence    INTEGER PRIMARY KEY AUTOINCREMENT,
+  occurrence_id TEXT NOT NULL UNIQUE,
+  type          TEXT NOT NULL,
+  body          BLOB NOT NULL
+) STRICT;
+CREATE INDEX occurrences_by_type ON occurrences (type, occurrence);
+
+-- What an occurrence is to bring about, and what has come of it. action is what the trigger said when it occurred, until it is
+-- done. Goes with its occurrence; trigger_id may be of one that is gone.
+CREATE TABLE deliveries (
+  occurrence INTEGER NOT NULL REFERENCES occurrences (occurrence) ON DELETE CASCADE,
+  trigger_id TEXT NOT NULL,
+  state      TEXT NOT NULL CHECK (state IN ('reserved', 'delivered', 'refused', 'failed', 'targetGone')),
+  body       BLOB NOT NULL,
+  action     BLOB,
+  PRIMARY KEY (occurrence, trigger_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_reserved ON deliveries (occurrence) WHERE state = 'reserved';
+CREATE INDEX deliveries_by_trigger ON deliveries (trigger_id, occurrence);

@@ -100,6 +100,14 @@ func (e *Engine) postDeleted(id protocol.SessionID) {
 	e.bulletin.post(string(id), protocol.ServerEvent{Type: protocol.ServerSessionDeleted, SessionID: id})
 }
 
+func (e *Engine) postTrigger(g protocol.Trigger) {
+	e.bulletin.post(string(g.ID), protocol.ServerEvent{Type: protocol.ServerTriggerChanged, Trigger: &g})
+}
+
+func (e *Engine) postTriggerGone(g protocol.Trigger) {
+	e.bulletin.post(string(g.ID), protocol.ServerEvent{Type: protocol.ServerTriggerDeleted, Trigger: &g})
+}
+
 // watchStore posts the condition of the store whenever it changes, until ctx is done.
 func (e *Engine) watchStore(ctx context.Context) {
 	told := e.Condition()

@@ -63,6 +63,7 @@ type Engine struct {
 	presence    presence
 	bulletin    bulletin
 	waits       waits
+	triggers    *triggers
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
 	tasksMoved  tip.Tip // a task has changed
@@ -87,12 +88,14 @@ func New(cfg Config) *Engine {
 		cfg.Idle = 10 * time.Minute
 	}
 	outputs := background.NewOutputs(cfg.StateDir)
-	return &Engine{
+	e := &Engine{
 		workers: newWorkers(), outputs: outputs, commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: outputs},
 		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
 		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
 	}
+	e.triggers = newTriggers(e)
+	return e
 }
 
 // Run goes on with what an earlier run left unfinished, and serves until ctx is done. Then it stops every turn where
@@ -106,10 +109,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Unlock()
 	close(e.running)
 	e.actors.Go(func() { e.watchStore(actors) })
-	err := e.recover(ctx)
+	stopTriggers, err := e.triggers.start(ctx)
+	if err == nil {
+		err = e.recover(ctx)
+	}
 	if err == nil {
 		<-ctx.Done()
 	}
+	stopTriggers()
 	e.stopTurns()
 	e.turns.Wait()
 	e.stopWork()

@@ -265,6 +265,7 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
 	if err == nil {
+		e.forgetTriggers(ctx, p.SessionID)
 		e.postDeleted(p.SessionID)
 	}
 	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted) {

@@ -45,6 +45,7 @@ type Commit struct {
 	Approve   []Approval
 	Facts     []PluginFact
 	Tasks     []TaskChange
+	Triggers  TriggerChange
 	TakeFirst bool // the first input goes to Result.First; without one it is ErrNotFound
 	AtMs      int64
 }

@@ -24,6 +24,7 @@ type change struct {
 	first                                       []byte // of a new session; nil: none
 	nodes, inputs, forPlugins, decisions        [][]byte
 	cancels, reports                            [][]byte
+	triggers                                    triggerBodies
 	tasks                                       []taskBodies
 }
 
@@ -81,6 +82,7 @@ func (e *encoder) change(c *Commit) *change {
 			k.first = e.json(c.Create.First)
 		}
 	}
+	k.triggers = e.triggers(c.Triggers)
 	if c.Config != nil {
 		k.config = e.json(c.Config)
 	}

@@ -205,7 +205,10 @@ func applyLasting(ctx context.Context, t *tx, c *change) error {
 	if err := applyApprovals(ctx, t, c); err != nil {
 		return err
 	}
-	return applyFacts(ctx, t, c)
+	if err := applyFacts(ctx, t, c); err != nil {
+		return err
+	}
+	return applyTriggers(ctx, t, c)
 }
 
 const (

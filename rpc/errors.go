@@ -90,7 +90,7 @@ var otherCodes = []kindCode{
 	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
-	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
+	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
 	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
@@ -151,6 +151,10 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 		none.Kind, none.Retry, none.Pointer = protocol.KindServerTaken, protocol.RetryNever, "/mcpServers/"+e.Server
 		return newError(codeConflict, e.Error(), none), true
 	}
+	if e, ok := errors.AsType[*engine.TriggerMovedError](err); ok {
+		none.Kind, none.Generation = protocol.KindGeneration, &e.Revision
+		return newError(codeConflict, e.Error(), none), true
+	}
 	if e, ok := errors.AsType[*engine.ProviderError](err); ok {
 		none.Kind, none.Retry = protocol.KindProvider, protocol.RetryNever
 		if e.Issue.Retryable {
@@ -203,6 +207,7 @@ var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
 	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
 	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
+	"trigger": protocol.KindTriggerNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

@@ -128,6 +128,15 @@ func groups() []group {
 			"artifact/read":    bind("Reads a part of an artifact by its digest.", toEngine((*engine.Engine).ReadArtifact)),
 			"artifact/write":   bind("Sends an artifact of a session in parts; the last one stores it.", toEngine((*engine.Engine).WriteArtifact)),
 		}},
+		{"Triggers", map[string]Method{
+			"trigger/types":    wait("Lists what may happen outside, as plugins and lashd itself declare it.", toEngine((*engine.Engine).TriggerTypes)),
+			"trigger/list":     bind("Lists triggers.", toEngine((*engine.Engine).Triggers)),
+			"trigger/register": bind("Says what is to be done when something happens: wake a session, or begin one.", toEngine((*engine.Engine).RegisterTrigger)),
+			"trigger/update":   bind("Changes a trigger, or switches it on or off.", toEngine((*engine.Engine).UpdateTrigger)),
+			"trigger/delete":   bind("Ends a trigger; what has occurred before is still delivered.", toEngine((*engine.Engine).DeleteTrigger)),
+			"trigger/emit":     bind("Tells that something has happened; when it answers, that is durable, with all that it is to bring about.", toEngine((*engine.Engine).EmitTrigger)),
+			"trigger/history":  bind("Lists what happened, newest first, and what has come of it.", toEngine((*engine.Engine).TriggerHistory)),
+		}},
 		{"Models", map[string]Method{
 			"model/list":        bind("Lists the models that sessions can use.", (*conn).modelList),
 			"completion/create": wait("Makes one model call outside of any turn.", toEngine((*engine.Engine).Complete)),

@@ -38,6 +38,8 @@ func (g TriggerGroup) Event(e TriggerEvent) {
 	}
 	other, taken := c.triggers[e.SourceType()]
 	switch {
+	case IsOwnTrigger(e.SourceType()):
+		g.r.fail(fmt.Errorf("registers the trigger source type %s, which is lashd's own", e.SourceType()))
 	case e.ResourceType == "" || e.Alias == "" || e.Event == "":
 		g.r.fail(fmt.Errorf("registers a trigger event %s of %q without a name for each part", e.SourceType(), e.ResourceType))
 	case taken:
@@ -62,4 +64,20 @@ func (s *Session) Triggers() []TriggerEvent {
 	}
 	slices.SortFunc(list, func(a, b TriggerEvent) int { return cmp.Compare(a.SourceType(), b.SourceType()) })
 	return own(list)
+}
+
+// OwnTriggers are the events that lashd itself declares, whatever plugins there are.
+func OwnTriggers() []TriggerEvent {
+	return []TriggerEvent{
+		{ResourceType: "schedule", Alias: "cron", Event: "tick", Description: "a time of the trigger's schedule has come", Payload: json.RawMessage(
+			`{"type":"object","properties":{"scheduledAtMs":{"type":"integer"},"late":{"type":"boolean"},"leftOut":{"type":"boolean"}},"required":["scheduledAtMs"]}`)},
+		{ResourceType: "workspace", Alias: "file", Event: "changed", Description: "files were made, changed or removed", Payload: json.RawMessage(
+			`{"type":"object","properties":{"dir":{"type":"string"},"paths":{"type":"array","items":{"type":"string"}},"more":{"type":"integer"}},"required":["dir","paths"]}`)},
+		{ResourceType: "client", Alias: "manual", Event: "emitted", Description: "a client says so, with whatever payload"},
+	}
+}
+
+// IsOwnTrigger tells whether a source type is lashd's own.
+func IsOwnTrigger(sourceType string) bool {
+	return slices.ContainsFunc(OwnTriggers(), func(e TriggerEvent) bool { return e.SourceType() == sourceType })
 }

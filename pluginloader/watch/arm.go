@@ -37,7 +37,7 @@ func (l *loop) find(dir string) (places map[string]names, beyond string, news bo
 		return nil, "", false, l.without
 	}
 	p := placing{
-		limits: l.config.Limits, notes: l.notes, live: l.notes.live(),
+		limits: l.config.Limits, skip: l.config.Skip, notes: l.notes, live: l.notes.live(),
 		places: map[string]names{}, left: l.config.Limits.Total,
 	}
 	err = p.root(dir)

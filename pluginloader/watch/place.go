@@ -15,6 +15,7 @@ import (
 // is missed.
 type placing struct {
 	limits Limits
+	skip   func(string) bool
 	notes  *notes
 	live   map[string]bool
 	places map[string]names
@@ -56,11 +57,13 @@ func (p *placing) plugin(path string, e fs.DirEntry) error {
 		}
 		return p.tree(real)
 	}
-	if e.IsDir() {
+	if e.IsDir() && !p.skips(path) {
 		return p.tree(path)
 	}
 	return nil
 }
+
+func (p *placing) skips(dir string) bool { return p.skip != nil && p.skip(dir) }
 
 // maxLinks is how many links a path may lead through.
 const maxLinks = 40
@@ -185,7 +188,7 @@ func (p *placing) tree(top string) error {
 				return nil
 			}
 			for _, e := range entries {
-				if e.IsDir() {
+				if e.IsDir() && !p.skips(filepath.Join(dir, e.Name())) {
 					below = append(below, filepath.Join(dir, e.Name()))
 				}
 			}

@@ -28,6 +28,7 @@ type Config struct {
 	Poll   time.Duration // between two looks at a directory that cannot be watched; default 1 s
 	Rescan time.Duration // between two looks at everything; default 30 s
 	Limits Limits
+	Skip   func(dir string) bool // directories nothing of which matters; nil: all matter
 }
 
 // Limits bound what is watched. What is beyond them is looked at with each rescan only, and Status says so.
@@ -138,9 +139,9 @@ func (w *Watcher) report(s RootStatus) {
 	w.mu.Unlock()
 	switch {
 	case s.Reason != "" && (before.Reason == "" || s.Mode != before.Mode):
-		w.config.Log.Warn("plugins are not watched as they should be", "root", s.Root, "mode", s.Mode, "reason", s.Reason)
+		w.config.Log.Warn("a directory is not watched as it should be", "root", s.Root, "mode", s.Mode, "reason", s.Reason)
 	case s.Reason == "" && before.Reason != "":
-		w.config.Log.Info("plugins are watched again as they should be", "root", s.Root)
+		w.config.Log.Info("a directory is watched again as it should be", "root", s.Root)
 	}
 }
 

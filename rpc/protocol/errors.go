@@ -21,6 +21,7 @@ const (
 	KindInputNotFound     ErrorKind = "inputNotFound"        // there is no such input
 	KindDecisionNotFound  ErrorKind = "decisionNotFound"     // there is no such decision
 	KindToolNotFound      ErrorKind = "toolNotFound"         // there is no such tool, or no such call of it
+	KindTriggerNotFound   ErrorKind = "triggerNotFound"      // its owner has no trigger of that key
 	KindCallNotFound      ErrorKind = "callNotFound"         // no call waits, or waited, for a completion with that key
 	KindModelNotFound     ErrorKind = "modelNotFound"        // no model of that name is configured; model/list lists them
 	KindDriverNotFound    ErrorKind = "driverNotFound"       // no plugin provides that driver

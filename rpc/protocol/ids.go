@@ -11,17 +11,19 @@ import (
 
 // Ids are opaque strings with a type prefix. Their order means nothing; order comes from Seq and generations.
 type (
-	SessionID  string // ses_...
-	TurnID     string // trn_...
-	NodeID     string // nod_..., derived from session, operation and ordinal
-	InputID    string // inp_...
-	DecisionID string // dec_...
-	FrameID    string // the node id of a frame-open node
-	CallID     string // as the model gave it, or derived from turn, iteration and position
-	ItemID     string // node id and part index: nod_...:0
-	ClientID   string // chosen by a client, or cli_...
-	Digest     string // sha256 of bytes, in hex
-	Seq        uint64 // of an event in its session: 1, 2, 3, ... without gaps
+	SessionID    string // ses_...
+	TurnID       string // trn_...
+	NodeID       string // nod_..., derived from session, operation and ordinal
+	InputID      string // inp_...
+	DecisionID   string // dec_...
+	FrameID      string // the node id of a frame-open node
+	CallID       string // as the model gave it, or derived from turn, iteration and position
+	ItemID       string // node id and part index: nod_...:0
+	ClientID     string // chosen by a client, or cli_...
+	Digest       string // sha256 of bytes, in hex
+	TriggerID    string // trg_...; another one for what is deleted and made again
+	OccurrenceID string // occ_..., derived from what makes it the same occurrence
+	Seq          uint64 // of an event in its session: 1, 2, 3, ... without gaps
 )
 
 func newID(prefix string) string {
@@ -40,6 +42,9 @@ func NewInputID() InputID { return InputID(newID("inp_")) }
 
 // NewDecisionID returns an id that was never used.
 func NewDecisionID() DecisionID { return DecisionID(newID("dec_")) }
+
+// NewTriggerID returns an id that was never used.
+func NewTriggerID() TriggerID { return TriggerID(newID("trg_")) }
 
 // NewClientID returns an id that was never used.
 func NewClientID() ClientID { return ClientID(newID("cli_")) }
@@ -60,6 +65,22 @@ func DeriveNodeID(session SessionID, operation string, ordinal int) NodeID {
 		copy(id, turn[:uuidTime])
 	}
 	return NodeID("nod_" + hex.EncodeToString(id))
+}
+
+// DeriveOccurrenceID is the id of what a source has under a key: the same key is the same occurrence.
+func DeriveOccurrenceID(source, sourceKey, key string) OccurrenceID {
+	return OccurrenceID(derive("occ_", source, sourceKey, key))
+}
+
+// DeriveSessionID is the id of the session that is made because of something. Who makes it again finds it there.
+func DeriveSessionID(cause ...string) SessionID { return SessionID(derive("ses_", cause...)) }
+
+func derive(prefix string, from ...string) string {
+	h := sha256.New()
+	for _, s := range from {
+		writeField(h.Write, s)
+	}
+	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // uuidTime is how many bytes of a UUID of version 7 are its time.

@@ -236,6 +236,16 @@ export interface Config {
   drain?: DrainPolicy;
 }
 
+/** CronSource says when a schedule is due. */
+export interface CronSource {
+  /** minute, hour, day, month and weekday, as cron has them; or @hourly, @daily, @weekly, @monthly, @yearly, @every 90m */
+  schedule: string;
+  /** such as Europe/Zurich; absent: that of the machine */
+  timeZone?: string;
+  /** what becomes of times at which lashd did not run, or the machine slept */
+  missed: MissedTicks;
+}
+
 /** DebugPromptParams asks what would be sent to the model now. */
 export interface DebugPromptParams {
   sessionId: SessionID;
@@ -336,6 +346,9 @@ export interface Deferral {
 /** Delivery is when a wake comes to the model. */
 export type Delivery = "earliestBoundary" | "afterTurn";
 
+/** DeliveryState is what has come of a delivery. All but reserved are final. */
+export type DeliveryState = "reserved" | "delivered" | "refused" | "failed" | "targetGone";
+
 /** DiagnosticsResult is what server/diagnostics answers. */
 export interface DiagnosticsResult {
   rssBytes: number;
@@ -389,7 +402,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -454,6 +467,14 @@ export interface FileChange {
   diff: string;
   added: number;
   removed: number;
+}
+
+/** FileSource says which files are watched. Changes while lashd does not run are not noticed. */
+export interface FileSource {
+  /** of paths in the directory; * and ? stay within a name, ** crosses directories; without a slash: of names */
+  glob: string;
+  /** absolute; absent: the workspace of the session that is woken, or of the new one */
+  dir?: string;
 }
 
 /** ForkCatalog says which tools a fork begins with. */
@@ -667,6 +688,9 @@ export interface Message {
   origin?: Origin;
 }
 
+/** MissedTicks is what becomes of times of a schedule that nobody was there for. One that is less than a minute late, and the newest, is not missed. */
+export type MissedTicks = "skip" | "runOnce" | "runAll";
+
 /** ModelInfo is a model that sessions can use. */
 export interface ModelInfo {
   /** as session/new takes it */
@@ -721,6 +745,20 @@ export interface NodeBody {
 
 /** nod_..., derived from session, operation and ordinal */
 export type NodeID = string;
+
+/** Occurrence is something that happened, once. */
+export interface Occurrence {
+  occurrenceId: OccurrenceID;
+  type: string;
+  sourceKey?: string;
+  occurrenceKey: string;
+  payload: unknown;
+  atMs: number;
+  deliveries: TriggerDelivery[];
+}
+
+/** occ_..., derived from what makes it the same occurrence */
+export type OccurrenceID = string;
 
 /** OnCancel is what becomes of the work outside when the turn is cancelled. */
 export type OnCancel = "ignore" | "cancel";
@@ -1243,10 +1281,12 @@ export interface ServerEvent {
   store?: string;
   /** of plugin/changed; without status: it is gone */
   plugin?: PluginInfo;
+  /** of both trigger types */
+  trigger?: Trigger;
 }
 
 /** ServerEventType names news of the daemon as a whole. */
-export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed";
+export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed" | "trigger/changed" | "trigger/deleted";
 
 /** Session is what is known of a session without reading its history. */
 export interface Session {
@@ -2237,6 +2277,206 @@ export interface ToolStateResult {
   duplicate?: boolean;
 }
 
+/** Trigger says what is to be done when something happens outside. */
+export interface Trigger {
+  triggerId: TriggerID;
+  key: string;
+  /** who owns it, and with whom it goes; absent: the user */
+  sessionId?: SessionID;
+  /** grows with each update */
+  revision: number;
+  enabled: boolean;
+  /** why it is not at work, or not as it should be */
+  problem?: string;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** when its schedule is due */
+  nextAtMs?: number;
+  source: TriggerSource;
+  filter?: unknown;
+  action: TriggerAction;
+}
+
+/** TriggerAction is what is done when it happens. The model is told the text, and what has happened. */
+export interface TriggerAction {
+  kind: TriggerActionKind;
+  text: string;
+  /** of wakeSession; absent: the owner */
+  sessionId?: SessionID;
+  /** likewise, when the model is told; absent: afterTurn */
+  delivery?: Delivery;
+  /** likewise: what may share a turn with others of this key; absent: with those of the same trigger */
+  merge?: string;
+  /** of newSession */
+  session?: TriggerSession;
+}
+
+/** TriggerActionKind is what a trigger does. */
+export type TriggerActionKind = "wakeSession" | "newSession";
+
+/** TriggerDeleteParams ends a trigger. What has occurred before is still delivered. */
+export interface TriggerDeleteParams {
+  idempotencyKey?: string;
+  key: string;
+  sessionId?: SessionID;
+  /** refused if it is another one by now */
+  triggerId?: TriggerID;
+  /** refused if it was updated since */
+  revision?: number;
+}
+
+/** TriggerDelivery is what an occurrence is to one trigger. */
+export interface TriggerDelivery {
+  triggerId: TriggerID;
+  key: string;
+  state: DeliveryState;
+  /** that is woken, or begun */
+  sessionId: SessionID;
+  turnId?: TurnID;
+  reason?: string;
+  /** of the state */
+  atMs: number;
+}
+
+/** TriggerEmitParams tells that something has happened. */
+export interface TriggerEmitParams {
+  idempotencyKey?: string;
+  /** one of trigger/types */
+  type: string;
+  /** of whose plugins it is one; absent: of those of no workspace */
+  cwd?: string;
+  /** which one of that type it happened to */
+  sourceKey?: string;
+  /** what makes it the same occurrence, such as the id of a mail; absent: it is another one */
+  occurrenceKey?: string;
+  /** an object that fits the type's schema; absent: an empty one */
+  payload?: unknown;
+}
+
+/** TriggerEmitResult is what the occurrence is to bring about. It is durable; trigger/history tells what has come of it. */
+export interface TriggerEmitResult {
+  occurrence: Occurrence;
+  duplicate?: boolean;
+}
+
+/** TriggerHistoryParams chooses occurrences, newest first. */
+export interface TriggerHistoryParams {
+  /** those that are something to it; absent: all */
+  triggerId?: TriggerID;
+  /** absent: all */
+  type?: string;
+  cursor?: string;
+  /** 1 to 100; absent: 20 */
+  limit?: number;
+}
+
+/** TriggerHistoryResult is a page of occurrences. Of each type the newest thousands are kept. */
+export interface TriggerHistoryResult {
+  data: Occurrence[];
+  nextCursor?: string;
+}
+
+/** trg_...; another one for what is deleted and made again */
+export type TriggerID = string;
+
+/** TriggerListParams chooses triggers, in the order in which they were made. */
+export interface TriggerListParams {
+  /** whose; absent: all */
+  sessionId?: SessionID;
+  cursor?: string;
+  /** 1 to 200; absent: 50 */
+  limit?: number;
+}
+
+/** TriggerListResult is a page of triggers. */
+export interface TriggerListResult {
+  data: Trigger[];
+  nextCursor?: string;
+}
+
+/** TriggerRegisterParams makes a trigger. Its key is its owner's own. */
+export interface TriggerRegisterParams {
+  idempotencyKey?: string;
+  key: string;
+  /** whose it is; absent: the user's */
+  sessionId?: SessionID;
+  /** absent: true */
+  enabled?: boolean;
+  source: TriggerSource;
+  filter?: unknown;
+  action: TriggerAction;
+}
+
+/** TriggerResult is the trigger as it is then, or was before it was deleted. */
+export interface TriggerResult {
+  trigger: Trigger;
+  duplicate?: boolean;
+}
+
+/** TriggerSession are the settings of a session that a trigger begins. What is absent is as the daemon is configured. */
+export interface TriggerSession {
+  /** an absolute path to a directory */
+  cwd: string;
+  title?: string;
+  driver?: string;
+  model?: string;
+  prompt?: string;
+  budget?: Budget;
+  approval?: ApprovalConfig;
+  options?: PluginOptions;
+}
+
+/** TriggerSource is what a trigger waits for. */
+export interface TriggerSource {
+  /** one of trigger/types */
+  type: string;
+  /** which one of that type, such as a mailbox; absent: any */
+  key?: string;
+  /** of cron.tick */
+  cron?: CronSource;
+  /** of file.changed */
+  file?: FileSource;
+}
+
+/** TriggerType is something that may happen outside, as a plugin or lashd itself has declared it. */
+export interface TriggerType {
+  /** such as mail.new */
+  type: string;
+  resourceType: string;
+  description?: string;
+  /** JSON Schema of what comes with it; absent: any object */
+  payload?: unknown;
+  /** lashd itself tells when it happens; trigger/emit does not take it */
+  watched?: boolean;
+}
+
+/** TriggerTypesParams asks what may happen. */
+export interface TriggerTypesParams {
+  /** as the plugins of sessions in there declare it; absent: those of no workspace */
+  cwd?: string;
+}
+
+/** TriggerTypesResult are types, by name. */
+export interface TriggerTypesResult {
+  data: TriggerType[];
+}
+
+/** TriggerUpdateParams changes a trigger. What is absent stays. Times of its schedule before now are not missed any more. */
+export interface TriggerUpdateParams {
+  idempotencyKey?: string;
+  key: string;
+  sessionId?: SessionID;
+  /** refused if it is another one by now */
+  triggerId?: TriggerID;
+  /** refused if it was updated since */
+  revision?: number;
+  enabled?: boolean;
+  source?: TriggerSource;
+  /** {} lets everything through */
+  filter?: unknown;
+  action?: TriggerAction;
+}
+
 /** TurnCause is why something that no person sent came into a conversation. The model sees each once. */
 export interface TurnCause {
   /** unique in the session */
@@ -2576,6 +2816,20 @@ export interface Methods {
   "tool/setMembership": { params: ToolSetMembershipParams; result: ToolStateResult };
   /** Reads what a session decided about its tools. */
   "tool/state": { params: SessionParams; result: ToolStateResult };
+  /** Ends a trigger; what has occurred before is still delivered. */
+  "trigger/delete": { params: TriggerDeleteParams; result: TriggerResult };
+  /** Tells that something has happened; when it answers, that is durable, with all that it is to bring about. */
+  "trigger/emit": { params: TriggerEmitParams; result: TriggerEmitResult };
+  /** Lists what happened, newest first, and what has come of it. */
+  "trigger/history": { params: TriggerHistoryParams; result: TriggerHistoryResult };
+  /** Lists triggers. */
+  "trigger/list": { params: TriggerListParams; result: TriggerListResult };
+  /** Says what is to be done when something happens: wake a session, or begin one. */
+  "trigger/register": { params: TriggerRegisterParams; result: TriggerResult };
+  /** Lists what may happen outside, as plugins and lashd itself declare it. */
+  "trigger/types": { params: TriggerTypesParams; result: TriggerTypesResult };
+  /** Changes a trigger, or switches it on or off. */
+  "trigger/update": { params: TriggerUpdateParams; result: TriggerResult };
   /** Stops a turn. */
   "turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
   /** Lists the turns of a session, newest first. */

@@ -1,0 +1,239 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+// KeptOccurrences is how many occurrences of each type are kept at least. What is older may not be known if it comes again.
+const KeptOccurrences = 10_000
+
+// TriggerChange is what a commit changes about triggers.
+type TriggerChange struct {
+	Put      []Trigger // as they are from now on
+	Delete   []protocol.TriggerID
+	Occurred []Occurred // none of which is stored yet, else ErrExists
+	Settled  []Settled  // each of which is reserved, else ErrExists
+}
+
+// Trigger is the row of a trigger.
+type Trigger struct {
+	protocol.Trigger
+	Row      int64 // in the order in which they were made
+	TickedMs int64 // the newest time of its schedule that was seen to
+}
+
+// Occurred is an occurrence with what each of its deliveries is to do.
+type Occurred struct {
+	protocol.Occurrence
+	Actions []protocol.TriggerAction
+}
+
+// Settled is what has come of a delivery.
+type Settled struct {
+	Occurrence protocol.OccurrenceID
+	protocol.TriggerDelivery
+}
+
+// Reserved is a delivery that is still to be done.
+type Reserved struct {
+	Occurrence protocol.Occurrence // without deliveries
+	Delivery   protocol.TriggerDelivery
+	Action     protocol.TriggerAction
+}
+
+// triggerBodies are the parts of a TriggerChange as JSON.
+type triggerBodies struct {
+	put, occurred, settled [][]byte
+	reserved, actions      [][][]byte // by occurrence
+}
+
+func (e *encoder) triggers(c TriggerChange) (b triggerBodies) {
+	for _, t := range c.Put {
+		b.put = append(b.put, e.json(t.Trigger))
+	}
+	for _, s := range c.Settled {
+		b.settled = append(b.settled, e.json(s.TriggerDelivery))
+	}
+	for _, o := range c.Occurred {
+		var reserved, actions [][]byte
+		for i, d := range o.Deliveries {
+			reserved, actions = append(reserved, e.json(d)), append(actions, e.json(o.Actions[i]))
+		}
+		o.Deliveries = nil // they have rows of their own
+		b.occurred = append(b.occurred, e.json(o.Occurrence))
+		b.reserved, b.actions = append(b.reserved, reserved), append(b.actions, actions)
+	}
+	return b
+}
+
+func applyTriggers(ctx context.Context, t *tx, c *change) error {
+	for i, p := range c.Triggers.Put {
+		if err := putTrigger(ctx, t, p, c.triggers.put[i]); err != nil {
+			return fmt.Errorf("trigger %s: %w", p.ID, err)
+		}
+	}
+	for _, id := range c.Triggers.Delete {
+		if err := t.exec(ctx, "DELETE FROM triggers WHERE trigger_id = ?", id); err != nil {
+			return err
+		}
+	}
+	for i, o := range c.Triggers.Occurred {
+		if err := insertOccurred(ctx, t, o, i, c.triggers); err != nil {
+			return fmt.Errorf("occurrence %s: %w", o.ID, err)
+		}
+	}
+	for i, s := range c.Triggers.Settled {
+		err := t.changed(ctx, fmt.Errorf("its outcome: %w", ErrExists), settleDelivery, s.State, c.triggers.settled[i], s.Occurrence, s.TriggerID)
+		if err != nil {
+			return fmt.Errorf("delivery of %s to %s: %w", s.Occurrence, s.TriggerID, err)
+		}
+	}
+	return nil
+}
+
+const (
+	upsertTrigger = `
+INSERT INTO triggers (trigger, trigger_id, session, key, ticked_at, body)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (trigger_id) DO UPDATE SET ticked_at = excluded.ticked_at, body = excluded.body`
+	insertOccurrence = `
+INSERT INTO occurrences (occurrence_id, type, body)
+VALUES (?, ?, ?)`
+	insertDelivery = `
+INSERT INTO deliveries (occurrence, trigger_id, state, body, action)
+VALUES (?, ?, ?, ?, ?)`
+	settleDelivery = `
+UPDATE deliveries
+SET state = ?, body = ?, action = NULL
+WHERE occurrence = (SELECT occurrence FROM occurrences WHERE occurrence_id = ?) AND trigger_id = ? AND state = 'reserved'`
+	// Offsets are counted row by row, so it is done now and then only.
+	trimOccurrences = `
+DELETE FROM occurrences
+WHERE type = ?1
+  AND occurrence < (SELECT occurrence FROM occurrences WHERE type = ?1 ORDER BY occurrence DESC LIMIT 1 OFFSET ?2)
+  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.occurrence = occurrences.occurrence AND state = 'reserved')`
+	trimEvery = 100
+)
+
+// putTrigger fails if the trigger's session is deleted, or its key is another one's.
+func putTrigger(ctx context.Context, t *tx, p Trigger, body []byte) error {
+	var session any
+	if p.SessionID != "" {
+		var key int64
+		err := t.row(ctx, "SELECT session FROM sessions WHERE session_id = ?", []any{p.SessionID}, &key)
+		if errors.Is(err, sql.ErrNoRows) {
+			return missingSession(ctx, t, p.SessionID)
+		}
+		if err != nil {
+			return err
+		}
+		session = key
+	}
+	return t.exec(ctx, upsertTrigger, p.Row, p.ID, session, p.Key, p.TickedMs, body)
+}
+
+func insertOccurred(ctx context.Context, t *tx, o Occurred, at int, b triggerBodies) error {
+	res, err := t.run(ctx, insertOccurrence, o.ID, o.Type, b.occurred[at])
+	if err != nil {
+		return err
+	}
+	row, err := res.LastInsertId()
+	if err != nil {
+		return err
+	}
+	for i, d := range o.Deliveries {
+		if err := t.exec(ctx, insertDelivery, row, d.TriggerID, d.State, b.reserved[at][i], b.actions[at][i]); err != nil {
+			return err
+		}
+	}
+	if row%trimEvery != 0 {
+		return nil
+	}
+	return t.exec(ctx, trimOccurrences, o.Type, KeptOccurrences-1)
+}
+
+// Triggers reads all triggers in the order in which they were made.
+func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, t *Trigger) error {
+		var body []byte
+		if err := rows.Scan(&t.Row, &t.TickedMs, &body); err != nil {
+			return err
+		}
+		return decode(body, &t.Trigger, "trigger")
+	}, "SELECT trigger, ticked_at, body FROM triggers ORDER BY trigger")
+}
+
+const selectReserved = `
+SELECT o.body, d.body, d.action
+FROM deliveries d JOIN occurrences o USING (occurrence)
+WHERE d.state = 'reserved'
+ORDER BY occurrence, trigger_id`
+
+// ReservedDeliveries reads all that is still to be done, in the order of occurrence.
+func (s *Store) ReservedDeliveries(ctx context.Context) ([]Reserved, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, r *Reserved) error {
+		var occurrence, body, action []byte
+		if err := rows.Scan(&occurrence, &body, &action); err != nil {
+			return err
+		}
+		return errors.Join(decode(occurrence, &r.Occurrence, "occurrence"), decode(body, &r.Delivery, "delivery"), decode(action, &r.Action, "action"))
+	}, selectReserved)
+}
+
+// StoredOccurrence is an occurrence with the place that it has in the order of all.
+type StoredOccurrence struct {
+	protocol.Occurrence
+	Row int64
+}
+
+const occurrenceColumns = `
+SELECT o.occurrence, o.body, (SELECT json_group_array(json(d.body) ORDER BY trigger_id) FROM deliveries d WHERE d.occurrence = o.occurrence)
+FROM occurrences o `
+
+func scanOccurrence(rows *sql.Rows, o *StoredOccurrence) error {
+	var body, deliveries []byte
+	if err := rows.Scan(&o.Row, &body, &deliveries); err != nil {
+		return err
+	}
+	if err := decode(body, &o.Occurrence, "occurrence"); err != nil {
+		return err
+	}
+	return decode(deliveries, &o.Deliveries, "deliveries")
+}
+
+// Occurrence reads one occurrence as it stands now, or fails with ErrNotFound.
+func (s *Store) Occurrence(ctx context.Context, id protocol.OccurrenceID) (protocol.Occurrence, error) {
+	found, err := list(ctx, s.read, scanOccurrence, occurrenceColumns+"WHERE occurrence_id = ?", id)
+	if err != nil {
+		return protocol.Occurrence{}, err
+	}
+	if len(found) == 0 {
+		return protocol.Occurrence{}, &NotFoundError{What: "occurrence", ID: string(id)}
+	}
+	return found[0].Occurrence, nil
+}
+
+// OccurrenceQuery chooses occurrences, newest first.
+type OccurrenceQuery struct {
+	Trigger protocol.TriggerID // empty: whatever they are to whom
+	Type    string             // empty: any
+	Before  int64              // 0: from the newest
+	Limit   int
+}
+
+// Occurrences reads a page of occurrences.
+func (s *Store) Occurrences(ctx context.Context, q OccurrenceQuery) ([]StoredOccurrence, error) {
+	if q.Before == 0 {
+		q.Before = 1<<63 - 1
+	}
+	where := "WHERE o.occurrence < ?2 AND (?3 = '' OR o.type = ?3) AND ?1 = '' ORDER BY o.occurrence DESC LIMIT ?4"
+	if q.Trigger != "" {
+		where = "JOIN deliveries w USING (occurrence) WHERE w.trigger_id = ?1 AND w.occurrence < ?2 AND (?3 = '' OR o.type = ?3) ORDER BY w.occurrence DESC LIMIT ?4"
+	}
+	return list(ctx, s.read, scanOccurrence, occurrenceColumns+where, q.Trigger, q.Before, q.Type, q.Limit)
+}
