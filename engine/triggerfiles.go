@@ -43,6 +43,7 @@ type fileWatch struct {
 
 type watchedDir struct {
 	stop    func()
+	looked  bool // somebody has, at least once
 	looking bool // somebody does
 	again   bool // once that is done
 }
@@ -113,7 +114,11 @@ func (t *triggers) look(dirs []string) {
 		case d.looking:
 			d.again = true
 		default:
-			d.looking, d.again = true, false
+			wait := fileSettle // the first hint comes without a change, and may come amid some
+			if d.looked {
+				wait = 0
+			}
+			d.looked, d.looking, d.again = true, true, false
 			globs := map[protocol.TriggerID]glob.Glob{}
 			for _, w := range t.known {
 				if w.Source.File != nil && w.Enabled && w.Source.File.Dir == dir {
@@ -121,6 +126,9 @@ func (t *triggers) look(dirs []string) {
 				}
 			}
 			t.beside.Go(func() {
+				if pause(t.life, wait) != nil {
+					return
+				}
 				s := t.eng.scan(t.life, dir, globs)
 				t.tell(func(ctx context.Context) { t.looked(ctx, s) })
 			})

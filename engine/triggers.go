@@ -139,6 +139,9 @@ func (t *triggers) adopt(w *trigger) {
 	t.known[w.ID], t.last = w, max(t.last, w.Row)
 	w.plan(time.Now())
 	t.rewatch()
+	if w.Source.File != nil && t.files.dirs[w.Source.File.Dir] != nil {
+		t.look([]string{w.Source.File.Dir}) // whoever is looking does not look for it
+	}
 }
 
 // drop forgets triggers.

@@ -186,6 +186,10 @@ func victim(dir, point string) {
 		fmt.Println("reached")
 		select {}
 	}
+	if strings.HasPrefix(point, triggerPoint) {
+		triggerVictim(dir, point, reached)
+		return
+	}
 	made := crashSetup
 	if strings.HasPrefix(point, "switch: ") {
 		made = switchSetup
