@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,48 +19,48 @@ import (
 // list is what the plugin keeps.
 type list []string
 
-type (
-	notesCall    = lashd.Call[list]
-	notesSession = lashd.Session[list]
-)
+// pad is the plugin of testdata in Go, in a session. The session's lock guards what it has.
+type pad struct {
+	*lashd.Session
+	notes list
+	cells string // what was run
+	grown bool
+}
 
-// serveNotes is the plugin of testdata in Go.
-func serveNotes() {
-	p := lashd.New[list]("1")
-	p.Blank = func() list { return list{} }
-	lashd.Tool(p, "note", runNote)
-	lashd.Prepare(p, "note", trim)
-	lashd.On(p, lashd.ToolList, toolsOf)
-	lashd.Operation(p, "notes.list", listNotes)
-	lashd.Operation(p, "notes.add", addNote)
-	lashd.Operation(p, "notes.work", addNote)
-	lashd.On(p, lashd.Prompt, func(c *notesCall, _ lashd.Turn) ([]lashd.PromptText, error) {
-		return []lashd.PromptText{{Slot: "guidance", Content: fmt.Sprintf("%d notes", len(kept(c)))}}, nil
-	})
-	decide(p)
-	alter(p)
-	lashd.On(p, lashd.CodeExecute, func(c *notesCall, source string) (lashd.CodeReply, error) {
-		all := cells(c) + source
-		c.Session.Values.Store("cells", all)
-		return lashd.CodeReply{Printed: all}, nil
-	})
-	lashd.On(p, lashd.CodeSnapshot, func(c *notesCall, _ lashd.None) ([]byte, error) { return []byte(cells(c)), nil })
-	lashd.On(p, lashd.CodeRestore, func(c *notesCall, state []byte) (lashd.None, error) {
-		c.Session.Values.Store("cells", string(state))
+func serveNotes() { lashd.Run(openPad) }
+
+func openPad(s *lashd.Session) error {
+	n := &pad{Session: s, notes: list{}}
+	s.Keep("1", &n.notes)
+	lashd.On(s, lashd.Method[noteArgs, noteResult]{Name: "tool/execute note"}, n.note)
+	lashd.On(s, lashd.Method[trimmed, trimmed]{Name: "tool/prepare note", Member: "args"}, trim)
+	lashd.On(s, lashd.ToolList, n.tools)
+	lashd.Operation(s, "notes.list", n.kept)
+	lashd.Operation(s, "notes.add", n.add)
+	lashd.On(s, lashd.Method[lashd.JSON, worked]{Name: "operation/task notes.work"}, n.work)
+	lashd.On(s, lashd.Prompt, n.prompt)
+	decide(s)
+	alter(s)
+	lashd.On(s, lashd.CodeExecute, n.execute)
+	lashd.On(s, lashd.CodeSnapshot, func(*lashd.Call, lashd.None) ([]byte, error) { return []byte(n.ran("")), nil })
+	lashd.On(s, lashd.CodeRestore, func(_ *lashd.Call, state []byte) (lashd.None, error) {
+		n.Lock()
+		defer n.Unlock()
+		n.cells = string(state)
 		return lashd.None{}, nil
 	})
-	p.Run()
+	return nil
 }
 
 // decide is what the plugin has to say in hooks that answer with directives.
-func decide(p *lashd.Plugin[list]) {
-	lashd.On(p, lashd.BeforeTurn, func(_ *notesCall, t lashd.Turn) (lashd.Directives, error) {
-		if len(t.Input) > 0 && strings.Contains(t.Input[0].Parts[0].Text, "curfew") {
+func decide(s *lashd.Session) {
+	lashd.On(s, lashd.BeforeTurn, func(_ *lashd.Call, t lashd.Turn) (lashd.Directives, error) {
+		if len(t.Input) > 0 && strings.Contains(fmt.Sprint(t.Input[0].Parts), "curfew") {
 			return lashd.Abort("curfew", "go to bed"), nil
 		}
 		return nil, nil
 	})
-	lashd.On(p, lashd.BeforeToolCall, func(_ *notesCall, tc lashd.ToolCall) (lashd.Directives, error) {
+	lashd.On(s, lashd.BeforeToolCall, func(_ *lashd.Call, tc lashd.ToolCall) (lashd.Directives, error) {
 		switch {
 		case strings.Contains(string(tc.Args), "secret"):
 			return lashd.ReplaceArgs(map[string]string{"text": "masked"}), nil
@@ -68,45 +69,59 @@ func decide(p *lashd.Plugin[list]) {
 		}
 		return nil, nil
 	})
-	lashd.On(p, lashd.AfterToolCall, func(*notesCall, lashd.ToolCall) (lashd.Directives, error) { return lashd.Trace("seen", nil), nil })
+	seen := lashd.Trace(lashd.Object{"name": "seen"})
+	lashd.On(s, lashd.AfterToolCall, func(*lashd.Call, lashd.ToolCall) (lashd.Directives, error) { return seen, nil })
 	for _, seam := range []lashd.Method[lashd.Turn, lashd.Directives]{lashd.Checkpoint, lashd.AfterTurn} {
-		lashd.On(p, seam, func(*notesCall, lashd.Turn) (lashd.Directives, error) { return lashd.Trace("seen", nil), nil })
+		lashd.On(s, seam, func(*lashd.Call, lashd.Turn) (lashd.Directives, error) { return seen, nil })
 	}
 }
 
 // alter is what the plugin does in hooks that answer with what they were given.
-func alter(p *lashd.Plugin[list]) {
-	lashd.On(p, lashd.AssistantStream, func(_ *notesCall, chunk lashd.StreamChunk) (lashd.StreamChunk, error) {
+func alter(s *lashd.Session) {
+	lashd.On(s, lashd.AssistantStream, func(_ *lashd.Call, chunk lashd.StreamChunk) (lashd.StreamChunk, error) {
 		chunk.Text = strings.ToUpper(chunk.Text)
 		return chunk, nil
 	})
-	lashd.On(p, lashd.AssistantResponse, func(_ *notesCall, r lashd.Response) (lashd.Response, error) { return r, nil })
-	lashd.On(p, lashd.StreamFinished, func(*notesCall, lashd.StreamEnd) (lashd.None, error) { return lashd.None{}, nil })
-	lashd.On(p, lashd.ProjectToolResult, func(_ *notesCall, tc lashd.ToolCall) (lashd.Output, error) { return tc.Output, nil })
-	lashd.On(p, lashd.ConfigChanged, func(_ *notesCall, cc lashd.ConfigChange) (lashd.JSON, error) { return cc.Config, nil })
-	lashd.On(p, lashd.Event, func(*notesCall, lashd.Turn) (lashd.None, error) { return lashd.None{}, nil })
-	lashd.On(p, lashd.TransformContext, func(_ *notesCall, pc lashd.PreparedContext) (lashd.Preparation, error) {
-		return pc.Preparation, nil
+	lashd.On(s, lashd.AssistantResponse, func(_ *lashd.Call, r lashd.Object) (lashd.Object, error) { return r, nil })
+	lashd.On(s, lashd.StreamFinished, func(*lashd.Call, lashd.Turn) (lashd.None, error) { return lashd.None{}, nil })
+	lashd.On(s, lashd.ProjectToolResult, func(_ *lashd.Call, tc lashd.ToolCall) (lashd.Output, error) { return tc.Output, nil })
+	lashd.On(s, lashd.ConfigChanged, func(_ *lashd.Call, t lashd.Turn) (lashd.JSON, error) { return t.Config, nil })
+	lashd.On(s, lashd.Event, func(*lashd.Call, lashd.Turn) (lashd.None, error) { return lashd.None{}, nil })
+	lashd.On(s, lashd.TransformContext, func(_ *lashd.Call, prepared lashd.Object) (lashd.Object, error) {
+		delete(prepared, "view")
+		return prepared, nil
 	})
-	lashd.On(p, lashd.Compact, func(*notesCall, lashd.Turn) ([]lashd.Object, error) { return nil, nil })
+	lashd.On(s, lashd.Compact, func(*lashd.Call, lashd.Turn) ([]lashd.Object, error) { return nil, nil })
 }
 
-func kept(c *notesCall) (notes list) {
-	c.Session.Look(func(state *list) { notes = append(notes, *state...) })
-	return notes
+func (n *pad) prompt(c *lashd.Call, _ lashd.Turn) ([]lashd.PromptText, error) {
+	notes, err := n.kept(c, lashd.None{})
+	return []lashd.PromptText{{Slot: "guidance", Content: fmt.Sprintf("%d notes", len(notes))}}, err
 }
 
-func noteDown(s *notesSession, text string) {
-	s.Change(func(notes *list) {
-		*notes = append(*notes, text)
-		s.Artifacts["all"] = []byte(strings.Join(*notes, "\n"))
+func (n *pad) kept(*lashd.Call, lashd.None) (list, error) {
+	n.Lock()
+	defer n.Unlock()
+	return slices.Clone(n.notes), nil
+}
+
+func (n *pad) noteDown(text string) {
+	n.Change(func() {
+		n.notes = append(n.notes, text)
+		n.Artifacts["all"] = []byte(strings.Join(n.notes, "\n"))
 	})
 }
 
-// noteArgs are the arguments of the tool.
-type noteArgs struct{ Mode, Text string }
+// noteArgs are the arguments of the tool, and noteResult is what it comes to.
+type (
+	noteArgs   struct{ Mode, Text string }
+	noteResult struct {
+		Output  lashd.Output `json:"output"`
+		Control lashd.Object `json:"control"`
+	}
+)
 
-func runNote(c *notesCall, args noteArgs) (r lashd.Result, err error) {
+func (n *pad) note(c *lashd.Call, args noteArgs) (r noteResult, err error) {
 	r.Output = lashd.Succeed(args.Text)
 	switch args.Mode {
 	case "print":
@@ -117,63 +132,83 @@ func runNote(c *notesCall, args noteArgs) (r lashd.Result, err error) {
 	case "raise":
 		panic(errors.New("boom"))
 	case "wait":
-		c.Progress("waiting")
+		n.Notify("tool/progress", lashd.Object{"grant": c.Grant, "text": "waiting"})
 		<-c.Done()
-		noteDown(c.Session, "cancelled")
+		n.noteDown("cancelled")
 		return r, context.Cause(c)
 	case "host":
-		return askBack(c, args.Text), nil
+		r.Output = askBack(c, args.Text)
+		return r, nil
 	case "grow":
-		c.Session.Values.Store("grown", true)
-		c.Session.ToolsChanged()
+		n.Lock()
+		n.grown = true
+		n.Unlock()
+		n.Notify("tools/changed", lashd.Object{"instance": n.Instance})
 	case "bulk":
-		c.Session.Change(func(*list) { c.Session.Artifacts["bulk"] = make([]byte, 3<<20) })
+		n.Change(func() { n.Artifacts["bulk"] = make([]byte, 3<<20) })
 	case "size":
-		c.Session.Look(func(*list) { r.Output.Text = strconv.Itoa(len(c.Session.Artifacts["bulk"])) })
+		n.Lock()
+		defer n.Unlock()
+		r.Output.Text = strconv.Itoa(len(n.Artifacts["bulk"]))
 		return r, nil
 	case "finish":
 		r.Control = lashd.Object{"kind": "finish", "value": map[string]int{"n": 1}}
 	}
-	c.Progress("noting")
-	noteDown(c.Session, args.Text)
+	n.noteDown(args.Text)
 	return r, err
 }
 
-func askBack(c *notesCall, method string) (r lashd.Result) {
-	var got json.RawMessage
-	err := c.Host(method, nil, &got)
-	r.Output = lashd.Succeed(string(got))
+func askBack(c *lashd.Call, method string) lashd.Output {
+	got, err := lashd.Host[lashd.JSON](c, method, nil)
 	if refused, ok := errors.AsType[*lashd.Error](err); ok {
-		r.Output = lashd.Succeed("refused: " + refused.Data.Kind)
+		return lashd.Succeed("refused: " + refused.Data.Kind)
 	}
-	return r
+	return lashd.Succeed(string(got))
 }
 
-func trim(_ *notesCall, args map[string]string) (map[string]string, error) {
+// trimmed are arguments as they come.
+type trimmed map[string]string
+
+func trim(_ *lashd.Call, args trimmed) (trimmed, error) {
 	args["text"] = strings.TrimSpace(args["text"])
 	return args, nil
 }
 
-func toolsOf(c *notesCall, _ lashd.None) ([]lashd.ToolManifest, error) {
-	all := []lashd.ToolManifest{{Name: "note", Description: "Note something."}}
-	if _, grown := c.Session.Values.Load("grown"); grown {
-		all = append(all, lashd.ToolManifest{Name: "grown", Description: "New."})
+func (n *pad) tools(*lashd.Call, lashd.None) ([]lashd.Object, error) {
+	n.Lock()
+	defer n.Unlock()
+	contract := lashd.Object{"replay": "never"}
+	all := []lashd.Object{{"name": "note", "description": "Note something.", "contract": contract}}
+	if n.grown {
+		all = append(all, lashd.Object{"name": "grown", "description": "New.", "contract": contract})
 	}
 	return all, nil
 }
 
-func listNotes(c *notesCall, _ lashd.None) (lashd.Outcome, error) {
-	return lashd.Outcome{Output: append(list{}, kept(c)...)}, nil
+func (n *pad) add(_ *lashd.Call, args json.RawMessage) (lashd.None, error) {
+	n.noteDown(string(args))
+	return lashd.None{}, nil
 }
 
-func addNote(c *notesCall, args lashd.JSON) (r lashd.Outcome, err error) {
-	noteDown(c.Session, string(args))
-	return r, nil
+// worked is what the task comes to.
+type worked struct {
+	Output int            `json:"output"`
+	Events []lashd.Object `json:"events"`
 }
 
-// cells are what was run.
-func cells(c *notesCall) string {
-	all, _ := c.Session.Values.Load("cells")
-	text, _ := all.(string)
-	return text
+func (n *pad) work(c *lashd.Call, args json.RawMessage) (worked, error) {
+	_, err := n.add(c, args)
+	return worked{1, []lashd.Object{{"type": "noted", "body": args}}}, err
+}
+
+// ran is all that was run, with what is run now.
+func (n *pad) ran(source string) string {
+	n.Lock()
+	defer n.Unlock()
+	n.cells += source
+	return n.cells
+}
+
+func (n *pad) execute(_ *lashd.Call, source string) (lashd.Object, error) {
+	return lashd.Object{"printed": n.ran(source)}, nil
 }

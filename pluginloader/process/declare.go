@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/engine/plugin"
@@ -147,6 +148,7 @@ type confirmed struct {
 	Operations []string   `json:"operations,omitempty"`
 	Executor   bool       `json:"executor,omitempty"`
 	State      string     `json:"state,omitempty"`
+	Handles    []string   `json:"handles,omitempty"` // in place of all but the state: methods, with the name of the tool or operation
 }
 
 func (c *Contributions) names() confirmed {
@@ -163,23 +165,52 @@ func (c *Contributions) names() confirmed {
 	return n
 }
 
-// differs says where a handshake is not what was declared; empty: nowhere.
-func (n confirmed) differs(said confirmed) string {
-	switch {
-	case !sameNames(n.Hooks, said.Hooks):
-		return fmt.Sprintf("hooks %q", said.Hooks)
-	case !sameNames(n.Tools, said.Tools):
-		return fmt.Sprintf("tools %q", said.Tools)
-	case !sameNames(n.Operations, said.Operations):
-		return fmt.Sprintf("operations %q", said.Operations)
-	case n.Executor != said.Executor:
-		return fmt.Sprintf("executor %t", said.Executor)
-	case n.State != said.State:
-		return fmt.Sprintf("state %q", said.State)
+// spelled is n with what is handled put in its place. A plugin that handles all tools has those that are declared.
+func (n confirmed) spelled(declared confirmed) confirmed {
+	for _, handled := range n.Handles {
+		method, name, _ := strings.Cut(handled, " ")
+		kind, hook, _ := strings.Cut(method, "/")
+		switch {
+		case kind == "hook":
+			n.Hooks = append(n.Hooks, HookName(hook))
+		case method == "tool/execute" && name == "*":
+			n.Tools = append(n.Tools, declared.Tools...)
+		case method == "tool/execute":
+			n.Tools = append(n.Tools, name)
+		case kind == "operation":
+			n.Operations = append(n.Operations, name)
+		case method == "code/execute":
+			n.Executor = true
+		}
 	}
-	return ""
+	return n
 }
 
-func sameNames[S ~string](a, b []S) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+// differs says where a handshake is not what was declared.
+func (n confirmed) differs(said confirmed) []string {
+	said = said.spelled(n)
+	wrong := append(namesDiffer("hook", n.Hooks, said.Hooks), namesDiffer("tool", n.Tools, said.Tools)...)
+	wrong = append(wrong, namesDiffer("operation", n.Operations, said.Operations)...)
+	if n.Executor != said.Executor {
+		wrong = append(wrong, "one of them runs code cells, and the other does not")
+	}
+	if n.State != said.State {
+		wrong = append(wrong, fmt.Sprintf("the version of the state that is declared is %q, not %q", n.State, said.State))
+	}
+	return wrong
+}
+
+func namesDiffer[S ~string](kind string, declared, said []S) (wrong []string) {
+	for _, name := range declared {
+		if !slices.Contains(said, name) {
+			wrong = append(wrong, fmt.Sprintf("the %s %s has no handler", kind, name))
+		}
+	}
+	slices.Sort(said)
+	for _, name := range slices.Compact(said) {
+		if !slices.Contains(declared, name) {
+			wrong = append(wrong, fmt.Sprintf("the %s %.80s is not declared", kind, name))
+		}
+	}
+	return wrong
 }

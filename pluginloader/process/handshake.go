@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"lashd/pluginloader/child"
 )
@@ -59,8 +60,8 @@ func (o *initialize) confirm(said *initialized) error {
 	case said.Nonce != o.Nonce:
 		return errors.New("it answers with another nonce")
 	}
-	if what := o.Contributes.differs(said.Contributes); what != "" {
-		return fmt.Errorf("it contributes the %.400s, which is not what is declared", what)
+	if wrong := o.Contributes.differs(said.Contributes); len(wrong) > 0 {
+		return fmt.Errorf("plugin.json and the program differ: %.400s", strings.Join(wrong, "; "))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"reviewer/lashdplugin"
 )
@@ -20,51 +19,48 @@ type turn struct {
 	Reviews int      `json:"reviews"`
 }
 
-// kept is what the plugin keeps for a session: its newest turns.
-type kept struct {
-	Turns []turn `json:"turns"`
-}
-
 const most = 100 // turns that are kept
 
-type call = lashdplugin.Call[kept]
+// reviewer is the plugin in a session. Its lock guards what it has.
+type reviewer struct {
+	*lashdplugin.Session
+	kept struct {
+		Turns []turn `json:"turns"` // the newest
+	}
+	edits edits
+}
 
 // edits are those of a turn that were not reviewed yet, by the id of the call: a hook may be asked twice. They are gone with
 // the process, and counted anew then.
 type edits struct {
-	mu      sync.Mutex
 	turn    string
 	files   map[string]string
 	reviews int
 }
 
-func of(c *call) *edits {
-	e, _ := c.Session.Values.LoadOrStore("edits", &edits{})
-	return e.(*edits)
-}
+func main() { lashdplugin.Run(open) }
 
-func main() {
-	p := lashdplugin.New[kept]("1")
-	p.Blank = func() kept { return kept{Turns: []turn{}} }
-	lashdplugin.On(p, lashdplugin.AfterToolCall, count)
-	lashdplugin.On(p, lashdplugin.Checkpoint, review)
-	lashdplugin.On(p, lashdplugin.AfterTurn, summarise)
-	lashdplugin.Operation(p, "reviewer.summary", summary)
-	p.Run()
+func open(s *lashdplugin.Session) error {
+	r := &reviewer{Session: s}
+	s.Keep("1", &r.kept)
+	lashdplugin.On(s, lashdplugin.AfterToolCall, r.count)
+	lashdplugin.On(s, lashdplugin.Checkpoint, r.review)
+	lashdplugin.On(s, lashdplugin.AfterTurn, r.summarise)
+	lashdplugin.Operation(s, "reviewer.summary", r.summary)
+	return nil
 }
 
 // count notes an edit that went well.
-func count(c *call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
+func (r *reviewer) count(_ *lashdplugin.Call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
 	if tc.Kind != "edit" || tc.Output.Status != "success" {
 		return nil, nil
 	}
-	e := of(c)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.turn != tc.TurnID {
-		e.turn, e.files, e.reviews = tc.TurnID, map[string]string{}, 0
+	r.Lock()
+	defer r.Unlock()
+	if r.edits.turn != tc.TurnID {
+		r.edits = edits{turn: tc.TurnID, files: map[string]string{}}
 	}
-	e.files[tc.CallID] = file(tc)
+	r.edits.files[tc.CallID] = file(tc)
 	return nil, nil
 }
 
@@ -82,25 +78,25 @@ func file(tc lashdplugin.ToolCall) string {
 }
 
 // review asks for a review after enough edits.
-func review(c *call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
-	e := of(c)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.turn != seam.TurnID || len(e.files) < limit(c) {
+func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
+	r.Lock()
+	defer r.Unlock()
+	e := &r.edits
+	if e.turn != seam.TurnID || len(e.files) < r.limit() {
 		return nil, nil
 	}
 	text := fmt.Sprintf("You have made %d edits, of %s. Read your diff once more before you go on: is each change needed, "+
 		"complete and right, and is nothing left behind? Mend what is not.", len(e.files), strings.Join(unique(e.files), ", "))
 	clear(e.files)
 	e.reviews++
-	return lashdplugin.Enqueue(lashdplugin.Say(text)), nil
+	return lashdplugin.Enqueue([]lashdplugin.Message{{Role: "user", Content: text}}), nil
 }
 
 // limit is after how many edits a review is due.
-func limit(c *call) int {
+func (r *reviewer) limit() int {
 	options := struct{ Edits int }{5}
-	_ = json.Unmarshal(c.Session.Config, &options) // absent options are nothing to be wrong about, others were checked
-	_ = json.Unmarshal(c.Session.Options, &options)
+	_ = json.Unmarshal(r.Config, &options) // absent options are nothing to be wrong about, others were checked
+	_ = json.Unmarshal(r.Options, &options)
 	return max(1, options.Edits)
 }
 
@@ -114,20 +110,17 @@ func unique(files map[string]string) []string {
 }
 
 // summarise keeps what the turn came to: its report is whole, also after a crash.
-func summarise(c *call, sum lashdplugin.Turn) (lashdplugin.Directives, error) {
+func (r *reviewer) summarise(_ *lashdplugin.Call, sum lashdplugin.Turn) (lashdplugin.Directives, error) {
 	t, err := summaryOf(sum)
 	if err != nil {
 		return nil, err
 	}
-	e := of(c)
-	e.mu.Lock()
-	if e.turn == sum.TurnID {
-		t.Reviews = e.reviews
-	}
-	e.mu.Unlock()
-	c.Session.Change(func(k *kept) {
-		k.Turns = append(k.Turns, t)
-		k.Turns = k.Turns[max(0, len(k.Turns)-most):]
+	r.Change(func() {
+		if r.edits.turn == sum.TurnID {
+			t.Reviews = r.edits.reviews
+		}
+		r.kept.Turns = append(r.kept.Turns, t)
+		r.kept.Turns = r.kept.Turns[max(0, len(r.kept.Turns)-most):]
 	})
 	return nil, nil
 }
@@ -157,7 +150,8 @@ func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	return t, nil
 }
 
-func summary(c *call, _ lashdplugin.None) (r lashdplugin.Outcome, err error) {
-	c.Session.Look(func(k *kept) { r.Output = slices.Clone(k.Turns) })
-	return r, nil
+func (r *reviewer) summary(*lashdplugin.Call, lashdplugin.None) ([]turn, error) {
+	r.Lock()
+	defer r.Unlock()
+	return append([]turn{}, r.kept.Turns...), nil
 }
