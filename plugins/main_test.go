@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,15 +40,14 @@ var nonce = fmt.Sprintf("plugins-test-%d-%d", os.Getpid(), time.Now().UnixNano()
 
 // language is an SDK, and how the plugin in testdata is run that is written with it.
 type language struct {
-	name    string
-	argv    func(testing.TB) []string
-	without []process.HookName // that it does not know
+	name string
+	argv func(testing.TB) []string
 }
 
 var languages = []language{
-	{"go", func(testing.TB) []string { return []string{os.Args[0]} }, []process.HookName{process.Catalog, process.ProjectProse}},
-	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }, nil},
-	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }, nil},
+	{"go", func(testing.TB) []string { return []string{os.Args[0]} }},
+	{"python", func(t testing.TB) []string { return []string{python(t), absolute(t, "testdata/notes.py")} }},
+	{"typescript", func(t testing.TB) []string { return []string{node(t), absolute(t, "testdata/notes.mts")} }},
 }
 
 // absolute is the path of a file, which go test now knows that the tests depend on.
@@ -89,22 +87,20 @@ func node(t testing.TB) string {
 func each(t *testing.T, name string, test func(*testing.T, process.Config)) {
 	for _, l := range languages {
 		t.Run(name+", in "+l.name, func(t *testing.T) {
-			test(t, config(t, l.argv(t), everything(l.without...)))
+			test(t, config(t, l.argv(t), everything()))
 		})
 	}
 }
 
 // everything is one of each contribution.
-func everything(without ...process.HookName) process.Contributions {
+func everything() process.Contributions {
 	var hooks []process.Hook
 	for _, name := range []process.HookName{
 		process.Prompt, process.BeforeTurn, process.BeforeToolCall, process.AfterToolCall, process.Checkpoint, process.AfterTurn,
 		process.AssistantStream, process.AssistantResponse, process.StreamFinished, process.ProjectToolResult,
 		process.ConfigChanged, process.Event, process.TransformContext, process.Compact, process.Catalog, process.ProjectProse,
 	} {
-		if !slices.Contains(without, name) {
-			hooks = append(hooks, process.Hook{Name: name})
-		}
+		hooks = append(hooks, process.Hook{Name: name})
 	}
 	return process.Contributions{
 		Hooks: hooks, Executor: true, State: "1", Changing: true, Preparing: true,

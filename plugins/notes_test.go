@@ -39,6 +39,10 @@ func openPad(s *lashd.Session) error {
 	lashd.Operation(s, "notes.add", n.add)
 	lashd.On(s, lashd.Method[lashd.JSON, worked]{Name: "operation/task notes.work"}, n.work)
 	lashd.On(s, lashd.Prompt, n.prompt)
+	lashd.On(s, lashd.Catalog, n.leaveOut)
+	lashd.On(s, lashd.ProjectProse, func(_ *lashd.Call, prose lashd.StreamChunk) (string, error) {
+		return strings.ReplaceAll(prose.Text, "<code>", ""), nil
+	})
 	decide(s)
 	alter(s)
 	lashd.On(s, lashd.CodeExecute, n.execute)
@@ -97,6 +101,14 @@ func alter(s *lashd.Session) {
 func (n *pad) prompt(c *lashd.Call, _ lashd.Turn) ([]lashd.PromptText, error) {
 	notes, err := n.kept(c, lashd.None{})
 	return []lashd.PromptText{{Slot: "guidance", Content: fmt.Sprintf("%d notes", len(notes))}}, err
+}
+
+func (n *pad) leaveOut(c *lashd.Call, _ lashd.Object) ([]string, error) {
+	notes, err := n.kept(c, lashd.None{})
+	if len(notes) > 0 {
+		return []string{"hidden", "spare"}, err
+	}
+	return []string{"hidden"}, err
 }
 
 func (n *pad) kept(*lashd.Call, lashd.None) (list, error) {

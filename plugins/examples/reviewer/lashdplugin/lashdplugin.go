@@ -38,11 +38,13 @@ var (
 	Event             = Method[Turn, None]{"hook/event", ""}
 	TransformContext  = Method[Object, Object]{"hook/transformContext", ""} // messages, prompts, withoutBase, tools; not the view
 	Compact           = Method[Turn, []Object]{"hook/compact", "nodes"}     // message and the like
-	ToolList          = Method[None, []Object]{"tool/list", "data"}         // name, description, input, contract: for tools that change
-	CodeExecute       = Method[string, Object]{"code/execute", ""}          // printed, value, error of a code cell
-	CodeSnapshot      = Method[None, []byte]{"code/snapshot", "state"}      // what cells have made
-	CodeRestore       = Method[[]byte, None]{"code/restore", ""}            // takes it back
-	Closed            = Method[None, None]{"session/close", ""}             // nothing more is asked in the session
+	Catalog           = Method[Object, []string]{"hook/catalog", "remove"}  // manifests, authority; the names of tools to leave out
+	ProjectProse      = Method[StreamChunk, string]{"hook/projectProse", "text"}
+	ToolList          = Method[None, []Object]{"tool/list", "data"}    // name, description, input, contract: for tools that change
+	CodeExecute       = Method[string, Object]{"code/execute", ""}     // printed, value, error of a code cell
+	CodeSnapshot      = Method[None, []byte]{"code/snapshot", "state"} // what cells have made
+	CodeRestore       = Method[[]byte, None]{"code/restore", ""}       // takes it back
+	Closed            = Method[None, None]{"session/close", ""}        // nothing more is asked in the session
 )
 
 // What is given and answered, in the words of the protocol. docs/plugins.md tells what is in JSON, and in an Object.
@@ -139,17 +141,15 @@ func wanting[V any](kind, member string) func(V) Directives {
 
 // Session is the plugin in a session, from when it is opened until it is closed.
 type Session struct {
-	Instance, SessionID, ParentSessionID, Cwd, DataDir string // an operation that needs no session has no SessionID
-	Config, Options, ToolAccess, Subagent, Extensions  JSON   // Config is that of all sessions
-
-	sync.Mutex                   // held by who looks at what is kept
-	Artifacts  map[string][]byte `json:"-"` // kept beside the state
-
-	plugin   *plugin
-	handlers map[string]func(*Call) (any, error) // by method, and name
-	version  string
-	state    any
-	revision uint64
+	Instance, SessionID, ParentSessionID, Cwd, DataDir string            // an operation that needs no session has no SessionID
+	Config, Options, ToolAccess, Subagent, Extensions  JSON              // Config is that of all sessions
+	sync.Mutex                                                           // held by who looks at what is kept
+	Artifacts                                          map[string][]byte `json:"-"` // kept beside the state
+	plugin                                             *plugin
+	handlers                                           map[string]func(*Call) (any, error) // by method, and name
+	version                                            string
+	state                                              any
+	revision                                           uint64
 }
 
 // Keep has lashd keep what state points to, in the version that plugin.json says.
