@@ -267,6 +267,9 @@ func TestGuests(t *testing.T) {
 			t.Errorf("with another name: %v, servers %q", err, i.here())
 		}
 		d = d.restart(t, nil)
+		if state := must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id})).State; !state.Tools["a"].Orphaned {
+			t.Errorf("after a restart: %+v", state)
+		}
 		p.MCPServers = server("a")
 		again = must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
 		if got := d.told(t, id); !again.Duplicate || got != "a own" {
