@@ -114,17 +114,12 @@ func (t *triggers) look(dirs []string) {
 		case d.looking:
 			d.again = true
 		default:
-			wait := fileSettle // the first hint comes without a change, and may come amid some
-			if d.looked {
-				wait = 0
+			globs, known := t.globs(dir)
+			wait := time.Duration(0)
+			if known && !d.looked {
+				wait = fileSettle // the first hint comes without a change, and may come amid some
 			}
 			d.looked, d.looking, d.again = true, true, false
-			globs := map[protocol.TriggerID]glob.Glob{}
-			for _, w := range t.known {
-				if w.Source.File != nil && w.Enabled && w.Source.File.Dir == dir {
-					globs[w.ID] = w.glob
-				}
-			}
 			t.beside.Go(func() {
 				if pause(t.life, wait) != nil {
 					return
@@ -134,6 +129,18 @@ func (t *triggers) look(dirs []string) {
 			})
 		}
 	}
+}
+
+// globs are those of the triggers that want to know of a directory, and whether any of them knows what was there before.
+func (t *triggers) globs(dir string) (globs map[protocol.TriggerID]glob.Glob, known bool) {
+	globs = map[protocol.TriggerID]glob.Glob{}
+	for _, w := range t.known {
+		if w.Source.File != nil && w.Enabled && w.Source.File.Dir == dir {
+			globs[w.ID] = w.glob
+			known = known || w.seen != nil
+		}
+	}
+	return globs, known
 }
 
 // looked takes what there is in a directory now.

@@ -56,6 +56,7 @@ func report(err error) int {
 var advice = map[protocol.ErrorKind]string{
 	protocol.KindSessionNotFound: "lashd session lists them",
 	protocol.KindPluginNotFound:  "lashd plugin list lists them",
+	protocol.KindTriggerNotFound: "lashd trigger list lists them",
 	protocol.KindModelNotFound:   "lashd model lists them",
 	protocol.KindMethodNotFound:  "lashd schema describes them all",
 	protocol.KindInvalidParams:   "lashd schema METHOD describes them",
