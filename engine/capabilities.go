@@ -16,17 +16,26 @@ import (
 type services struct {
 	eng     *Engine
 	session protocol.SessionID
+	turn    protocol.TurnID // whose hook it is; empty: of none
+	work    *work           // of the task that it is; nil: it is none
 	tracer  func(kind TraceKind, body any)
 }
 
 // capabilities are those of the turn's session.
 func (r *run) capabilities() plugin.Capabilities {
-	return r.eng.capabilities(r.session.id, r.trace)
+	s := &services{eng: r.eng, session: r.session.id, tracer: r.trace}
+	if r.owner != nil { // a call without a turn has none
+		s.turn = r.id
+	}
+	return s.all()
 }
 
 func (e *Engine) capabilities(id protocol.SessionID, tracer func(TraceKind, any)) plugin.Capabilities {
-	s := &services{e, id, tracer}
-	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tracer: s}
+	return (&services{eng: e, session: id, tracer: tracer}).all()
+}
+
+func (s *services) all() plugin.Capabilities {
+	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Tracer: s}
 }
 
 func (s *services) own(id protocol.SessionID) protocol.SessionID {

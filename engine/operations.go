@@ -304,7 +304,11 @@ func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
 	if id == "" {
 		return plugin.Capabilities{}
 	}
-	return e.capabilities(id, func(kind TraceKind, body any) { e.Trace.append(kind, TraceRecord{SessionID: id}, body) })
+	return e.capabilities(id, e.traceOf(id))
+}
+
+func (e *Engine) traceOf(id protocol.SessionID) func(TraceKind, any) {
+	return func(kind TraceKind, body any) { e.Trace.append(kind, TraceRecord{SessionID: id}, body) }
 }
 
 // cancelledOr is why an operation failed: because it was cancelled, if it was. One that was left alone has failed with that.

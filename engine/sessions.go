@@ -274,13 +274,14 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 	return &protocol.SeqResult{}, err
 }
 
-// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched stays.
+// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
+// stays, and so does one at whose tasks plugins work.
 func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SeqResult, error) {
 		if len(st.turns) > 0 || st.inUse() {
 			return nil, ErrSessionInUse
 		}
-		if !st.feed.watched() {
+		if !st.feed.watched() && st.working.Load() == 0 {
 			st.broken = errClosed
 		}
 		return &protocol.SeqResult{Seq: st.row.Seq}, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"lashd/persistence"
@@ -41,10 +42,12 @@ type state struct {
 	plugged   *pluginState                      // as it is stored; nil: nothing is
 	recorded  recorded                          // likewise
 	tasks     map[protocol.TaskID]protocol.Task // not over
+	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
 	writer    *writer                           // holds the session: no turn starts
 	writers   []*writer                         // want to
 	history   *history
 	tools     *toolbox
+	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
 	calls     map[protocol.CallID]*clientCall
 	current   *run
 	roused    bool            // a wake is stored: once the actor is done with what it does, a turn may start
@@ -206,7 +209,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && !st.feed.watched()
+	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.watched()
 }
 
 // public is the session as clients see it.

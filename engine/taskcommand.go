@@ -13,6 +13,8 @@ func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 		return nil, nil
 	case spec.Kind == protocol.TaskCommand:
 		return runCommand, nil
+	case spec.Handler != "":
+		return pluginWork(nil), nil
 	}
 	return nil, bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
 }

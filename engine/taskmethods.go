@@ -129,7 +129,9 @@ func (e *Engine) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (
 	if w == nil {
 		return nil, fmt.Errorf("task %s is not at work here: %w", t.ID, ErrTaskElsewhere)
 	}
-	if err := w.signal(ctx, p.Name, p.Payload); err != nil {
+	if err := w.signal(ctx, p.Name, p.Payload); errors.Is(err, errTaskMoved) {
+		return nil, e.ended(ctx, t.SessionID, t.ID)
+	} else if err != nil {
 		return nil, err
 	}
 	return &protocol.TaskResult{Task: t}, nil
@@ -207,11 +209,16 @@ func asker(client protocol.ClientID) string { return cmp.Or(string(client), "int
 
 // CancelTasks is CancelTask for all live tasks of a session, or those of a kind.
 func (e *Engine) CancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams) (*protocol.TasksResult, error) {
+	return e.cancelTasks(ctx, client, p, func(*protocol.Task) bool { return true })
+}
+
+// cancelTasks is CancelTasks for those that are meant.
+func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
 	return mutate(ctx, e, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TasksResult, error) {
 		r := &protocol.TasksResult{Data: []protocol.Task{}}
 		err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
 			for _, t := range st.liveTasks() {
-				if (p.Kind == "" || t.Spec.Kind == p.Kind) && !slices.Contains(p.Keep, t.ID) {
+				if (p.Kind == "" || t.Spec.Kind == p.Kind) && !slices.Contains(p.Keep, t.ID) && meant(&t) {
 					r.Data = append(r.Data, m.cancel(t, asker(client), p.Reason))
 				}
 			}

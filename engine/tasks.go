@@ -113,7 +113,7 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 		return t
 	}
 	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
-		m.after = append(m.after, func() { w.cancel(&taskStop{by: by, reason: reason}) })
+		m.after = append(m.after, func() { w.end(&taskStop{by: by, reason: reason}) })
 		return t
 	}
 	if end := task.Recover(&t).End; end != nil {
@@ -163,6 +163,7 @@ func (m *moves) settle() {
 	for id, t := range m.tasks {
 		if t.State.Final() {
 			delete(m.st.tasks, id)
+			m.st.failedHidden(t)
 		} else {
 			m.st.tasks[id] = t
 		}

@@ -45,6 +45,9 @@ func (st *state) startTask(ctx context.Context, id protocol.TaskID, spec *protoc
 	if st.eng.stopping() {
 		return nil, ErrShuttingDown
 	}
+	if err := st.checkHandler(spec); err != nil {
+		return nil, err
+	}
 	r := &protocol.TaskResult{}
 	c := &persistence.Commit{}
 	m := st.moves(c)

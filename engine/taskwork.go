@@ -23,6 +23,10 @@ type taskStop struct{ by, reason string }
 
 func (s *taskStop) Error() string { return "stopped by " + s.by }
 
+func (s *taskStop) outcome() *protocol.TaskOutcome {
+	return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: s.by, Message: s.reason}
+}
+
 // errTaskTime is the cause with which an attempt is stopped that takes too long.
 var errTaskTime = errors.New("the task took too long")
 
@@ -36,9 +40,12 @@ type work struct {
 	ctx     context.Context
 	ended   chan struct{}
 	signals chan background.Signal
+	asked   chan struct{} // closed once it is asked to end
+	shift   chan struct{} // holds one while it becomes idle, or resumes
 
 	mu      sync.Mutex
 	session protocol.SessionID // whose task it is
+	stop    *taskStop          // why it is asked to end; nil: it is not
 	claimed bool               // it has one of the places
 	task    protocol.Task      // as it was last told of
 }
@@ -78,7 +85,10 @@ func (ws *workers) list(session protocol.SessionID) (found []*work) {
 }
 
 func (e *Engine) newWork(session protocol.SessionID, id protocol.TaskID, run worker) *work {
-	w := &work{eng: e, id: id, run: run, session: session, ended: make(chan struct{}), signals: make(chan background.Signal)}
+	w := &work{
+		eng: e, id: id, run: run, session: session, ended: make(chan struct{}), signals: make(chan background.Signal),
+		asked: make(chan struct{}), shift: make(chan struct{}, 1),
+	}
 	w.ctx, w.cancel = context.WithCancelCause(e.actorContext())
 	return w
 }
@@ -110,7 +120,7 @@ func (w *work) live() {
 	defer w.leave()
 	defer w.release()
 	defer w.cancel(nil)
-	if err := w.await(); err != nil {
+	if err := w.await(w.ctx); err != nil {
 		w.close(w.stopped(w.ctx))
 		return
 	}
@@ -163,7 +173,7 @@ func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 	stop, asked := errors.AsType[*taskStop](context.Cause(ctx))
 	switch {
 	case asked:
-		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: stop.by, Message: stop.reason}
+		return stop.outcome()
 	case errors.Is(context.Cause(ctx), errTaskTime):
 		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("it took more than %d ms", w.task.Spec.TimeoutMs)}
 	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0:
@@ -263,12 +273,12 @@ func (w *work) claim() bool {
 }
 
 // await waits for a place.
-func (w *work) await() error {
+func (w *work) await(ctx context.Context) error {
 	w.mu.Lock()
 	claimed := w.claimed
 	w.mu.Unlock()
 	if claimed {
-		return w.ctx.Err()
+		return ctx.Err()
 	}
 	select {
 	case w.eng.workers.places <- struct{}{}:
@@ -276,8 +286,66 @@ func (w *work) await() error {
 		w.claimed = true
 		w.mu.Unlock()
 		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-w.ctx.Done():
-		return w.ctx.Err()
+		return context.Cause(w.ctx)
+	}
+}
+
+// end asks the attempt to end. One that is cooperative goes on until it wants to; what does not work yet, ends at once.
+func (w *work) end(stop *taskStop) {
+	w.mu.Lock()
+	again := w.stop != nil
+	if !again {
+		w.stop = stop
+	}
+	wants := w.task.Spec.Cancel == protocol.CancelCooperative && w.task.Spec.Command == nil && (w.claimed || w.task.State == protocol.TaskIdle)
+	w.mu.Unlock()
+	if !again {
+		close(w.asked)
+	}
+	if !wants {
+		w.cancel(stop)
+	}
+}
+
+// rest has the task wait for something: others may have its place meanwhile.
+func (w *work) rest(ctx context.Context, reason string) error {
+	return w.shifting(ctx, func() error {
+		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: reason}); err != nil {
+			return err
+		}
+		if w.now().State == protocol.TaskIdle {
+			w.release()
+		}
+		return nil
+	})
+}
+
+// resume has a task that waits go on, as soon as there is a place for it.
+func (w *work) resume(ctx context.Context) error {
+	return w.shifting(ctx, func() error {
+		if w.now().State != protocol.TaskIdle {
+			return nil
+		}
+		if err := w.await(ctx); err != nil {
+			return err
+		}
+		return w.tell(protocol.TaskEvent{Kind: protocol.TaskWasResumed})
+	})
+}
+
+// shifting lets one change of that kind happen at a time.
+func (w *work) shifting(ctx context.Context, f func() error) error {
+	select {
+	case w.shift <- struct{}{}:
+		defer func() { <-w.shift }()
+		return f()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
 	}
 }
 

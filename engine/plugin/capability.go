@@ -15,6 +15,7 @@ type Capabilities struct {
 	Lifecycle LifecycleService
 	Graph     GraphService
 	Models    CompletionService
+	Tasks     TaskService
 	Tracer    TraceService
 }
 

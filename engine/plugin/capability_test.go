@@ -18,6 +18,7 @@ type engine struct {
 	plugin.LifecycleService
 	plugin.GraphService
 	plugin.CompletionService
+	plugin.TaskService
 	traced []string
 }
 
@@ -37,9 +38,17 @@ func (*engine) ApplyToolState(context.Context, protocol.SessionID, protocol.Tool
 	return 1, nil
 }
 
+func (*engine) ListTasks(context.Context, *protocol.TaskListParams) (*protocol.TaskListResult, error) {
+	return nil, nil
+}
+
+func (*engine) CancelTasks(context.Context, *protocol.TaskCancelAllParams) ([]protocol.Task, error) {
+	return nil, nil
+}
+
 func everything() plugin.Capabilities {
 	e := &engine{}
-	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tracer: e}
+	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tasks: e, Tracer: e}
 }
 
 // has tells what of the capabilities works.
@@ -68,6 +77,12 @@ func has(ctx context.Context, c plugin.Capabilities) string {
 	try("graph", err)
 	_, err = c.NeedModels()
 	try("models", err)
+	if tasks, err := c.NeedTasks(); err == nil {
+		_, err = tasks.ListTasks(ctx, nil)
+		try("seetasks", err)
+		_, err = tasks.CancelTasks(ctx, nil)
+		try("tasks", err)
+	}
 	if c.Tracer != nil {
 		list = append(list, "trace")
 	}
@@ -91,11 +106,11 @@ var granted = map[plugin.Hook]string{
 	plugin.HookSessionRestored: "",
 	plugin.HookTransform:       state + " lifecycle graph models trace",
 	plugin.HookCompactor:       state + " lifecycle graph trace",
-	plugin.HookBeforeModel:     state + " graph trace",
+	plugin.HookBeforeModel:     state + " graph seetasks tasks trace",
 	plugin.HookProjector:       "",
-	plugin.HookQuery:           "view catalog trace",
-	plugin.HookCommand:         state + " lifecycle graph trace",
-	plugin.HookTask:            state + " lifecycle graph trace",
+	plugin.HookQuery:           "view catalog seetasks trace",
+	plugin.HookCommand:         state + " lifecycle graph seetasks tasks trace",
+	plugin.HookTask:            state + " lifecycle graph seetasks tasks trace",
 }
 
 func TestGrants(t *testing.T) {
@@ -116,12 +131,13 @@ func TestUnavailable(t *testing.T) {
 		for _, need := range []func() error{
 			func() error { _, err := none.NeedState(); return err }, func() error { _, err := none.NeedLifecycle(); return err },
 			func() error { _, err := none.NeedGraph(); return err }, func() error { _, err := none.NeedModels(); return err },
+			func() error { _, err := none.NeedTasks(); return err },
 		} {
 			if e, ok := errors.AsType[*plugin.UnavailableError](need()); ok {
 				got = append(got, e.Capability)
 			}
 		}
-		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions"}) {
+		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "tasks"}) {
 			t.Errorf("%q", got)
 		}
 		none.Trace("dropped", nil)
@@ -129,6 +145,19 @@ func TestUnavailable(t *testing.T) {
 		plugin.Capabilities{Tracer: e}.Trace("kept", nil)
 		if !slices.Equal(e.traced, []string{"kept"}) {
 			t.Errorf("%q", e.traced)
+		}
+	})
+	t.Run("plugin/HC-02 plugin/HC-14 without tasks, letting go of handles succeeds, and giving some away does not", func(t *testing.T) {
+		var none plugin.Capabilities
+		some := []protocol.TaskID{"tsk_a"}
+		if err := errors.Join(none.ValidateHandles(t.Context(), "", some), none.AwaitHidden(t.Context(), "")); err != nil {
+			t.Errorf("handles: %v", err)
+		}
+		if _, err := none.TransferHandles(t.Context(), &protocol.TaskTransferParams{}); err != nil {
+			t.Errorf("no handle is given away: %v", err)
+		}
+		if _, err := none.TransferHandles(t.Context(), &protocol.TaskTransferParams{TaskIDs: some}); !errors.As(err, new(*plugin.UnavailableError)) {
+			t.Errorf("a handle is given away: %v", err)
 		}
 	})
 	if g := plugin.Granted("nonsense"); g != (plugin.Grants{}) {

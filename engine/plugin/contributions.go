@@ -33,6 +33,7 @@ type contributions struct {
 	catalog    []contribution[CatalogHook]
 	operations map[string]operation
 	triggers   triggers
+	handlers   map[handler]TaskFunc
 
 	driver   *contribution[Driver]
 	protocol *contribution[ProtocolSession]

@@ -63,12 +63,22 @@ const (
 	AllState
 )
 
+// Tasks is how much of the TaskService a hook is given.
+type Tasks int
+
+const (
+	NoTasks   Tasks = iota
+	ReadTasks       // look at them, change nothing
+	AllTasks
+)
+
 // Grants are the capabilities of a hook. Whoever has any may also trace.
 type Grants struct {
 	State     Access
 	Lifecycle bool
 	Graph     bool
 	Models    bool
+	Tasks     Tasks
 }
 
 var grants = map[Hook]Grants{
@@ -83,11 +93,11 @@ var grants = map[Hook]Grants{
 	HookTurnPersisted: {State: AllState, Graph: true, Models: true},
 	HookTransform:     {State: AllState, Lifecycle: true, Graph: true, Models: true},
 	HookCompactor:     {State: AllState, Lifecycle: true, Graph: true},
-	HookBeforeModel:   {State: AllState, Graph: true},
-	HookTool:          {State: AllState, Lifecycle: true, Models: true},
-	HookQuery:         {State: ReadState},
-	HookCommand:       {State: AllState, Lifecycle: true, Graph: true},
-	HookTask:          {State: AllState, Lifecycle: true, Graph: true},
+	HookBeforeModel:   {State: AllState, Graph: true, Tasks: AllTasks},
+	HookTool:          {State: AllState, Lifecycle: true, Models: true, Tasks: AllTasks},
+	HookQuery:         {State: ReadState, Tasks: ReadTasks},
+	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
+	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
 }
 
 // Granted is what a hook is given of what the engine offers; a hook that is not listed gets nothing. The session hands each
@@ -108,7 +118,7 @@ func (c Capabilities) limit(hook Hook) Capabilities {
 	if g == (Grants{}) {
 		return Capabilities{}
 	}
-	out := Capabilities{State: g.State.of(c.State), Tracer: c.Tracer}
+	out := Capabilities{State: g.State.of(c.State), Tasks: g.Tasks.of(c.Tasks), Tracer: c.Tracer}
 	if g.Lifecycle {
 		out.Lifecycle = c.Lifecycle
 	}

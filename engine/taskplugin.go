@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"lashd/engine/plugin"
+	"lashd/engine/task"
+	"lashd/rpc/protocol"
+)
+
+// pluginWork is the worker of what a plugin does: f, or what the spec names if that is nil.
+func pluginWork(f plugin.TaskFunc) worker {
+	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
+		for {
+			out, given := w.plugged(ctx, f)
+			if !given {
+				return out
+			}
+			t := w.now()
+			if t.Spec.Recovery == protocol.RecoverOwner {
+				return task.Abandoned(&t, protocol.WriterDrain, "its session was loaded anew, and its plugins with it")
+			}
+			if v := task.Recover(&t); v.End != nil {
+				return v.End
+			}
+			if pause(ctx, reloadDelay) != nil || w.tell(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}) != nil {
+				return w.stopped(ctx)
+			}
+		}
+	}
+}
+
+// checkHandler refuses a task whose plugin does not have what is to do its work.
+func (st *state) checkHandler(spec *protocol.TaskSpec) error {
+	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
+		return nil
+	}
+	if st.tools == nil {
+		if _, err := st.openTools(st.row.Config); err != nil {
+			return err
+		}
+	}
+	if st.tools.plugins.Handler(spec.Plugin, spec.Handler) == nil {
+		return bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
+	}
+	return nil
+}
+
+// plugged has a plugin of the task's session do its work. given tells that the session has given up its plugins meanwhile.
+func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.TaskOutcome, given bool) {
+	t := w.now()
+	l, err := w.eng.lend(ctx, w.owner())
+	if err != nil {
+		return unplugged(ctx, err)
+	}
+	l.trail() // it may take long: other plugins take the place of these meanwhile
+	defer l.back()
+	l.owner.working.Add(1)
+	defer l.owner.working.Add(-1)
+	if f == nil {
+		f = l.plugins.Handler(t.Spec.Plugin, t.Spec.Handler)
+	}
+	if f == nil {
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_handler", Message: "its plugin does not have it any more"}, false
+	}
+	out, err = w.perform(l, &t, f)
+	switch {
+	case errors.As(err, new(*plugin.LeftError)):
+		return task.Abandoned(&t, protocol.WriterDrain, err.Error()), false
+	case err == nil && out == nil && l.ctx.Err() == nil:
+		return w.done(), false
+	case ctx.Err() == nil && l.ctx.Err() != nil:
+		return out, out == nil
+	case err != nil && ctx.Err() == nil:
+		w.eng.blame(err)
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "failed", Message: err.Error()}, false
+	}
+	return out, false
+}
+
+// unplugged is what becomes of an attempt that gets no plugins.
+func unplugged(ctx context.Context, err error) (out *protocol.TaskOutcome, given bool) {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, ErrShuttingDown):
+		return nil, false
+	case errors.Is(err, ErrReloaded):
+		return nil, true
+	}
+	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_plugins", Message: err.Error()}, false
+}
+
+// done is the outcome of work that does not say what it came to.
+func (w *work) done() *protocol.TaskOutcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop != nil {
+		return w.stop.outcome()
+	}
+	return &protocol.TaskOutcome{Kind: protocol.TaskDone}
+}
+
+// perform has the work done, which gets what is sent to the task meanwhile.
+func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol.TaskOutcome, error) {
+	output, err := w.eng.outputs.Writer(t)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	ctx, cancel := context.WithCancel(l.ctx)
+	signals := make(chan plugin.TaskSignal)
+	var passing sync.WaitGroup
+	passing.Go(func() { w.pass(ctx, signals) })
+	defer passing.Wait()
+	defer cancel()
+	host := &services{eng: w.eng, session: l.id, turn: t.Origin.TurnID, work: w, tracer: w.eng.traceOf(l.id)}
+	return l.plugins.Work(l.ctx, cmp.Or(t.Spec.Plugin, t.Origin.Plugin), f, &plugin.TaskRun{
+		Task: *t, Host: host.all(), Asked: w.asked, Signals: signals, Output: output,
+	})
+}
+
+// pass gives the work what is sent to the task, one thing after the other.
+func (w *work) pass(ctx context.Context, signals chan<- plugin.TaskSignal) {
+	for {
+		select {
+		case s := <-w.signals:
+			select {
+			case signals <- plugin.TaskSignal{Name: s.Name, Payload: s.Payload}:
+				s.Done <- nil
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

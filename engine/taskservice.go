@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/engine/task"
+	"lashd/rpc/protocol"
+)
+
+// pluginAsks is who asks where a plugin does.
+const pluginAsks protocol.ClientID = "internal:plugin"
+
+// of is a task where it is meant: that of the hook's own session unless another is named. The work of a task knows whose that
+// is by now.
+func (s *services) of(p protocol.TaskParams) protocol.TaskParams {
+	if s.work != nil && p.TaskID == s.work.id && p.SessionID == "" {
+		p.SessionID = s.work.owner()
+	}
+	p.SessionID = s.own(p.SessionID)
+	return p
+}
+
+// see is a task that the session sees.
+func (s *services) see(ctx context.Context, p protocol.TaskParams) (protocol.Task, error) {
+	p = s.of(p)
+	return s.eng.visibleTask(ctx, p.SessionID, p.TaskID)
+}
+
+// ListTasks implements plugin.TaskReadService.
+func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
+	mine := *p
+	mine.SessionID = s.own(p.SessionID)
+	return s.eng.Tasks(ctx, &mine)
+}
+
+// ReadTask implements plugin.TaskReadService.
+func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
+	mine := *p
+	mine.TaskParams = s.of(p.TaskParams)
+	return s.eng.ReadTask(ctx, &mine)
+}
+
+// TaskOutput implements plugin.TaskReadService.
+func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
+	mine := *p
+	mine.TaskParams = s.of(p.TaskParams)
+	return s.eng.TaskOutput(ctx, &mine)
+}
+
+// FollowTasks implements plugin.TaskReadService: the cursor is durable, so that nothing is lost between two looks.
+func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) iter.Seq2[protocol.Task, error] {
+	return func(yield func(protocol.Task, error) bool) {
+		q := *p
+		for {
+			again := s.eng.tasksMoved.Next()
+			r, err := s.ListTasks(ctx, &q)
+			if err != nil {
+				yield(protocol.Task{}, err)
+				return
+			}
+			for _, t := range r.Data {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if q.Cursor = r.NextCursor; r.More {
+				continue
+			}
+			select {
+			case <-again:
+			case <-ctx.Done():
+				yield(protocol.Task{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// ValidateVisible implements plugin.TaskReadService.
+func (s *services) ValidateVisible(ctx context.Context, session protocol.SessionID, ids []protocol.TaskID) error {
+	if _, err := s.eng.store.Session(ctx, s.own(session)); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t, err := s.eng.visibleTask(ctx, s.own(session), id)
+		switch {
+		case isMissing(err), err == nil && (t.State.Final() || t.Spec.Hidden):
+			return &plugin.HandleError{TaskID: id}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// StartTask implements plugin.TaskService.
+func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protocol.TaskResult, error) {
+	if err := s.eng.checkTask(p.TaskID, &p.Spec); err != nil {
+		return nil, err
+	}
+	var run worker
+	if p.Work != nil {
+		if p.Spec.Recovery != protocol.RecoverOwner || p.Spec.Command != nil || p.Spec.Handler != "" {
+			return nil, bad("/spec/recovery", "must be ownerBound for work that is no command and no handler: it ends with the daemon")
+		}
+		run = pluginWork(p.Work)
+	}
+	origin := protocol.TaskOrigin{SessionID: s.session, TurnID: s.turn, Plugin: p.Spec.Plugin}
+	return do(ctx, s.eng, s.own(p.SessionID), func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
+		r, err := st.startTask(ctx, p.TaskID, &p.Spec, origin, run, receipt{})
+		if err != nil || p.Ref == "" || r.Task.State.Final() {
+			return r, err
+		}
+		return st.changeTask(ctx, r.Task, protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: p.Ref}, receipt{})
+	})
+}
+
+// CompleteTask implements plugin.TaskService.
+func (s *services) CompleteTask(ctx context.Context, p *protocol.TaskCompleteParams) (protocol.Task, error) {
+	t, err := s.see(ctx, p.TaskParams)
+	if err != nil || t.State.Final() {
+		return t, err
+	}
+	mine := *p
+	mine.SessionID = t.SessionID
+	r, err := s.eng.CompleteTask(ctx, pluginAsks, &mine)
+	if over, ok := errors.AsType[*TaskEndedError](err); ok {
+		return over.Task, nil
+	}
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	return r.Task, nil
+}
+
+// TransitionTask implements plugin.TaskService.
+func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition) (protocol.Task, error) {
+	event := protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: p.Waiting}
+	switch p.State {
+	case protocol.TaskIdle:
+	case protocol.TaskRunning:
+		event = protocol.TaskEvent{Kind: protocol.TaskWasResumed}
+	default:
+		return protocol.Task{}, bad("/state", "must be idle or running")
+	}
+	t, err := s.see(ctx, p.TaskParams)
+	switch {
+	case err != nil || t.State.Final():
+		return t, err
+	case t.Spec.Command != nil:
+		return t, bad("/taskId", "must be the work of a plugin, or external: this one is a command")
+	case t.Spec.Recovery == protocol.RecoverExternal:
+		return s.add(ctx, t, event)
+	}
+	w := s.eng.workers.of(t.SessionID, t.ID)
+	switch {
+	case w == nil:
+		return t, nil
+	case p.State == protocol.TaskIdle:
+		err = w.rest(ctx, p.Waiting)
+	default:
+		err = w.resume(ctx)
+	}
+	if err != nil {
+		return t, err
+	}
+	return s.see(ctx, protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID})
+}
+
+// add has an event happen to a task, if it still can; else the task is as it is.
+func (s *services) add(ctx context.Context, t protocol.Task, event protocol.TaskEvent) (protocol.Task, error) {
+	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
+		live, ok := st.tasks[t.ID]
+		if !ok {
+			return st.eng.store.Task(ctx, st.id, t.ID)
+		}
+		err := st.moveTasks(ctx, nil, func(m *moves) { live, _ = m.add(live, event) })
+		return live, err
+	})
+}
+
+// TellTask implements plugin.TaskService.
+func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.Task, error) {
+	t, err := s.see(ctx, p.TaskParams)
+	if err != nil {
+		return t, err
+	}
+	i := slices.IndexFunc(t.Spec.Events, func(d protocol.TaskEventType) bool { return d.Name == p.Name })
+	switch {
+	case t.State.Final():
+		return t, &TaskEndedError{t}
+	case i < 0:
+		return t, bad("/name", "is no event that the task declares")
+	case len(p.Payload) > task.MaxPayload:
+		return t, bad("/payload", "has %d bytes, at most %d", len(p.Payload), task.MaxPayload)
+	}
+	if err := checkPayload("/payload", t.Spec.Events[i].Schema, p.Payload); err != nil {
+		return t, err
+	}
+	t, err = s.add(ctx, t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload})
+	if err == nil && t.State.Final() {
+		err = &TaskEndedError{t}
+	}
+	return t, err
+}
+
+// AwaitTasks implements plugin.TaskService.
+func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+	mine := *p
+	mine.SessionID = s.own(p.SessionID)
+	return s.eng.WaitTasks(ctx, pluginAsks, &mine)
+}
+
+// SignalTask implements plugin.TaskService.
+func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
+	mine := *p
+	mine.TaskParams = s.of(p.TaskParams)
+	r, err := s.eng.SignalTask(ctx, &mine)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	return r.Task, nil
+}
+
+// CancelTask implements plugin.TaskService.
+func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams) (protocol.Task, error) {
+	mine := *p
+	mine.TaskParams = s.of(p.TaskParams)
+	r, err := s.eng.CancelTask(ctx, pluginAsks, &mine)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	return r.Task, nil
+}
+
+// CancelTasks implements plugin.TaskService.
+func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllParams) ([]protocol.Task, error) {
+	mine := *p
+	mine.SessionID = s.own(p.SessionID)
+	r, err := s.eng.cancelTasks(ctx, pluginAsks, &mine, func(t *protocol.Task) bool { return !t.Spec.Hidden })
+	if err != nil {
+		return nil, err
+	}
+	return r.Data, nil
+}
+
+// TransferTasks implements plugin.TaskService.
+func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
+	mine := *p
+	mine.SessionID, mine.To = s.own(p.SessionID), s.own(p.To)
+	r, err := s.eng.TransferTasks(ctx, &mine)
+	if err != nil {
+		return nil, err
+	}
+	return r.Data, nil
+}
+
+// AwaitHidden implements plugin.TaskService.
+func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
+	for {
+		again := s.eng.tasksMoved.Next()
+		live, err := do(ctx, s.eng, s.own(session), func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
+		if err != nil || !live {
+			return err
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// drainHidden tells whether hidden tasks are live, besides the one that asks. If none is, it fails with the first one that failed.
+func (st *state) drainHidden(asks *work) (live bool, err error) {
+	for _, t := range st.tasks {
+		if t.Spec.Hidden && (asks == nil || t.ID != asks.id) {
+			return true, nil
+		}
+	}
+	failed := st.hidden
+	if st.hidden = nil; failed != nil {
+		return false, &plugin.TaskFailedError{Task: *failed}
+	}
+	return false, nil
+}
+
+// failedHidden keeps the first hidden task that fails, until somebody waits for hidden tasks.
+func (st *state) failedHidden(t protocol.Task) {
+	if t.Spec.Hidden && st.hidden == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
+		st.hidden = &t
+	}
+}
