@@ -148,7 +148,7 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 		return turn.Response{}, false, err
 	}
 	for _, s := range stages {
-		if !s.stored || s.overdue {
+		if !s.stored || s.overdue || s.wants() {
 			return turn.Response{}, false, nil
 		}
 	}

@@ -35,6 +35,7 @@ func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 		Output: got.Output,
 	}
 	r.afterCall(ctx, s, &reply)
+	s.wanted = got.Intents
 	r.traceCall(TraceToolCompleted, s, &reply)
 	return reply, true
 }
@@ -162,6 +163,7 @@ func tidy(out protocol.ToolOutput) protocol.ToolOutput {
 	if out.Status == "" {
 		out.Status = protocol.OutputSuccess
 	}
+	out.Intents = nil // that is not the tool's to say
 	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
 	if len(out.Value) > 0 && !json.Valid(out.Value) {
 		out.Value = nil

@@ -25,6 +25,7 @@ func (r *run) attempts(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 		reply.DurationMs = time.Since(began).Milliseconds()
 		s.gather(&reply)
 		r.projected(ctx, s, &reply)
+		r.want(s, &reply)
 		return reply, true
 	}
 }

@@ -23,17 +23,19 @@ type stage struct {
 	entry    *tool.Entry       // nil: the catalog has no such tool any more
 	grant    *tool.Grant       // that allows the call; nil: the tool is one of the catalog
 	attempt  int
-	approval *wanted            // a plugin wants a person to be asked
-	messages []protocol.Message // of plugins, for the next checkpoint
-	reply    *turn.ToolReply    // set once the call has its result
-	ranked   bool               // the result has its place in the order of settlement
-	began    bool               // an earlier run of the daemon started it, and its result was lost
-	stored   bool               // the journal has its result
-	inner    inner              // the calls that it makes itself
-	awaited  *openDecision      // its completion, if it took a key
-	parked   bool               // it has returned and waits
-	asking   int                // how many questions the present attempt has asked
-	overdue  bool               // its completion did not come in time, and the turn is to fail
+	approval *wanted               // a plugin wants a person to be asked
+	messages []protocol.Message    // of plugins, for the next checkpoint
+	reply    *turn.ToolReply       // set once the call has its result
+	ranked   bool                  // the result has its place in the order of settlement
+	began    bool                  // an earlier run of the daemon started it, and its result was lost
+	stored   bool                  // the journal has its result
+	inner    inner                 // the calls that it makes itself
+	wanted   []protocol.ToolIntent // by the present attempt
+	intents  []intent              // by the call, until it is done
+	awaited  *openDecision         // its completion, if it took a key
+	parked   bool                  // it has returned and waits
+	asking   int                   // how many questions the present attempt has asked
+	overdue  bool                  // its completion did not come in time, and the turn is to fail
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
@@ -44,6 +46,7 @@ type callRow struct {
 	Messages []protocol.Message `json:"messages,omitempty"`
 	Parked   bool               `json:"parked,omitempty"`
 	Overdue  bool               `json:"overdue,omitempty"`
+	Intents  []intent           `json:"intents,omitempty"`
 }
 
 // runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
@@ -113,6 +116,7 @@ func (s *stage) recall(row persistence.Effect) error {
 		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
+	s.intents = known.Intents
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
@@ -237,7 +241,7 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 func (r *run) callRow(s *stage) persistence.Effect {
 	return persistence.Effect{
 		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue}),
+		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue, Intents: s.intents}),
 	}
 }
 
@@ -371,6 +375,9 @@ func replies(stages []*stage) []turn.ToolReply {
 
 // collect makes the results durable and gives them to the machine.
 func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) error {
+	if err := r.drain(ctx, stages); err != nil {
+		return err
+	}
 	for _, s := range stages {
 		r.held = append(r.held, s.messages...)
 	}

@@ -41,12 +41,15 @@ const (
 	callWaits      = "while a call waits for its completion"
 	innerStarted   = "after one call of a batch tool has returned, and another was started"
 	grantStarted   = "after one call by a grant has returned, and another was started"
+	intentsKept    = "after the result of a call that wants something is stored, and another was started"
+	intentsDrained = "after what a call wants is done"
 )
 
 const victimSession = protocol.SessionID("ses_victim")
 
 // crashSetup is what the victim runs, and what goes on after it. reached is called at each point; nil: go on.
 func crashSetup(dir, point string, reached func(point string)) setup {
+	point, wanting := wantingAt(point)
 	at := func(p string) {
 		if reached != nil && p == point {
 			reached(p)
@@ -96,7 +99,7 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		if point == safeStarted && reached != nil {
 			select {} // its result must not be stored before the kill
 		}
-		return tool.Result{Output: protocol.Succeed("once")}, nil
+		return tool.Result{Output: protocol.Succeed("once"), Intents: wanting}, nil
 	}}
 	safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
 		count(dir, "safe-"+strings.ReplaceAll(string(call.CallID), "/", "-"))
@@ -141,6 +144,15 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 			}
 		},
 	}
+}
+
+// wantingAt is a point, and what the call that must not be repeated wants there.
+func wantingAt(point string) (string, []protocol.ToolIntent) {
+	same := map[string]string{intentsKept: batchPartly, intentsDrained: batchFinished}
+	if same[point] == "" {
+		return point, nil
+	}
+	return same[point], []protocol.ToolIntent{watch("tsk_w"), tick("tsk_w", `{"n":1}`)}
 }
 
 // lastDriver is the standard driver, which tells when the last commit of a turn is next.
@@ -194,7 +206,9 @@ func victim(dir, point string) {
 	if strings.HasPrefix(point, "switch: ") {
 		made = switchSetup
 	}
-	d, err := made(dir, point, reached).open(filepath.Join(dir, "store"))
+	setup := made(dir, point, reached)
+	point, _ = wantingAt(point)
+	d, err := setup.open(filepath.Join(dir, "store"))
 	if err != nil {
 		panic(err)
 	}

@@ -137,5 +137,6 @@ var (
 type Result struct {
 	Output  protocol.ToolOutput
 	Control *protocol.ToolControl // counts only if Output is a success
+	Intents []protocol.ToolIntent // what is to be done once the results of the batch are there; likewise
 	Pending bool                  // the output comes with the completion key; the other fields do not count
 }

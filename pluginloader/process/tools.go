@@ -56,6 +56,7 @@ func callOf(c *tool.Invocation) toolCall {
 type toolResult struct {
 	Output  protocol.ToolOutput   `json:"output"`
 	Control *protocol.ToolControl `json:"control,omitempty"`
+	Intents []protocol.ToolIntent `json:"intents,omitempty"`
 }
 
 // lastWord is how long a tool whose call is cancelled has to say what came of it; the engine waits hardly longer.
@@ -79,7 +80,7 @@ func (t *tools) execute(ctx context.Context, call tool.Invocation, contract prot
 	})
 	if err == nil {
 		if err = checkOutput(&answer.Output, g.stored.has); err == nil {
-			return tool.Result{Output: answer.Output, Control: answer.Control}, nil
+			return tool.Result{Output: answer.Output, Control: answer.Control, Intents: answer.Intents}, nil
 		}
 		err = &Error{Plugin: t.factory.ID(), Code: Protocol, Err: fmt.Errorf("tool/execute: %w", err)}
 	}

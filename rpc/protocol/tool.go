@@ -142,6 +142,7 @@ type ToolOutput struct {
 	Artifact  *ArtifactRef    `json:"artifact,omitempty"`  // the whole output, where Text is a part of it
 	Change    *FileChange     `json:"change,omitempty"`    // what the call changed in the workspace
 	Exhausted bool            `json:"exhausted,omitempty"` // it was tried as often as it may be
+	Intents   []IntentOutcome `json:"intents,omitempty"`   // what became of what the call wanted done; lashd says so
 }
 
 // ArtifactRef points at bytes kept beside the conversation.

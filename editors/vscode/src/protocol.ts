@@ -619,6 +619,23 @@ export type InputState = "pendingActive" | "deferredNextTurn" | "queued" | "acce
 /** InputType is the kind of an input part. */
 export type InputType = "text" | "attachment";
 
+/** IntentKind names what an intent wants, as its field does. */
+export type IntentKind = "startTask" | "signalTask" | "cancelTask" | "emitTaskEvent" | "emitTrigger";
+
+/** IntentOutcome is what became of an intent. What was not refused is durable with the result of its call. */
+export interface IntentOutcome {
+  /** follows from session, turn, call and place */
+  intentId: string;
+  kind?: IntentKind;
+  taskId?: TaskID;
+  /** absent: it was not */
+  refused?: IntentRefusal;
+  message?: string;
+}
+
+/** IntentRefusal is why an intent was not carried out. */
+export type IntentRefusal = "malformed" | "tooMany" | "tooManyOfKind" | "tooLarge" | "callFailed" | "noTurn" | "turnCancelled" | "invalid" | "conflict" | "taskNotFound" | "taskEnded" | "taskNotAtWork" | "unavailable";
+
 /** InterruptStatus tells who won. */
 export type InterruptStatus = "requested" | "alreadyRequested" | "completionWon";
 
@@ -2173,6 +2190,8 @@ export interface ToolOutput {
   change?: FileChange;
   /** it was tried as often as it may be */
   exhausted?: boolean;
+  /** what became of what the call wanted done; lashd says so */
+  intents?: IntentOutcome[];
 }
 
 /** ToolRecord is a tool of a session. */

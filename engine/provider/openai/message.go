@@ -184,6 +184,7 @@ func resultText(part *protocol.Part) string {
 	if text == "" {
 		text = string(out.Value)
 	}
+	text = out.Noted(text)
 	switch out.Status {
 	case protocol.OutputFailure:
 		return strings.TrimSpace("The call failed. " + text)

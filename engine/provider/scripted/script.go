@@ -191,7 +191,7 @@ func (m *moment) add(msg *protocol.Message) {
 		switch p.Kind {
 		case protocol.PartToolResult:
 			out := p.Result.Output // the model reads its value where there is no text
-			m.results = append(m.results, cmp.Or(out.Text, string(out.Value)))
+			m.results = append(m.results, out.Noted(cmp.Or(out.Text, string(out.Value))))
 		case protocol.PartText, protocol.PartAttachment:
 			said = true
 		}
