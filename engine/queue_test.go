@@ -265,3 +265,46 @@ func TestIdempotency(t *testing.T) {
 		}
 	})
 }
+
+func TestWithdraw(t *testing.T) {
+	t.Run("runtime/P07 what waits for a checkpoint can be withdrawn, alone or with all that came later, and the list keeps it", func(t *testing.T) {
+		g := newGate("work")
+		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
+		id := d.session(t)
+		turn := d.begin(t, id, "go")
+		<-g.called
+		var steered []protocol.InputID
+		for _, s := range []string{"one", "two"} {
+			r := must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn.TurnID, Input: text(s)}))
+			steered = append(steered, r.InputID)
+		}
+		woken := d.wake(t, id, over("tsk_1"))
+		must[*protocol.QueueCancelResult](t)(d.CancelInput(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[0]}))
+		rest := must[*protocol.QueueCancelResult](t)(d.CancelInput(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[1], Suffix: true})).Data
+		if len(rest) != 2 || rest[0].Status != protocol.CancelDone || rest[1] != (protocol.CancelledInput{InputID: woken.ID, Status: protocol.CancelDone}) {
+			t.Errorf("withdrawn %+v", rest)
+		}
+		if report := d.wait(t, woken.TurnID); report.State != protocol.TurnCancelled {
+			t.Errorf("the turn of the wake is %s", report.State)
+		}
+		close(g.open)
+		d.wait(t, turn.TurnID)
+		if got, want := d.history(t, id), []string{"userMessage: go", "toolCall work: success", "agentMessage: done"}; !slices.Equal(got, want) {
+			t.Errorf("history %q, want %q", got, want)
+		}
+		if _, refused := d.refusal(t, id, over("tsk_1")); refused != protocol.WakeDuplicate {
+			t.Errorf("the wake that was withdrawn comes again: %q", refused)
+		}
+		d = d.restart(t, nil)
+		var kept []string
+		for _, in := range d.queue(t, id, true).Data {
+			kept = append(kept, string(in.State)+" "+in.Input[0].Text)
+			if in.TurnID == "" {
+				t.Errorf("%s tells no turn", in.ID)
+			}
+		}
+		if want := []string{"completed go", "cancelled one", "cancelled two", "cancelled [task/completed tsk_1] tsk_1 is over"}; !slices.Equal(kept, want) {
+			t.Errorf("kept %q, want %q", kept, want)
+		}
+	})
+}
