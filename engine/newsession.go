@@ -188,7 +188,7 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 	return b.tryOut(ctx)
 }
 
-// inherit takes over what the session has of the one where it starts, or from which it is asked for.
+// inherit takes over what the session has of the one where it starts, for which it works, or from which it is asked for.
 func (b *birth) inherit(ctx context.Context) (err error) {
 	b.cwd = b.params.Cwd
 	switch {
@@ -197,8 +197,8 @@ func (b *birth) inherit(ctx context.Context) (err error) {
 			return err
 		}
 		b.base, b.cwd = b.origin.row.Config, cmp.Or(b.cwd, b.origin.row.Cwd)
-	case b.by != "":
-		row, err := b.eng.store.Session(ctx, b.by)
+	case b.params.Relation.Parent != "" || b.by != "":
+		row, err := b.eng.store.Session(ctx, cmp.Or(b.params.Relation.Parent, b.by))
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func born(t *testing.T) *family {
 	d.holds(t, id, "now", "")
 	prompt := "of the current"
 	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt}))
-	made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Prompt: "of the other"})
+	made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Prompt: new("of the other")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func startMatrix(t *testing.T) {
 		check("as a helper asks", plugin.NewSession(c.start), c.prompt, "")
 		check("as JSON asks", decoded(t, c.start), c.prompt, c.kept)
 		own := decoded(t, c.start)
-		own.Prompt = "its own"
+		own.Prompt = new("its own")
 		check("with settings of its own", own, "its own", c.kept)
 	}
 	if got := said(f.graph(t, f.id).Data); !slices.Equal(got, []string{"go", "ok", "more", "ok"}) {

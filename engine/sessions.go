@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -43,36 +42,16 @@ func (e *Engine) defaults() (protocol.Config, error) {
 
 // configFor is a session's settings with what a request wants otherwise.
 func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (protocol.Config, error) {
-	if p.Model != "" {
-		model, err := e.model(p.Model)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Model = model.Spec
-	}
 	if p.Driver != "" {
 		cfg.Driver = p.Driver
 	}
 	if !slices.Contains(e.Plugins.Drivers(), cfg.Driver) {
 		return cfg, bad("/driver", "must be one of %v", e.Plugins.Drivers())
 	}
-	if p.Prompt != "" {
-		cfg.Prompt = p.Prompt
-	}
-	if p.Budget != nil {
-		cfg.Budget = *p.Budget
-	}
-	if p.Approval != nil {
-		cfg.Approval = *p.Approval
-	}
-	if p.Options != nil {
-		cfg.Options = p.Options
-	}
-	if p.Unknown.DeadlineMs != nil {
-		cfg.Unknown = p.Unknown
-	}
-	cfg.Drain = cmp.Or(p.Drain, cfg.Drain)
-	return cfg, checkConfig(cfg)
+	return e.changed(cfg, &protocol.SessionConfigureParams{
+		Model: p.Model, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,
+		Options: p.Options, Unknown: p.Unknown, Drain: p.Drain,
+	})
 }
 
 func checkConfig(cfg protocol.Config) error {

@@ -30,7 +30,12 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 	if p.Approval != nil {
 		cfg.Approval = *p.Approval
 	}
-	if p.Generation != nil {
+	switch {
+	case !slices.Contains([]protocol.OverlayMode{"", protocol.OverlayReplace, protocol.OverlayMerge}, p.GenerationMode):
+		return cfg, bad("/generationMode", "must be merge or replace")
+	case p.Generation != nil && p.GenerationMode == protocol.OverlayMerge:
+		cfg.Generation = p.Generation.Over(cfg.Generation)
+	case p.Generation != nil:
 		cfg.Generation = *p.Generation
 	}
 	if p.Options != nil {

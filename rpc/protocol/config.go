@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Config is the settings of a session, as its head and its frames carry them.
 type Config struct {
@@ -60,6 +63,24 @@ type GenerationOptions struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"`
 	Stop        []string `json:"stop,omitempty"`
+}
+
+// OverlayMode is what becomes of what a setting does not say.
+type OverlayMode string
+
+const (
+	OverlayReplace OverlayMode = "replace" // it is not set any more
+	OverlayMerge   OverlayMode = "merge"   // it stays as it was
+)
+
+// Over is these options laid over others.
+func (o GenerationOptions) Over(other GenerationOptions) GenerationOptions {
+	o.MaxOutput = cmp.Or(o.MaxOutput, other.MaxOutput)
+	o.Temperature, o.Seed = cmp.Or(o.Temperature, other.Temperature), cmp.Or(o.Seed, other.Seed)
+	if o.Stop == nil {
+		o.Stop = other.Stop
+	}
+	return o
 }
 
 // Budget bounds a turn.

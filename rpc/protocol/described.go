@@ -679,6 +679,12 @@ func Described() map[string]TypeDoc {
 				{"unknown", "it was started, and nobody knows what became of it"},
 			},
 		},
+		"OverlayMode": {Doc: "OverlayMode is what becomes of what a setting does not say.",
+			Values: []ValueDoc{
+				{"replace", "it is not set any more"},
+				{"merge", "it stays as it was"},
+			},
+		},
 		"Part": {Doc: "Part is one piece of a message. Kind tells which of the fields is set.",
 			Fields: map[string]string{
 				"prune":  "only in prompt views; stored nodes are intact",
@@ -1008,7 +1014,8 @@ func Described() map[string]TypeDoc {
 		},
 		"SessionConfigureParams": {Doc: "SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are.",
 			Fields: map[string]string{
-				"drain": "absent: as it is",
+				"drain":          "absent: as it is",
+				"generationMode": "absent: replace",
 			},
 		},
 		"SessionExtensionParams": {Doc: "SessionExtensionParams is what a client sends to the session's protocol."},
@@ -1026,11 +1033,12 @@ func Described() map[string]TypeDoc {
 		},
 		"SessionListResult":     {Doc: "SessionListResult is a page of sessions."},
 		"SessionMutationParams": {Doc: "SessionMutationParams names a session to change."},
-		"SessionNewParams": {Doc: "SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, the daemon's, or, if a plugin asks, those of the session it asks from.",
+		"SessionNewParams": {Doc: "SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, those of the session that it works for; if there is none, the daemon's, or, if a plugin asks, those of the session it asks from.",
 			Fields: map[string]string{
 				"authority":      "what it may use; never more than its parent, or where it starts",
-				"cwd":            "the workspace: an absolute path to a directory; absent: as where it starts",
+				"cwd":            "the workspace: an absolute path to a directory; absent: as where it starts, or as whom it works for",
 				"firstTurnInput": "for the plugin that takes it first",
+				"generationMode": "absent: replace",
 				"mcpServers":     "that this client brings, as with session/setOverlay",
 				"model":          "a name from model/list",
 				"nodes":          "that its history begins with, or goes on with where it starts",

@@ -80,28 +80,31 @@ type DiagnosticsResult struct {
 }
 
 // SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts;
-// if it starts with nothing, the daemon's, or, if a plugin asks, those of the session it asks from.
+// if it starts with nothing, those of the session that it works for; if there is none, the daemon's, or, if a plugin asks, those
+// of the session it asks from.
 type SessionNewParams struct {
 	Mutation
-	SessionID      SessionID          `json:"sessionId,omitempty"` // chosen by the client; never used before
-	Cwd            string             `json:"cwd,omitempty"`       // the workspace: an absolute path to a directory; absent: as where it starts
-	Title          string             `json:"title,omitempty"`
-	Driver         string             `json:"driver,omitempty"`
-	Model          string             `json:"model,omitempty"` // a name from model/list
-	Prompt         string             `json:"prompt,omitempty"`
-	Budget         *Budget            `json:"budget,omitempty"`
-	Approval       *ApprovalConfig    `json:"approval,omitempty"`
-	Options        PluginOptions      `json:"options,omitempty"`
-	Unknown        UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
-	Drain          DrainPolicy        `json:"drain,omitempty"`
-	Authority      Authority          `json:"authority,omitzero"`       // what it may use; never more than its parent, or where it starts
-	Start          SessionStart       `json:"start,omitzero"`           // absent: with nothing
-	PluginSource   PluginSource       `json:"pluginSource,omitempty"`   // absent: fork
-	Relation       Relation           `json:"relation,omitzero"`        // root, or child with its parent; absent: as the authority says
-	Nodes          []NodeBody         `json:"nodes,omitempty"`          // that its history begins with, or goes on with where it starts
-	UsageLabel     string             `json:"usageLabel,omitempty"`     // under which its parent's ledger shows what it uses; absent: child
-	FirstTurnInput []InputPart        `json:"firstTurnInput,omitempty"` // for the plugin that takes it first
-	MCPServers     MCPServers         `json:"mcpServers,omitempty"`     // that this client brings, as with session/setOverlay
+	SessionID      SessionID           `json:"sessionId,omitempty"` // chosen by the client; never used before
+	Cwd            string              `json:"cwd,omitempty"`       // the workspace: an absolute path to a directory; absent: as where it starts, or as whom it works for
+	Title          string              `json:"title,omitempty"`
+	Driver         string              `json:"driver,omitempty"`
+	Model          string              `json:"model,omitempty"` // a name from model/list
+	Prompt         *string             `json:"prompt,omitempty"`
+	Budget         *Budget             `json:"budget,omitempty"`
+	Approval       *ApprovalConfig     `json:"approval,omitempty"`
+	Generation     *GenerationOptions  `json:"generation,omitempty"`
+	GenerationMode OverlayMode         `json:"generationMode,omitempty"` // absent: replace
+	Options        PluginOptions       `json:"options,omitempty"`
+	Unknown        *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
+	Drain          DrainPolicy         `json:"drain,omitempty"`
+	Authority      Authority           `json:"authority,omitzero"`       // what it may use; never more than its parent, or where it starts
+	Start          SessionStart        `json:"start,omitzero"`           // absent: with nothing
+	PluginSource   PluginSource        `json:"pluginSource,omitempty"`   // absent: fork
+	Relation       Relation            `json:"relation,omitzero"`        // root, or child with its parent; absent: as the authority says
+	Nodes          []NodeBody          `json:"nodes,omitempty"`          // that its history begins with, or goes on with where it starts
+	UsageLabel     string              `json:"usageLabel,omitempty"`     // under which its parent's ledger shows what it uses; absent: child
+	FirstTurnInput []InputPart         `json:"firstTurnInput,omitempty"` // for the plugin that takes it first
+	MCPServers     MCPServers          `json:"mcpServers,omitempty"`     // that this client brings, as with session/setOverlay
 }
 
 // SessionNewResult is the session as created. The connection is attached to it.
@@ -176,15 +179,16 @@ type SessionAttachResult struct {
 // SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are.
 type SessionConfigureParams struct {
 	Mutation
-	SessionID  SessionID           `json:"sessionId"`
-	Model      string              `json:"model,omitempty"`
-	Prompt     *string             `json:"prompt,omitempty"`
-	Budget     *Budget             `json:"budget,omitempty"`
-	Approval   *ApprovalConfig     `json:"approval,omitempty"`
-	Generation *GenerationOptions  `json:"generation,omitempty"`
-	Options    PluginOptions       `json:"options,omitempty"`
-	Unknown    *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
-	Drain      DrainPolicy         `json:"drain,omitempty"` // absent: as it is
+	SessionID      SessionID           `json:"sessionId"`
+	Model          string              `json:"model,omitempty"`
+	Prompt         *string             `json:"prompt,omitempty"`
+	Budget         *Budget             `json:"budget,omitempty"`
+	Approval       *ApprovalConfig     `json:"approval,omitempty"`
+	Generation     *GenerationOptions  `json:"generation,omitempty"`
+	GenerationMode OverlayMode         `json:"generationMode,omitempty"` // absent: replace
+	Options        PluginOptions       `json:"options,omitempty"`
+	Unknown        *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
+	Drain          DrainPolicy         `json:"drain,omitempty"` // absent: as it is
 }
 
 // HeadResult is where a session stands after a change.

@@ -94,7 +94,7 @@ type TriggerSession struct {
 	Title    string          `json:"title,omitempty"`
 	Driver   string          `json:"driver,omitempty"`
 	Model    string          `json:"model,omitempty"`
-	Prompt   string          `json:"prompt,omitempty"`
+	Prompt   *string         `json:"prompt,omitempty"`
 	Budget   *Budget         `json:"budget,omitempty"`
 	Approval *ApprovalConfig `json:"approval,omitempty"`
 	Options  PluginOptions   `json:"options,omitempty"`

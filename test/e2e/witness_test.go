@@ -48,7 +48,7 @@ func (w *witness) work() {
 }
 
 func (w *witness) create(p *peer) (protocol.SessionNewResult, error) {
-	params := protocol.SessionNewParams{SessionID: w.id(), Cwd: w.cwd, Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)}}
+	params := protocol.SessionNewParams{SessionID: w.id(), Cwd: w.cwd, Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)}}
 	params.IdempotencyKey = "new-" + w.name
 	if w.person {
 		params.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}

@@ -94,7 +94,7 @@ func (d *demo) work(ctx context.Context) error {
 	}
 	var r protocol.SessionNewResult
 	err := d.client.Call(ctx, "session/new", protocol.SessionNewParams{
-		Cwd: d.workspace, Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
+		Cwd: d.workspace, Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
 	}, &r)
 	if err != nil {
 		return err

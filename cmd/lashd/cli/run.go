@@ -184,7 +184,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	}
 	p := protocol.SessionNewParams{
 		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Model: t.command.Model,
-		Title: oneLine(t.prompt, 60), Unknown: protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
+		Title: oneLine(t.prompt, 60), Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
 	}
 	if t.command.Allow {
 		p.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}

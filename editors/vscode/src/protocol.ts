@@ -879,6 +879,9 @@ export type OutputState = "usable" | "empty" | "tracebackOnly" | "recoveredFromE
 /** OutputStatus is how a tool call ended. */
 export type OutputStatus = "success" | "failure" | "cancelled" | "unknown";
 
+/** OverlayMode is what becomes of what a setting does not say. */
+export type OverlayMode = "replace" | "merge";
+
 /** Part is one piece of a message. Kind tells which of the fields is set. */
 export interface Part {
   kind: PartKind;
@@ -1388,6 +1391,8 @@ export interface SessionConfigureParams {
   budget?: Budget;
   approval?: ApprovalConfig;
   generation?: GenerationOptions;
+  /** absent: replace */
+  generationMode?: OverlayMode;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
   /** absent: as it is */
@@ -1437,12 +1442,12 @@ export interface SessionMutationParams {
   sessionId: SessionID;
 }
 
-/** SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, the daemon's, or, if a plugin asks, those of the session it asks from. */
+/** SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, those of the session that it works for; if there is none, the daemon's, or, if a plugin asks, those of the session it asks from. */
 export interface SessionNewParams {
   idempotencyKey?: string;
   /** chosen by the client; never used before */
   sessionId?: SessionID;
-  /** the workspace: an absolute path to a directory; absent: as where it starts */
+  /** the workspace: an absolute path to a directory; absent: as where it starts, or as whom it works for */
   cwd?: string;
   title?: string;
   driver?: string;
@@ -1451,6 +1456,9 @@ export interface SessionNewParams {
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
+  generation?: GenerationOptions;
+  /** absent: replace */
+  generationMode?: OverlayMode;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
   drain?: DrainPolicy;
