@@ -15,15 +15,16 @@ import (
 type asker struct {
 	person bool // somebody is there
 	open   []*protocol.Decision
+	denied string      // a call of a session below that was not allowed
 	lines  chan string // what the person enters; closed at the end of stdin
 }
 
 func newAsker() *asker { return &asker{person: terminal(os.Stdin) && terminal(os.Stderr)} }
 
-// opened asks about a decision of the turn. If nobody is there, its default holds at once.
+// opened asks about a decision of the turn, or of a session that works for this one. If nobody is there, its default holds at once.
 func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	known := slices.ContainsFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
-	if d.TurnID != t.turn || d.Answer != nil || known {
+	if d.TurnID != t.turn && !t.below(d) || d.Answer != nil || known {
 		return
 	}
 	if d.Kind == protocol.DecisionCompletion { // no person is asked
@@ -44,6 +45,9 @@ func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) 
 	}
 	a.open = slices.Delete(a.open, i, i+1)
 	t.view.answered(d)
+	if t.below(d) && d.Call != nil && d.Answer != nil && d.Answer.Choice == protocol.ChooseReject {
+		a.denied = d.Call.Name
+	}
 	if i == 0 && len(a.open) > 0 {
 		a.prompt(ctx, t)
 	}

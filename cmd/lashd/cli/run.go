@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ func (runCommand) Help() string {
 	return `The answer goes to stdout as it comes; tool calls, retries and questions go to stderr. Control characters in it are escaped; the
 exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once; a always in this
 workspace, for exactly this command, path or set of arguments; anything else denies it. Where nobody can be asked, it is denied.
+What sessions ask meanwhile that work for this one is treated alike.
 
 Ctrl-C stops the turn; a second one leaves at once. If the daemon dies, it is started again, and the turn goes on.
 
@@ -53,7 +55,10 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	return outcomeError(report)
+	if err := outcomeError(report); err != nil || t.asker.denied == "" {
+		return err
+	}
+	return &exitError{exitDenied, fmt.Errorf("a call of %s was denied to a session that works for this one", t.asker.denied)}
 }
 
 // turnRun is one turn, from its input to its end, whatever becomes of the daemon meanwhile.
@@ -95,7 +100,9 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	}
 	t.asker.open = nil
 	for _, d := range attached.Decisions {
-		t.asker.opened(ctx, t, &d)
+		if t.asker.person || !t.below(&d) { // whoever was asked below before this run was meant to answer without it
+			t.asker.opened(ctx, t, &d)
+		}
 	}
 	for _, item := range attached.OpenItems {
 		t.view.started(&item)
@@ -139,7 +146,7 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 func (t *turnRun) show(ctx context.Context) (ended bool) {
 	for _, raw := range t.news.take() {
 		var ev protocol.Event
-		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn {
+		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn && !t.below(ev.Decision) {
 			continue
 		}
 		t.view.event(raw, ev)
@@ -156,6 +163,9 @@ func (t *turnRun) show(ctx context.Context) (ended bool) {
 	}
 	return ended
 }
+
+// below tells whether a question is one of a session that works for this one.
+func (t *turnRun) below(d *protocol.Decision) bool { return d != nil && d.SessionID != t.session }
 
 // open connects and attaches to the session, which is made first if there is none yet.
 func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, error) {
