@@ -129,7 +129,7 @@ func TestTriggersKilled(t *testing.T) {
 // afterwards is the only occurrence, once everything is delivered.
 func (d *daemon) afterwards(t *testing.T) protocol.Occurrence {
 	t.Helper()
-	for {
+	for end := time.Now().Add(30 * time.Second); ; {
 		all := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data
 		if len(all) != 1 {
 			t.Fatalf("%d occurrences", len(all))
@@ -138,7 +138,7 @@ func (d *daemon) afterwards(t *testing.T) protocol.Occurrence {
 		for _, to := range all[0].Deliveries {
 			open = open || to.State == protocol.DeliveryReserved
 		}
-		if !open {
+		if !open || time.Now().After(end) {
 			return all[0]
 		}
 		time.Sleep(10 * time.Millisecond)

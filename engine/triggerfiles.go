@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,16 @@ func (f *fileWatch) changes() <-chan []string {
 	return f.watcher.Changes()
 }
 
+// hindrance is why changes in a directory may be told late; empty: they are not.
+func (f *fileWatch) hindrance(dir string) string {
+	for _, s := range f.watcher.Status() {
+		if s.Root == dir {
+			return s.Reason
+		}
+	}
+	return ""
+}
+
 // look looks at directories beside the triggers, at each once at a time.
 func (t *triggers) look(dirs []string) {
 	for _, dir := range dirs {
@@ -150,9 +161,10 @@ func (t *triggers) looked(ctx context.Context, s *scan) {
 		return
 	}
 	d.looking = false
+	hindrance := t.files.hindrance(s.dir)
 	for id, found := range s.found {
 		if w := t.known[id]; w != nil && w.Source.File != nil && w.Source.File.Dir == s.dir {
-			t.compare(ctx, w, found, s.problem[id])
+			t.compare(ctx, w, found, cmp.Or(s.problem[id], hindrance))
 		}
 	}
 	if d.again {

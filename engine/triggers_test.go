@@ -288,3 +288,18 @@ func ticks(t *testing.T, d *daemon, id protocol.TriggerID) (all []string) {
 	}
 	return all
 }
+
+func TestTriggerTypes(t *testing.T) {
+	t.Run("runtime/B14 what may happen is what lashd and the plugins declare, as they are now", func(t *testing.T) {
+		d, r := replaceable(t, setup{model: replies()}, mails()...)
+		types := func() (names []string) {
+			for _, e := range must[*protocol.TriggerTypesResult](t)(d.TriggerTypes(t.Context(), &protocol.TriggerTypesParams{})).Data {
+				names = append(names, e.Type)
+			}
+			return names
+		}
+		same(t, "types", types(), []string{"cron.tick", "file.changed", "manual.emitted", "mail.new"})
+		r.take(t)
+		same(t, "without the plugin", types(), []string{"cron.tick", "file.changed", "manual.emitted"})
+	})
+}

@@ -46,6 +46,9 @@ var twice = []struct {
 	}},
 	{"PH-08", `registers a tool named "look", but the plugin p has registered one already`, func(r *plugin.Registrar) { r.Tools().Add(tools{"look"}) }},
 	{"PH-09", "registers the trigger event mail.new of mailbox, which the plugin p has registered already", func(r *plugin.Registrar) { r.Triggers().Event(mail) }},
+	{"PH-09", "registers the trigger source type cron.tick, which is lashd's own", func(r *plugin.Registrar) {
+		r.Triggers().Event(plugin.TriggerEvent{ResourceType: "clock", Alias: "cron", Event: "tick"})
+	}},
 	{"OP-01", "registers the query op, but the plugin p has registered a query of that name already", func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) }},
 }
 
