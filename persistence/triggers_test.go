@@ -44,6 +44,13 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("reserved %+v, %v", reserved, err)
 		}
 	})
+	t.Run("runtime/B14 on a full disk nothing occurs, and what has occurred gets its outcome", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, occur(happened("1", "trg_a")))
+		s.ballast.away.Store(true)
+		refuse(t, s, occur(happened("2", "trg_a")), ErrFull)
+		commit(t, s, settled("1", "trg_a", protocol.DeliveryTargetGone))
+	})
 	t.Run("runtime/B14 a delivery has one outcome, which the first gives it, and what comes with another one is not stored", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
