@@ -1,0 +1,290 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+func TestTaskPlaces(t *testing.T) {
+	admission := func(t *testing.T, d *daemon) protocol.TaskAdmission {
+		t.Helper()
+		return must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).Admission
+	}
+	t.Run("runtime/B03 64 tasks work at once, the others wait, and one that is idle gives its place back", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			lasts := work(protocol.TaskOther, protocol.RecoverOwner)
+			for i := range 66 {
+				begun(t, host, &plugin.TaskStart{TaskID: protocol.TaskID(fmt.Sprintf("tsk_%d", i)), Spec: lasts, Work: lasting})
+			}
+			d.task(t, s, "tsk_elsewhere", work(protocol.TaskOther, protocol.RecoverExternal))
+			is := func(what string, working, waiting int, states string) {
+				t.Helper()
+				synctest.Wait()
+				got := fmt.Sprint(d.readTask(t, s, "tsk_0").Task.State, d.readTask(t, s, "tsk_64").Task.State, d.readTask(t, s, "tsk_65").Task.State)
+				if a := admission(t, d); a.Working != working || a.Waiting != waiting || a.Limit != 64 || got != states {
+					t.Errorf("%s: %+v, %s, want %s", what, a, got, states)
+				}
+			}
+			is("at first", 64, 2, "runningpendingpending")
+			move := func(ctx context.Context, to protocol.TaskState) error {
+				_, err := host.Tasks.TransitionTask(ctx, &plugin.TaskTransition{TaskParams: ofTask("tsk_0"), State: to, Waiting: "an answer"})
+				return err
+			}
+			if err := move(t.Context(), protocol.TaskIdle); err != nil {
+				t.Error(err)
+			}
+			is("one is idle", 64, 1, "idlerunningpending")
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := move(soon, protocol.TaskRunning); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("it goes on without a place: %v", err)
+			}
+			is("it cannot go on yet", 64, 1, "idlerunningpending")
+			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_65")}))
+			is("one that waits is cancelled", 64, 0, "idlerunningcancelled")
+			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_1")}))
+			is("one that works is cancelled", 63, 0, "idlerunningcancelled")
+			if err := move(t.Context(), protocol.TaskRunning); err != nil {
+				t.Error(err)
+			}
+			is("it goes on", 64, 0, "runningrunningcancelled")
+			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_0")}))
+			is("it is cancelled", 63, 0, "cancelledrunningcancelled")
+		})
+	})
+	t.Run("runtime/B03 one that is idle can be cancelled, and does not give back a place that it does not have", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_b", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
+			synctest.Wait()
+			must[protocol.Task](t)(host.Tasks.TransitionTask(t.Context(), &plugin.TaskTransition{TaskParams: ofTask("tsk_a"), State: protocol.TaskIdle}))
+			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_a")}))
+			if got := d.ended(t, s, "tsk_a"); got.State != protocol.TaskCancelled {
+				t.Errorf("it ended as %s", got.State)
+			}
+			if a := admission(t, d); a.Working != 1 {
+				t.Errorf("%+v", a)
+			}
+		})
+	})
+}
+
+func TestTaskWaits(t *testing.T) {
+	t.Run("runtime/B04 a wait ends as its rule says, and one that takes too long changes nothing", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			ids := []protocol.TaskID{"tsk_slow", "tsk_fails", "tsk_works"}
+			for id, f := range map[protocol.TaskID]plugin.TaskFunc{"tsk_fails": takes(time.Minute, "no"), "tsk_works": takes(time.Hour, ""), "tsk_slow": takes(24*time.Hour, "")} {
+				begun(t, host, &plugin.TaskStart{TaskID: id, Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: f})
+			}
+			synctest.Wait()
+			before := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).NextCursor
+			began := time.Now()
+			wait := func(rule protocol.TaskRule, losers protocol.TaskLosers, timeout time.Duration, settled string, took time.Duration) *protocol.TaskWaitResult {
+				t.Helper()
+				r := d.waitTasks(t, &protocol.TaskWaitParams{SessionID: s, TaskIDs: ids, Rule: rule, Losers: losers, TimeoutMs: timeout.Milliseconds()})
+				if got := states(r.Settled); got != settled || time.Since(began).Round(time.Second) != took || len(r.Settled)+len(r.Live) != len(ids) {
+					t.Errorf("%s: settled are %q after %s, want %q after %s", rule, got, time.Since(began), settled, took)
+				}
+				return r
+			}
+			if r := wait(protocol.WaitAll, protocol.LosersCancel, time.Second, "", time.Second); !r.TimedOut {
+				t.Error("no timeout")
+			}
+			if now := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).NextCursor; now != before {
+				t.Errorf("the timeout has changed something: %s, before %s", now, before)
+			}
+			wait(protocol.WaitFirst, protocol.LosersKeep, 0, "tsk_fails failed", time.Minute)
+			r := wait(protocol.WaitFirstSuccess, protocol.LosersCancel, 0, "tsk_fails failed, tsk_works completed", time.Hour)
+			if states(r.Live) != "tsk_slow cancelRequested" {
+				t.Errorf("the loser is %s", states(r.Live))
+			}
+			r = wait(protocol.WaitAll, "", 0, "tsk_fails failed, tsk_slow cancelled, tsk_works completed", time.Hour)
+			if r.Settled[0].ID != "tsk_fails" || r.Settled[2].ID != "tsk_slow" {
+				t.Errorf("they ended in the order %+v", r.Settled)
+			}
+		})
+	})
+	t.Run("runtime/B04 a wait that makes no sense is refused", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, _ plugin.Capabilities) {
+			d.task(t, s, "tsk_a", work(protocol.TaskOther, protocol.RecoverExternal))
+			for pointer, p := range map[string]*protocol.TaskWaitParams{
+				"/taskIds": {SessionID: s}, "/rule": {TaskIDs: []protocol.TaskID{"tsk_a"}, Rule: "some"},
+				"/losers": {TaskIDs: []protocol.TaskID{"tsk_a"}, Losers: "kill"}, "/timeoutMs": {TaskIDs: []protocol.TaskID{"tsk_a"}, TimeoutMs: -1},
+			} {
+				p.SessionID = s
+				_, err := d.WaitTasks(t.Context(), "", p)
+				if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != pointer {
+					t.Errorf("%s: %v", pointer, err)
+				}
+			}
+			_, err := d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_none"}, Rule: protocol.WaitFirst})
+			if !errors.Is(err, persistence.ErrNotFound) {
+				t.Errorf("for one that is not there: %v", err)
+			}
+		})
+	})
+}
+
+func TestTaskSignals(t *testing.T) {
+	t.Run("runtime/B05 a task gets the signals that it declares, in order, and no others", func(t *testing.T) {
+		var got notes
+		hears := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
+			for {
+				select {
+				case s := <-run.Signals:
+					got.add(s.Name + string(s.Payload))
+					if s.Name == "stop" {
+						return nil
+					}
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}
+		withTasks(t, setup{}, map[string]plugin.TaskFunc{"hears": hears}, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			spec := handled("hears")
+			spec.Signals = []protocol.TaskSignalType{{Name: "add", Schema: json.RawMessage(`{"type":"integer","minimum":1}`)}, {Name: "stop"}}
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: spec})
+			send := func(name, payload string) error {
+				p := &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Name: name, Payload: json.RawMessage(payload)}
+				_, err := d.SignalTask(t.Context(), p)
+				return err
+			}
+			for _, c := range []struct{ name, payload, pointer string }{
+				{"stdin", `{"text":"x"}`, "/name"}, {"", "", "/name"}, {"add", `0`, "/payload"}, {"add", ``, "/payload"}, {"add", `"1"`, "/payload"},
+			} {
+				if wrong, ok := errors.AsType[*engine.ParamError](send(c.name, c.payload)); !ok || wrong.Pointer != c.pointer {
+					t.Errorf("%q %s: %v", c.name, c.payload, wrong)
+				}
+			}
+			if err := errors.Join(send("add", "1"), send("add", "2"), send("stop", "")); err != nil {
+				t.Error(err)
+			}
+			if task := d.ended(t, s, "tsk_a"); task.State != protocol.TaskCompleted || !slices.Equal(got.list, []string{"add1", "add2", "stop"}) {
+				t.Errorf("it ended as %s, and got %q", task.State, got.list)
+			}
+			if err := send("add", "3"); !errors.As(err, new(*engine.TaskEndedError)) {
+				t.Errorf("a signal after its end: %v", err)
+			}
+		})
+	})
+	t.Run("runtime/B05 a signal that a task does not take before it ends is told so", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			spec := work(protocol.TaskOther, protocol.RecoverOwner)
+			spec.Signals = []protocol.TaskSignalType{{Name: "add"}}
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: spec, Work: takes(time.Minute, "")})
+			_, err := host.Tasks.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: ofTask("tsk_a"), Name: "add"})
+			if !errors.As(err, new(*engine.TaskEndedError)) {
+				t.Errorf("it was told %v", err)
+			}
+		})
+	})
+}
+
+func TestTaskObservers(t *testing.T) {
+	t.Run("runtime/B07 who began a task and who observes it see it, others do not, and only its own session has it", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, owner protocol.SessionID, _ plugin.Capabilities) {
+			origin, watcher, stranger := d.session(t), d.session(t), d.session(t)
+			begun(t, d.host(t, origin), &plugin.TaskStart{SessionID: owner, TaskID: "tsk_a", Spec: work(protocol.TaskOther, protocol.RecoverExternal)})
+			sees := func() string {
+				t.Helper()
+				var who []string
+				for name, id := range map[string]protocol.SessionID{"owner": owner, "origin": origin, "watcher": watcher, "stranger": stranger} {
+					_, err := d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}})
+					if err != nil && !errors.Is(err, persistence.ErrNotFound) {
+						t.Errorf("%s: %v", name, err)
+					}
+					listed := len(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id})).Data) == 1
+					if listed != (err == nil) {
+						t.Errorf("%s lists it: %t, reads it: %v", name, listed, err)
+					}
+					if listed {
+						who = append(who, name)
+					}
+				}
+				slices.Sort(who)
+				return strings.Join(who, " ")
+			}
+			if got := sees(); got != "origin owner" {
+				t.Errorf("it is seen by %s", got)
+			}
+			observe := func(remove bool) *protocol.TaskResult {
+				t.Helper()
+				return must[*protocol.TaskResult](t)(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: watcher, Remove: remove}))
+			}
+			if first, again := observe(false), observe(false); first.Task.Ordinal != again.Task.Ordinal || sees() != "origin owner watcher" {
+				t.Errorf("observed, it is seen by %s; ordinals %d and %d", sees(), first.Task.Ordinal, again.Task.Ordinal)
+			}
+			if r := d.waitTasks(t, &protocol.TaskWaitParams{SessionID: watcher, TaskIDs: []protocol.TaskID{"tsk_a"}, TimeoutMs: 1}); !r.TimedOut {
+				t.Errorf("a wait of its observer: %+v", r)
+			}
+			if err := errOf(d.CompleteTask(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: watcher, TaskID: "tsk_a"}, Outcome: *done("x")})); !errors.Is(err, persistence.ErrNotFound) {
+				t.Errorf("its observer completes it: %v", err)
+			}
+			observe(true)
+			if got := sees(); got != "origin owner" {
+				t.Errorf("no longer observed, it is seen by %s", got)
+			}
+			if err := errOf(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
+				t.Errorf("observed by a session that is not there: %v", err)
+			}
+		})
+	})
+}
+
+func TestTaskView(t *testing.T) {
+	t.Run("runtime/B09 tasks are listed by kind and state, cancelled together but for some, and each request counts once", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			for id, kind := range map[protocol.TaskID]protocol.TaskKind{"tsk_a": protocol.TaskOther, "tsk_b": protocol.TaskObserver, "tsk_c": protocol.TaskOther, "tsk_d": protocol.TaskOther} {
+				begun(t, host, &plugin.TaskStart{TaskID: id, Spec: work(kind, protocol.RecoverOwner), Work: lasting})
+			}
+			begun(t, host, hidden("tsk_hidden", lasting))
+			synctest.Wait()
+			listed := func(p protocol.TaskListParams) string {
+				t.Helper()
+				p.SessionID = s
+				return states(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &p)).Data)
+			}
+			if got := listed(protocol.TaskListParams{Kind: protocol.TaskObserver}); got != "tsk_b running" {
+				t.Errorf("observers: %s", got)
+			}
+			if got := listed(protocol.TaskListParams{Hidden: true, Kind: protocol.TaskOther}); got != "tsk_a running, tsk_c running, tsk_d running, tsk_hidden running" {
+				t.Errorf("hidden ones, too: %s", got)
+			}
+			p := &protocol.TaskCancelAllParams{Mutation: protocol.Mutation{IdempotencyKey: "once"}, SessionID: s, Kind: protocol.TaskOther, Keep: []protocol.TaskID{"tsk_c"}, Reason: "enough"}
+			first := must[*protocol.TasksResult](t)(d.CancelTasks(t.Context(), "cli_b", p))
+			again := must[*protocol.TasksResult](t)(d.CancelTasks(t.Context(), "cli_b", p))
+			if got := states(first.Data); got != "tsk_a cancelRequested, tsk_d cancelRequested, tsk_hidden cancelRequested" || states(again.Data) != got || !again.Duplicate {
+				t.Errorf("cancelled: %s, and again %+v", got, again)
+			}
+			synctest.Wait()
+			if got := listed(protocol.TaskListParams{Live: true, Hidden: true}); got != "tsk_b running, tsk_c running" {
+				t.Errorf("live: %s", got)
+			}
+			other := d.session(t)
+			move := &protocol.TaskTransferParams{Mutation: protocol.Mutation{IdempotencyKey: "move"}, SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_b"}, To: other}
+			moved, again := must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), move)), must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), move))
+			if states(moved.Data) != "tsk_b running" || !again.Duplicate {
+				t.Errorf("transferred: %s, and again %+v", states(moved.Data), again)
+			}
+			if err := errOf(d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_c"}, To: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
+				t.Errorf("to a session that is not there: %v", err)
+			}
+			if got := d.readTask(t, s, "tsk_c").Task; got.SessionID != s || got.State != protocol.TaskRunning {
+				t.Errorf("it is %s of %s then", got.State, got.SessionID)
+			}
+		})
+	})
+}
