@@ -24,6 +24,13 @@ func NewLines(r io.Reader, limit int) *Lines {
 	return &Lines{src: bufio.NewReaderSize(r, readBuffer), max: limit}
 }
 
+// grow makes room for n bytes more, so that a long line leaves no more behind than it takes.
+func (l *Lines) grow(n int) {
+	if need := len(l.long) + n; need > cap(l.long) {
+		l.long = append(make([]byte, 0, min(max(2*cap(l.long), need), max(l.max, need))), l.long...)
+	}
+}
+
 // Next gives the next line, which is good until it is called again. A last line without an end is none.
 func (l *Lines) Next() ([]byte, error) {
 	if cap(l.long) > keepBuffer {
@@ -43,6 +50,7 @@ func (l *Lines) Next() ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, io.EOF // closed by it, or by us: all the same
 		}
+		l.grow(len(piece))
 		l.long = append(l.long, piece...)
 	}
 }

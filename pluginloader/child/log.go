@@ -26,6 +26,10 @@ const (
 	longestLine = 4 << 10  // bytes
 	heldLine    = 16 << 10 // until it is shown: with a secret that would be cut
 	linesPerSec = 200      // what is more is dropped, and counted
+
+	// Whoever writes more than this on stderr is kept waiting.
+	bytesPerSec = 8 << 20
+	bytesAtOnce = 16 << 20
 )
 
 // Log is the log of a plugin: the newest lines in memory, and what the plugin says in the daemon's log, too. It may be used by several
@@ -38,11 +42,14 @@ type Log struct {
 	partial []byte            // of a line on stderr that has no end yet
 	lines   []Line
 	rate    Rate
+	pace    Pace
 	dropped int
 }
 
 // NewLog makes a log that writes to the daemon's, too.
-func NewLog(log *slog.Logger) *Log { return &Log{log: log} }
+func NewLog(log *slog.Logger) *Log {
+	return &Log{log: log, pace: Pace{PerSecond: bytesPerSec, Burst: bytesAtOnce}}
+}
 
 // Hide has other words shown in the place of what is secret, from now on.
 func (l *Log) Hide(secrets *strings.Replacer) {
@@ -51,11 +58,20 @@ func (l *Log) Hide(secrets *strings.Replacer) {
 	l.hide = secrets
 }
 
-// Write takes what a program writes on stderr. It never fails.
+// Write takes what a program writes on stderr. It never fails, and takes its time when that is too much.
 func (l *Log) Write(data []byte) (int, error) {
+	time.Sleep(l.take(data))
+	return len(data), nil
+}
+
+func (l *Log) take(data []byte) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rest := data; len(rest) > 0; {
+		if l.rate.Spent(linesPerSec) {
+			l.dropLocked(rest)
+			break
+		}
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		rest = after
 		room := heldLine - len(l.partial)
@@ -64,7 +80,16 @@ func (l *Log) Write(data []byte) (int, error) {
 			l.flushLocked()
 		}
 	}
-	return len(data), nil
+	return l.pace.Take(len(data))
+}
+
+// dropLocked counts lines that there is no room for, without looking at each. What has no end yet may have room by then.
+func (l *Log) dropLocked(data []byte) {
+	if n := bytes.Count(data, []byte{'\n'}); n > 0 {
+		l.dropped += n
+		l.partial, data = l.partial[:0], data[bytes.LastIndexByte(data, '\n')+1:]
+	}
+	l.partial = append(l.partial, data[:min(len(data), heldLine-len(l.partial))]...)
 }
 
 func (l *Log) flushLocked() {

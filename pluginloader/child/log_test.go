@@ -65,4 +65,39 @@ func TestLog(t *testing.T) {
 			}
 		})
 	})
+	t.Run("reliability/P14 of a flood each line is kept or counted, however it comes in", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o, flood := NewLog(quiet), strings.Repeat("a line\n", 10_000)
+			for rest := flood; rest != ""; {
+				n := min(len(rest), 997)
+				_, _ = o.Write([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			_, _ = o.Write([]byte("the last"))
+			time.Sleep(2 * time.Second)
+			_, _ = o.Write([]byte(" one\n"))
+			got := o.Newest()
+			if len(got) != 202 || got[200].Text != "9800 lines were dropped" || got[201].Text != "the last one" {
+				t.Errorf("%d lines, at last %+v", len(got), got[len(got)-2:])
+			}
+		})
+	})
+	t.Run("reliability/P14 who floods stderr is kept waiting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o, began, piece := NewLog(quiet), time.Now(), []byte(strings.Repeat("x", 32<<10))
+			write := func(mib int) {
+				for range mib << 20 / len(piece) {
+					_, _ = o.Write(piece)
+				}
+			}
+			write(16)
+			if took := time.Since(began); took != 0 {
+				t.Errorf("16 MiB take %v", took)
+			}
+			write(16)
+			if took := time.Since(began); (took - 2*time.Second).Abs() > 20*time.Millisecond {
+				t.Errorf("16 MiB more take %v, want two seconds", took)
+			}
+		})
+	})
 }

@@ -19,6 +19,7 @@ type Outbox struct {
 
 	mu     sync.Mutex
 	queued []byte
+	leaves int           // bytes that are being written
 	wake   chan struct{} // has room for one
 	closed bool
 }
@@ -33,7 +34,7 @@ func (o *Outbox) Put(line []byte) error {
 	switch {
 	case o.closed:
 		return nil
-	case len(o.queued) > 0 && len(o.queued)+len(line) > o.max:
+	case o.leaves+len(o.queued) > 0 && o.leaves+len(o.queued)+len(line) > o.max:
 		return ErrFull
 	}
 	o.queued = append(o.queued, line...)
@@ -64,8 +65,14 @@ func (o *Outbox) take(spare []byte) (queued []byte, closed bool) {
 	if cap(spare) > keepBuffer {
 		spare = nil
 	}
-	o.queued = spare[:0]
+	o.queued, o.leaves = spare[:0], len(queued)
 	return queued, o.closed
+}
+
+func (o *Outbox) written() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.leaves = 0
 }
 
 // Run writes until Close, or until a write fails. A write that takes longer than patience is told to stalled.
@@ -82,6 +89,7 @@ func (o *Outbox) Run(w io.Writer, patience time.Duration, stalled func()) error 
 				return err
 			}
 			watch.Stop()
+			o.written()
 		}
 		if closed {
 			return nil

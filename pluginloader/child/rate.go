@@ -8,6 +8,9 @@ type Rate struct {
 	n     int
 }
 
+// Spent tells whether nothing more is within the limit.
+func (r *Rate) Spent(limit int) bool { return r.n >= limit && time.Since(r.since) <= time.Second }
+
 // Allow tells whether one more is within the limit.
 func (r *Rate) Allow(limit int) bool {
 	if now := time.Now(); now.Sub(r.since) > time.Second {

@@ -61,6 +61,7 @@ var everywhere = []struct {
 	{"24 ignores SIGTERM and the end of its stdin", "deafToTerm", process.TimedOut},
 	{"25 stops itself", "stop", process.TimedOut},
 	{"28 calls back without a grant, and goes on", "callsBack", ""},
+	{"28 calls back without end, and reads no answer", "asksOn", process.TimedOut},
 }
 
 func TestMisbehaviourEverywhere(t *testing.T) {

@@ -16,17 +16,18 @@ import (
 // life is one run of the process, from its start until nothing is left of it.
 type life struct {
 	*peer
-	config  *Config
-	log     *slog.Logger
-	heed    listener
-	grants  *grants
-	process *proc.Process
-	mark    string   // of its processes
-	in, out *os.File // our ends of its stdin and stdout
-	calls   sync.WaitGroup
-	busy    chan struct{} // has room for the calls that the plugin may make at once
-	over    chan struct{} // closed when nothing is left
-	began   time.Time
+	config   *Config
+	log      *slog.Logger
+	heed     listener
+	grants   *grants
+	process  *proc.Process
+	mark     string   // of its processes
+	in, out  *os.File // our ends of its stdin and stdout
+	calls    sync.WaitGroup
+	busy     chan struct{} // has room for the calls that the plugin may make at once
+	over     chan struct{} // closed when nothing is left
+	began    time.Time
+	refusals refusals
 
 	ending sync.Once
 	ended  func(*life) // is told when it ends by itself

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 
 	"lashd/pluginloader/child"
 )
@@ -14,7 +15,7 @@ import (
 // listen takes the plugin's messages in until its stdout ends, or it says what it may not say.
 func (l *life) listen(ctx context.Context) {
 	in, noisy, strays := child.NewLines(l.out, l.limits.Line), 0, 0
-	var notices child.Rate
+	says := newTalk()
 	for {
 		line, err := in.Next()
 		switch {
@@ -34,7 +35,7 @@ func (l *life) listen(ctx context.Context) {
 			l.heed.said(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
 			continue
 		}
-		err = l.receive(ctx, line, &notices)
+		err = l.receive(ctx, line, says)
 		if errors.Is(err, errForeign) {
 			if strays++; strays <= l.limits.Strays {
 				continue
@@ -47,8 +48,27 @@ func (l *life) listen(ctx context.Context) {
 	}
 }
 
+// talk is what a plugin says without being asked. If that is too much it is kept waiting.
+type talk struct {
+	notices        child.Rate
+	telling, calls child.Pace
+}
+
+// A message counts for its bytes, and for the work that it is.
+const (
+	noticeWork = 256
+	callWork   = 4 << 10
+)
+
+func newTalk() *talk {
+	return &talk{
+		telling: child.Pace{PerSecond: 2 << 20, Burst: 256 << 10},
+		calls:   child.Pace{PerSecond: 8 << 20, Burst: 4 << 20}, // artifacts are written by calls
+	}
+}
+
 // receive is one message of the plugin.
-func (l *life) receive(ctx context.Context, line []byte, notices *child.Rate) error {
+func (l *life) receive(ctx context.Context, line []byte, says *talk) error {
 	m, err := parse(line, l.limits.Depth)
 	if err != nil {
 		return fmt.Errorf("sends %q, which %w", cut(line), err)
@@ -58,11 +78,20 @@ func (l *life) receive(ctx context.Context, line []byte, notices *child.Rate) er
 	case m.Method == "":
 		return l.take(m)
 	case m.ID != nil:
+		l.rest(says.calls.Take(callWork + len(line)))
 		return l.serve(m)
-	case !notices.Allow(l.limits.Notices):
+	case !says.notices.Allow(l.limits.Notices):
 		return fmt.Errorf("sends more than %d notifications a second", l.limits.Notices)
 	}
+	l.rest(says.telling.Take(noticeWork + len(line)))
 	return l.heed.noted(ctx, l, m)
+}
+
+// rest listens to nothing for a while, unless the process ends.
+func (l *life) rest(d time.Duration) {
+	if d > 0 {
+		await(l.process.Done(), d)
+	}
 }
 
 func cut(line []byte) []byte { return line[:min(len(line), 80)] }

@@ -81,6 +81,10 @@ func (g *guest) misbehaves(f frame) bool {
 			}
 		}()
 		return false
+	case "asksOn":
+		for {
+			g.write([]byte(strings.Repeat(`{"jsonrpc":"2.0","id":"g0","method":"host/toolState","params":{"grant":"guessed"}}`+"\n", 100)))
+		}
 	case "leaves":
 		cmd := exec.Command("setsid", "sh", "-c", "sleep 300 & sleep 300")
 		if err := cmd.Start(); err != nil {

@@ -75,12 +75,12 @@ type Deadlines struct {
 // Limits bound what a plugin may have lashd hold.
 type Limits struct {
 	Line    int // bytes of a message of the plugin; default 8 MiB
-	Queue   int // bytes that wait to be read by the plugin, but one message may be larger; default 32 MiB
+	Queue   int // bytes that wait to be read by the plugin, but one message may be larger; default 16 MiB
 	Depth   int // arrays and objects inside one another; default 64
 	Calls   int // calls of the plugin at once; default 64
 	Noise   int // bytes on stdout that are no messages; default 64 KiB
 	Strays  int // answers that nobody asked for; default 64
-	Notices int // notifications a second; default 20,000
+	Notices int // notifications a second; default 5,000
 }
 
 // filled is c with the defaults, or says what is wrong with it.
@@ -132,11 +132,11 @@ func (d Deadlines) filled() Deadlines {
 func (l Limits) filled() Limits {
 	return Limits{
 		Line:    cmp.Or(l.Line, 8<<20),
-		Queue:   cmp.Or(l.Queue, 32<<20),
+		Queue:   cmp.Or(l.Queue, 16<<20),
 		Depth:   cmp.Or(l.Depth, 64),
 		Calls:   cmp.Or(l.Calls, 64),
 		Noise:   cmp.Or(l.Noise, 64<<10),
 		Strays:  cmp.Or(l.Strays, 64),
-		Notices: cmp.Or(l.Notices, 20_000),
+		Notices: cmp.Or(l.Notices, 5000),
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -88,9 +90,11 @@ func (l *life) reaches(g *grant, method hostMethod, id protocol.SessionID) (bool
 	return g.host.State.WorksForOwn(g.ctx, id)
 }
 
-// refuse logs what was not granted.
+// refuse logs what was not granted, unless there is too much of it.
 func (l *life) refuse(m *message, word, reason string) *wireError {
-	l.log.Warn("a call of the plugin is refused", "method", m.Method, "kind", word, "reason", reason)
+	if l.refusals.another() {
+		l.log.Warn("a call of the plugin is refused", "method", m.Method, "kind", word, "reason", reason)
+	}
 	return &wireError{Code: codeRefused, Message: reason, Data: kind(word)}
 }
 
@@ -119,3 +123,17 @@ func kind(word string) json.RawMessage { return json.RawMessage(`{"kind":"` + wo
 type paramsError struct{ err error }
 
 func (e *paramsError) Error() string { return e.err.Error() }
+
+// refusals are counted, so that not all of them are logged.
+type refusals struct {
+	mu   sync.Mutex
+	rate child.Rate
+}
+
+const refusalsPerSec = 100 // that are logged
+
+func (r *refusals) another() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rate.Allow(refusalsPerSec)
+}

@@ -98,6 +98,16 @@ func end(b *testing.B, p *Peer) {
 	}
 }
 
+// peak is the most that was resident; 0 where the system does not tell.
+func peak(b testing.TB, p *Peer) int64 {
+	b.Helper()
+	rss, err := p.PeakRSS()
+	if err != nil && runtime.GOOS == "linux" {
+		b.Fatal(err)
+	}
+	return rss
+}
+
 // resident is 0 where the system does not tell.
 func resident(b *testing.B, p *Peer) int64 {
 	b.Helper()

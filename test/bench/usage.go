@@ -26,6 +26,20 @@ func (p *Peer) RSS() (int64, error) {
 	return resident * int64(os.Getpagesize()), nil
 }
 
+// PeakRSS is the most that was resident of the daemon's process, in bytes. Linux only.
+func (p *Peer) PeakRSS() (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, most, _ := bytes.Cut(b, []byte("VmHWM:"))
+	var kB int64
+	if _, err := fmt.Sscan(string(most), &kB); err != nil {
+		return 0, fmt.Errorf("VmHWM: %w", err)
+	}
+	return kB << 10, nil
+}
+
 // CPU is the time the daemon and the children it has waited for ran, in steps of 10 ms. Linux only.
 func (p *Peer) CPU() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))

@@ -1,0 +1,34 @@
+//go:build unix
+
+package process_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/pluginloader/child"
+	"lashd/pluginloader/process"
+)
+
+func TestPace(t *testing.T) {
+	t.Run("reliability/P14 a plugin that calls without end is not heard out, and most refusals are not logged", func(t *testing.T) {
+		var log bytes.Buffer
+		c := config(t, "hook/beforeTurn:asksOn", only(process.Hook{Name: process.BeforeTurn}))
+		c.Log, c.Output = slog.New(slog.NewTextHandler(&log, nil)), child.NewLog(slog.New(slog.DiscardHandler))
+		c.Deadlines.Hook, c.Deadlines.Stall = 2*time.Second, time.Minute
+		f := begin(t, c)
+		if err := turnHook(t.Context(), session(t, "ses_1", f)); err == nil || !strings.Contains(err.Error(), string(process.TimedOut)) {
+			t.Errorf("the hook comes to %v", err)
+		}
+		if err := f.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		// As long as it is asked, and as long as it has to end.
+		if n := strings.Count(log.String(), "a call of the plugin is refused"); n < 100 || n > 600 {
+			t.Errorf("%d refusals are logged", n)
+		}
+	})
+}
