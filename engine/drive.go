@@ -46,6 +46,10 @@ func (st *state) launch(r *run) {
 	if !started {
 		st.current = nil
 		r.callOff()
+		return
+	}
+	if err := st.beginArmed(st.ctx, true); err != nil {
+		st.eng.Log.Error("monitors are not begun yet", "session", st.id, "error", err)
 	}
 }
 

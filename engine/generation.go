@@ -45,7 +45,10 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 	}
 	st.tools = next
 	st.drop(old)
-	return next, st.tellMoved(before, next.composer.Base().State())
+	if err := st.tellMoved(before, next.composer.Base().State()); err != nil {
+		return next, err
+	}
+	return next, st.declareMonitors(next.plugins)
 }
 
 // keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.

@@ -14,7 +14,7 @@ import (
 
 // inSnapshots are the components that named snapshots hold: what a client adds to a session, what a person allowed and what
 // the protocol has recorded is not of the past.
-var inSnapshots = []string{componentPlugins, componentTools, componentExecution}
+var inSnapshots = []string{componentPlugins, componentTools, componentExecution, componentMonitors}
 
 // CreateSnapshot gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
 // that is the state before it.
@@ -91,8 +91,9 @@ func (e *Engine) ReadSnapshot(ctx context.Context, p *protocol.SnapshotParams) (
 // snapshot is a named snapshot with its components.
 type snapshot struct {
 	persistence.Snapshot
-	plugins *pluginState
-	tools   *protocol.ToolState
+	plugins  *pluginState
+	tools    *protocol.ToolState
+	monitors *monitors
 }
 
 func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (*snapshot, error) {
@@ -105,7 +106,7 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 		return nil, err
 	}
 	s := &snapshot{Snapshot: row}
-	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools} {
+	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools, componentMonitors: &s.monitors} {
 		if body, ok := parts[component]; ok {
 			if err := json.Unmarshal(body, into); err != nil {
 				return nil, fmt.Errorf("snapshot %s: component %s: %w", name, component, err)
@@ -188,11 +189,18 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protoco
 		{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name}},
 		{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}},
 	}
+	m := st.moves(c)
+	m.restoreMonitors(s.monitors)
+	if err := m.whole(); err != nil {
+		return nil, err
+	}
+	events = append(events, m.news...)
 	result.Seq = st.row.Seq + protocol.Seq(len(events))
 	c.Receipt = rc.with(result)
 	if _, err := st.commit(ctx, c, events...); err != nil {
 		return nil, err
 	}
+	m.settle()
 	st.startOver()
 	return result, nil
 }
@@ -214,7 +222,7 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 // startOver forgets what was loaded of the session's components, history and place.
 func (st *state) startOver() {
 	st.dropTools()
-	st.history, st.saved, st.plugged = nil, protocol.ToolState{}, nil
+	st.history, st.saved, st.plugged, st.monitors = nil, protocol.ToolState{}, nil, nil
 	row, err := st.eng.store.Session(st.ctx, st.id)
 	if err == nil {
 		err = st.loadComponents(st.key)

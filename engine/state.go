@@ -43,6 +43,9 @@ type state struct {
 	recorded  recorded                          // likewise
 	tasks     map[protocol.TaskID]protocol.Task // not over
 	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
+	monitors  *monitors                         // as they are stored; nil: there are none
+	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
+	cutOff    bool                              // some are to be begun again that another run of the daemon has begun
 	writer    *writer                           // holds the session: no turn starts
 	writers   []*writer                         // want to
 	history   *history
@@ -87,6 +90,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	if err := st.loadTasks(); err != nil {
 		return nil, err
 	}
+	st.ownMonitors()
 	open, err := s.eng.store.OpenDecisions(ctx, row.Key)
 	if err != nil {
 		return nil, err
@@ -123,7 +127,7 @@ func (st *state) loadComponents(key int64) error {
 	}
 	into := map[string]any{
 		componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved, componentPlugins: &st.plugged,
-		componentProtocol: &st.recorded,
+		componentProtocol: &st.recorded, componentMonitors: &st.monitors,
 	}
 	for name, value := range into {
 		if body, ok := parts[name]; ok {

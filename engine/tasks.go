@@ -34,6 +34,9 @@ type moves struct {
 	after  []func()
 	drop   []func() // instead of after, if the commit is not stored
 	wakes  []wake
+
+	monitors *monitors // as they will be; nil: as they are
+	updates  []protocol.MonitorUpdate
 }
 
 func (st *state) moves(c *persistence.Commit) *moves {
@@ -55,6 +58,7 @@ func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	}
 	if next.State.Final() {
 		m.orphan(t.ID)
+		m.runOver(next)
 	}
 	return next, true
 }
@@ -122,8 +126,10 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 	return t
 }
 
-// whole puts in what has to stand last in the commit: the wakes. It comes once, after all else that goes into the commit.
+// whole puts in what has to stand last in the commit: the wakes, and the monitors. It comes once, after all else that goes into
+// the commit.
 func (m *moves) whole() error {
+	m.keepMonitors()
 	for _, w := range m.wakes {
 		got, err := m.st.wake(m.commit, w)
 		if err != nil {
@@ -184,7 +190,7 @@ func (st *state) moveTasks(ctx context.Context, rc func() *persistence.Receipt, 
 	if rc != nil {
 		c.Receipt = rc()
 	}
-	if len(c.Tasks) == 0 && c.Receipt == nil {
+	if len(c.Tasks) == 0 && c.Receipt == nil && m.monitors == nil {
 		return nil
 	}
 	return m.make(ctx)
@@ -259,5 +265,6 @@ func (st *state) wakeUp() {
 	if err := st.resumeTasks(); err != nil {
 		st.eng.Log.Error("tasks are not resumed", "session", st.id, "error", err)
 	}
+	st.resumeMonitors()
 	st.kick()
 }

@@ -56,7 +56,11 @@ func unlessGone(err error) error {
 func (st *state) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
 	var moving []protocol.Task
 	for _, id := range ids {
-		if t, live := st.tasks[id]; live {
+		t, live := st.tasks[id]
+		switch {
+		case live && t.Spec.Kind == protocol.TaskMonitor && t.Spec.Recovery != protocol.RecoverExternal:
+			return nil, bad("/taskIds", "holds %s, which is a monitor's: it stays in its session", id)
+		case live:
 			moving = append(moving, t)
 		}
 	}

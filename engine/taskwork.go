@@ -36,6 +36,8 @@ type work struct {
 	id      protocol.TaskID
 	run     worker // nil: the spec says
 	begun   bool   // that this attempt begins is stored already
+	light   bool   // it hardly works: it takes no place
+	again   bool   // if the daemon stops, the next one finds the task as it is
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 	ended   chan struct{}
@@ -176,7 +178,7 @@ func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 		return stop.outcome()
 	case errors.Is(context.Cause(ctx), errTaskTime):
 		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("it took more than %d ms", w.task.Spec.TimeoutMs)}
-	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0:
+	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0 || w.again:
 		return nil
 	}
 	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon in which it ran was stopped")
@@ -261,6 +263,9 @@ func (w *work) leave() {
 
 // claim takes a place if one is free.
 func (w *work) claim() bool {
+	if w.light {
+		return true
+	}
 	select {
 	case w.eng.workers.places <- struct{}{}:
 		w.mu.Lock()
@@ -275,7 +280,7 @@ func (w *work) claim() bool {
 // await waits for a place.
 func (w *work) await(ctx context.Context) error {
 	w.mu.Lock()
-	claimed := w.claimed
+	claimed := w.claimed || w.light
 	w.mu.Unlock()
 	if claimed {
 		return ctx.Err()
@@ -408,7 +413,7 @@ func (w *work) now() protocol.Task {
 func (w *work) queued() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.claimed && w.task.State != protocol.TaskIdle
+	return !w.claimed && !w.light && w.task.State != protocol.TaskIdle
 }
 
 // actorContext lives as long as sessions do.

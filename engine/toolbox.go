@@ -54,7 +54,7 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 		return nil, err
 	}
 	st.tools = t
-	return t, nil
+	return t, st.declareMonitors(t.plugins)
 }
 
 // left tells whether a plugin was left alone at work, or while it was asked for its tools.

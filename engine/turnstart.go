@@ -129,6 +129,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	var r *run
 	if idle {
 		r = st.ahead(turn, in)
+		result.Seq = st.row.Seq + 1 // what plugins declare may just have been stored
 	}
 	c := &persistence.Commit{Receipt: rc.with(result), Turns: []persistence.Turn{turn.Turn}, Inputs: []protocol.QueuedInput{in}}
 	if _, err := st.commit(ctx, c, events...); err != nil {

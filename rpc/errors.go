@@ -90,7 +90,7 @@ var otherCodes = []kindCode{
 	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
-	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
+	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindMonitorNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
 	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
@@ -136,6 +136,10 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 		return newError(codeConflict, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*engine.TaskConflictError](err); ok {
+		none.Kind, none.Retry = protocol.KindConflict, protocol.RetryNever
+		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.MonitorRunningError](err); ok {
 		none.Kind, none.Retry = protocol.KindConflict, protocol.RetryNever
 		return newError(codeConflict, e.Error(), none), true
 	}
@@ -207,7 +211,7 @@ var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
 	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
 	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
-	"trigger": protocol.KindTriggerNotFound,
+	"trigger": protocol.KindTriggerNotFound, "monitor": protocol.KindMonitorNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

@@ -119,6 +119,13 @@ func groups() []group {
 			"task/transfer":  wait("Gives tasks to another session: all of them, or none.", toEngine((*engine.Engine).TransferTasks)),
 			"task/observe":   bind("Lets another session see a task, or no longer.", toEngine((*engine.Engine).ObserveTask)),
 		}},
+		{"Monitors", map[string]Method{
+			"monitor/start":   bind("Starts a command whose lines wake the session; one that runs already is not started again.", toEngineAs((*engine.Engine).StartMonitor)),
+			"monitor/stop":    wait("Has a monitor end with all that it started, and waits for that.", toEngineAs((*engine.Engine).StopMonitor)),
+			"monitor/status":  bind("Lists the monitors of a session; those that are armed are begun.", toEngine((*engine.Engine).Monitors)),
+			"monitor/updates": bind("Takes what monitors have told since it was last taken, at most 128; those that are armed are begun.", toEngine((*engine.Engine).MonitorUpdates)),
+			"monitor/ackWake": bind("Takes notice of wakes, so that the next line wakes again. The end of the turn of a wake does so, too.", toEngine((*engine.Engine).AckMonitors)),
+		}},
 		{"Snapshots", map[string]Method{
 			"snapshot/create":  bind("Gives the state of a session a name: its leaf, its plugins and its tools.", toEngine((*engine.Engine).CreateSnapshot)),
 			"snapshot/list":    bind("Lists the snapshots of a session.", toEngine((*engine.Engine).Snapshots)),

@@ -26,8 +26,7 @@ type Commands struct {
 	Outputs *Outputs
 }
 
-// Run runs the command of a task to its end, whatever ends it. Lines also go to watch, if it is not nil. It takes signals until
-// it returns.
+// Run runs the command of a task to its end, whatever ends it. It takes signals until it returns.
 func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signals <-chan Signal) *protocol.TaskOutcome {
 	out, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -45,6 +44,33 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 	exit, err := p.Wait()
 	feed.CloseWithError(io.ErrClosedPipe)
 	taking.Wait()
+	if err != nil {
+		return failed("not_reaped", err)
+	}
+	return Outcome(exit)
+}
+
+// watchGrace is how long the command of a monitor has to end by itself once it is asked to.
+const watchGrace = 200 * time.Millisecond
+
+// Watch runs the command of a monitor to its end, whatever ends it. It gets no input. Its lines go to those that are given, too;
+// all are there when it returns.
+func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *Lines) *protocol.TaskOutcome {
+	file, err := c.Outputs.Writer(t)
+	if err != nil {
+		return failed("output", err)
+	}
+	defer file.Close()
+	out, errs := &splitter{lines: lines}, &splitter{lines: lines, err: true}
+	cmd := c.command(t.Spec.Command, cwd, nil, io.MultiWriter(file, out))
+	cmd.Stderr, cmd.Grace = io.MultiWriter(file, errs), watchGrace
+	p, err := proc.Start(ctx, cmd)
+	if err != nil {
+		return failed("not_started", err)
+	}
+	exit, err := p.Wait()
+	out.end()
+	errs.end()
 	if err != nil {
 		return failed("not_reaped", err)
 	}

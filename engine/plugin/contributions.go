@@ -34,6 +34,7 @@ type contributions struct {
 	operations map[string]operation
 	triggers   triggers
 	handlers   map[handler]TaskFunc
+	monitors   []MonitorDeclaration
 
 	driver   *contribution[Driver]
 	protocol *contribution[ProtocolSession]

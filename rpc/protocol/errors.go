@@ -29,6 +29,7 @@ const (
 	KindTaskNotFound      ErrorKind = "taskNotFound"         // the session has no task of that id, or may not see it
 	KindTaskElsewhere     ErrorKind = "taskElsewhere"        // nobody here works at the task, or it does not take what is sent to it
 	KindTaskEnded         ErrorKind = "taskEnded"            // the task is over
+	KindMonitorNotFound   ErrorKind = "monitorNotFound"      // the session has no monitor of that id
 	KindArtifactNotFound  ErrorKind = "artifactNotFound"     // there are no such bytes
 	KindUnknownOperation  ErrorKind = "unknownOperation"     // no plugin offers an operation of that name and kind
 	KindMissingSession    ErrorKind = "missingSession"       // the operation needs a session

@@ -60,7 +60,7 @@ const (
 	EventTaskChanged EventType = "task/changed"
 	// A task is over: task.
 	EventTaskCompleted EventType = "task/completed"
-	// A monitor saw something: name, body.
+	// A monitor began, has put something out, or ended: monitor as it is then, updates.
 	EventMonitorUpdate EventType = "monitor/update"
 	// A named snapshot was made: name.
 	EventSnapshotCreated EventType = "snapshot/created"
@@ -110,6 +110,8 @@ type Event struct {
 	Body      json.RawMessage `json:"body,omitempty"`
 	Task      *Task           `json:"task,omitempty"`
 	TaskEvent *TaskEvent      `json:"taskEvent,omitempty"`
+	Monitor   *Monitor        `json:"monitor,omitempty"`
+	Updates   []MonitorUpdate `json:"updates,omitempty"`
 }
 
 // Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it

@@ -402,7 +402,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -449,6 +449,8 @@ export interface Event {
   body?: unknown;
   task?: Task;
   taskEvent?: TaskEvent;
+  monitor?: Monitor;
+  updates?: MonitorUpdate[];
 }
 
 /** EventType names what happened. See Durable for which types have a Seq. */
@@ -737,6 +739,126 @@ export interface ModelSpec {
   idempotent?: boolean;
   pinnedSampling?: boolean;
 }
+
+/** Monitor is a monitor of a session, as it is. */
+export interface Monitor {
+  spec: MonitorSpec;
+  /** that declares it */
+  plugin?: string;
+  /** it runs, or is begun at the next turn or when somebody asks for the monitors */
+  armed: boolean;
+  state: MonitorState;
+  /** of its newest run */
+  taskId?: TaskID;
+  /** its newest line, or the beginning of it */
+  lastEvent?: string;
+  /** why its newest run failed */
+  lastError?: string;
+  /** of its newest run */
+  lastExitCode?: number;
+  /** lines that were told of */
+  eventCount: number;
+  /** lines that came too fast to be */
+  droppedCount?: number;
+  wakeOutstanding?: boolean;
+}
+
+/** MonitorAckParams says that the wakes of monitors were taken notice of. */
+export interface MonitorAckParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  monitorIds: string[];
+}
+
+/** MonitorArm is when a monitor is begun. */
+export type MonitorArm = "manual" | "sessionStart";
+
+/** MonitorResult is a monitor after a change. */
+export interface MonitorResult {
+  monitor: Monitor;
+  /** it ran already */
+  existing?: boolean;
+  seq: Seq;
+  duplicate?: boolean;
+}
+
+/** MonitorSpec is a command that is watched, and how. */
+export interface MonitorSpec {
+  /** letters, digits, dots, dashes and underscores; of one that a plugin declares, after the plugin's name and a colon */
+  monitorId: string;
+  /** what sh shall run */
+  command: string;
+  /** relative to that of the session; empty: that */
+  cwd?: string;
+  /** variables of its environment */
+  env?: Record<string, string>;
+  /** it has no time limit */
+  persistent?: boolean;
+  /** after which it is stopped and has failed; 0: 300000, at most 3600000 */
+  timeoutMs?: number;
+  armOn?: MonitorArm;
+  wake?: MonitorWake;
+  /** it is begun again after a restart of the daemon, or where its session is restored or forked */
+  restartOnRestore?: boolean;
+}
+
+/** MonitorStartParams starts a monitor. Without a command it is the one that is known by the id. */
+export interface MonitorStartParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  spec: MonitorSpec;
+}
+
+/** MonitorState is where a monitor is. */
+export type MonitorState = "idle" | "running" | "stopped" | "exited" | "failed";
+
+/** MonitorStatusResult are the monitors of a session, by id. */
+export interface MonitorStatusResult {
+  /** grows with each change but lines and wakes */
+  revision: number;
+  activeCount: number;
+  data: Monitor[];
+}
+
+/** MonitorStopParams stops a monitor. */
+export interface MonitorStopParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  monitorId: string;
+  reason?: string;
+}
+
+/** MonitorStream is where a line was written to. */
+export type MonitorStream = "stdout" | "stderr";
+
+/** MonitorUpdate is a line of a monitor, or its end. */
+export interface MonitorUpdate {
+  /** grows in its session, for ever */
+  sequence: number;
+  monitorId: string;
+  atMs: number;
+  /** of a line */
+  stream?: MonitorStream;
+  /** of the end of a run: what the monitor is then */
+  state?: MonitorState;
+  message: string;
+  /** the line was longer */
+  cut?: boolean;
+  /** lines after this one came too fast to be told of */
+  dropped?: number;
+  /** it is part of what woke the session */
+  wakes?: boolean;
+}
+
+/** MonitorUpdatesResult is what was told since somebody asked before: the newest 128 at most. Who asks gets each once; a gap in the sequence are those that are lost to this list. The events of the session hold all. */
+export interface MonitorUpdatesResult {
+  revision: number;
+  activeCount: number;
+  events: MonitorUpdate[];
+}
+
+/** MonitorWake is what a line on the standard output of a monitor does. One on its standard error is only told of. */
+export type MonitorWake = "queueTurn" | "notify";
 
 /** Node is an immutable entry of a session's history. Exactly one of Message, Plugin and Frame is set. */
 export interface Node {
@@ -2723,6 +2845,16 @@ export interface Methods {
   "initialize": { params: InitializeParams; result: InitializeResult };
   /** Lists the models that sessions can use. */
   "model/list": { params: Empty; result: ModelListResult };
+  /** Takes notice of wakes, so that the next line wakes again. The end of the turn of a wake does so, too. */
+  "monitor/ackWake": { params: MonitorAckParams; result: SeqResult };
+  /** Starts a command whose lines wake the session; one that runs already is not started again. */
+  "monitor/start": { params: MonitorStartParams; result: MonitorResult };
+  /** Lists the monitors of a session; those that are armed are begun. */
+  "monitor/status": { params: SessionParams; result: MonitorStatusResult };
+  /** Has a monitor end with all that it started, and waits for that. */
+  "monitor/stop": { params: MonitorStopParams; result: MonitorResult };
+  /** Takes what monitors have told since it was last taken, at most 128; those that are armed are begun. */
+  "monitor/updates": { params: SessionParams; result: MonitorUpdatesResult };
   /** Has a plugin change something, once the running turn has ended; no turn starts meanwhile. */
   "operation/command": { params: OperationParams; result: OperationReceipt };
   /** Lists what plugins offer to clients. */

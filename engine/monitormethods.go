@@ -1,0 +1,310 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/engine/task"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// MonitorRunningError means that a monitor runs with another spec than the one it is to be started with.
+type MonitorRunningError struct{ ID string }
+
+func (e *MonitorRunningError) Error() string {
+	return "monitor " + e.ID + " runs with another spec; stop it first, or choose another id"
+}
+
+func noMonitor(id string) error { return &persistence.NotFoundError{What: "monitor", ID: id} }
+
+// StartMonitor makes a monitor durable and begins it. One that runs already is not begun again.
+func (e *Engine) StartMonitor(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
+	return e.startMonitor(ctx, protocol.TaskOrigin{ClientID: client}, p)
+}
+
+func (e *Engine) startMonitor(ctx context.Context, by protocol.TaskOrigin, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
+	if p.Spec.Command != "" {
+		if wrong, ok := errors.AsType[*task.SpecError](task.CheckMonitor(&p.Spec)); ok {
+			return nil, bad("/spec/"+wrong.Field, "%s", wrong.Reason)
+		}
+	} else if !bytes.Equal(encode(p.Spec), encode(protocol.MonitorSpec{ID: p.Spec.ID})) {
+		return nil, bad("/spec/command", "is missing; without one only the monitorId is given, of a monitor that there is")
+	}
+	return mutate(ctx, e, p.SessionID, "monitor/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.MonitorResult, error) {
+		next, err := st.wanted(p.Spec)
+		if err != nil {
+			return nil, err
+		}
+		return st.startMonitor(ctx, next, by, rc)
+	})
+}
+
+// wanted is the monitor that somebody wants to start.
+func (st *state) wanted(spec protocol.MonitorSpec) (e monitor, err error) {
+	if spec.Command == "" {
+		if _, err := st.openTools(st.row.Config); err != nil { // a plugin may declare it
+			return e, err
+		}
+	}
+	e, known := st.monitors.get(spec.ID)
+	switch {
+	case spec.Command == "" && !known:
+		return e, noMonitor(spec.ID)
+	case spec.Command == "":
+		spec = e.Spec
+	case !known && st.monitors.count() >= task.MaxMonitors:
+		return e, bad("/spec/monitorId", "is one too many: a session has at most %d monitors", task.MaxMonitors)
+	}
+	spec = task.Monitor(spec)
+	if e.State == protocol.MonitorRunning && !sameMonitor(spec, e.Spec) {
+		return e, &MonitorRunningError{spec.ID}
+	}
+	e.Spec = spec
+	dir := placeIn(st.row.Cwd, spec.Cwd)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return e, bad("/spec/cwd", "%.200q is not a directory", dir)
+	}
+	return e, nil
+}
+
+func sameMonitor(a, b protocol.MonitorSpec) bool { return bytes.Equal(encode(a), encode(b)) }
+
+func (st *state) startMonitor(ctx context.Context, e monitor, by protocol.TaskOrigin, rc receipt) (*protocol.MonitorResult, error) {
+	if e.State == protocol.MonitorRunning {
+		r := &protocol.MonitorResult{Monitor: st.shown(e), Existing: true, Seq: st.row.Seq}
+		return r, st.remembered(ctx, rc, r)
+	}
+	if st.eng.stopping() {
+		return nil, ErrShuttingDown
+	}
+	c := &persistence.Commit{}
+	m := st.moves(c)
+	m.watch().Entries[e.Spec.ID] = e
+	if err := m.run(e.Spec.ID, by); err != nil {
+		m.undo()
+		return nil, err
+	}
+	r := &protocol.MonitorResult{Monitor: m.monitors.Entries[e.Spec.ID].Monitor, Seq: st.row.Seq + protocol.Seq(len(m.news))}
+	c.Receipt = rc.with(r)
+	return r, m.make(ctx)
+}
+
+// StopMonitor has a monitor end, with all that its command has started, and waits for that. It is not armed any more.
+func (e *Engine) StopMonitor(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
+	return e.stopMonitor(ctx, asker(client), p)
+}
+
+func (e *Engine) stopMonitor(ctx context.Context, by string, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
+	r, err := mutate(ctx, e, p.SessionID, "monitor/stop", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.MonitorResult, error) {
+		return st.stopMonitor(ctx, by, p, rc)
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := e.workers.of(p.SessionID, r.Monitor.TaskID)
+	if w == nil {
+		return r, nil
+	}
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.MonitorResult, error) {
+		if now, ok := st.monitors.get(p.MonitorID); ok && now.TaskID == r.Monitor.TaskID {
+			r.Monitor, r.Seq = st.shown(now), st.row.Seq
+		}
+		return r, nil
+	})
+}
+
+func (st *state) stopMonitor(ctx context.Context, by string, p *protocol.MonitorStopParams, rc receipt) (*protocol.MonitorResult, error) {
+	e, known := st.monitors.get(p.MonitorID)
+	if !known {
+		return nil, noMonitor(p.MonitorID)
+	}
+	r := &protocol.MonitorResult{Monitor: st.shown(e), Seq: st.row.Seq}
+	t, live := st.tasks[e.TaskID]
+	if !live && !e.Armed {
+		return r, st.remembered(ctx, rc, r)
+	}
+	c := &persistence.Commit{}
+	m := st.moves(c)
+	m.watch().Revision++
+	e.Armed = false
+	if live {
+		m.put(e)
+		m.cancel(t, by, p.Reason)
+	} else {
+		e.State = protocol.MonitorStopped
+		m.put(e, protocol.MonitorUpdate{State: e.State, Message: "stopped by " + by})
+	}
+	r.Monitor = m.monitors.Entries[p.MonitorID].Monitor
+	r.Seq += protocol.Seq(len(m.news))
+	c.Receipt = rc.with(r)
+	return r, m.make(ctx)
+}
+
+// Monitors lists the monitors of a session. Those that are armed are begun.
+func (e *Engine) Monitors(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorStatusResult, error) {
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.MonitorStatusResult, error) {
+		if err := st.pollMonitors(ctx); err != nil {
+			return nil, err
+		}
+		r := &protocol.MonitorStatusResult{ActiveCount: st.monitors.active(), Data: []protocol.Monitor{}}
+		if st.monitors == nil {
+			return r, nil
+		}
+		r.Revision = st.monitors.Revision
+		for _, id := range slices.Sorted(maps.Keys(st.monitors.Entries)) {
+			r.Data = append(r.Data, st.shown(st.monitors.Entries[id]))
+		}
+		return r, nil
+	})
+}
+
+// MonitorUpdates takes what was told of the monitors of a session and was not taken before. Those that are armed are begun.
+func (e *Engine) MonitorUpdates(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorUpdatesResult, error) {
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.MonitorUpdatesResult, error) {
+		if err := st.pollMonitors(ctx); err != nil {
+			return nil, err
+		}
+		r := &protocol.MonitorUpdatesResult{ActiveCount: st.monitors.active(), Events: list(st.updates)}
+		if st.monitors != nil {
+			r.Revision = st.monitors.Revision
+		}
+		st.updates = nil
+		return r, nil
+	})
+}
+
+// AckMonitors takes notice of wakes: the next line of those monitors wakes the session again.
+func (e *Engine) AckMonitors(ctx context.Context, p *protocol.MonitorAckParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "monitor/ackWake", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+		r := &protocol.SeqResult{Seq: st.row.Seq}
+		for _, id := range p.MonitorIDs {
+			if _, known := st.monitors.get(id); !known {
+				return nil, noMonitor(id)
+			}
+		}
+		err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
+			for _, id := range p.MonitorIDs {
+				if e, _ := st.monitors.get(id); e.Waking != "" {
+					e.Waking = ""
+					m.watch().Entries[id] = e
+				}
+			}
+		})
+		return r, err
+	})
+}
+
+// shown is a monitor as clients see it.
+func (st *state) shown(e monitor) protocol.Monitor {
+	e.WakeOutstanding = st.outstanding(e)
+	return e.Monitor
+}
+
+func (w *monitors) get(id string) (monitor, bool) {
+	if w == nil {
+		return monitor{}, false
+	}
+	e, ok := w.Entries[id]
+	return e, ok
+}
+
+func (w *monitors) count() int {
+	if w == nil {
+		return 0
+	}
+	return len(w.Entries)
+}
+
+// pollMonitors has plugins declare their monitors, if that was not done yet, and begins those that are armed.
+func (st *state) pollMonitors(ctx context.Context) error {
+	if _, err := st.openTools(st.row.Config); err != nil {
+		return err
+	}
+	return st.beginArmed(ctx, true)
+}
+
+// beginArmed begins the monitors that are armed, perhaps without those of plugins.
+func (st *state) beginArmed(ctx context.Context, declared bool) error {
+	ids := st.monitors.waiting(declared)
+	if len(ids) == 0 || st.eng.stopping() {
+		return nil
+	}
+	return st.moveTasks(ctx, nil, func(m *moves) {
+		for _, id := range ids {
+			if err := m.run(id, protocol.TaskOrigin{}); err != nil {
+				st.eng.Log.Error("a monitor is not begun", "session", st.id, "monitor", id, "error", err)
+			}
+		}
+	})
+}
+
+// resumeMonitors begins those again that an earlier run of the daemon has cut off, and that want it.
+func (st *state) resumeMonitors() {
+	if !st.cutOff {
+		return
+	}
+	st.cutOff = false
+	var opened error
+	if len(st.monitors.waiting(true)) > len(st.monitors.waiting(false)) {
+		_, opened = st.openTools(st.row.Config)
+	}
+	if err := errors.Join(opened, st.beginArmed(st.ctx, opened == nil)); err != nil {
+		st.eng.Log.Error("monitors are not begun again yet", "session", st.id, "error", err)
+	}
+}
+
+// declareMonitors takes up what plugins declare: what is new is armed if it says so, what they say otherwise holds from the next
+// run on. What they declare no more is stopped, and goes.
+func (st *state) declareMonitors(plugins *plugin.Session) error {
+	declared := map[string]bool{}
+	return st.moveTasks(st.ctx, nil, func(m *moves) {
+		for _, d := range plugins.Monitors() {
+			declared[d.Spec.ID] = true
+			m.declare(d)
+		}
+		if st.monitors == nil {
+			return
+		}
+		for _, id := range slices.Sorted(maps.Keys(st.monitors.Entries)) {
+			if e := st.monitors.Entries[id]; e.Plugin != "" && !declared[id] {
+				m.forget(e)
+			}
+		}
+	})
+}
+
+func (m *moves) declare(d plugin.MonitorDeclaration) {
+	e, known := m.st.monitors.get(d.Spec.ID)
+	if known && sameMonitor(e.Spec, d.Spec) {
+		return
+	}
+	m.watch().Revision++
+	arms := d.Spec.ArmOn == protocol.ArmSession && (!known || e.Spec.ArmOn != protocol.ArmSession)
+	e.Spec, e.Plugin, e.Armed = d.Spec, d.Plugin, e.Armed || arms
+	if !known {
+		e.State = protocol.MonitorIdle
+	}
+	m.put(e)
+}
+
+func (m *moves) forget(e monitor) {
+	w := m.watch()
+	w.Revision++
+	if t, live := m.st.tasks[e.TaskID]; live {
+		m.cancel(t, "internal:plugin", "the plugin does not declare it any more")
+	}
+	e.Armed, e.State, e.TaskID, e.Waking = false, protocol.MonitorStopped, "", ""
+	m.put(e, protocol.MonitorUpdate{State: e.State, Message: "its plugin does not declare it any more"})
+	delete(w.Entries, e.Spec.ID)
+}

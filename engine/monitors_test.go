@@ -1,0 +1,542 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// follow is a monitor of what is written to the file log of the workspace.
+func follow(id string) protocol.MonitorSpec {
+	return protocol.MonitorSpec{ID: id, Command: "touch log; exec tail -n +1 -F log 2>/dev/null", Persistent: true}
+}
+
+// watched is a session in a directory of its own, with what its monitors have told so far.
+type watched struct {
+	*daemon
+	t    *testing.T
+	id   protocol.SessionID
+	dir  string
+	told []protocol.MonitorUpdate
+}
+
+func (d *daemon) watched(t *testing.T) *watched {
+	t.Helper()
+	dir := t.TempDir()
+	res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir}))
+	return &watched{daemon: d, t: t, id: res.SessionID, dir: dir}
+}
+
+func (w *watched) start(spec protocol.MonitorSpec) protocol.Monitor {
+	w.t.Helper()
+	p := &protocol.MonitorStartParams{SessionID: w.id, Spec: spec}
+	return must[*protocol.MonitorResult](w.t)(w.StartMonitor(w.t.Context(), "cli_a", p)).Monitor
+}
+
+func (w *watched) stop(id string) protocol.Monitor {
+	w.t.Helper()
+	p := &protocol.MonitorStopParams{SessionID: w.id, MonitorID: id}
+	return must[*protocol.MonitorResult](w.t)(w.StopMonitor(w.t.Context(), "cli_a", p)).Monitor
+}
+
+func (w *watched) write(lines ...string) {
+	w.t.Helper()
+	f, err := os.OpenFile(filepath.Join(w.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// take takes updates.
+func (w *watched) take() []protocol.MonitorUpdate {
+	w.t.Helper()
+	r := must[*protocol.MonitorUpdatesResult](w.t)(w.MonitorUpdates(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
+	w.told = append(w.told, r.Events...)
+	return r.Events
+}
+
+// hears tells whether a monitor has told of a line.
+func (w *watched) hears(id, line string) bool {
+	w.take()
+	return slices.ContainsFunc(w.told, func(u protocol.MonitorUpdate) bool { return u.MonitorID == id && u.Message == line })
+}
+
+func (w *watched) heard(id, line string) {
+	w.t.Helper()
+	eventually(w.t, func() bool { return w.hears(id, line) })
+}
+
+func (w *watched) ack(ids ...string) {
+	w.t.Helper()
+	must[*protocol.SeqResult](w.t)(w.AckMonitors(w.t.Context(), &protocol.MonitorAckParams{SessionID: w.id, MonitorIDs: ids}))
+}
+
+func (w *watched) settle() {
+	w.t.Helper()
+	must[*protocol.SessionWaitResult](w.t)(w.WaitIdle(w.t.Context(), &protocol.SessionWaitParams{SessionID: w.id}))
+}
+
+func (w *watched) status() *protocol.MonitorStatusResult {
+	w.t.Helper()
+	return must[*protocol.MonitorStatusResult](w.t)(w.Monitors(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
+}
+
+// monitor is one as it is; asking begins what is armed.
+func (w *watched) monitor(id string) protocol.Monitor {
+	w.t.Helper()
+	all := w.status().Data
+	i := slices.IndexFunc(all, func(m protocol.Monitor) bool { return m.Spec.ID == id })
+	if i < 0 {
+		w.t.Fatalf("there is no monitor %s in %+v", id, all)
+	}
+	return all[i]
+}
+
+// is waits until a monitor is in a state.
+func (w *watched) is(id string, state protocol.MonitorState) protocol.Monitor {
+	w.t.Helper()
+	var m protocol.Monitor
+	eventually(w.t, func() bool { m = w.monitor(id); return m.State == state })
+	return m
+}
+
+// woken are what turns of the session were begun with that something woke it for.
+func (w *watched) woken() []string {
+	w.t.Helper()
+	w.settle()
+	var all []string
+	for _, in := range must[*protocol.QueueListResult](w.t)(w.Queue(w.t.Context(), &protocol.QueueListParams{SessionID: w.id, All: true})).Data {
+		if in.Wake != nil {
+			all = append(all, in.Input[0].Text)
+		}
+	}
+	return all
+}
+
+func TestMonitorSpecs(t *testing.T) {
+	d := start(t, setup{model: replies()})
+	t.Run("plugin/MN-01 what a monitor does not say itself", func(t *testing.T) {
+		w := d.watched(t)
+		got := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 60"})
+		want := protocol.MonitorSpec{ID: "m", Command: "sleep 60", TimeoutMs: 300_000, ArmOn: protocol.ArmManual, Wake: protocol.WakeTurn}
+		if fmt.Sprint(got.Spec) != fmt.Sprint(want) || !got.Armed || got.State != protocol.MonitorRunning || got.TaskID != "monitor:m:1" {
+			t.Errorf("it is %+v", got)
+		}
+		task := w.readTask(t, w.id, "monitor:m:1").Task
+		if task.Spec.Kind != protocol.TaskMonitor || task.Spec.Recovery != protocol.RecoverOwner || task.Origin.ClientID != "cli_a" {
+			t.Errorf("its task is %+v", task)
+		}
+		if got := w.start(protocol.MonitorSpec{ID: "p", Command: "sleep 60", TimeoutMs: 7, Persistent: true}); got.Spec.TimeoutMs != 0 {
+			t.Errorf("a persistent one has a limit of %d ms", got.Spec.TimeoutMs)
+		}
+	})
+	for field, spec := range map[string]protocol.MonitorSpec{
+		"monitorId": {ID: "a:b", Command: "x"}, "command": {ID: "m", Command: " "}, "timeoutMs": {ID: "m", Command: "x", TimeoutMs: 3_600_001},
+		"armOn": {ID: "m", Command: "x", ArmOn: "later"}, "wake": {ID: "m", Command: "x", Wake: "maybe"}, "env": {ID: "m", Command: "x", Env: map[string]string{"A=B": ""}},
+		"cwd": {ID: "m", Command: "x", Cwd: "nowhere"},
+	} {
+		t.Run("plugin/MN-01 a wrong "+field+" is refused, and nothing is changed", func(t *testing.T) {
+			w := d.watched(t)
+			_, err := d.StartMonitor(t.Context(), "cli_a", &protocol.MonitorStartParams{SessionID: w.id, Spec: spec})
+			wrong, ok := errors.AsType[*engine.ParamError](err)
+			if !ok || wrong.Pointer != "/spec/"+field {
+				t.Errorf("error %v", err)
+			}
+			if got := w.status(); len(got.Data) != 0 || got.Revision != 0 {
+				t.Errorf("there is %+v", got)
+			}
+		})
+	}
+	t.Run("plugin/MN-01 one that runs is not started again, nor as another", func(t *testing.T) {
+		w := d.watched(t)
+		first := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 60"})
+		r := must[*protocol.MonitorResult](t)(d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}}))
+		if !r.Existing || r.Monitor.TaskID != first.TaskID {
+			t.Errorf("started again it is %+v", r)
+		}
+		_, err := d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "sleep 61"}})
+		if !errors.As(err, new(*engine.MonitorRunningError)) {
+			t.Errorf("with another command: %v", err)
+		}
+		_, err = d.StopMonitor(t.Context(), "", &protocol.MonitorStopParams{SessionID: w.id, MonitorID: "other"})
+		if !errors.Is(err, persistence.ErrNotFound) {
+			t.Errorf("to stop one that is not there: %v", err)
+		}
+	})
+	t.Run("plugin/MN-01 a session has at most 32", func(t *testing.T) {
+		w := d.watched(t)
+		for i := range 32 {
+			w.start(protocol.MonitorSpec{ID: fmt.Sprint("m", i), Command: "true"})
+		}
+		_, err := d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "more", Command: "true"}})
+		if !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// declaring is a plugin that declares monitors.
+func declaring(id string, specs ...protocol.MonitorSpec) plugin.Factory {
+	return plugin.Static(id, func(r *plugin.Registrar) error {
+		for _, s := range specs {
+			r.Monitors().Add(s)
+		}
+		return nil
+	})
+}
+
+func TestDeclaredMonitors(t *testing.T) {
+	atStart := protocol.MonitorSpec{ID: "a", Command: "sleep 60", ArmOn: protocol.ArmSession}
+	t.Run("plugin/MN-02 one that is armed at session start is begun when somebody asks, and by the first turn", func(t *testing.T) {
+		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "sleep 60"})}})
+		w := d.watched(t)
+		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: w.id})).Data; len(got) != 0 {
+			t.Errorf("before anybody asks there are %+v", got)
+		}
+		if a, b := w.monitor("p:a"), w.monitor("p:b"); a.State != protocol.MonitorRunning || a.Plugin != "p" || b.State != protocol.MonitorIdle || b.Armed {
+			t.Errorf("they are %+v and %+v", a, b)
+		}
+		other := d.watched(t)
+		d.turn(t, other.id, "go")
+		got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: other.id})).Data
+		if len(got) != 1 || got[0].ID != "monitor:p:a:1" || got[0].Origin.Plugin != "p" {
+			t.Errorf("after a turn there are %+v", got)
+		}
+	})
+	t.Run("plugin/MN-01 to declare it again changes nothing: one that was stopped stays so", func(t *testing.T) {
+		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart)}})
+		w := d.watched(t)
+		w.is("p:a", protocol.MonitorRunning)
+		if got := w.stop("p:a"); got.State != protocol.MonitorStopped || got.Armed {
+			t.Errorf("stopped it is %+v", got)
+		}
+		before := w.status().Revision
+		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
+		if got := w.status(); got.Revision != before || got.Data[0].State != protocol.MonitorStopped {
+			t.Errorf("opened anew it is %+v, the revision was %d", got, before)
+		}
+		r := must[*protocol.MonitorResult](t)(d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "p:a"}}))
+		if r.Monitor.State != protocol.MonitorRunning || r.Monitor.TaskID != "monitor:p:a:2" {
+			t.Errorf("started by its id it is %+v", r.Monitor)
+		}
+	})
+	t.Run("plugin/MN-01 what is declared otherwise holds from the next run on, and what is declared no more goes", func(t *testing.T) {
+		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "true"})}})
+		w := d.watched(t)
+		w.is("p:a", protocol.MonitorRunning)
+		changed := atStart
+		changed.Command = "sleep 61"
+		w.daemon = d.restart(t, func(s *setup) { s.plugins = []plugin.Factory{declaring("p", changed)} })
+		got := w.status().Data
+		if len(got) != 1 || got[0].Spec.Command != "sleep 61" || got[0].Armed {
+			t.Errorf("there are %+v", got)
+		}
+	})
+	t.Run("plugin/MN-01 a wrong one fails the plugin, with its name", func(t *testing.T) {
+		for _, specs := range [][]protocol.MonitorSpec{{{ID: "a"}}, {atStart, atStart}} {
+			d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", specs...)}})
+			_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})
+			if wrong, ok := errors.AsType[*plugin.BuildError](err); !ok || wrong.Plugin != "p" {
+				t.Errorf("error %v", err)
+			}
+		}
+	})
+}
+
+func TestMonitorWakes(t *testing.T) {
+	t.Run("plugin/S-14 a burst of lines is one wake, and so one turn", func(t *testing.T) {
+		w := start(t, setup{model: replies()}).watched(t)
+		w.start(follow("m"))
+		var burst []string
+		for i := range 40 {
+			burst = append(burst, fmt.Sprint("line ", i))
+		}
+		w.write(burst...)
+		w.heard("m", "line 39")
+		if got := w.woken(); len(got) != 1 || !strings.HasPrefix(got[0], "[monitor/line m] line 0\nline 1\n") || !strings.HasSuffix(got[0], "line 39") {
+			t.Errorf("it woke the session with %q", got)
+		}
+	})
+	t.Run("plugin/MN-03 one wake until it is acknowledged, and standard error never wakes", func(t *testing.T) {
+		g := newGate("work")
+		w := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}}).watched(t)
+		running := w.begin(t, w.id, "go").TurnID
+		<-g.called
+		w.start(protocol.MonitorSpec{ID: "m", Persistent: true, Command: `touch log; echo ready; tail -n +1 -F log 2>/dev/null | while read x; do case $x in e*) echo $x >&2;; *) echo $x;; esac; done`})
+		w.heard("m", "ready")
+		w.ack("m")
+		w.write("err")
+		w.heard("m", "err")
+		if w.monitor("m").WakeOutstanding {
+			t.Error("standard error has woken the session")
+		}
+		for _, line := range []string{"one", "two"} {
+			w.write(line)
+			w.heard("m", line)
+		}
+		if m := w.monitor("m"); !m.WakeOutstanding || m.LastEvent != "two" {
+			t.Errorf("it is %+v", m)
+		}
+		w.ack("m")
+		w.write("three")
+		w.heard("m", "three")
+		close(g.open)
+		w.wait(t, running)
+		if got := w.woken(); len(got) != 3 || got[1] != "[monitor/line m] one" || got[2] != "[monitor/line m] three" {
+			t.Errorf("it woke the session with %q", got)
+		}
+		wakes := map[string]bool{"ready": true, "err": false, "one": true, "two": false, "three": true}
+		for _, u := range w.told {
+			if u.Wakes != wakes[u.Message] || (u.Stream == protocol.MonitorStderr) != (u.Message == "err") {
+				t.Errorf("told of %+v", u)
+			}
+		}
+	})
+	t.Run("plugin/MN-03 the end of the turn that a wake began acknowledges it", func(t *testing.T) {
+		w := start(t, setup{model: replies()}).watched(t)
+		w.start(follow("m"))
+		for _, line := range []string{"one", "two"} {
+			w.write(line)
+			w.heard("m", line)
+			w.settle()
+			if w.monitor("m").WakeOutstanding {
+				t.Errorf("after the turn of %s the wake is outstanding", line)
+			}
+		}
+		if got := w.woken(); !slices.Equal(got, []string{"[monitor/line m] one", "[monitor/line m] two"}) {
+			t.Errorf("it woke the session with %q", got)
+		}
+	})
+	t.Run("plugin/MN-03 one that only notifies wakes nobody, and lines do not change the revision", func(t *testing.T) {
+		w := start(t, setup{model: replies()}).watched(t)
+		spec := follow("m")
+		spec.Wake = protocol.WakeNotify
+		w.start(spec)
+		before := w.status().Revision
+		w.write("one")
+		w.heard("m", "one")
+		if got := w.status(); got.Revision != before || got.Data[0].EventCount == 0 || len(w.woken()) > 0 {
+			t.Errorf("it is %+v and woke %q; the revision was %d", got, w.woken(), before)
+		}
+	})
+	t.Run("plugin/S-14 monitors of one id in two sessions have nothing to do with each other", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		a, b := d.watched(t), d.watched(t)
+		a.start(follow("m"))
+		b.start(follow("m"))
+		must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a.id, TaskID: "monitor:m:1"}}))
+		if got := a.is("m", protocol.MonitorStopped); got.Armed {
+			t.Errorf("cancelled it is %+v", got)
+		}
+		b.write("still")
+		b.heard("m", "still")
+	})
+}
+
+func TestMonitorUpdates(t *testing.T) {
+	top := t
+	w := start(t, setup{model: replies()}).watched(t)
+	quiet := func(id, command string) protocol.MonitorSpec {
+		return protocol.MonitorSpec{ID: id, Command: command, Wake: protocol.WakeNotify}
+	}
+	t.Run("plugin/MN-04 the newest 128 are kept until somebody takes them, once", func(t *testing.T) {
+		w.start(quiet("m", "seq 200"))
+		w.ended(t, w.id, "monitor:m:1")
+		got := w.take()
+		if len(got) != 128 || got[0].Message != "74" || got[126].Message != "200" || got[127].State != protocol.MonitorExited || got[127].Sequence != 201 {
+			t.Errorf("there are %d, from %+v to %+v", len(got), got[0], got[len(got)-1])
+		}
+		if again := w.take(); len(again) != 0 {
+			t.Errorf("taken again there are %+v", again)
+		}
+	})
+	t.Run("plugin/MN-04 the sequence goes on after a restart, and what was not taken is gone", func(t *testing.T) {
+		w.start(quiet("n", "echo lost"))
+		w.ended(t, w.id, "monitor:n:2")
+		w.daemon = w.restart(top, nil)
+		w.start(quiet("n", "echo x"))
+		w.ended(t, w.id, "monitor:n:3")
+		if got := w.take(); len(got) != 2 || got[0].Sequence != 204 || got[0].Message != "x" {
+			t.Errorf("there are %+v", got)
+		}
+	})
+	t.Run("runtime/B10 a long line is cut, and that is told; blank ones are none", func(t *testing.T) {
+		w.start(quiet("long", "echo; echo '  '; head -c 5000 /dev/zero | tr '\\0' x; echo; printf ' last '"))
+		w.ended(t, w.id, "monitor:long:4")
+		got := w.take()
+		if len(got) != 3 || len(got[0].Message) != 2048 || !got[0].Cut || got[1].Message != "last" || got[1].Cut {
+			t.Errorf("there are %d: %.200v", len(got), got)
+		}
+	})
+	t.Run("runtime/B10 a flood is told of in part, in few commits, and the rest is counted", func(t *testing.T) {
+		before := len(w.readTasksEvents())
+		w.start(quiet("flood", "seq 100000"))
+		w.ended(t, w.id, "monitor:flood:5")
+		m := w.is("flood", protocol.MonitorExited)
+		if m.EventCount+m.DroppedCount != 100000 || m.DroppedCount == 0 || m.EventCount < 100 {
+			t.Errorf("it is %+v", m)
+		}
+		if n := len(w.readTasksEvents()) - before; n > 60 {
+			t.Errorf("it took %d events", n)
+		}
+	})
+}
+
+// readTasksEvents are the types of the session's events.
+func (w *watched) readTasksEvents() (types []protocol.EventType) {
+	w.t.Helper()
+	row, err := w.store.Session(w.t.Context(), w.id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for seq := protocol.Seq(0); seq < row.Seq; {
+		page := must[[]persistence.StoredEvent](w.t)(w.store.Events(w.t.Context(), row.Key, seq, 500))
+		for _, e := range page {
+			types, seq = append(types, e.Type), e.Seq
+		}
+	}
+	return types
+}
+
+func TestMonitorEnds(t *testing.T) {
+	d := start(t, setup{model: replies()})
+	for name, c := range map[string]struct {
+		spec    protocol.MonitorSpec
+		state   protocol.MonitorState
+		message string
+	}{
+		"with 0":           {protocol.MonitorSpec{Command: "exit 0"}, protocol.MonitorExited, "exited with code 0"},
+		"with 3":           {protocol.MonitorSpec{Command: "exit 3"}, protocol.MonitorFailed, "exited with code 3"},
+		"by a signal":      {protocol.MonitorSpec{Command: "kill -KILL $$"}, protocol.MonitorFailed, "ended by SIGKILL"},
+		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 60 & wait; sleep 60", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: it took more than 50 ms"},
+	} {
+		t.Run("plugin/MN-05 one that ends "+name, func(t *testing.T) {
+			w := d.watched(t)
+			c.spec.ID = "m"
+			w.start(c.spec)
+			got := w.is("m", c.state)
+			if got.Armed || (c.state == protocol.MonitorFailed) != (got.LastError == c.message) {
+				t.Errorf("it is %+v", got)
+			}
+			told := w.take()
+			if len(told) != 1 || told[0].State != c.state || told[0].Message != c.message {
+				t.Errorf("told of %+v", told)
+			}
+		})
+	}
+	t.Run("plugin/MN-05 one that cannot be begun has failed", func(t *testing.T) {
+		w := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", protocol.MonitorSpec{ID: "a", Command: "true", Cwd: "nowhere", ArmOn: protocol.ArmSession})}}).watched(t)
+		if got := w.is("p:a", protocol.MonitorFailed); got.Armed || !strings.HasPrefix(got.LastError, "not_started") {
+			t.Errorf("it is %+v", got)
+		}
+	})
+	t.Run("plugin/MN-06 to stop one ends all that it has started, also what does not listen", func(t *testing.T) {
+		w := d.watched(t)
+		w.start(protocol.MonitorSpec{ID: "m", Command: `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done' & wait`})
+		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
+		grandchild := w.told[0].Message
+		if !lives(grandchild) {
+			t.Fatal("it has started nothing")
+		}
+		if got := w.stop("m"); got.State != protocol.MonitorStopped || got.Armed {
+			t.Errorf("stopped it is %+v", got)
+		}
+		eventually(t, func() bool { return !lives(grandchild) })
+		w.take()
+		if last := w.told[len(w.told)-1]; last.State != protocol.MonitorStopped || last.Message != "stopped by cli_a" {
+			t.Errorf("told of %+v", last)
+		}
+	})
+}
+
+// lives tells whether a process runs; one that only waits to be reaped does not.
+func lives(pid string) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
+	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+}
+
+func TestMonitorRestore(t *testing.T) {
+	again, once := follow("again"), follow("once")
+	again.Restart = true
+	t.Run("plugin/MN-07 over a restart of the daemon: one that wants it is begun again at once, another is idle", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		w.daemon = d.restart(t, nil)
+		eventually(t, func() bool { return w.readTask(t, w.id, "monitor:again:1").Task.State == protocol.TaskAbandoned })
+		// No status is asked for here: that would begin what is armed.
+		w.write("hello")
+		eventually(t, func() bool { return slices.Contains(w.woken(), "[monitor/line again] hello") })
+		if a, o := w.monitor("again"), w.monitor("once"); a.State != protocol.MonitorRunning || a.TaskID != "monitor:again:3" || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+	})
+	t.Run("plugin/MN-07 a snapshot that is restored: what runs is stopped, one that wants it is armed, another is idle", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		w.start(follow("later"))
+		before := w.status().Revision
+		must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		for _, id := range []protocol.TaskID{"monitor:again:1", "monitor:once:2", "monitor:later:3"} {
+			if got := w.ended(t, w.id, id); got.State != protocol.TaskCancelled {
+				t.Errorf("%s ended as %s", id, got.State)
+			}
+		}
+		got := w.status()
+		if len(got.Data) != 2 || got.Revision <= before || got.ActiveCount != 1 {
+			t.Errorf("there are %+v", got)
+		}
+		if a, o := w.monitor("again"), w.monitor("once"); a.TaskID != "monitor:again:4" || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+	})
+	t.Run("plugin/MN-07 a fork begins with none running, and the other's go on", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: w.id}}))
+		f := &watched{daemon: d, t: t, id: res.SessionID, dir: w.dir}
+		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: f.id})).Data; len(got) != 0 {
+			t.Errorf("the fork begins with %+v", got)
+		}
+		if a, o := f.monitor("again"), f.monitor("once"); a.State != protocol.MonitorRunning || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+		if n := w.status().ActiveCount; n != 2 {
+			t.Errorf("%d of the other run", n)
+		}
+	})
+	t.Run("runtime/B10 a monitor stays in its session, and is no task that a client starts", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w, other := d.watched(t), d.watched(t)
+		w.start(once)
+		_, err := d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: w.id, TaskIDs: []protocol.TaskID{"monitor:once:1"}, To: other.id})
+		if !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("a transfer: %v", err)
+		}
+		spec := protocol.TaskSpec{Kind: protocol.TaskMonitor, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
+		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("task/start: %v", err)
+		}
+	})
+}
