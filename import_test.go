@@ -48,6 +48,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/toolsearch":    4,
 	"lashd/engine/builtin/history":       4,
 	"lashd/engine/builtin/batch":         4,
+	"lashd/engine/builtin/monitor":       4,
 	"lashd/engine/builtin/builtintest":   6,
 	"lashd/pluginloader":                 6,
 	"lashd/pluginloader/manifest":        4,

@@ -16,6 +16,7 @@ type Capabilities struct {
 	Graph     GraphService
 	Models    CompletionService
 	Tasks     TaskService
+	Monitors  MonitorService
 	Tracer    TraceService
 }
 
@@ -55,6 +56,14 @@ type CompletionService interface {
 	Complete(context.Context, *protocol.CompletionParams) (*protocol.CompletionResult, error)
 }
 
+// MonitorService is about the monitors of the hook's own session, whatever session its params name.
+type MonitorService interface {
+	Snapshot(context.Context) (*protocol.MonitorStatusResult, error)
+	Updates(context.Context) (*protocol.MonitorUpdatesResult, error) // each is given once
+	Start(context.Context, *protocol.MonitorStartParams) (*protocol.MonitorResult, error)
+	Stop(context.Context, *protocol.MonitorStopParams) (*protocol.MonitorResult, error) // waits for its end
+}
+
 // TraceService adds records to the trace.
 type TraceService interface {
 	Trace(name string, payload json.RawMessage)
@@ -82,6 +91,9 @@ func (c Capabilities) NeedGraph() (GraphService, error) { return need(c.Graph, "
 func (c Capabilities) NeedModels() (CompletionService, error) {
 	return need(c.Models, "direct completions")
 }
+
+// NeedMonitors is the MonitorService, or an UnavailableError.
+func (c Capabilities) NeedMonitors() (MonitorService, error) { return need(c.Monitors, "monitors") }
 
 func need[S comparable](service S, name string) (S, error) {
 	var none S

@@ -19,6 +19,7 @@ type engine struct {
 	plugin.GraphService
 	plugin.CompletionService
 	plugin.TaskService
+	plugin.MonitorService
 	traced []string
 }
 
@@ -49,6 +50,7 @@ func (*engine) CancelTasks(context.Context, *protocol.TaskCancelAllParams) ([]pr
 func everything() plugin.Capabilities {
 	e := &engine{}
 	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tasks: e, Tracer: e}
+	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Monitors: e, Tracer: e}
 }
 
 // has tells what of the capabilities works.
@@ -83,6 +85,8 @@ func has(ctx context.Context, c plugin.Capabilities) string {
 		_, err = tasks.CancelTasks(ctx, nil)
 		try("tasks", err)
 	}
+	_, err = c.NeedMonitors()
+	try("monitors", err)
 	if c.Tracer != nil {
 		list = append(list, "trace")
 	}
@@ -111,6 +115,9 @@ var granted = map[plugin.Hook]string{
 	plugin.HookQuery:           "view catalog seetasks trace",
 	plugin.HookCommand:         state + " lifecycle graph seetasks tasks trace",
 	plugin.HookTask:            state + " lifecycle graph seetasks tasks trace",
+	plugin.HookQuery:           "view catalog trace",
+	plugin.HookCommand:         state + " lifecycle graph monitors trace",
+	plugin.HookTask:            state + " lifecycle graph monitors trace",
 }
 
 func TestGrants(t *testing.T) {
@@ -132,12 +139,14 @@ func TestUnavailable(t *testing.T) {
 			func() error { _, err := none.NeedState(); return err }, func() error { _, err := none.NeedLifecycle(); return err },
 			func() error { _, err := none.NeedGraph(); return err }, func() error { _, err := none.NeedModels(); return err },
 			func() error { _, err := none.NeedTasks(); return err },
+			func() error { _, err := none.NeedMonitors(); return err },
 		} {
 			if e, ok := errors.AsType[*plugin.UnavailableError](need()); ok {
 				got = append(got, e.Capability)
 			}
 		}
 		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "tasks"}) {
+		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "monitors"}) {
 			t.Errorf("%q", got)
 		}
 		none.Trace("dropped", nil)

@@ -79,6 +79,7 @@ type Grants struct {
 	Graph     bool
 	Models    bool
 	Tasks     Tasks
+	Monitors  bool
 }
 
 var grants = map[Hook]Grants{
@@ -98,6 +99,11 @@ var grants = map[Hook]Grants{
 	HookQuery:         {State: ReadState, Tasks: ReadTasks},
 	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
 	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
+	HookBeforeModel:   {State: AllState, Graph: true},
+	HookTool:          {State: AllState, Lifecycle: true, Models: true, Monitors: true},
+	HookQuery:         {State: ReadState},
+	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Monitors: true},
+	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Monitors: true},
 }
 
 // Granted is what a hook is given of what the engine offers; a hook that is not listed gets nothing. The session hands each
@@ -127,6 +133,9 @@ func (c Capabilities) limit(hook Hook) Capabilities {
 	}
 	if g.Models {
 		out.Models = c.Models
+	}
+	if g.Monitors {
+		out.Monitors = c.Monitors
 	}
 	return out
 }

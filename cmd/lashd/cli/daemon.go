@@ -12,6 +12,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/builtin/batch"
 	"lashd/engine/builtin/history"
+	"lashd/engine/builtin/monitor"
 	"lashd/engine/builtin/outputbudget"
 	"lashd/engine/builtin/plan"
 	"lashd/engine/builtin/promptcontext"
@@ -110,7 +111,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}()
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
-		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{},
+		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 	}
 	drivers := plugin.Stack{standard.Factory{}}
 	host, err := plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))

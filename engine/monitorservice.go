@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+
+	"lashd/rpc/protocol"
+)
+
+// monitorService is plugin.MonitorService for a session.
+type monitorService struct{ *services }
+
+const byPlugin = "internal:plugin"
+
+// Snapshot implements plugin.MonitorService.
+func (s monitorService) Snapshot(ctx context.Context) (*protocol.MonitorStatusResult, error) {
+	return s.eng.Monitors(ctx, &protocol.SessionParams{SessionID: s.session})
+}
+
+// Updates implements plugin.MonitorService.
+func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesResult, error) {
+	return s.eng.MonitorUpdates(ctx, &protocol.SessionParams{SessionID: s.session})
+}
+
+// Start implements plugin.MonitorService.
+func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
+	mine := *p
+	mine.SessionID = s.session
+	return s.eng.startMonitor(ctx, protocol.TaskOrigin{}, &mine)
+}
+
+// Stop implements plugin.MonitorService.
+func (s monitorService) Stop(ctx context.Context, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
+	mine := *p
+	mine.SessionID = s.session
+	return s.eng.stopMonitor(ctx, byPlugin, &mine)
+}
