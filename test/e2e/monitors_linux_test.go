@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// burst appends lines to the log of the workspace, in one piece.
+func (h *home) burst(lines ...string) {
+	h.t.Helper()
+	f, err := os.OpenFile(filepath.Join(h.work, "app.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// marked are the processes that were started with a variable.
+func marked(variable string) (found []string) {
+	names, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range names {
+		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte(variable+"\x00")) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// wokenBy waits until something has woken the session so many times and all those turns are over, and tells what the last of
+// them was told.
+func (p *peer) wokenBy(id protocol.SessionID, monitor string, times int) string {
+	p.t.Helper()
+	var last string
+	p.until(fmt.Sprintf("%d turns of %s", times, monitor), func(all []told) bool {
+		over, n := 0, 0
+		turns := map[protocol.TurnID]bool{}
+		for _, e := range all {
+			switch {
+			case e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 && e.Causes[0].Origin == monitor:
+				turns[e.TurnID], last = true, e.Input[0].Text
+				n++
+			case e.Type == protocol.EventTurnCompleted && turns[e.TurnID]:
+				over++
+			}
+		}
+		if n > times {
+			p.t.Fatalf("%d turns of %s, want %d: %q", n, monitor, times, last)
+		}
+		return over == times
+	})
+	return last
+}
+
+func TestMonitorOfALog(t *testing.T) {
+	w := newWorld(t, "allow")
+	d := w.serve()
+	p := w.dial("")
+	id := p.session(w.home)
+	mark := "LASHD_E2E_MONITOR=" + w.dir
+	spec := protocol.MonitorSpec{
+		ID: "again", Command: "touch app.log; tail -n +1 -F app.log & wait", Persistent: true, Restart: true,
+		Env: map[string]string{"LASHD_E2E_MONITOR": w.dir},
+	}
+	once := spec
+	once.ID, once.Restart, once.Wake = "once", false, protocol.WakeNotify
+	for _, s := range []protocol.MonitorSpec{spec, once} {
+		ask[protocol.MonitorResult](p, "monitor/start", protocol.MonitorStartParams{SessionID: id, Spec: s})
+	}
+	for n, lines := range [][]string{{"one", "two", "three"}, {"four", "five"}} {
+		w.burst(lines...)
+		if got, want := p.wokenBy(id, "again", n+1), "[monitor/line again] "+strings.Join(lines, "\n"); got != want {
+			t.Errorf("plugin/S-14 the turn of burst %d was told %q, want %q", n+1, got, want)
+		}
+	}
+	d.kill()
+	d = w.serve()
+	p = w.dial("")
+	p.attach(id, 0)
+	// What is restarted reads the log from its beginning: that is a burst, too. Nobody has asked for the monitors.
+	p.wokenBy(id, "again", 3)
+	w.burst("six")
+	if got := p.wokenBy(id, "again", 4); got != "[monitor/line again] six" {
+		t.Errorf("plugin/MN-07 after a restart the turn was told %q", got)
+	}
+	status := ask[protocol.MonitorStatusResult](p, "monitor/status", protocol.SessionParams{SessionID: id})
+	if m := status.Data; len(m) != 2 || m[0].State != protocol.MonitorRunning || m[1].State != protocol.MonitorIdle || m[1].Armed {
+		t.Errorf("plugin/MN-07 after a restart there are %+v", m)
+	}
+	if n := len(marked(mark)); n != 2 {
+		t.Errorf("plugin/MN-06 %d processes run, want a shell and its tail", n)
+	}
+	stopped := ask[protocol.MonitorResult](p, "monitor/stop", protocol.MonitorStopParams{SessionID: id, MonitorID: "again"})
+	if stopped.Monitor.State != protocol.MonitorStopped || stopped.Monitor.Armed {
+		t.Errorf("plugin/MN-06 stopped it is %+v", stopped.Monitor)
+	}
+	_, err := try[protocol.MonitorResult](p, "monitor/stop", protocol.MonitorStopParams{SessionID: id, MonitorID: "none"})
+	if code, kind := refusal(err); code != -32002 || kind != protocol.KindMonitorNotFound {
+		t.Errorf("plugin/MN-01 one that is not there: %v", err)
+	}
+	eventually(t, "no process is left", func() error {
+		if left := marked(mark); len(left) > 0 {
+			return fmt.Errorf("%q", left)
+		}
+		return nil
+	})
+	d.stop()
+}
