@@ -35,9 +35,7 @@ func (e *Engine) capabilities(id protocol.SessionID, tracer func(TraceKind, any)
 }
 
 func (s *services) all() plugin.Capabilities {
-	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Tracer: s}
-	s := &services{e, id, tracer}
-	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Monitors: monitorService{s}, Tracer: s}
+	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Monitors: monitorService{s}, Tracer: s}
 }
 
 func (s *services) own(id protocol.SessionID) protocol.SessionID {

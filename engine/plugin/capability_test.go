@@ -49,8 +49,7 @@ func (*engine) CancelTasks(context.Context, *protocol.TaskCancelAllParams) ([]pr
 
 func everything() plugin.Capabilities {
 	e := &engine{}
-	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tasks: e, Tracer: e}
-	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Monitors: e, Tracer: e}
+	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tasks: e, Monitors: e, Tracer: e}
 }
 
 // has tells what of the capabilities works.
@@ -113,11 +112,8 @@ var granted = map[plugin.Hook]string{
 	plugin.HookBeforeModel:     state + " graph seetasks tasks trace",
 	plugin.HookProjector:       "",
 	plugin.HookQuery:           "view catalog seetasks trace",
-	plugin.HookCommand:         state + " lifecycle graph seetasks tasks trace",
-	plugin.HookTask:            state + " lifecycle graph seetasks tasks trace",
-	plugin.HookQuery:           "view catalog trace",
-	plugin.HookCommand:         state + " lifecycle graph monitors trace",
-	plugin.HookTask:            state + " lifecycle graph monitors trace",
+	plugin.HookCommand:         state + " lifecycle graph seetasks tasks monitors trace",
+	plugin.HookTask:            state + " lifecycle graph seetasks tasks monitors trace",
 }
 
 func TestGrants(t *testing.T) {
@@ -145,8 +141,7 @@ func TestUnavailable(t *testing.T) {
 				got = append(got, e.Capability)
 			}
 		}
-		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "tasks"}) {
-		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "monitors"}) {
+		if !slices.Equal(got, []string{"session state", "session lifecycle", "session graph", "direct completions", "tasks", "monitors"}) {
 			t.Errorf("%q", got)
 		}
 		none.Trace("dropped", nil)

@@ -95,15 +95,10 @@ var grants = map[Hook]Grants{
 	HookTransform:     {State: AllState, Lifecycle: true, Graph: true, Models: true},
 	HookCompactor:     {State: AllState, Lifecycle: true, Graph: true},
 	HookBeforeModel:   {State: AllState, Graph: true, Tasks: AllTasks},
-	HookTool:          {State: AllState, Lifecycle: true, Models: true, Tasks: AllTasks},
+	HookTool:          {State: AllState, Lifecycle: true, Models: true, Tasks: AllTasks, Monitors: true},
 	HookQuery:         {State: ReadState, Tasks: ReadTasks},
-	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
-	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks},
-	HookBeforeModel:   {State: AllState, Graph: true},
-	HookTool:          {State: AllState, Lifecycle: true, Models: true, Monitors: true},
-	HookQuery:         {State: ReadState},
-	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Monitors: true},
-	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Monitors: true},
+	HookCommand:       {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks, Monitors: true},
+	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks, Monitors: true},
 }
 
 // Granted is what a hook is given of what the engine offers; a hook that is not listed gets nothing. The session hands each

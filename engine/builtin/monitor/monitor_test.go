@@ -23,7 +23,9 @@ func calling(calls ...scripted.Call) *builtintest.Recorder {
 	})}
 }
 
-func call(name, args string) scripted.Call { return scripted.Call{Name: name, Args: json.RawMessage(args)} }
+func call(name, args string) scripted.Call {
+	return scripted.Call{Name: name, Args: json.RawMessage(args)}
+}
 
 func TestTools(t *testing.T) {
 	t.Run("runtime/B10 a monitor that the model starts wakes it once its turn is over", func(t *testing.T) {
