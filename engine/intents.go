@@ -101,7 +101,10 @@ func (r *run) drain(ctx context.Context, stages []*stage) error {
 	if len(wanting) == 0 {
 		return nil
 	}
-	return r.persist(r.life, func(ctx context.Context, st *state) error {
+	for _, s := range wanting {
+		r.checkEmissions(ctx, s)
+	}
+	err := r.persist(r.life, func(ctx context.Context, st *state) error {
 		c := &persistence.Commit{}
 		g := &gate{run: r, st: st, moves: st.moves(c)}
 		replies := make([]turn.ToolReply, len(wanting))
@@ -129,6 +132,14 @@ func (r *run) drain(ctx context.Context, stages []*stage) error {
 		g.send()
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, s := range wanting {
+		r.owe(s)
+	}
+	r.pay()
+	return nil
 }
 
 // gate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
@@ -186,8 +197,7 @@ func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out 
 		}
 		return err
 	}
-	out.Refused = protocol.IntentUnavailable
-	return nil
+	return nil // an occurrence is checked already, and emitted after the commit
 }
 
 // refuse notes why an intent is refused that makes no sense.

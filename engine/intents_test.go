@@ -29,6 +29,11 @@ func tick(id protocol.TaskID, payload string) protocol.ToolIntent {
 	return protocol.ToolIntent{EmitTaskEvent: &protocol.TaskEventIntent{TaskID: id, Name: "tick", Payload: json.RawMessage(payload)}}
 }
 
+// happens tells of something outside.
+func happens(payload string) protocol.ToolIntent {
+	return protocol.ToolIntent{EmitTrigger: &protocol.EmitTriggerIntent{Type: protocol.TypeManualEmitted, Payload: json.RawMessage(payload)}}
+}
+
 // wanting is a tool whose calls want something.
 func wanting(name string, all ...protocol.ToolIntent) toolFunc {
 	return toolFunc{name: name, run: func(context.Context, tool.Invocation) (tool.Result, error) {
@@ -110,7 +115,7 @@ func TestIntents(t *testing.T) {
 		got := outcomes(report, 0)
 		derived := strings.Fields(got[3])[1]
 		want := []string{"startTask tsk_w", "startTask tsk_w", "startTask tsk_w conflict", "startTask " + derived + " invalid", "malformed", "malformed", "emitTaskEvent  malformed",
-			"emitTaskEvent tsk_w invalid", "emitTaskEvent tsk_none taskNotFound", "signalTask tsk_w invalid", "emitTrigger  unavailable"}
+			"emitTaskEvent tsk_w invalid", "emitTaskEvent tsk_none taskNotFound", "signalTask tsk_w invalid", "emitTrigger  invalid"}
 		for i := range want {
 			if strings.Join(strings.Fields(got[i]), " ") != strings.Join(strings.Fields(want[i]), " ") {
 				t.Errorf("intent %d: %q, want %q", i, got[i], want[i])
@@ -224,6 +229,10 @@ func TestIntentsKilled(t *testing.T) {
 			}
 			if got, want := d.happenings(t, victimSession, "tsk_w"), []string{"created", `event {"n":1}`}; !slices.Equal(got, want) {
 				t.Errorf("the task saw %q, want %q", got, want)
+			}
+			happened := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data
+			if len(happened) != 1 || string(happened[0].Payload) != `{"n":1}` || !strings.HasPrefix(happened[0].Key, "int_") {
+				t.Errorf("what happened: %+v", happened)
 			}
 		})
 	}

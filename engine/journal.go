@@ -153,6 +153,7 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 		}
 	}
 	for _, s := range stages {
+		r.owe(s)
 		r.held = append(r.held, s.messages...)
 	}
 	return turn.Response{Tools: replies(stages)}, true, nil

@@ -52,20 +52,21 @@ type run struct {
 	catalog  *tool.Catalog
 	prints   fingerprints
 	journal  journal
-	asked    map[asking]protocol.Decision // of an earlier run, about calls
-	lost     bool                         // the next model call may repeat one whose reply was lost
-	logged   progress                     // written by the actor only
-	emits    []protocol.PluginNode        // what the driver told observers
-	streamed []*openItem                  // items of model output that are not in the log yet
-	batch    []*stage                     // of the tool effect that is being performed
-	held     []protocol.Message           // of plugins, from tool seams, for the next checkpoint
-	given    *givenUp                     // why nothing of the turn becomes history
-	issues   []protocol.Issue             // that are not the machine's
-	captured *captured                    // what plugins keep, for the commit
-	after    []logEvent                   // to be told once the turn is committed
-	told     *protocol.TurnReport         // that is stored
-	legible  projection                   // of the answer
-	full     bool                         // history is to be compacted before the next turn
+	asked    map[asking]protocol.Decision  // of an earlier run, about calls
+	lost     bool                          // the next model call may repeat one whose reply was lost
+	logged   progress                      // written by the actor only
+	emits    []protocol.PluginNode         // what the driver told observers
+	streamed []*openItem                   // items of model output that are not in the log yet
+	owed     []*protocol.TriggerEmitParams // what calls tell of, and is not emitted yet
+	batch    []*stage                      // of the tool effect that is being performed
+	held     []protocol.Message            // of plugins, from tool seams, for the next checkpoint
+	given    *givenUp                      // why nothing of the turn becomes history
+	issues   []protocol.Issue              // that are not the machine's
+	captured *captured                     // what plugins keep, for the commit
+	after    []logEvent                    // to be told once the turn is committed
+	told     *protocol.TurnReport          // that is stored
+	legible  projection                    // of the answer
+	full     bool                          // history is to be compacted before the next turn
 
 	mu    sync.Mutex
 	nodes []protocol.Node // of the machine's messages; guarded where the goroutine does not wait
@@ -87,6 +88,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 	if r.enter() != nil || r.transform(ctx) != nil || r.beforeTurn(ctx) != nil {
 		return false // a later run begins it anew
 	}
+	r.pay()
 	for {
 		effect, ok := r.machine.Next()
 		if !ok {

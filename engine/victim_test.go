@@ -152,7 +152,7 @@ func wantingAt(point string) (string, []protocol.ToolIntent) {
 	if same[point] == "" {
 		return point, nil
 	}
-	return same[point], []protocol.ToolIntent{watch("tsk_w"), tick("tsk_w", `{"n":1}`)}
+	return same[point], []protocol.ToolIntent{watch("tsk_w"), tick("tsk_w", `{"n":1}`), happens(`{"n":1}`)}
 }
 
 // lastDriver is the standard driver, which tells when the last commit of a turn is next.

@@ -496,7 +496,6 @@ func Described() map[string]TypeDoc {
 				{"taskNotFound", "the session has no such task"},
 				{"taskEnded", "the task is over"},
 				{"taskNotAtWork", "nobody here works at the task"},
-				{"unavailable", "nothing here does that"},
 			},
 		},
 		"InterruptStatus": {Doc: "InterruptStatus tells who won.",

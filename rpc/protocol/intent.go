@@ -101,7 +101,6 @@ const (
 	IntentNoTask      IntentRefusal = "taskNotFound"  // the session has no such task
 	IntentTaskEnded   IntentRefusal = "taskEnded"     // the task is over
 	IntentNotAtWork   IntentRefusal = "taskNotAtWork" // nobody here works at the task
-	IntentUnavailable IntentRefusal = "unavailable"   // nothing here does that
 )
 
 // IntentOutcome is what became of an intent. What was not refused is durable with the result of its call.

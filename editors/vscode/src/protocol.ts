@@ -636,7 +636,7 @@ export interface IntentOutcome {
 }
 
 /** IntentRefusal is why an intent was not carried out. */
-export type IntentRefusal = "malformed" | "tooMany" | "tooManyOfKind" | "tooLarge" | "callFailed" | "noTurn" | "turnCancelled" | "invalid" | "conflict" | "taskNotFound" | "taskEnded" | "taskNotAtWork" | "unavailable";
+export type IntentRefusal = "malformed" | "tooMany" | "tooManyOfKind" | "tooLarge" | "callFailed" | "noTurn" | "turnCancelled" | "invalid" | "conflict" | "taskNotFound" | "taskEnded" | "taskNotAtWork";
 
 /** InterruptStatus tells who won. */
 export type InterruptStatus = "requested" | "alreadyRequested" | "completionWon";
