@@ -2,7 +2,8 @@
 -- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
 -- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own.
 
--- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were).
+-- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were), secret (signs
+-- the keys of waits).
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL

@@ -21,7 +21,7 @@ const (
 )
 
 // CompletionKey implements tool.Deferrer.
-func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.DecisionID, error) {
+func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.CompletionKey, error) {
 	switch {
 	case !h.stage.entry.Terms().MayDefer:
 		return "", tool.ErrMayNotDefer
@@ -38,7 +38,7 @@ func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (pr
 			return "", err
 		}
 	}
-	return h.stage.awaited.ID, nil
+	return h.run.eng.keyOf(&h.stage.awaited.Decision), nil
 }
 
 // deferCall makes the wait for a completion durable.
@@ -148,7 +148,7 @@ func (r *run) completed(ctx context.Context, s *stage, d *openDecision) (out pro
 		return tidy(out)
 	case protocol.ChooseCancelled:
 		if d.Deferral.OnCancel == protocol.CancelWork {
-			r.cancelWork(ctx, s, d.ID)
+			r.cancelWork(ctx, s, r.eng.keyOf(&d.Decision))
 		}
 		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was completed"}
 	default:
@@ -174,7 +174,7 @@ func (r *run) completeRest(ctx context.Context, stages []*stage) {
 }
 
 // cancelWork has the tool cancel what it has begun outside. It gets the time of a plugin, whatever the turn's context is.
-func (r *run) cancelWork(ctx context.Context, s *stage, key protocol.DecisionID) {
+func (r *run) cancelWork(ctx context.Context, s *stage, key protocol.CompletionKey) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), pluginPatience, ErrSlowPlugin)
 	defer cancel()
 	call := tool.Invocation{
@@ -221,15 +221,12 @@ func (e *Engine) CompleteTool(ctx context.Context, client protocol.ClientID, p *
 	if err := checkOutput(&p.Output); err != nil {
 		return nil, err
 	}
-	d, err := e.store.Decision(ctx, p.Key)
-	switch {
-	case isMissing(err), err == nil && d.Kind != protocol.DecisionCompletion:
-		return nil, fmt.Errorf("key %.80q: %w", p.Key, ErrNoCompletion)
-	case err != nil:
+	d, err := e.waitOf(ctx, p.Key)
+	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, e, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolCompleteResult, error) {
-		open, ok := st.decisions[p.Key]
+		open, ok := st.decisions[d.ID]
 		if !ok {
 			return &protocol.ToolCompleteResult{Seq: st.row.Seq}, nil
 		}

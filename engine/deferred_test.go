@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,25 +24,34 @@ type deferring struct {
 	how       protocol.Deferral
 	ran       notes
 	cancelled notes
+	keys      notes // that it took
+}
+
+// key is the newest key that it took.
+func (d *deferring) key() protocol.CompletionKey {
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	return protocol.CompletionKey(d.keys.list[len(d.keys.list)-1])
 }
 
 func newDeferring(how protocol.Deferral) *deferring {
 	d := &deferring{how: how}
 	d.toolFunc = toolFunc{name: "work", contract: protocol.ToolContract{MayDefer: true}, run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 		d.ran.add("x")
-		_, err := c.Host.CompletionKey(ctx, d.how)
+		key, err := c.Host.CompletionKey(ctx, d.how)
+		d.keys.add(string(key))
 		return tool.Result{Pending: true}, err
 	}}
 	return d
 }
 
-func (d *deferring) CancelWork(_ context.Context, c tool.Invocation, key protocol.DecisionID) error {
+func (d *deferring) CancelWork(_ context.Context, c tool.Invocation, key protocol.CompletionKey) error {
 	d.cancelled.add(string(c.CallID))
 	return nil
 }
 
 // complete completes a call.
-func (d *daemon) complete(t *testing.T, key protocol.DecisionID, text string) bool {
+func (d *daemon) complete(t *testing.T, key protocol.CompletionKey, text string) bool {
 	t.Helper()
 	return must[*protocol.ToolCompleteResult](t)(d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed(text)})).Accepted
 }
@@ -70,7 +80,8 @@ func TestDeferred(t *testing.T) {
 				return nil, nil
 			})
 		}}
-		d, _, turn, waits := deferred(t, newDeferring(protocol.Deferral{}), watch)
+		work := newDeferring(protocol.Deferral{})
+		d, _, turn, waits := deferred(t, work, watch)
 		if waits.Kind != protocol.DecisionCompletion || waits.Call.Name != "work" || len(seen.list) != 0 {
 			t.Errorf("waits for %+v, hooks saw %q", waits, seen.list)
 		}
@@ -81,16 +92,43 @@ func TestDeferred(t *testing.T) {
 		if _, err := d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); !errors.Is(err, engine.ErrNoCompletion) {
 			t.Errorf("a key that nobody took: %v", err)
 		}
-		if !d.complete(t, waits.ID, "first") || d.complete(t, waits.ID, "second") {
+		if !d.complete(t, work.key(), "first") || d.complete(t, work.key(), "second") {
 			t.Error("not just the first completion counts")
 		}
 		report := d.wait(t, turn)
 		if got := report.ToolCalls[0].Output; got.Text != "first" || report.Outcome.Text != "done" || !slices.Equal(seen.list, []string{"after first"}) {
 			t.Errorf("output %+v, outcome %+v, hooks saw %q", got, report.Outcome, seen.list)
 		}
-		if d.complete(t, waits.ID, "late") {
+		if d.complete(t, work.key(), "late") {
 			t.Error("a completion after the end counts")
 		}
+	})
+	in(t, "runtime/B13 a key is good for its own wait only, cannot be made of what others see, and is revoked with its session", func(t *testing.T) {
+		work := newDeferring(protocol.Deferral{})
+		d, _, turn, waits := deferred(t, work)
+		first := work.key()
+		second := d.session(t)
+		d.begin(t, second, "go")
+		synctest.Wait()
+		other := work.key()
+		_, signature, _ := strings.Cut(string(other), ".")
+		refused := func(key protocol.CompletionKey) {
+			t.Helper()
+			_, err := d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed("x")})
+			if !errors.Is(err, engine.ErrNoCompletion) {
+				t.Errorf("the key %q: %v", key, err)
+			}
+		}
+		for _, key := range []string{"", ".", "dec_none", string(waits.ID), string(waits.ID) + ".", string(waits.ID) + "." + signature, string(first) + "0", string(first)[:len(first)-1]} {
+			refused(protocol.CompletionKey(key))
+		}
+		d = d.restart(t, nil)
+		synctest.Wait()
+		if !d.complete(t, first, "first") || d.wait(t, turn).ToolCalls[0].Output.Text != "first" {
+			t.Error("the key does not count after a restart")
+		}
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: second}))
+		refused(other)
 	})
 	in(t, "runtime/T10 who is pending without having said so, or without a key, has failed", func(t *testing.T) {
 		for code, contract := range map[string]protocol.ToolContract{"pending_not_declared": {}, "pending_without_key": {MayDefer: true}} {
@@ -113,11 +151,12 @@ func TestDeferred(t *testing.T) {
 	in(t, "runtime/T10 a key whose call is answered at once is void", func(t *testing.T) {
 		work := newDeferring(protocol.Deferral{})
 		work.run = func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
-			_, err := c.Host.CompletionKey(ctx, protocol.Deferral{})
+			key, err := c.Host.CompletionKey(ctx, protocol.Deferral{})
+			work.keys.add(string(key))
 			return tool.Result{Output: protocol.Succeed("at once")}, err
 		}
-		d, _, turn, waits := deferred(t, work)
-		if got := d.wait(t, turn).ToolCalls[0].Output.Text; got != "at once" || d.complete(t, waits.ID, "late") {
+		d, _, turn, _ := deferred(t, work)
+		if got := d.wait(t, turn).ToolCalls[0].Output.Text; got != "at once" || d.complete(t, work.key(), "late") {
 			t.Errorf("output %q", got)
 		}
 	})
@@ -137,20 +176,20 @@ func TestDeferred(t *testing.T) {
 	in(t, "runtime/T10 a cancelled turn waits no more, and cancels what goes on outside if it is to", func(t *testing.T) {
 		for how, want := range map[protocol.OnCancel]int{"": 0, protocol.CancelWork: 1} {
 			work := newDeferring(protocol.Deferral{OnCancel: how})
-			d, _, turn, waits := deferred(t, work)
+			d, _, turn, _ := deferred(t, work)
 			d.interrupt(t, turn)
 			report := d.wait(t, turn)
-			if report.State != protocol.TurnCancelled || report.ToolCalls[0].Output.Status != protocol.OutputCancelled || len(work.cancelled.list) != want || d.complete(t, waits.ID, "late") {
+			if report.State != protocol.TurnCancelled || report.ToolCalls[0].Output.Status != protocol.OutputCancelled || len(work.cancelled.list) != want || d.complete(t, work.key(), "late") {
 				t.Errorf("%q: state %s, output %+v, cancelled %q", how, report.State, report.ToolCalls[0].Output, work.cancelled.list)
 			}
 		}
 	})
 	in(t, "runtime/T10 after a restart the turn waits for the same completion, and the call is not made again", func(t *testing.T) {
 		work := newDeferring(protocol.Deferral{})
-		d, _, turn, waits := deferred(t, work)
+		d, _, turn, _ := deferred(t, work)
 		d = d.restart(t, nil)
 		synctest.Wait()
-		if !d.complete(t, waits.ID, "at last") {
+		if !d.complete(t, work.key(), "at last") {
 			t.Error("the completion does not count")
 		}
 		report := d.wait(t, turn)
@@ -159,9 +198,10 @@ func TestDeferred(t *testing.T) {
 		}
 	})
 	in(t, "runtime/T13 runtime/T10 a call of a batch may defer", func(t *testing.T) {
-		s := inBatch(`{"name":"work"}`, newDeferring(protocol.Deferral{}))
-		d, _, turn, waits := deferred(t, s.tools[0], s.plugins...)
-		if !d.complete(t, waits.ID, "x") {
+		work := newDeferring(protocol.Deferral{})
+		s := inBatch(`{"name":"work"}`, work)
+		d, _, turn, _ := deferred(t, s.tools[0], s.plugins...)
+		if !d.complete(t, work.key(), "x") {
 			t.Error("the completion does not count")
 		}
 		d.wait(t, turn)
@@ -173,7 +213,7 @@ func TestDeferred(t *testing.T) {
 		synctest.Wait()
 		d = d.restart(t, nil)
 		synctest.Wait()
-		d.complete(t, key.ID, "in a batch")
+		d.complete(t, work.key(), "in a batch")
 		if got := came(t, d.wait(t, turn).ToolCalls[0].Output); key.Call.CallID != "c1/0" || got[0].Text != "in a batch" {
 			t.Errorf("results %+v", got)
 		}
@@ -191,7 +231,7 @@ func TestKilledDeferred(t *testing.T) {
 		s := crashSetup(dir, callWaits, nil)
 		s.dir = filepath.Join(dir, "store")
 		d := start(t, s)
-		if !d.complete(t, protocol.DecisionID(key), "after all") {
+		if !d.complete(t, protocol.CompletionKey(key), "after all") {
 			t.Error("the completion does not count")
 		}
 		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -51,7 +52,8 @@ func (s *Store) createSchema(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, s.def.schema); err != nil {
 			return fmt.Errorf("schema.sql: %w", err)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0')", uuid.NewString())
+		_, err := tx.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0'), ('secret', ?)",
+			uuid.NewString(), rand.Text())
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,7 @@ type Store struct {
 type Facts struct {
 	StoreID string // of this database, and of every backup of it
 	Epoch   int64  // grows when the store was found to have lost commits, so that old cursors are told apart
+	Secret  string // signs what is given out to be brought back, and is told to nobody
 }
 
 // Open prepares the database in cfg.Dir: it creates or migrates it, checks it, and reads it back. It starts no

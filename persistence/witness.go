@@ -96,8 +96,12 @@ func (s *Store) loadFacts(ctx context.Context) error {
 		return err
 	}
 	for _, p := range pairs {
-		if p.name == "store_id" {
+		switch p.name {
+		case "store_id":
 			s.facts.StoreID = p.value
+			continue
+		case "secret":
+			s.facts.Secret = p.value
 			continue
 		}
 		n, err := strconv.ParseInt(p.value, 10, 64)

@@ -14,7 +14,7 @@ import (
 )
 
 // oven is a tool that answers later.
-type oven struct{ keys chan protocol.DecisionID }
+type oven struct{ keys chan protocol.CompletionKey }
 
 func (o oven) Tools() []tool.Tool {
 	return []tool.Tool{{Manifest: protocol.ToolManifest{Name: "bake", Description: "bakes"}, Contract: protocol.ToolContract{MayDefer: true}}}
@@ -28,7 +28,7 @@ func (o oven) Execute(ctx context.Context, c tool.Invocation) (tool.Result, erro
 
 func TestCompletionOnTheWire(t *testing.T) {
 	t.Run("plugin/TL-21 runtime/T10 tool/complete answers a call that waits, once", func(t *testing.T) {
-		bakes := oven{make(chan protocol.DecisionID, 1)}
+		bakes := oven{make(chan protocol.CompletionKey, 1)}
 		model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{
 			{ToolCalls: []scripted.Call{{ID: "c1", Name: "bake"}}}, {Text: "served"},
 		}}})

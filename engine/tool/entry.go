@@ -93,7 +93,7 @@ func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
 }
 
 // CancelWork tells the provider that what a call has begun outside is to be cancelled.
-func (e *Entry) CancelWork(ctx context.Context, call Invocation, key protocol.DecisionID) error {
+func (e *Entry) CancelWork(ctx context.Context, call Invocation, key protocol.CompletionKey) error {
 	if e == nil || e.from == nil {
 		return nil
 	}

@@ -94,16 +94,16 @@ type Question struct {
 
 // Deferrer lets a call answer later.
 type Deferrer interface {
-	// CompletionKey gives the key with which tool/complete gives the call its output, once it is durable. It is the same each
-	// time, also if the call is made again after a crash. The call then says in its Result that it is pending; if it does not,
+	// CompletionKey gives the key with which tool/complete gives the call its output, once it is durable. Nobody else is told it,
+	// and it is good for nothing else. It is the same each time, also if the call is made again after a crash. The call then says in its Result that it is pending; if it does not,
 	// the key is void. Only a tool whose contract says that it may defer gets one, for a call that belongs to a turn.
-	CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.DecisionID, error)
+	CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.CompletionKey, error)
 }
 
 // Canceller is a Provider that is told when work outside is to be cancelled, as its Deferral says: the turn of the call was.
 // It may be told twice, and has no Host.
 type Canceller interface {
-	CancelWork(ctx context.Context, call Invocation, key protocol.DecisionID) error
+	CancelWork(ctx context.Context, call Invocation, key protocol.CompletionKey) error
 }
 
 // Caller makes calls for a call. Each passes all that a call of the model's passes, from the catalog to what the model is

@@ -9,7 +9,7 @@ const (
 	DecisionApproval   DecisionKind = "approval"   // may this tool call run?
 	DecisionOutcome    DecisionKind = "outcome"    // what became of this call?
 	DecisionQuestion   DecisionKind = "question"   // anything else
-	DecisionCompletion DecisionKind = "completion" // no person is asked: the call waits for tool/complete with decisionId as its key
+	DecisionCompletion DecisionKind = "completion" // no person is asked: the call waits for tool/complete with the key that its tool took
 )
 
 // DecisionChoice is an answer that a decision offers.

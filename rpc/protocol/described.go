@@ -134,6 +134,7 @@ func Described() map[string]TypeDoc {
 				"replay":     "absent: never",
 			},
 		},
+		"CompletionKey": {Doc: "of a call that waits: only who took it has it"},
 		"CompletionParams": {Doc: "CompletionParams is one model call outside of any turn.",
 			Fields: map[string]string{
 				"label":     "the ledger's source; absent: completion",
@@ -206,7 +207,7 @@ func Described() map[string]TypeDoc {
 				{"approval", "may this tool call run?"},
 				{"outcome", "what became of this call?"},
 				{"question", "anything else"},
-				{"completion", "no person is asked: the call waits for tool/complete with decisionId as its key"},
+				{"completion", "no person is asked: the call waits for tool/complete with the key that its tool took"},
 			},
 		},
 		"DecisionListParams": {Doc: "DecisionListParams lists open decisions; without a session, those of all.",

@@ -11,19 +11,20 @@ import (
 
 // Ids are opaque strings with a type prefix. Their order means nothing; order comes from Seq and generations.
 type (
-	SessionID    string // ses_...
-	TurnID       string // trn_...
-	NodeID       string // nod_..., derived from session, operation and ordinal
-	InputID      string // inp_...
-	DecisionID   string // dec_...
-	FrameID      string // the node id of a frame-open node
-	CallID       string // as the model gave it, or derived from turn, iteration and position
-	ItemID       string // node id and part index: nod_...:0
-	ClientID     string // chosen by a client, or cli_...
-	Digest       string // sha256 of bytes, in hex
-	TriggerID    string // trg_...; another one for what is deleted and made again
-	OccurrenceID string // occ_..., derived from what makes it the same occurrence
-	Seq          uint64 // of an event in its session: 1, 2, 3, ... without gaps
+	SessionID     string // ses_...
+	TurnID        string // trn_...
+	NodeID        string // nod_..., derived from session, operation and ordinal
+	InputID       string // inp_...
+	DecisionID    string // dec_...
+	CompletionKey string // of a call that waits: only who took it has it
+	FrameID       string // the node id of a frame-open node
+	CallID        string // as the model gave it, or derived from turn, iteration and position
+	ItemID        string // node id and part index: nod_...:0
+	ClientID      string // chosen by a client, or cli_...
+	Digest        string // sha256 of bytes, in hex
+	TriggerID     string // trg_...; another one for what is deleted and made again
+	OccurrenceID  string // occ_..., derived from what makes it the same occurrence
+	Seq           uint64 // of an event in its session: 1, 2, 3, ... without gaps
 )
 
 func newID(prefix string) string {

@@ -252,8 +252,8 @@ type ToolRespondResult struct {
 // ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took.
 type ToolCompleteParams struct {
 	Mutation
-	Key    DecisionID `json:"key"`
-	Output ToolOutput `json:"output"`
+	Key    CompletionKey `json:"key"`
+	Output ToolOutput    `json:"output"`
 }
 
 // ToolCompleteResult tells whether this completion counts: the first one does, unless the wait was over.

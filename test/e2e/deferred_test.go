@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,14 +12,27 @@ import (
 )
 
 // complete gives a call its output, and tells whether that counts.
-func (p *peer) complete(key protocol.DecisionID, output string) bool {
+func (p *peer) complete(key protocol.CompletionKey, output string) bool {
 	p.t.Helper()
 	params := protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed(output)}
 	return ask[protocol.ToolCompleteResult](p, "tool/complete", params).Accepted
 }
 
+// completionKey is the key that the porter took, once he has it.
+func (h *home) completionKey() (key protocol.CompletionKey) {
+	h.t.Helper()
+	eventually(h.t, "the porter has his key", func() error {
+		text, err := os.ReadFile(filepath.Join(h.work, "key"))
+		if key = protocol.CompletionKey(text); err == nil && key == "" {
+			err = errors.New("it is empty")
+		}
+		return err
+	})
+	return key
+}
+
 // awaited is a world in which a porter was sent, and the turn waits for what he brings.
-func awaited(t *testing.T) (w *world, d *daemon, turn protocol.TurnID, key protocol.DecisionID) {
+func awaited(t *testing.T) (w *world, d *daemon, turn protocol.TurnID, key protocol.CompletionKey) {
 	t.Helper()
 	w = newWorld(t, "allow", step(uses("porter", struct{}{})), done)
 	d = w.servePlugged()
@@ -28,7 +44,7 @@ func awaited(t *testing.T) (w *world, d *daemon, turn protocol.TurnID, key proto
 		t.Fatalf("plugin/TL-21 the turn waits for %+v", waits)
 	}
 	p.conn.Close()
-	return w, d, turn, waits.ID
+	return w, d, turn, w.completionKey()
 }
 
 // brought checks that the call was made once and completed once, and that the hooks after it were asked once.
@@ -49,10 +65,14 @@ func brought(w *world, p *peer, turn protocol.TurnID) {
 func TestAnotherClientCompletesACall(t *testing.T) {
 	w, _, turn, key := awaited(t)
 	p := w.dial("cli_other")
-	if _, err := try[protocol.ToolCompleteResult](p, "tool/complete", protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); err == nil {
-		t.Error("plugin/TL-21 a key that nobody took counts")
-	} else if _, kind := refusal(err); kind != protocol.KindCallNotFound {
-		t.Errorf("plugin/TL-21 a key that nobody took is %s", kind)
+	id, _, _ := strings.Cut(string(key), ".")
+	for _, forged := range []string{"dec_none", id, id + ".", id + "." + strings.Repeat("0", 32), string(key) + "0"} {
+		params := protocol.ToolCompleteParams{Key: protocol.CompletionKey(forged), Output: protocol.Succeed("x")}
+		if _, err := try[protocol.ToolCompleteResult](p, "tool/complete", params); err == nil {
+			t.Errorf("plugin/TL-21 runtime/B13 the key %q counts, which nobody took", forged)
+		} else if _, kind := refusal(err); kind != protocol.KindCallNotFound {
+			t.Errorf("plugin/TL-21 runtime/B13 the key %q is %s", forged, kind)
+		}
 	}
 	if !p.complete(key, "a trunk") || p.complete(key, "a hatbox") {
 		t.Error("plugin/TL-21 not just the first completion counts")
@@ -72,8 +92,9 @@ func TestRunWaitsForACompletion(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	key := p.event("the call waits", opened).Decision.ID
-	_, err := try[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: key, Choice: protocol.ChooseAllowOnce})
+	waiting := p.event("the call waits", opened).Decision.ID
+	key := w.completionKey()
+	_, err := try[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: waiting, Choice: protocol.ChooseAllowOnce})
 	if err == nil || !strings.Contains(err.Error(), "tool/complete") {
 		t.Errorf("plugin/TL-21 who answers the call is told %v", err)
 	}
@@ -81,8 +102,8 @@ func TestRunWaitsForACompletion(t *testing.T) {
 	if err := cmd.Wait(); err != nil || stdout.String() != "done\n" {
 		t.Errorf("plugin/TL-21 run: %v, it printed %q", err, &stdout)
 	}
-	waits := "[porter waits to be completed: tool/complete with key " + string(key) + "]\n"
-	if got := stderr.String(); strings.Count(got, waits) != 1 || strings.Contains(got, "answer was not taken") {
+	waits := "[porter waits to be completed by whoever has its key]\n"
+	if got := stderr.String(); strings.Count(got, waits) != 1 || strings.Contains(got, string(key)) || strings.Contains(got, "answer was not taken") {
 		t.Errorf("plugin/TL-21 run tells %q", got)
 	}
 }

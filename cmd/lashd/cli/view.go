@@ -179,7 +179,7 @@ func (v *view) waits(d *protocol.Decision) {
 	if v.json || d.Call == nil {
 		return
 	}
-	v.note(fmt.Sprintf("[%s waits to be completed: tool/complete with key %s]", d.Call.Name, d.ID))
+	v.note(fmt.Sprintf("[%s waits to be completed by whoever has its key]", d.Call.Name))
 	v.await(d.Call.Name + " to be completed")
 }
 

@@ -196,6 +196,9 @@ export interface ClientTool {
   deadlineMs?: number;
 }
 
+/** of a call that waits: only who took it has it */
+export type CompletionKey = string;
+
 /** CompletionParams is one model call outside of any turn. */
 export interface CompletionParams {
   idempotencyKey?: string;
@@ -2237,7 +2240,7 @@ export interface ToolCallResult {
 /** ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took. */
 export interface ToolCompleteParams {
   idempotencyKey?: string;
-  key: DecisionID;
+  key: CompletionKey;
   output: ToolOutput;
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -28,6 +30,9 @@ func (v *visit) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 	if err := v.tell("porter sent"); err != nil {
 		return tool.Result{}, err
 	}
-	_, err := call.Host.CompletionKey(ctx, protocol.Deferral{}) // whoever watches the session is told of it
+	key, err := call.Host.CompletionKey(ctx, protocol.Deferral{})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(v.asked), "key"), []byte(key), 0o600) // whoever is to bring the trunk finds it there
+	}
 	return tool.Result{Pending: true}, err
 }
