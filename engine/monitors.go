@@ -27,6 +27,7 @@ type monitor struct {
 	protocol.Monitor
 	Waking string `json:"waking,omitempty"` // the source of its wake that nobody has acknowledged
 	Heard  int64  `json:"heard,omitempty"`  // batches of lines of this run
+	Unsaid int64  `json:"unsaid,omitempty"` // lines since the newest wake, that would have woken the session
 }
 
 // maxMonitorUpdates is how many updates wait for who asks for them.
@@ -95,7 +96,7 @@ func (m *moves) run(id string, by protocol.TaskOrigin) error {
 	w.Runs++
 	w.Revision++
 	e.TaskID = protocol.TaskID(fmt.Sprintf("monitor:%s:%d", id, w.Runs))
-	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.Heard = true, protocol.MonitorRunning, "", nil, "", 0
+	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.Heard, e.Unsaid = true, protocol.MonitorRunning, "", nil, "", 0, 0
 	spec := task.Watched(&e.Spec, placeIn(m.st.row.Cwd, e.Spec.Cwd))
 	by.SessionID, by.Plugin = m.st.id, e.Plugin
 	if _, err := m.start(e.TaskID, &spec, by, watching(e.Spec)); err != nil {
@@ -170,7 +171,7 @@ func (e monitor) disarmed() monitor {
 	if e.State == protocol.MonitorRunning {
 		e.State, e.Armed = protocol.MonitorIdle, e.Armed && e.Spec.Restart
 	}
-	e.TaskID, e.Waking, e.Heard = "", "", 0
+	e.TaskID, e.Waking, e.Heard, e.Unsaid = "", "", 0, 0
 	return e
 }
 

@@ -297,7 +297,7 @@ func TestMonitorWakes(t *testing.T) {
 		w.heard("m", "three")
 		close(g.open)
 		w.wait(t, running)
-		if got := w.woken(); len(got) != 3 || got[1] != "[monitor/line m] one" || got[2] != "[monitor/line m] three" {
+		if got := w.woken(); len(got) != 3 || got[1] != "[monitor/line m] one" || got[2] != "[monitor/line m] three\n[1 lines before these woke nobody]" {
 			t.Errorf("it woke the session with %q", got)
 		}
 		wakes := map[string]bool{"ready": true, "err": false, "one": true, "two": false, "three": true}
@@ -525,6 +525,14 @@ func TestMonitorRestore(t *testing.T) {
 		if n := w.status().ActiveCount; n != 2 {
 			t.Errorf("%d of the other run", n)
 		}
+	})
+	t.Run("runtime/B10 what monitors have started ends with a session that is deleted", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 60", Wake: protocol.WakeNotify})
+		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
+		eventually(t, func() bool { return !lives(w.told[0].Message) })
 	})
 	t.Run("runtime/B10 a monitor stays in its session, and is no task that a client starts", func(t *testing.T) {
 		d := start(t, setup{model: replies()})

@@ -118,8 +118,16 @@ func (st *state) hear(ctx context.Context, id protocol.TaskID, h heard) error {
 		e.LastEvent = cutTo(h.lines[len(h.lines)-1].Text, maxLastEvent)
 		wakes := e.Spec.Wake == protocol.WakeTurn && t.State == protocol.TaskRunning && !st.outstanding(e)
 		updates := h.updates(wakes)
-		if text := h.told(); wakes && text != "" {
-			e.Waking = m.wakeBy(t, e.Spec.ID, text, updates)
+		text, out := h.told()
+		switch {
+		case out == 0:
+		case wakes:
+			if e.Unsaid > 0 {
+				text = fmt.Sprintf("%s\n[%d lines before these woke nobody]", text, e.Unsaid)
+			}
+			e.Waking, e.Unsaid = m.wakeBy(t, e.Spec.ID, text, updates), 0
+		default:
+			e.Unsaid += out
 		}
 		m.put(e, updates...)
 	})
@@ -138,13 +146,16 @@ func (h heard) updates(wakes bool) []protocol.MonitorUpdate {
 	return all
 }
 
-// told is what the model reads of lines: those on standard output. Empty: there are none.
-func (h heard) told() string {
+// told is what the model reads of lines: those on standard output. It also tells how many these are.
+func (h heard) told() (string, int64) {
 	var text strings.Builder
-	left := h.dropped
+	left, out := h.dropped, int64(0)
 	for _, l := range h.lines {
+		if l.Err {
+			continue
+		}
+		out++
 		switch {
-		case l.Err:
 		case text.Len()+len(l.Text) > maxMonitorText:
 			left++
 		default:
@@ -158,7 +169,7 @@ func (h heard) told() string {
 	if left > 0 && text.Len() > 0 {
 		fmt.Fprintf(&text, "[%d more lines are left out]", left)
 	}
-	return strings.TrimSuffix(text.String(), "\n")
+	return strings.TrimSuffix(text.String(), "\n"), out
 }
 
 // wakeBy has lines wake the session, and gives the source of that.

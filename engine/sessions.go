@@ -244,6 +244,9 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
 	if err == nil {
+		for _, w := range e.workers.list(p.SessionID) {
+			w.cancel(&taskStop{by: "internal:session", reason: errDeleted.Error()})
+		}
 		e.forgetTriggers(ctx, p.SessionID)
 		e.postDeleted(p.SessionID)
 	}
