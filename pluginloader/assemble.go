@@ -35,6 +35,16 @@ func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Spec(s.Prompt, s.ToolSwitches), nil
 }
 
+// watching are the monitors of a manifest, of a plugin that is in this directory.
+type watching struct {
+	monitors []manifest.Monitor
+	root     string
+}
+
+func (w watching) Spec(plugin.BuildContext) (plugin.Spec, error) {
+	return declared.Monitors(w.monitors, w.root), nil
+}
+
 // assembly is a unit that is being made.
 type assembly struct {
 	*unit
@@ -58,6 +68,9 @@ func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (
 	}
 	if len(u.manifest.Prompt) > 0 || u.manifest.ToolSwitches != nil {
 		a.parts = append(a.parts, said{u.manifest})
+	}
+	if m := u.manifest.Monitors; len(m) > 0 {
+		a.parts = append(a.parts, watching{m, a.copy.Root})
 	}
 	if err := a.finish(); err != nil {
 		l.let(u)

@@ -41,6 +41,9 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	for _, t := range p.Prompt {
 		all.add("prompt", string(t.Slot), t.Content)
 	}
+	for _, m := range p.Monitors {
+		all.add("monitor", m.ID, m.Command)
+	}
 	for _, t := range p.Triggers {
 		all.add("trigger", t.Alias+"."+t.Event, t.Description)
 	}

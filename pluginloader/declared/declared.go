@@ -1,11 +1,29 @@
-// Package declared makes a part of a plugin of what is only said in its manifest: texts for the system prompt, and which tools
-// a session begins with.
+// Package declared makes a part of a plugin of what is only said in its manifest: texts for the system prompt, which tools
+// a session begins with, and monitors.
 package declared
 
 import (
+	"maps"
+
 	"lashd/engine/plugin"
 	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
+
+// Monitors are what a plugin in a directory contributes of these.
+func Monitors(list []manifest.Monitor, root string) plugin.Spec {
+	return func(r *plugin.Registrar) error {
+		for _, m := range list {
+			env := map[string]string{"PLUGIN_ROOT": root}
+			maps.Copy(env, m.Env)
+			r.Monitors().Add(protocol.MonitorSpec{
+				ID: m.ID, Command: m.Command, Cwd: m.Cwd, Env: env, Persistent: m.Persistent, TimeoutMs: m.TimeoutMs,
+				ArmOn: protocol.MonitorArm(m.ArmOn), Wake: protocol.MonitorWake(m.Wake), Restart: m.Restart,
+			})
+		}
+		return nil
+	}
+}
 
 // Spec is what texts and switches contribute to every session.
 func Spec(prompts []manifest.Prompt, switches *manifest.Switches) plugin.Spec {

@@ -107,3 +107,27 @@ func TestSwitches(t *testing.T) {
 		}
 	})
 }
+
+func TestMonitors(t *testing.T) {
+	t.Run("plugin/MN-01 monitors of a manifest are those of every session, and find the plugin's directory", func(t *testing.T) {
+		f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":{"monitors":[
+			{"monitorId":"m","command":"echo in $PLUGIN_ROOT; exec sleep 60","armOn":"sessionStart","wake":"notify","restartOnRestore":true},
+			{"monitorId":"n","command":"true"}]}}`))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), plugin.Static("a", declared.Monitors(f.Lashd.Monitors, "/its/place")))
+		id := d.Session(t, nil)
+		got := builtintest.Must(d.Monitors(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data
+		if len(got) != 2 || got[0].Spec.ID != "a:m" || !got[0].Armed || !got[0].Spec.Restart || got[0].Spec.Wake != protocol.WakeNotify || got[1].Armed {
+			t.Errorf("there are %+v", got)
+		}
+		var told []protocol.MonitorUpdate
+		for len(told) == 0 {
+			told = builtintest.Must(d.MonitorUpdates(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Events
+		}
+		if told[0].Message != "in /its/place" {
+			t.Errorf("it says %q", told[0].Message)
+		}
+	})
+}

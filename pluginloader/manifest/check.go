@@ -36,8 +36,22 @@ func (s *source) contributions(c *Contributions) {
 		}
 		given[p] = true
 	}
+	s.monitors(at+"/monitors", c)
 	if c.ToolSwitches != nil {
 		s.switches(at+"/toolSwitches", *c.ToolSwitches)
+	}
+}
+
+func (s *source) monitors(at string, c *Contributions) {
+	seen := map[string]bool{}
+	for i, m := range c.Monitors {
+		if seen[m.ID] {
+			s.at(fmt.Sprint(at, "/", i, "/monitorId"), "%q is there twice", m.ID)
+		}
+		seen[m.ID] = true
+	}
+	if len(c.Monitors) > 0 && (c.Sandbox != nil || c.Limits != nil) {
+		s.atKey(at, "monitors are not held to \"sandbox\" and \"limits\": a plugin has either these or monitors")
 	}
 }
 

@@ -120,6 +120,9 @@ var wrong = []struct{ in, want string }{
 		"2:24: \"a b\" is not a name: it must be letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n2:50: a server needs a \"command\", or a \"url\"\n2:72: a server has a \"command\" or a \"url\", not both\n2:94: the URL must begin with http:// or https://\n2:117: the URL has a password in it: use \"headers\"\n2:174: \"${T}\" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env"},
 	{inLashd(`{"toolSwitches":{"on":["a"],"off":["b","a"]}}`), `2:48: "a" is in on, too`},
 	{inLashd(`{"process":{"command":["a"]},"config":[]}`), `2:47: a JSON Schema must be an object`},
+	{inLashd(`{"monitors":[{"monitorId":"a","command":"x","armOn":"later"},{"monitorId":"a","command":""}]}`),
+		"2:61: there is no \"later\": it is one of manual, sessionStart\n2:83: \"a\" is there twice\n2:97: 0 characters: at least 1"},
+	{inLashd(`{"monitors":[{"monitorId":"a","command":"x"}],"limits":{"openFiles":64}}`), `2:10: monitors are not held to "sandbox" and "limits": a plugin has either these or monitors`},
 }
 
 func TestMistakesAreToldWithTheirPlace(t *testing.T) {

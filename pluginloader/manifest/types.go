@@ -60,6 +60,7 @@ type Contributions struct {
 	Extensions   []Extension       `json:"extensions,omitempty" max:"64"`               // data for other plugins
 	MCPServers   map[string]Server `json:"mcpServers,omitempty" max:"64" form:"server"` // servers by name, whose tools the model knows as mcp__server__tool
 	Prompt       []Prompt          `json:"prompt,omitempty" max:"64"`                   // texts for the system prompt
+	Monitors     []Monitor         `json:"monitors,omitempty" max:"32"`                 // commands whose lines wake sessions; not beside a sandbox or limits, to which they are not held
 	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // which tools of others sessions begin with
 	Limits       *Limits           `json:"limits,omitempty"`                            // what its programs may use: the process, servers and commands
 	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // what its programs are confined to, where the system can; absent: to nothing
@@ -149,6 +150,19 @@ type Prompt struct {
 	Priority int        `json:"priority,omitempty" min:"-1000" max:"1000"` // lower comes first in its slot
 	Tools    []string   `json:"tools,omitempty" max:"256" form:"tool"`     // if any: only when one of these is in the catalog
 	Content  string     `json:"content" min:"1" max:"65536"`               // the text
+}
+
+// Monitor is a command whose lines wake sessions. Its id there is the plugin's name, a colon, and the one here.
+type Monitor struct {
+	ID         string            `json:"monitorId" form:"server"`                       // what it is known by
+	Command    string            `json:"command" min:"1" max:"8192"`                    // what sh runs, with the plugin's directory as PLUGIN_ROOT in its environment
+	Cwd        string            `json:"cwd,omitempty" max:"4096"`                      // relative to the workspace; absent: that
+	Env        map[string]string `json:"env,omitempty" max:"64" form:"env" each:"4096"` // variables of its environment
+	Persistent bool              `json:"persistent,omitempty"`                          // it has no time limit
+	TimeoutMs  int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`     // after which it is stopped; absent: 300000
+	ArmOn      MonitorArm        `json:"armOn,omitempty"`                               // when it is begun; absent: manual
+	Wake       MonitorWake       `json:"wake,omitempty"`                                // what its lines do; absent: queueTurn
+	Restart    bool              `json:"restartOnRestore,omitempty"`                    // it is begun again where its run was cut off
 }
 
 // Switches are which tools, of whatever plugin, a new session has. A person may set them otherwise.

@@ -1,6 +1,9 @@
 package manifest
 
-import "lashd/engine/plugin"
+import (
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
 
 // Startup says when a process is started.
 type Startup string
@@ -123,6 +126,20 @@ const (
 )
 
 func (Transport) words() []string { return []string{"stdio", "http"} }
+
+// MonitorArm is when a monitor is begun.
+type MonitorArm protocol.MonitorArm
+
+func (MonitorArm) words() []string {
+	return []string{string(protocol.ArmManual), string(protocol.ArmSession)}
+}
+
+// MonitorWake is what the lines of a monitor do.
+type MonitorWake protocol.MonitorWake
+
+func (MonitorWake) words() []string {
+	return []string{string(protocol.WakeTurn), string(protocol.WakeNotify)}
+}
 
 // PromptSlot is a place in the system prompt. Slots are rendered in the order of their names.
 type PromptSlot plugin.Slot
