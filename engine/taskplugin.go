@@ -49,7 +49,8 @@ func (st *state) checkHandler(spec *protocol.TaskSpec) error {
 	return nil
 }
 
-// plugged has a plugin of the task's session do its work. given tells that the session has given up its plugins meanwhile.
+// plugged has a plugin of the task's session do its work. given tells that it was lost with its plugin, or because the session has
+// given up its plugins meanwhile.
 func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.TaskOutcome, given bool) {
 	t := w.now()
 	l, err := w.eng.lend(ctx, w.owner())
@@ -70,6 +71,8 @@ func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.Ta
 	switch {
 	case errors.As(err, new(*plugin.LeftError)):
 		return task.Abandoned(&t, protocol.WriterDrain, err.Error()), false
+	case err == nil && out != nil && out.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverRerun && ctx.Err() == nil:
+		return nil, true
 	case err == nil && out == nil && l.ctx.Err() == nil:
 		return w.done(), false
 	case ctx.Err() == nil && l.ctx.Err() != nil:

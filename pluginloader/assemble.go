@@ -219,7 +219,7 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 // contributions are what the process of a plugin declares.
 func contributions(m *manifest.Plugin) process.Contributions {
 	c := process.Contributions{
-		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State,
+		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State, Tasks: m.Tasks,
 	}
 	for _, h := range m.Hooks {
 		hook := process.Hook{

@@ -68,6 +68,9 @@ func (c *additions) once(p *manifest.Plugin) {
 	if p.State != "" {
 		c.add("state", p.State)
 	}
+	for _, name := range p.Tasks {
+		c.add("task", name)
+	}
 	if p.CodeExecutor {
 		c.add("codeExecutor", "")
 	}

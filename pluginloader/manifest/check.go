@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"lashd/engine/tool"
@@ -21,6 +22,7 @@ func (s *source) contributions(c *Contributions) {
 	s.hooks(at+"/hooks", c.Hooks)
 	s.tools(at+"/tools", c.Tools)
 	s.operations(at+"/operations", c.Operations)
+	s.tasks(at+"/tasks", c.Tasks)
 	s.servers(at+"/mcpServers", c.MCPServers)
 	s.schema(at+"/config", c.Config)
 	if c.Input != nil {
@@ -73,7 +75,7 @@ func (s *source) needProcess(c *Contributions) {
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0},
+	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"tasks", len(c.Tasks) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0},
 		{"state", c.State != ""}, {"moreTools", c.MoreTools}, {"prepares", c.Prepares}, {"input", c.Input != nil}, {"triggers", len(c.Triggers) > 0}, {"extensions", len(c.Extensions) > 0},
 	} {
 		if part.there {
@@ -117,6 +119,17 @@ func (s *source) hooks(at string, hooks []Hook) {
 
 // refuses tells whether something can be refused at a slot.
 func (slot Slot) refuses() bool { return slot == SlotBeforeTurn || slot == SlotBeforeToolCall }
+
+func (s *source) tasks(at string, names []string) {
+	for i, name := range names {
+		switch {
+		case name == "":
+			s.at(fmt.Sprint(at, "/", i), "the name of the work is empty")
+		case slices.Contains(names[:i], name):
+			s.at(fmt.Sprint(at, "/", i), "there is work of the name %q already", name)
+		}
+	}
+}
 
 func (s *source) operations(at string, operations []Operation) {
 	seen := map[string]bool{}

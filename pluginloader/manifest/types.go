@@ -51,6 +51,7 @@ type Contributions struct {
 	Hooks        []Hook            `json:"hooks,omitempty" max:"64"`                    // where the process is asked; each slot once
 	Tools        []Tool            `json:"tools,omitempty" max:"256"`                   // what the model may call
 	Operations   []Operation       `json:"operations,omitempty" max:"256"`              // what clients may call; the process answers
+	Tasks        []string          `json:"tasks,omitempty" max:"64" each:"128"`         // names of work that the process does for tasks
 	CodeExecutor bool              `json:"codeExecutor,omitempty"`                      // the process runs code cells
 	State        string            `json:"state,omitempty" max:"64"`                    // version of the state that the process keeps for each session; absent: it keeps none
 	MoreTools    bool              `json:"moreTools,omitempty"`                         // the process says while it runs which tools it has; those of tools are the first

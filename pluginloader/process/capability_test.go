@@ -34,9 +34,11 @@ var probes = map[string]string{
 	"host/emitTrace": `{"name":"probe"}`, "host/callTool": `{"calls":[]}`,
 	"host/artifactWrite": `{"name":"probe","type":"text/plain","data":"aGVsbG8="}`, "host/artifactRead": `{"name":"none"}`,
 	"host/setToolAvailability": `{"names":["none"],"availability":"off"}`, "host/injectTurnInput": `{"turnId":"trn_none","input":[]}`,
-	"host/ask": `{"prompt":"Who?","deadlineMs":1}`, "host/taskStart": `{}`, "host/taskRegister": `{}`,
-	"host/taskComplete": `{}`, "host/taskTransition": `{}`, "host/taskAwait": `{}`, "host/taskSignal": `{}`, "host/taskList": `{}`,
-	"host/taskCancel": `{}`, "host/taskCancelAll": `{}`, "host/validateHandles": `{}`, "host/transferHandles": `{}`,
+	"host/ask": `{"prompt":"Who?","deadlineMs":1}`, "host/taskStart": `{"spec":{"kind":"none","recovery":"external"}}`, "host/taskRegister": `{"spec":{"kind":"none","recovery":"external"}}`,
+	"host/taskComplete": `{"taskId":"none","outcome":{"kind":"completed"}}`, "host/taskTransition": `{"taskId":"none","state":"idle"}`,
+	"host/taskTell": `{"taskId":"none","name":"none"}`, "host/taskAwait": `{"taskIds":["none"]}`, "host/taskSignal": `{"taskId":"none","name":"none"}`,
+	"host/taskList": `{}`, "host/taskRead": `{"taskId":"none"}`, "host/taskOutput": `{"taskId":"none"}`, "host/taskCancel": `{"taskId":"none"}`,
+	"host/taskCancelAll": `{"keep":[]}`, "host/validateHandles": `{"taskIds":["none"]}`, "host/transferHandles": `{"taskIds":["none"],"to":"OWN"}`,
 	"host/monitorSnapshot": `{}`, "host/monitorUpdates": `{}`, "host/monitorStart": `{}`, "host/monitorStop": `{}`,
 }
 
@@ -81,19 +83,22 @@ const (
 	graph      = " appendNodes"
 	completion = " complete"
 	trace      = " emitTrace"
+	seeTasks   = " taskList taskRead taskOutput"
+	allTasks   = seeTasks + " taskStart taskRegister taskComplete taskTransition taskTell taskAwait taskSignal taskCancel taskCancelAll transferHandles"
+	letGo      = " validateHandles" // without tasks there is nothing to refuse
 )
 
 // granted is what each call of a plugin is given. One that is not named is given nothing.
 var granted = map[string]string{
-	"hook/prompt": allState + trace, "hook/beforeTurn": allState + trace, "hook/afterTurn": allState + trace,
-	"hook/configChanged": allState + trace, "hook/event sessionConfigChanged": allState + trace,
-	"hook/beforeToolCall": toolsOnly + trace, "hook/afterToolCall": toolsOnly + trace,
-	"hook/checkpoint": allState + lifecycle + graph + trace, "hook/compact": allState + lifecycle + graph + trace,
-	"hook/transformContext": allState + lifecycle + graph + completion + trace, "hook/event turnPersisted": allState + graph + completion + trace,
-	"tool/execute":    allState + lifecycle + completion + asking + " callTool artifactWrite" + trace,
-	"operation/query": look + trace, "operation/command": allState + lifecycle + graph + trace, "operation/task": allState + lifecycle + graph + trace,
+	"hook/prompt": allState + letGo + trace, "hook/beforeTurn": allState + letGo + trace, "hook/afterTurn": allState + letGo + trace,
+	"hook/configChanged": allState + letGo + trace, "hook/event sessionConfigChanged": allState + letGo + trace,
+	"hook/beforeToolCall": toolsOnly + letGo + trace, "hook/afterToolCall": toolsOnly + letGo + trace,
+	"hook/checkpoint": allState + lifecycle + graph + letGo + trace, "hook/compact": allState + lifecycle + graph + letGo + trace,
+	"hook/transformContext": allState + lifecycle + graph + completion + letGo + trace, "hook/event turnPersisted": allState + graph + completion + letGo + trace,
+	"tool/execute":    allState + lifecycle + completion + asking + " callTool artifactWrite" + allTasks + letGo + trace,
+	"operation/query": look + seeTasks + letGo + trace, "operation/command": allState + lifecycle + graph + allTasks + letGo + trace, "operation/task": allState + lifecycle + graph + allTasks + letGo + trace,
 	// These are about the plugin's own state, and need no capability.
-	"snapshot/write": "artifactWrite emitTrace", "snapshot/restore": "artifactRead emitTrace",
+	"snapshot/write": "artifactWrite emitTrace validateHandles", "snapshot/restore": "artifactRead emitTrace validateHandles",
 }
 
 // ungranted are the other calls that there are.
@@ -106,7 +111,7 @@ var ungranted = []string{
 // declared are the methods of each capability.
 var declared = map[process.Capability]string{
 	process.UsesState: allState, process.UsesLifecycle: lifecycle, process.UsesGraph: graph, process.UsesCompletions: completion,
-	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: "", process.UsesMonitors: "",
+	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: allTasks + letGo, process.UsesMonitors: "",
 }
 
 // probed has a plugin that declares some capabilities be asked everywhere, and tells what it was given where.

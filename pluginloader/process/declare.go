@@ -65,6 +65,7 @@ type Contributions struct {
 	Preparing  bool // the plugin prepares the calls of its tools
 	Prompts    []plugin.Prompt
 	Operations []protocol.OperationInfo
+	Tasks      []string          // handlers of tasks
 	Input      *plugin.TurnInput // that comes with each turn; nil: none
 	Triggers   []plugin.TriggerEvent
 	Extensions []plugin.Extension
@@ -146,13 +147,14 @@ type confirmed struct {
 	Hooks      []HookName `json:"hooks,omitempty"`
 	Tools      []string   `json:"tools,omitempty"`
 	Operations []string   `json:"operations,omitempty"`
+	Tasks      []string   `json:"tasks,omitempty"`
 	Executor   bool       `json:"executor,omitempty"`
 	State      string     `json:"state,omitempty"`
 	Handles    []string   `json:"handles,omitempty"` // in place of all but the state: methods, with the name of the tool or operation
 }
 
 func (c *Contributions) names() confirmed {
-	n := confirmed{Executor: c.Executor, State: c.State}
+	n := confirmed{Tasks: c.Tasks, Executor: c.Executor, State: c.State}
 	for _, h := range c.Hooks {
 		n.Hooks = append(n.Hooks, h.Name)
 	}
@@ -179,6 +181,8 @@ func (n confirmed) spelled(declared confirmed) confirmed {
 			n.Tools = append(n.Tools, name)
 		case kind == "operation":
 			n.Operations = append(n.Operations, name)
+		case method == "task/run":
+			n.Tasks = append(n.Tasks, name)
 		case method == "code/execute":
 			n.Executor = true
 		}
@@ -191,6 +195,7 @@ func (n confirmed) differs(said confirmed) []string {
 	said = said.spelled(n)
 	wrong := append(namesDiffer("hook", n.Hooks, said.Hooks), namesDiffer("tool", n.Tools, said.Tools)...)
 	wrong = append(wrong, namesDiffer("operation", n.Operations, said.Operations)...)
+	wrong = append(wrong, namesDiffer("work", n.Tasks, said.Tasks)...)
 	if n.Executor != said.Executor {
 		wrong = append(wrong, "one of them runs code cells, and the other does not")
 	}

@@ -21,6 +21,9 @@ type grant struct {
 	state  *artifacts     // of a call about state
 	stored *artifactNames // that a tool's call has stored
 	clock  *clock         // of the call
+	life   *life          // of the process that was granted it
+	seat   *seat          // of the session
+	task   *registered    // at which the process works by itself; nil: it is a call
 }
 
 // artifactNames are the artifacts that a call has stored.

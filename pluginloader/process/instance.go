@@ -34,6 +34,7 @@ type instance struct {
 
 // seat is an instance in a process.
 type seat struct {
+	of    *instance
 	id    string // by which the process knows it
 	life  *life
 	ready chan struct{} // closed when it is open, or has failed to
@@ -100,7 +101,7 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	}
 	if i.place == nil || i.place.life != l {
 		i.lostLocked()
-		s := &seat{id: i.factory.seat(i), life: l, ready: make(chan struct{})}
+		s := &seat{of: i, id: i.factory.seat(i), life: l, ready: make(chan struct{})}
 		i.place = s
 		ctx, kept, code := context.WithoutCancel(ctx), i.kept, i.code
 		i.factory.running.Go(func() { i.opened(s, i.begin(ctx, s, kept, code)) })
@@ -214,7 +215,7 @@ func put[R any](ctx context.Context, s *seat, method string, limit, linger time.
 	defer cancel()
 	u := until{DeadlineMs: limit.Milliseconds()}
 	if g != nil && !g.empty() {
-		g.clock = clock
+		g.clock, g.life, g.seat = clock, s.life, s
 		defer s.life.grants.give(ctx, g)()
 		u.Grant = g.id
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lashd/engine/proc"
@@ -28,6 +29,7 @@ type life struct {
 	over     chan struct{} // closed when nothing is left
 	began    time.Time
 	refusals refusals
+	tasks    atomic.Int32 // at which the process works by itself
 
 	ending sync.Once
 	ended  func(*life) // is told when it ends by itself

@@ -41,6 +41,9 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	if c.Input != nil {
 		r.Turn().Input(*c.Input)
 	}
+	for _, name := range c.Tasks {
+		r.Tasks().Handler(name, i.handler(name))
+	}
 	if c.Executor {
 		r.Execution().Executor(&executor{i})
 	}

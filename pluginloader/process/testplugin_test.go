@@ -69,6 +69,7 @@ type asked struct {
 	Artifacts []plugin.Artifact `json:"artifacts"`
 	Context   json.RawMessage   `json:"context"`
 	Messages  []json.RawMessage `json:"messages"`
+	Task      protocol.Task     `json:"task"`
 }
 
 func serveGuest(role string) {
@@ -114,7 +115,7 @@ func (g *guest) receive(f frame) {
 		answer <- f
 	case f.ID == nil:
 		g.told(f)
-	case g.role == "probes" || f.Method == "tool/execute" || f.Method == "snapshot/write" || f.Method == "snapshot/restore" || strings.HasPrefix(f.Method, "hook/"):
+	case g.role == "probes" || f.Method == "tool/execute" || f.Method == "task/run" || f.Method == "snapshot/write" || f.Method == "snapshot/restore" || strings.HasPrefix(f.Method, "hook/"):
 		go g.answer(f) // these may ask back
 	default:
 		g.answer(f)
@@ -132,6 +133,37 @@ func (g *guest) told(f frame) {
 		delete(g.rooms, p.Instance)
 		g.mu.Unlock()
 	}
+	if strings.HasPrefix(f.Method, "task/") {
+		g.taskTold(f)
+	}
+}
+
+// runTask is work that ends as its payload says: at once, or never.
+func (g *guest) runTask(p asked) (any, error) {
+	leave(fmt.Sprintf("%s/%s.%d", os.Getenv("PLUGIN_DATA"), p.Task.ID, p.Task.Attempt), p.Grant)
+	switch string(p.Task.Spec.Payload) {
+	case `"dies once"`:
+		if p.Task.Attempt == 1 {
+			os.Exit(4)
+		}
+	case `"dies"`:
+		os.Exit(4)
+	case `"fails"`:
+		return nil, errors.New("no luck")
+	case `"lasts"`:
+		forever()
+	}
+	return map[string]any{"outcome": map[string]any{"kind": "completed", "value": p.Task.Attempt}}, nil
+}
+
+// taskTold writes down what is said of a task.
+func (g *guest) taskTold(f frame) {
+	var p struct {
+		TaskID string          `json:"taskId"`
+		Signal json.RawMessage `json:"signal"`
+	}
+	_ = json.Unmarshal(f.Params, &p)
+	leave(os.Getenv("PLUGIN_DATA")+"/"+strings.ReplaceAll(f.Method, "/", "-")+"."+p.TaskID, string(p.Signal))
 }
 
 func (g *guest) answer(f frame) {
@@ -268,6 +300,8 @@ func (g *guest) work(method string, r *room, p asked) (any, error) {
 	case "operation/command", "operation/task":
 		g.note(r, p.Instance, string(p.Args))
 		return map[string]any{"output": len(r.Notes), "events": []any{map[string]any{"type": "noted", "body": p.Args}}}, nil
+	case "task/run":
+		return g.runTask(p)
 	case "code/execute":
 		r.cells += p.Source
 		return map[string]any{"printed": r.cells}, nil

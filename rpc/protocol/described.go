@@ -799,7 +799,7 @@ func Described() map[string]TypeDoc {
 		},
 		"PluginContribution": {Doc: "PluginContribution is something that a plugin adds.",
 			Fields: map[string]string{
-				"kind": "tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor",
+				"kind": "tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor",
 			},
 		},
 		"PluginEnableParams": {Doc: "PluginEnableParams switches a plugin on or off, wherever it comes from.",

@@ -128,7 +128,7 @@ type PluginReadResult struct {
 
 // PluginContribution is something that a plugin adds.
 type PluginContribution struct {
-	Kind   string `json:"kind"` // tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor
+	Kind   string `json:"kind"` // tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor
 	Name   string `json:"name"`
 	Detail string `json:"detail,omitempty"`
 }

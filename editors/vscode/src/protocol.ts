@@ -1055,7 +1055,7 @@ export type PluginChangeKind = "added" | "changed" | "removed" | "unchanged";
 
 /** PluginContribution is something that a plugin adds. */
 export interface PluginContribution {
-  /** tool, hook, operation, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor */
+  /** tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor */
   kind: string;
   name: string;
   detail?: string;

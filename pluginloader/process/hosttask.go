@@ -1,0 +1,155 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// inSession has the session of the call be the one that is meant where none is named.
+func inSession(do performed) performed {
+	return func(ctx context.Context, g *grant, raw json.RawMessage) (any, error) {
+		var named ofSession
+		_ = json.Unmarshal(raw, &named) // what is wrong with it, the method says
+		if rest, ok := bytes.CutPrefix(bytes.TrimSpace(raw), []byte("{")); ok && named.SessionID == "" {
+			raw = slices.Concat([]byte(`{"sessionId":`), encoded(g.seat.of.build.SessionID), []byte(","), rest)
+		}
+		return do(ctx, g, raw)
+	}
+}
+
+// encoded is an id as JSON.
+func encoded(id protocol.SessionID) []byte {
+	text, err := json.Marshal(id)
+	if err != nil {
+		return []byte(`""`) // no text is none
+	}
+	return text
+}
+
+// taskAnswer is a task after a change.
+type taskAnswer struct {
+	Task protocol.Task `json:"task"`
+}
+
+// onTask has a service of tasks do something.
+func onTask[P, R any](ctx context.Context, g *grant, p P, do func(plugin.TaskService, context.Context, P) (R, error)) (R, error) {
+	s, err := g.host.NeedTasks()
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return do(s, ctx, p)
+}
+
+// changed is onTask for what changes one task.
+func changed[P any](ctx context.Context, g *grant, p P, do func(plugin.TaskService, context.Context, P) (protocol.Task, error)) (*taskAnswer, error) {
+	t, err := onTask(ctx, g, p, do)
+	return &taskAnswer{t}, err
+}
+
+func taskStart(ctx context.Context, g *grant, p *struct {
+	granted
+	plugin.TaskStart
+}) (*protocol.TaskResult, error) {
+	p.Spec.Plugin = g.life.config.ID
+	return onTask(ctx, g, &p.TaskStart, plugin.TaskService.StartTask)
+}
+
+func taskComplete(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskCompleteParams
+}) (*taskAnswer, error) {
+	if g.task != nil && p.TaskID == g.task.id {
+		return g.task.complete(ctx, g, &p.Outcome)
+	}
+	return changed(ctx, g, &p.TaskCompleteParams, plugin.TaskService.CompleteTask)
+}
+
+func taskTransition(ctx context.Context, g *grant, p *struct {
+	granted
+	plugin.TaskTransition
+}) (*taskAnswer, error) {
+	return changed(ctx, g, &p.TaskTransition, plugin.TaskService.TransitionTask)
+}
+
+func taskTell(ctx context.Context, g *grant, p *struct {
+	granted
+	plugin.TaskTold
+}) (*taskAnswer, error) {
+	return changed(ctx, g, &p.TaskTold, plugin.TaskService.TellTask)
+}
+
+func taskAwait(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskWaitParams
+}) (*protocol.TaskWaitResult, error) {
+	return onTask(ctx, g, &p.TaskWaitParams, plugin.TaskService.AwaitTasks)
+}
+
+func taskSignal(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskSignalParams
+}) (*taskAnswer, error) {
+	return changed(ctx, g, &p.TaskSignalParams, plugin.TaskService.SignalTask)
+}
+
+func taskList(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskListParams
+}) (*protocol.TaskListResult, error) {
+	return onTask(ctx, g, &p.TaskListParams, plugin.TaskService.ListTasks)
+}
+
+func taskRead(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskReadParams
+}) (*protocol.TaskReadResult, error) {
+	return onTask(ctx, g, &p.TaskReadParams, plugin.TaskService.ReadTask)
+}
+
+func taskOutput(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskOutputParams
+}) (*protocol.TaskOutputResult, error) {
+	return onTask(ctx, g, &p.TaskOutputParams, plugin.TaskService.TaskOutput)
+}
+
+func taskCancel(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskCancelParams
+}) (*taskAnswer, error) {
+	return changed(ctx, g, &p.TaskCancelParams, plugin.TaskService.CancelTask)
+}
+
+func taskCancelAll(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskCancelAllParams
+}) (*list[protocol.Task], error) {
+	all, err := onTask(ctx, g, &p.TaskCancelAllParams, plugin.TaskService.CancelTasks)
+	return &list[protocol.Task]{all}, err
+}
+
+func validateHandles(ctx context.Context, g *grant, p *struct {
+	ofSession
+	TaskIDs []protocol.TaskID `json:"taskIds"`
+}) (struct{}, error) {
+	return struct{}{}, g.host.ValidateHandles(ctx, p.SessionID, p.TaskIDs)
+}
+
+func transferHandles(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.TaskTransferParams
+}) (*list[protocol.Task], error) {
+	if reached, err := g.life.reaches(g, hostMethod{needs: UsesTasks}, p.To); err != nil {
+		return nil, err
+	} else if !reached {
+		return nil, &plugin.UnavailableError{Capability: "giving tasks to a session that does not work for that of the call"}
+	}
+	all, err := g.host.TransferHandles(ctx, &p.TaskTransferParams)
+	return &list[protocol.Task]{all}, err
+}

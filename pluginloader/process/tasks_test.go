@@ -1,0 +1,187 @@
+//go:build unix
+
+package process_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
+)
+
+// working is a plugin whose tool asks the daemon for whatever it is told to, with handlers of tasks.
+func working(t *testing.T, uses ...process.Capability) (process.Config, *builtintest.Daemon, protocol.SessionID) {
+	t.Helper()
+	with := only()
+	with.Tasks = []string{"build"}
+	c := config(t, "good", with)
+	if len(uses) > 0 {
+		c.Uses = uses
+	}
+	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), begin(t, c))
+	return c, d, d.Session(t, nil)
+}
+
+// hosted has the tool of a session ask the daemon for something, and gives the answer.
+func hosted(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, method, params string) string {
+	t.Helper()
+	return asks(t, d, id, "host/"+method, params)
+}
+
+type registration struct {
+	Task     protocol.Task `json:"task"`
+	Grant    string        `json:"grant"`
+	Existing bool          `json:"existing"`
+}
+
+func register(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task, recovery string) (r registration) {
+	t.Helper()
+	text := hosted(t, d, id, "taskRegister", fmt.Sprintf(`{"taskId":%q,"spec":{"kind":"other","recovery":%q,"signals":[{"name":"add"}]}}`, task, recovery))
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatalf("registered: %s", text)
+	}
+	return r
+}
+
+func finished(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task protocol.TaskID) protocol.Task {
+	t.Helper()
+	r := builtintest.Must(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task}, TimeoutMs: 10_000}))(t)
+	if r.TimedOut {
+		t.Fatalf("task %s is %s", task, r.Live[0].State)
+	}
+	return r.Settled[0]
+}
+
+func TestRegisteredTasks(t *testing.T) {
+	t.Run("plugin/HC-13 a task that a process works at by itself ends as the process says, and its grant with it", func(t *testing.T) {
+		c, d, id := working(t)
+		r := register(t, d, id, "tsk_a", "ownerBound")
+		if r.Grant == "" || r.Task.Spec.Plugin != "notes" || r.Task.State != protocol.TaskRunning {
+			t.Fatalf("registered: %+v", r)
+		}
+		if again := register(t, d, id, "tsk_a", "ownerBound"); !again.Existing || again.Grant != "" {
+			t.Errorf("registered again: %+v", again)
+		}
+		builtintest.Must(d.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}, Name: "add", Payload: json.RawMessage(`2`)}))(t)
+		if got := found(filepath.Join(c.DataDir, "task-signal.tsk_a")); got != `{"name":"add","payload":2}` {
+			t.Errorf("it was sent %s", got)
+		}
+		idle := hosted(t, d, id, "taskTransition", fmt.Sprintf(`{"grant":%q,"taskId":"tsk_a","state":"idle"}`, r.Grant))
+		if !strings.Contains(idle, `"state":"idle"`) {
+			t.Errorf("it is idle: %s", idle)
+		}
+		wrong := hosted(t, d, id, "taskComplete", fmt.Sprintf(`{"grant":%q,"taskId":"tsk_a","outcome":{"kind":"abandoned"}}`, r.Grant))
+		other := hosted(t, d, id, "taskComplete", `{"taskId":"tsk_a","outcome":{"kind":"completed"}}`)
+		if !strings.Contains(wrong, "/outcome/kind") || !strings.Contains(other, "refused") {
+			t.Errorf("ended as what it cannot be: %s; with the grant of another call: %s", wrong, other)
+		}
+		done := hosted(t, d, id, "taskComplete", fmt.Sprintf(`{"grant":%q,"taskId":"tsk_a","outcome":{"kind":"completed","value":7}}`, r.Grant))
+		if got := finished(t, d, id, "tsk_a"); !strings.Contains(done, `"state":"completed"`) || got.State != protocol.TaskCompleted || string(got.Outcome.Value) != "7" {
+			t.Errorf("the process is told %s, and the task is %s %+v", done, got.State, got.Outcome)
+		}
+		var late string
+		for until := time.Now().Add(5 * time.Second); !strings.Contains(late, "denied") && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+			late = hosted(t, d, id, "taskList", fmt.Sprintf(`{"grant":%q}`, r.Grant))
+		}
+		if !strings.Contains(late, "denied") {
+			t.Errorf("the grant outlives the task: %s", late)
+		}
+	})
+	t.Run("plugin/HC-13 a process is told that a task shall end, and one that has gone leaves its own abandoned and others as they are", func(t *testing.T) {
+		c, d, id := working(t)
+		register(t, d, id, "tsk_asked", "ownerBound")
+		register(t, d, id, "tsk_own", "ownerBound")
+		register(t, d, id, "tsk_elsewhere", "external")
+		hosted(t, d, id, "taskCancel", `{"taskId":"tsk_asked","reason":"enough"}`)
+		found(filepath.Join(c.DataDir, "task-cancel.tsk_asked"))
+		if got := finished(t, d, id, "tsk_asked"); got.State != protocol.TaskCancelled || got.Outcome.Message != "enough" {
+			t.Errorf("the one that is asked to end is %s %+v", got.State, got.Outcome)
+		}
+		all, _ := marked(c.Nonce, c.ID)
+		for _, pid := range all {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if got := finished(t, d, id, "tsk_own"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil || !strings.Contains(got.Outcome.Evidence.Reason, "process") {
+			t.Errorf("its own is %s %+v", got.State, got.Outcome)
+		}
+		if got := hosted(t, d, id, "taskComplete", `{"taskId":"tsk_elsewhere","outcome":{"kind":"completed"}}`); !strings.Contains(got, `"state":"completed"`) {
+			t.Errorf("the next process completes the one that is elsewhere: %s", got)
+		}
+	})
+	t.Run("plugin/HC-13 what no process could go on with is refused", func(t *testing.T) {
+		_, d, id := working(t)
+		for params, want := range map[string]string{
+			`{"spec":{"kind":"other","recovery":"rerunnable"}}`:                               "/spec/recovery",
+			`{"spec":{"kind":"other"}}`:                                                       "/spec/recovery",
+			`{"spec":{"kind":"command","recovery":"ownerBound","command":{"script":"true"}}}`: "/spec/recovery",
+			`{"sessionId":"ses_none","spec":{"kind":"other","recovery":"external"}}`:          "refused",
+		} {
+			if got := hosted(t, d, id, "taskRegister", params); !strings.Contains(got, want) {
+				t.Errorf("%s: %s", params, got)
+			}
+		}
+	})
+}
+
+func TestHandledTasks(t *testing.T) {
+	start := func(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task, recovery, payload string) {
+		t.Helper()
+		text := hosted(t, d, id, "taskStart", fmt.Sprintf(`{"taskId":%q,"spec":{"kind":"other","recovery":%q,"handler":"build","payload":%q}}`, task, recovery, payload))
+		if !strings.Contains(text, `"state":"running"`) {
+			t.Errorf("started: %s", text)
+		}
+	}
+	for _, c := range []struct {
+		recovery, payload string
+		state             protocol.TaskState
+		attempts          int
+	}{
+		{"rerunnable", "works", protocol.TaskCompleted, 1}, {"rerunnable", "fails", protocol.TaskFailed, 1},
+		{"rerunnable", "dies once", protocol.TaskCompleted, 2}, {"rerunnable", "dies", protocol.TaskAbandoned, 3},
+		{"ownerBound", "dies", protocol.TaskAbandoned, 1},
+	} {
+		t.Run(fmt.Sprintf("runtime/B02 the process of a task which is %s %s", c.recovery, c.payload), func(t *testing.T) {
+			t.Parallel()
+			_, d, id := working(t)
+			start(t, d, id, "tsk_a", c.recovery, c.payload)
+			if got := finished(t, d, id, "tsk_a"); got.State != c.state || got.Attempt != c.attempts {
+				t.Errorf("it is %s after %d attempts: %+v", got.State, got.Attempt, got.Outcome)
+			}
+		})
+	}
+	t.Run("plugin/HC-14 plugin/HC-16 a process names its handles, and gives tasks only to sessions below its own", func(t *testing.T) {
+		t.Parallel()
+		_, d, id := working(t)
+		start(t, d, id, "tsk_a", "ownerBound", "lasts")
+		other := d.Session(t, nil)
+		for _, c := range []struct{ method, params, want string }{
+			{"validateHandles", `{"taskIds":["tsk_a"]}`, "{}"}, {"validateHandles", `{"taskIds":["tsk_a","tsk_none"]}`, "tsk_none"},
+			{"transferHandles", `{"taskIds":[],"to":"ses_none"}`, `{"data":null}`}, {"taskStart", `{"spec":{"kind":"other","recovery":"ownerBound","handler":"none"}}`, "/spec/handler"},
+			{"taskTell", `{"taskId":"tsk_a","name":"seen"}`, "/name"}, {"taskAwait", `{"taskIds":["tsk_a"],"timeoutMs":1}`, `"timedOut":true`},
+			{"taskList", `{}`, `"taskId":"tsk_a"`}, {"taskRead", `{"taskId":"tsk_a"}`, `"kind":"started"`}, {"taskOutput", `{"taskId":"tsk_a"}`, `"size":0`},
+			{"taskCancelAll", `{"keep":["tsk_a"]}`, `{"data":[]}`},
+		} {
+			if got := hosted(t, d, id, c.method, c.params); !strings.Contains(got, c.want) {
+				t.Errorf("%s %s: %s", c.method, c.params, got)
+			}
+		}
+		_, less, own := working(t, process.UsesTasks)
+		start(t, less, own, "tsk_a", "ownerBound", "lasts")
+		if got := hosted(t, less, own, "transferHandles", fmt.Sprintf(`{"taskIds":["tsk_a"],"to":%q}`, less.Session(t, nil))); !strings.Contains(got, "denied") {
+			t.Errorf("to a session that does not work for it: %s", got)
+		}
+		if got := hosted(t, less, own, "transferHandles", fmt.Sprintf(`{"taskIds":["tsk_a"],"to":%q}`, below(t, less, own))); !strings.Contains(got, `"data":[{`) {
+			t.Errorf("to one that does: %s", got)
+		}
+		if got := hosted(t, d, id, "transferHandles", fmt.Sprintf(`{"taskIds":["tsk_a"],"to":%q}`, other)); !strings.Contains(got, `"data":[{`) {
+			t.Errorf("with the capability lifecycle it is transferred: %s", got)
+		}
+	})
+}
