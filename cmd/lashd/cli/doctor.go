@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 	"lashd/rpc/socket"
@@ -159,7 +160,7 @@ func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 	if err == nil && len(found.Problems) > 0 {
 		err = fmt.Errorf("%d problems in %d sessions; the first: %s", len(found.Problems), found.Sessions, found.Problems[0])
 	}
-	d.note("database", fmt.Sprintf("%d sessions, %d events, %d files: structure, chains and contents are as they were written",
+	d.note("database", fmt.Sprintf("%d sessions, %d events, %d files: structure, chains, contents and tasks are as they were written",
 		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
 }
 
@@ -169,6 +170,11 @@ func verify(ctx context.Context, store *persistence.Store) (persistence.Report, 
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(running) }()
 	found, err := store.Verify(ctx, progress())
+	if err == nil {
+		var wrong []string
+		wrong, err = store.VerifyTasks(ctx, task.Fold)
+		found.Problems = append(found.Problems, wrong...)
+	}
 	if damaged := store.Healthy(); err == nil && damaged != nil {
 		err = damaged
 	}
