@@ -14,8 +14,8 @@ import (
 type taskRun struct {
 	of
 	until
-	Handler string        `json:"handler"`
-	Task    protocol.Task `json:"task"`
+	Name string        `json:"name"` // of the handler
+	Task protocol.Task `json:"task"`
 }
 
 // taskWord is what a plugin is told of a task that it works at.

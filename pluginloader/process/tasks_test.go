@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,9 +132,9 @@ func TestRegisteredTasks(t *testing.T) {
 }
 
 func TestHandledTasks(t *testing.T) {
-	start := func(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task, recovery, payload string) {
+	lasts := func(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) {
 		t.Helper()
-		text := hosted(t, d, id, "taskStart", fmt.Sprintf(`{"taskId":%q,"spec":{"kind":"other","recovery":%q,"handler":"build","payload":%q}}`, task, recovery, payload))
+		text := hosted(t, d, id, "taskStart", `{"taskId":"tsk_a","spec":{"kind":"other","recovery":"ownerBound","handler":"build","payload":"lasts"}}`)
 		if !strings.Contains(text, `"state":"running"`) {
 			t.Errorf("started: %s", text)
 		}
@@ -150,7 +151,9 @@ func TestHandledTasks(t *testing.T) {
 		t.Run(fmt.Sprintf("runtime/B02 the process of a task which is %s %s", c.recovery, c.payload), func(t *testing.T) {
 			t.Parallel()
 			_, d, id := working(t)
-			start(t, d, id, "tsk_a", c.recovery, c.payload)
+			// Not by the process itself, which may die before it is answered.
+			spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.TaskRecovery(c.recovery), Plugin: "notes", Handler: "build", Payload: json.RawMessage(strconv.Quote(c.payload))}
+			builtintest.Must(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_a", Spec: spec}))(t)
 			if got := finished(t, d, id, "tsk_a"); got.State != c.state || got.Attempt != c.attempts {
 				t.Errorf("it is %s after %d attempts: %+v", got.State, got.Attempt, got.Outcome)
 			}
@@ -159,7 +162,7 @@ func TestHandledTasks(t *testing.T) {
 	t.Run("plugin/HC-14 plugin/HC-16 a process names its handles, and gives tasks only to sessions below its own", func(t *testing.T) {
 		t.Parallel()
 		_, d, id := working(t)
-		start(t, d, id, "tsk_a", "ownerBound", "lasts")
+		lasts(t, d, id)
 		other := d.Session(t, nil)
 		for _, c := range []struct{ method, params, want string }{
 			{"validateHandles", `{"taskIds":["tsk_a"]}`, "{}"}, {"validateHandles", `{"taskIds":["tsk_a","tsk_none"]}`, "tsk_none"},
@@ -173,7 +176,7 @@ func TestHandledTasks(t *testing.T) {
 			}
 		}
 		_, less, own := working(t, process.UsesTasks)
-		start(t, less, own, "tsk_a", "ownerBound", "lasts")
+		lasts(t, less, own)
 		if got := hosted(t, less, own, "transferHandles", fmt.Sprintf(`{"taskIds":["tsk_a"],"to":%q}`, less.Session(t, nil))); !strings.Contains(got, "denied") {
 			t.Errorf("to a session that does not work for it: %s", got)
 		}
