@@ -49,6 +49,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/history":       4,
 	"lashd/engine/builtin/batch":         4,
 	"lashd/engine/builtin/monitor":       4,
+	"lashd/engine/builtin/subagents":     4,
 	"lashd/engine/builtin/builtintest":   6,
 	"lashd/pluginloader":                 6,
 	"lashd/pluginloader/manifest":        4,

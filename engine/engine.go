@@ -67,6 +67,7 @@ type Engine struct {
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
 	tasksMoved  tip.Tip // a task has changed
+	childAsks   tip.Tip // a session that works for another asks a person, or is answered
 	workers     workers
 	outputs     *background.Outputs
 	commands    background.Commands

@@ -23,6 +23,7 @@ func (st *state) surface(events []logEvent) {
 	if st.row.Relation.Kind != protocol.RelationChild || len(events) == 0 {
 		return
 	}
+	st.eng.childAsks.Notify()
 	above, err := st.eng.store.Above(context.WithoutCancel(st.ctx), st.key)
 	if err != nil {
 		st.eng.Log.Error("nobody above is told of a question", "session", st.id, "error", err)

@@ -86,8 +86,16 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	events = append(events, queued...)
 	kept := st.keep(c, r.kept(next != nil))
 	before := st.row.Head.Leaf
-	done, err := st.commitShown(ctx, c, r.streamed, events...)
+	m := st.moves(c)
+	if next == nil {
+		m.leaveTurn()
+	}
+	if err := m.whole(); err != nil {
+		return err
+	}
+	done, err := st.commitShown(ctx, c, r.streamed, append(events, m.news...)...)
 	if err != nil {
+		m.undo()
 		return err
 	}
 	kept()
@@ -95,6 +103,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	st.row.TurnIndex++
 	st.grow(before, done.Nodes)
 	st.forget(closed)
+	m.settle()
 	r.streamed, r.told, st.current = nil, report, nil
 	r.lease.trail() // what follows may be with other plugins
 	r.traceEnd(report)

@@ -13,6 +13,8 @@ func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 		return nil, nil
 	case spec.Kind == protocol.TaskCommand:
 		return runCommand, nil
+	case spec.Subagent != nil:
+		return runSubagent, nil
 	case spec.Handler != "":
 		return pluginWork(nil), nil
 	}

@@ -98,6 +98,16 @@ func (m *moves) orphan(parent protocol.TaskID) {
 	}
 }
 
+// leaveTurn settles what becomes of the tasks that the turn which ends has started, or the turns that it goes on from. Only such
+// are left: others lost their turn when that ended.
+func (m *moves) leaveTurn() {
+	for _, t := range m.st.liveTasks() {
+		if t.Origin.SessionID == m.st.id && t.Origin.TurnID != "" && !t.CallerDeparted {
+			m.depart(t, "internal:turn", "the turn that started it is over")
+		}
+	}
+}
+
 // depart is what becomes of a task when whoever started it is over, as it has said itself.
 func (m *moves) depart(t protocol.Task, by, reason string) {
 	if next, ok := m.tasks[t.ID]; ok {
@@ -150,14 +160,22 @@ func wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake 
 		kind = "task/" + e.Name
 	}
 	return wake{
-		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery,
+		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery,
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, e.Ordinal), Type: kind, Origin: string(t.ID), Text: cmp.Or(how.Text, describe(t, e))},
 	}
+}
+
+// wakeSource is where a wake comes from that an event of a task causes.
+func wakeSource(t *protocol.Task, ordinal int) string {
+	return fmt.Sprintf("task:%s:event:%d:wake", t.ID, ordinal)
 }
 
 // describe is what the model is told of an event, if the task does not say it itself.
 func describe(t protocol.Task, e protocol.TaskEvent) string {
 	about := cmp.Or(t.Spec.Label, string(t.Spec.Kind))
+	if e.Kind == protocol.TaskWasEnded && t.Spec.Subagent != nil {
+		return describeSubagent(t, e.Outcome)
+	}
 	if e.Kind == protocol.TaskTold {
 		return about + ": " + string(e.Payload)
 	}

@@ -212,7 +212,11 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	mine := *p
 	mine.SessionID = s.own(p.SessionID)
-	return s.eng.WaitTasks(ctx, pluginAsks, &mine)
+	r, err := s.eng.WaitTasks(ctx, pluginAsks, &mine)
+	if err != nil || s.turn == "" || mine.SessionID != s.session {
+		return r, err
+	}
+	return r, s.eng.untell(ctx, s.session, r.Settled)
 }
 
 // SignalTask implements plugin.TaskService.

@@ -101,7 +101,7 @@ func (m *moves) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protoc
 
 // launch has a worker begin an attempt once the commit is stored: in the commit, if there is room now.
 func (m *moves) launch(t protocol.Task, run worker) protocol.Task {
-	w := m.st.eng.newWork(m.st.id, t.ID, run)
+	w := m.st.eng.newWork(&t, run)
 	w.light = t.Spec.Kind == protocol.TaskMonitor
 	if w.begun = w.claim(); w.begun {
 		m.drop = append(m.drop, w.release)

@@ -94,3 +94,19 @@ func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, r *
 	}
 	return nil
 }
+
+// untell withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn
+// stays there.
+func (e *Engine) untell(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
+	_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
+		told := slices.DeleteFunc(slices.Clone(st.inputs), func(in protocol.QueuedInput) bool {
+			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == wakeSource(&t, t.Ordinal) })
+		})
+		if len(told) == 0 {
+			return struct{}{}, nil
+		}
+		_, err := st.withdraw(ctx, told, receipt{})
+		return struct{}{}, err
+	})
+	return err
+}

@@ -15,6 +15,10 @@ import (
 // maxWorkers is how many tasks work at once; those that are idle do not count. The number is upstream's.
 const maxWorkers = 64
 
+// maxChildren is how many subagents of one session work at once. They have no other places than these: a subagent that waits for
+// subagents of its own keeps only what those do not need.
+const maxChildren = 8
+
 // worker does what a task is for, and tells how that ended. It returns soon once ctx is done.
 type worker func(ctx context.Context, w *work) *protocol.TaskOutcome
 
@@ -43,6 +47,7 @@ type work struct {
 	ended   chan struct{}
 	signals chan background.Signal
 	asked   chan struct{} // closed once it is asked to end
+	places  chan struct{} // of which it needs one to work
 	shift   chan struct{} // holds one while it becomes idle, or resumes
 
 	mu      sync.Mutex
@@ -54,9 +59,10 @@ type work struct {
 
 // workers are those that are at work, or wait for a place.
 type workers struct {
-	mu     sync.Mutex
-	all    map[workKey]*work
-	places chan struct{}
+	mu       sync.Mutex
+	all      map[workKey]*work
+	places   chan struct{}
+	children map[protocol.SessionID]chan struct{} // places of a session's subagents
 }
 
 type workKey struct {
@@ -65,7 +71,20 @@ type workKey struct {
 }
 
 func newWorkers() workers {
-	return workers{all: map[workKey]*work{}, places: make(chan struct{}, maxWorkers)}
+	return workers{all: map[workKey]*work{}, places: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
+}
+
+// placesFor are the places of which a task needs one.
+func (ws *workers) placesFor(session protocol.SessionID, spec *protocol.TaskSpec) chan struct{} {
+	if spec.Subagent == nil {
+		return ws.places
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.children[session] == nil {
+		ws.children[session] = make(chan struct{}, maxChildren)
+	}
+	return ws.children[session]
 }
 
 func (ws *workers) of(session protocol.SessionID, id protocol.TaskID) *work {
@@ -86,9 +105,9 @@ func (ws *workers) list(session protocol.SessionID) (found []*work) {
 	return found
 }
 
-func (e *Engine) newWork(session protocol.SessionID, id protocol.TaskID, run worker) *work {
+func (e *Engine) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
-		eng: e, id: id, run: run, session: session, ended: make(chan struct{}), signals: make(chan background.Signal),
+		eng: e, id: t.ID, run: run, session: t.SessionID, places: e.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
 		asked: make(chan struct{}), shift: make(chan struct{}, 1),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(e.actorContext())
@@ -259,6 +278,20 @@ func (w *work) leave() {
 	if ws.all[workKey{w.session, w.id}] == w {
 		delete(ws.all, workKey{w.session, w.id})
 	}
+	for session, places := range ws.children {
+		if places == w.places && len(places) == 0 && !ws.need(places) {
+			delete(ws.children, session)
+		}
+	}
+}
+
+func (ws *workers) need(places chan struct{}) bool {
+	for _, w := range ws.all {
+		if w.places == places {
+			return true
+		}
+	}
+	return false
 }
 
 // claim takes a place if one is free.
@@ -267,7 +300,7 @@ func (w *work) claim() bool {
 		return true
 	}
 	select {
-	case w.eng.workers.places <- struct{}{}:
+	case w.places <- struct{}{}:
 		w.mu.Lock()
 		w.claimed = true
 		w.mu.Unlock()
@@ -286,7 +319,7 @@ func (w *work) await(ctx context.Context) error {
 		return ctx.Err()
 	}
 	select {
-	case w.eng.workers.places <- struct{}{}:
+	case w.places <- struct{}{}:
 		w.mu.Lock()
 		w.claimed = true
 		w.mu.Unlock()
@@ -360,7 +393,7 @@ func (w *work) release() {
 	defer w.mu.Unlock()
 	if w.claimed {
 		w.claimed = false
-		<-w.eng.workers.places
+		<-w.places
 	}
 }
 

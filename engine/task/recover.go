@@ -25,13 +25,15 @@ func Recover(t *protocol.Task) Verdict {
 		return Verdict{}
 	case t.AbandonWish != nil:
 		return Verdict{End: Abandoned(t, protocol.WriterRequest, cmp.Or(t.AbandonWish.Reason, "it was given up"))}
+	case t.CancelRequested != nil && t.Attempt > 0 && t.Spec.Subagent != nil: // whoever works at it stops the turn of the child
+		return Verdict{Run: true}
 	case t.CancelRequested != nil && (t.Attempt == 0 || t.Spec.Recovery == protocol.RecoverRerun):
 		return Verdict{End: &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: t.CancelRequested.By, Message: t.CancelRequested.Reason}}
 	case t.Attempt == 0:
 		return Verdict{Run: true}
 	case t.Spec.Recovery == protocol.RecoverOwner:
 		return Verdict{End: Abandoned(t, protocol.WriterSweep, "the daemon in which it ran has ended, and its processes with it")}
-	case t.Attempt >= Limit(&t.Spec):
+	case t.Attempt >= Limit(&t.Spec) && t.Spec.Subagent == nil: // each attempt at a subagent goes on with the same turn
 		return Verdict{End: Abandoned(t, protocol.WriterExhausted, fmt.Sprintf("none of %d attempts came to an end", t.Attempt))}
 	}
 	return Verdict{Run: true}

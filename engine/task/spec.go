@@ -54,7 +54,29 @@ func Check(s *protocol.TaskSpec) error {
 			return &SpecError{c.field, c.reason}
 		}
 	}
+	if s.Kind == protocol.TaskSubagent && s.Recovery != protocol.RecoverExternal || s.Subagent != nil {
+		return checkSubagent(s)
+	}
 	return checkCommand(s)
+}
+
+func checkSubagent(s *protocol.TaskSpec) error {
+	c := s.Subagent
+	switch {
+	case c == nil:
+		return &SpecError{"subagent", "is required for a subagent"}
+	case s.Kind != protocol.TaskSubagent || s.Recovery != protocol.RecoverRerun || s.Command != nil || s.Handler != "":
+		return &SpecError{"subagent", "is for rerunnable tasks of the kind subagent, without a command and a handler"}
+	case s.Cancel == protocol.CancelCooperative:
+		return &SpecError{"cancel", "must be abortLocal for a subagent: its turn is interrupted"}
+	case c.SessionID == "":
+		return &SpecError{"subagent/sessionId", "must name the child"}
+	case c.TurnID == "":
+		return &SpecError{"subagent/turnId", "must be the id of the turn"}
+	case len(c.Input) == 0:
+		return &SpecError{"subagent/input", "must have at least one part"}
+	}
+	return nil
 }
 
 func checkCommand(s *protocol.TaskSpec) error {

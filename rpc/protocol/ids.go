@@ -76,6 +76,9 @@ func DeriveOccurrenceID(source, sourceKey, key string) OccurrenceID {
 // DeriveSessionID is the id of the session that is made because of something. Who makes it again finds it there.
 func DeriveSessionID(cause ...string) SessionID { return SessionID(derive("ses_", cause...)) }
 
+// DeriveTurnID is DeriveSessionID for a turn.
+func DeriveTurnID(cause ...string) TurnID { return TurnID(derive("trn_", cause...)) }
+
 func derive(prefix string, from ...string) string {
 	h := sha256.New()
 	for _, s := range from {

@@ -114,12 +114,16 @@ type TaskTerminal struct {
 	Rows    uint16 `json:"rows"`
 }
 
-// TaskChild is the turn of another session that a task is.
+// TaskChild is the turn of a session that works for the one that starts the task. It is the same turn however often the task is
+// begun.
 type TaskChild struct {
-	SessionID SessionID   `json:"sessionId"`
-	TurnID    TurnID      `json:"turnId"`
-	Agent     string      `json:"agent,omitempty"` // the path of its name, such as /root/tests
-	Input     []InputPart `json:"input,omitempty"`
+	SessionID SessionID         `json:"sessionId"`       // the child; never that of another work
+	TurnID    TurnID            `json:"turnId"`          // never used before
+	Agent     string            `json:"agent,omitempty"` // the path of its name, such as /root/tests
+	Input     []InputPart       `json:"input,omitempty"`
+	New       *SessionNewParams `json:"new,omitempty"`          // how the child is made; absent: it is there already
+	After     TaskID            `json:"after,omitempty"`        // a task of the same session that has to be over before the turn begins
+	Output    json.RawMessage   `json:"outputSchema,omitempty"` // JSON Schema of what the turn comes to; absent: anything. What does not fit is asked for once more
 }
 
 // TaskEventType is an event of its own that a task may tell of.

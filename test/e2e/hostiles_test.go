@@ -173,7 +173,7 @@ var hostiles = map[string]func(*hostile){
 		h.link("loop", ".agents/plugins/loop")
 	},
 	"the names of what ships inside": func(h *hostile) {
-		for _, name := range []string{"shell", "workspace", "standard", "plan", "history", "batch", "toolsearch", "outputbudget", "promptcontext"} {
+		for _, name := range []string{"shell", "workspace", "standard", "plan", "history", "batch", "subagents", "toolsearch", "outputbudget", "promptcontext"} {
 			h.plugin(name, eager)
 		}
 	},

@@ -17,6 +17,7 @@ import (
 	"lashd/engine/builtin/plan"
 	"lashd/engine/builtin/promptcontext"
 	"lashd/engine/builtin/shell"
+	"lashd/engine/builtin/subagents"
 	"lashd/engine/builtin/toolsearch"
 	"lashd/engine/builtin/workspace"
 	"lashd/engine/capture"
@@ -112,6 +113,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
+		subagents.Factory{},
 	}
 	drivers := plugin.Stack{standard.Factory{}}
 	host, err := plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))

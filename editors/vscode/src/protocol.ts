@@ -1862,13 +1862,21 @@ export interface TaskCancelParams {
 /** TaskCancelPolicy is how a task is ended before its time. */
 export type TaskCancelPolicy = "abortLocal" | "cooperative" | "external";
 
-/** TaskChild is the turn of another session that a task is. */
+/** TaskChild is the turn of a session that works for the one that starts the task. It is the same turn however often the task is begun. */
 export interface TaskChild {
+  /** the child; never that of another work */
   sessionId: SessionID;
+  /** never used before */
   turnId: TurnID;
   /** the path of its name, such as /root/tests */
   agent?: string;
   input?: InputPart[];
+  /** how the child is made; absent: it is there already */
+  new?: SessionNewParams;
+  /** a task of the same session that has to be over before the turn begins */
+  after?: TaskID;
+  /** JSON Schema of what the turn comes to; absent: anything. What does not fit is asked for once more */
+  outputSchema?: unknown;
 }
 
 /** TaskClosePolicy is what becomes of a task when its session is closed. */

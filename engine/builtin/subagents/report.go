@@ -1,0 +1,71 @@
+package subagents
+
+import (
+	"context"
+	"encoding/json"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// What an agent answers with.
+const (
+	submitError  = "submit_error"
+	submitResult = "submit_result"
+)
+
+// report are the tools with which an agent ends its work.
+type report struct {
+	schema json.RawMessage // of the result; empty: it is the agent's last message
+}
+
+func (r *report) guidance() string {
+	if len(r.schema) == 0 {
+		return ""
+	}
+	return "\nThe answer is data: call submit_result with it, once it is whole."
+}
+
+var errorSchema = json.RawMessage(`{
+	"type": "object",
+	"properties": {"reason": {"type": "string", "minLength": 1}},
+	"required": ["reason"],
+	"additionalProperties": false
+}`)
+
+// Tools implements tool.Provider.
+func (r *report) Tools() []tool.Tool {
+	list := []tool.Tool{{
+		Manifest: protocol.ToolManifest{
+			Name: submitError, Input: errorSchema, Kind: protocol.ToolKindThink,
+			Description: "End your work without a result, because the task cannot be done. Say why, and what you have found out.",
+		},
+		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
+	}}
+	if len(r.schema) == 0 {
+		return list
+	}
+	input := []byte(`{"type":"object","properties":{"result":` + string(r.schema) + `},"required":["result"],"additionalProperties":false}`)
+	return append(list, tool.Tool{
+		Manifest: protocol.ToolManifest{
+			Name: submitResult, Input: input, Kind: protocol.ToolKindThink, Description: "End your work with its result.",
+		},
+		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
+	})
+}
+
+// Execute implements tool.Provider.
+func (r *report) Execute(_ context.Context, call tool.Invocation) (tool.Result, error) {
+	var args struct {
+		Reason string          `json:"reason"`
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return tool.Result{}, err // the arguments fit the schema: this does not happen
+	}
+	if call.Name == submitResult {
+		return tool.Result{Output: protocol.Succeed("The result is submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFinish, Value: args.Result}}, nil
+	}
+	reason, err := json.Marshal(args.Reason)
+	return tool.Result{Output: protocol.Succeed("The error is submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFail, Value: reason}}, err
+}

@@ -1,0 +1,212 @@
+package subagents
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+func namesOf(all map[string]*agent) []string { return slices.Sorted(maps.Keys(all)) }
+
+// statusOf is how an agent is now.
+func (q *request) statusOf(ctx context.Context, name, remark string) (Status, error) {
+	all, err := agents(ctx, q.host.Tasks, q.SessionID)
+	if err != nil {
+		return Status{}, err
+	}
+	if all[name] == nil {
+		return Status{}, unknown(name, all)
+	}
+	s := all[name].status()
+	s.Note = remark
+	return s, nil
+}
+
+func listAgents(ctx context.Context, q *request) (any, error) {
+	all, err := agents(ctx, q.host.Tasks, q.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Status, 0, len(all))
+	for _, name := range namesOf(all) {
+		list = append(list, all[name].status())
+	}
+	return map[string][]Status{"agents": list}, nil
+}
+
+type waitArgs struct {
+	Names   []string `json:"names"`
+	Until   string   `json:"until"`
+	Rule    string   `json:"rule"`
+	Timeout int64    `json:"timeoutSeconds"`
+}
+
+// Waited is what wait_agents answers: each agent stands in one of the three.
+type Waited struct {
+	Completed map[string]Status `json:"completed"`
+	Pending   map[string]Status `json:"pending"`
+	Closed    map[string]Status `json:"closed"`
+}
+
+func wait(ctx context.Context, q *request) (any, error) {
+	w, err := args[waitArgs](q)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := q.chosen(ctx, w.Names)
+	if err != nil {
+		return nil, err
+	}
+	p := &protocol.TaskWaitParams{Rule: protocol.WaitAll, TimeoutMs: w.Timeout * 1000}
+	if w.Rule == "any" {
+		p.Rule = protocol.WaitFirst
+	}
+	for _, name := range namesOf(chosen) {
+		if a := chosen[name]; a.newest() != nil && w.means(a) {
+			p.TaskIDs = append(p.TaskIDs, a.newest().ID)
+		}
+	}
+	if len(p.TaskIDs) > 0 {
+		if _, err := q.host.Tasks.AwaitTasks(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return q.waited(ctx, w, namesOf(chosen))
+}
+
+// means tells whether the end of what an agent does may be the one that is waited for. One that nobody has told to end is not going
+// to be closed.
+func (w *waitArgs) means(a *agent) bool {
+	return w.Until != "terminal" || w.Rule != "any" || a.closed || noteOf(a.newest()).Last
+}
+
+// chosen are the agents of these names; none: all that are not closed.
+func (q *request) chosen(ctx context.Context, names []string) (map[string]*agent, error) {
+	all, err := agents(ctx, q.host.Tasks, q.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		maps.DeleteFunc(all, func(_ string, a *agent) bool { return a.closed })
+		return all, nil
+	}
+	chosen := map[string]*agent{}
+	for _, name := range names {
+		if all[normal(name)] == nil {
+			return nil, unknown(name, all)
+		}
+		chosen[normal(name)] = all[normal(name)]
+	}
+	return chosen, nil
+}
+
+func (q *request) waited(ctx context.Context, w *waitArgs, names []string) (*Waited, error) {
+	all, err := agents(ctx, q.host.Tasks, q.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	r := &Waited{map[string]Status{}, map[string]Status{}, map[string]Status{}}
+	for _, name := range names {
+		if all[name] == nil {
+			continue // its tasks were pruned meanwhile
+		}
+		switch s := all[name].status(); {
+		case s.State == "closed":
+			r.Closed[name] = s
+		case s.Result != nil && w.Until != "terminal":
+			r.Completed[name] = s
+		default:
+			r.Pending[name] = s
+		}
+	}
+	return r, nil
+}
+
+func closeAgent(ctx context.Context, q *request) (any, error) {
+	c, err := args[struct {
+		Name string `json:"name"`
+	}](q)
+	if err != nil {
+		return nil, err
+	}
+	name := normal(c.Name)
+	err = q.alone(ctx, func(all map[string]*agent) error {
+		a := all[name]
+		if a == nil {
+			return unknown(c.Name, all)
+		}
+		if err := q.mark(ctx, a); err != nil {
+			return err
+		}
+		return q.stop(ctx, a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q.statusOf(ctx, name, "")
+}
+
+// mark makes durable that an agent is closed: as a task that is over. It may be done again.
+func (q *request) mark(ctx context.Context, a *agent) error {
+	spec := q.spec(a.path, "", note{Closes: true})
+	spec.Recovery, spec.Ended, spec.ParentEnd = protocol.RecoverExternal, nil, ""
+	spec.Subagent = &protocol.TaskChild{SessionID: a.session, Agent: a.path}
+	r, err := q.host.Tasks.StartTask(ctx, &plugin.TaskStart{TaskID: protocol.TaskID("agent_" + a.name + "_closed"), Spec: *spec})
+	if err != nil {
+		return err
+	}
+	_, err = q.host.Tasks.CompleteTask(ctx, &protocol.TaskCompleteParams{
+		TaskParams: protocol.TaskParams{TaskID: r.Task.ID}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
+	})
+	return err
+}
+
+// stop ends the work of an agent, and of those that work for it, and waits until it has ended. What is queued goes first: so it does
+// not begin.
+func (q *request) stop(ctx context.Context, a *agent) error {
+	live := a.live()
+	for _, id := range slices.Backward(live) {
+		if err := q.cancel(ctx, protocol.TaskParams{TaskID: id}); err != nil {
+			return err
+		}
+	}
+	if len(live) > 0 {
+		if _, err := q.host.Tasks.AwaitTasks(ctx, &protocol.TaskWaitParams{TaskIDs: live}); err != nil {
+			return err
+		}
+	}
+	return q.stopBelow(ctx, a.session)
+}
+
+// cancel is that of a task, which may be over meanwhile.
+func (q *request) cancel(ctx context.Context, p protocol.TaskParams) error {
+	_, err := q.host.Tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: p, Reason: "the agent is closed"})
+	if err == nil {
+		return nil
+	}
+	if r, e := q.host.Tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: p}); e == nil && r.Task.State.Final() {
+		return nil
+	}
+	return err
+}
+
+// stopBelow ends what the session of an agent has left behind, and what those have that work for it.
+func (q *request) stopBelow(ctx context.Context, session protocol.SessionID) error {
+	if there, err := q.host.State.WorksForOwn(ctx, session); err != nil || !there {
+		return err
+	}
+	below, err := agents(ctx, q.host.Tasks, session)
+	if err != nil {
+		return err
+	}
+	for _, name := range namesOf(below) {
+		if err := q.stopBelow(ctx, below[name].session); err != nil {
+			return err
+		}
+	}
+	_, err = q.host.Tasks.CancelTasks(ctx, &protocol.TaskCancelAllParams{SessionID: session, Reason: "the agent is closed"})
+	return err
+}

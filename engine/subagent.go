@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// A subagent is a task that is a turn of a child session. Child and turn have ids that the spec says: so another attempt makes
+// neither again, but goes on waiting for the same turn, which its own session runs and recovers like any.
+
+// subagentLabel is that under which a parent's ledger shows what its subagents use.
+const subagentLabel = "subagent"
+
+// delegation is an attempt at a subagent.
+type delegation struct {
+	*work
+	*protocol.TaskChild
+	parent protocol.SessionID // has started the task, and is above the child for ever
+}
+
+func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
+	t := w.now()
+	d := &delegation{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
+	if asked := t.CancelRequested; asked != nil { // an earlier daemon had no time for it
+		d.halt()
+		return (&taskStop{asked.By, asked.Reason}).outcome()
+	}
+	out, err := d.run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		if !errors.Is(context.Cause(w.ctx), errStopped) { // else the turn goes on, and the next daemon waits for it
+			d.halt()
+		}
+		return nil
+	case errors.Is(err, ErrShuttingDown):
+		return nil
+	case err != nil:
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "notDelegated", Message: err.Error()}
+	}
+	return out
+}
+
+// run is the turn, and another one if what it comes to is not what is wanted.
+func (d *delegation) run(ctx context.Context) (*protocol.TaskOutcome, error) {
+	if err := d.queue(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	report, err := d.turn(ctx, d.TurnID, d.Input)
+	if err != nil {
+		return nil, err
+	}
+	out := d.outcome(report)
+	if out.Code != outputMismatch {
+		return out, nil
+	}
+	again := fmt.Sprintf("Your answer does not fit the schema that it has to fit: %s. Answer once more, with nothing but JSON that fits this schema:\n%s", out.Message, d.Output)
+	if report, err = d.turn(ctx, d.second(), []protocol.InputPart{{Type: protocol.InputText, Text: again}}); err != nil {
+		return nil, err
+	}
+	return d.outcome(report), nil
+}
+
+// second is the turn in which the child corrects its answer.
+func (d *delegation) second() protocol.TurnID { return d.TurnID + "_again" }
+
+// queue waits for the task that comes before.
+func (d *delegation) queue(ctx context.Context) error {
+	for d.After != "" {
+		again := d.eng.tasksMoved.Next()
+		t, err := d.eng.store.Task(ctx, d.owner(), d.After)
+		switch {
+		case isMissing(err) || err == nil && t.State.Final():
+			return d.resume(ctx)
+		case err != nil:
+			return err
+		}
+		if err := d.rest(ctx, string(d.After)); err != nil {
+			return err
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// find sees to it that there is the child, which has to work for the parent.
+func (d *delegation) find(ctx context.Context) error {
+	_, err := d.eng.store.Session(ctx, d.SessionID)
+	if isMissing(err) && d.New != nil {
+		err = d.make(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	host := &services{eng: d.eng, session: d.parent}
+	if below, err := host.WorksForOwn(ctx, d.SessionID); err != nil || !below || d.SessionID == d.parent {
+		return cmp.Or(err, fmt.Errorf("session %s does not work for %s", d.SessionID, d.parent))
+	}
+	return nil
+}
+
+func (d *delegation) make(ctx context.Context) error {
+	p := *d.New
+	p.SessionID, p.IdempotencyKey = d.SessionID, ""
+	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
+	p.UsageLabel = cmp.Or(p.UsageLabel, subagentLabel)
+	_, err := d.eng.newSession(ctx, d.parent, &p)
+	if errors.Is(err, persistence.ErrExists) { // another task of the same agent made it
+		return nil
+	}
+	return err
+}
+
+// turn is the report of a turn of the child, which is started if it was not.
+func (d *delegation) turn(ctx context.Context, id protocol.TurnID, input []protocol.InputPart) (*protocol.TurnReport, error) {
+	t, err := d.eng.store.Turn(ctx, id)
+	switch {
+	case isMissing(err):
+		// Not cut off: whoever stops the turn has to know that there is one.
+		_, err = d.eng.startTurn(context.WithoutCancel(ctx), id, &protocol.TurnStartParams{
+			Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(id)}, SessionID: d.SessionID, Input: input,
+		})
+	case err == nil && t.Session != d.SessionID:
+		err = fmt.Errorf("turn %s is of another session", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.watch(ctx, id)
+}
+
+// watch waits until a turn has ended, and the turns that follow it in new frames. The task is idle while a person is asked.
+func (d *delegation) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
+	for {
+		again, turn := d.eng.childAsks.Next(), d.eng.waits.of(id)
+		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
+		if err != nil || report.State.Terminal() {
+			d.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case report.FollowedBy != "":
+			id = report.FollowedBy
+			continue
+		case report.State.Terminal():
+			return report, nil
+		case report.State != protocol.TurnWaiting:
+			err = d.resume(ctx)
+		case d.now().State != protocol.TaskIdle:
+			err = d.rest(ctx, "a decision")
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-turn.over:
+		case <-again:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-d.eng.done():
+			return nil, ErrShuttingDown
+		}
+	}
+}
+
+// halt has the turns of the child end. It goes on trying for as long as the daemon lives.
+func (d *delegation) halt() {
+	for _, id := range []protocol.TurnID{d.TurnID, d.second()} {
+		for {
+			err := d.interrupt(id)
+			if err == nil || errors.Is(err, ErrShuttingDown) || pause(d.eng.actorContext(), reloadDelay) != nil {
+				break
+			}
+		}
+	}
+}
+
+func (d *delegation) interrupt(id protocol.TurnID) error {
+	ctx := d.eng.actorContext()
+	for id != "" {
+		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
+		switch {
+		case isGone(err):
+			return nil
+		case err != nil:
+			return err
+		case report.SessionID != d.SessionID:
+			return nil
+		}
+		if _, err = d.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id, Reason: "the task " + string(d.id) + " is cancelled"}); err != nil && !isGone(err) {
+			return err
+		}
+		id = report.FollowedBy
+	}
+	return nil
+}
+
+// Codes of an outcome.
+const (
+	outputMismatch = "outputMismatch"
+	submittedError = "submittedError"
+)
+
+// outcome is what a turn of the child means for the task.
+func (d *delegation) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
+	o := r.Outcome
+	failed := &protocol.TaskOutcome{Kind: protocol.TaskError, Code: string(o.Kind), Value: o.Value, Message: cmp.Or(o.Text, issuesOf(r))}
+	switch {
+	case o.Kind == protocol.OutcomeCancelled:
+		by := cmp.Or(o.Cancel.Origin, o.Cancel.RequestID)
+		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: by, Message: o.Cancel.Reason}
+	case o.Kind == protocol.OutcomeSubmittedError, o.Kind == protocol.OutcomeToolError:
+		failed.Code = submittedError
+		return failed
+	case !o.Finished():
+		return failed
+	}
+	value, err := d.value(o)
+	if err != nil {
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: outputMismatch, Message: err.Error(), Value: value}
+	}
+	return &protocol.TaskOutcome{Kind: protocol.TaskDone, Value: value}
+}
+
+// value is what the turn came to: what it says, or else its text, as JSON if that has to fit a schema.
+func (d *delegation) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
+	text := strings.TrimSpace(o.Text)
+	value := o.Value
+	if len(value) == 0 {
+		value = json.RawMessage(encode(text))
+	}
+	if len(d.Output) == 0 {
+		return value, nil
+	}
+	if len(o.Value) == 0 && json.Valid([]byte(unfenced(text))) {
+		value = json.RawMessage(unfenced(text))
+	}
+	return value, checkPayload("", d.Output, value)
+}
+
+// unfenced is text without the fence that models like to put around JSON.
+func unfenced(text string) string {
+	if _, body, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") && strings.HasSuffix(body, "```") {
+		return strings.TrimSpace(strings.TrimSuffix(body, "```"))
+	}
+	return text
+}
+
+func issuesOf(r *protocol.TurnReport) string {
+	texts := make([]string, len(r.Issues))
+	for i, issue := range r.Issues {
+		texts[i] = issue.Message
+	}
+	return strings.Join(texts, "; ")
+}
+
+// maxResultTold is how many bytes of a result a wake tells. All of it is in the task.
+const maxResultTold = 8 << 10
+
+// describeSubagent is what the model is told of the end of a subagent.
+func describeSubagent(t protocol.Task, o *protocol.TaskOutcome) string {
+	about := cmp.Or(t.Spec.Subagent.Agent, string(t.ID))
+	said := string(o.Value)
+	var text string
+	if len(o.Value) > 0 && json.Unmarshal(o.Value, &text) == nil {
+		said = text
+	}
+	if said = cmp.Or(o.Message, said); len(said) > maxResultTold {
+		said = strings.ToValidUTF8(said[:maxResultTold], "") + "\n[cut off: wait_agents gives all of it]"
+	}
+	return strings.TrimSpace(fmt.Sprintf("The subagent %s has ended (%s). %s", about, cmp.Or(o.Code, string(o.Kind)), said))
+}
