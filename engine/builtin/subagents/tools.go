@@ -104,7 +104,7 @@ func (l *lead) Tools() []tool.Tool {
 	for _, name := range []string{spawnTool, sendTool, waitTool, listTool, closeTool} {
 		d := all[name]
 		list = append(list, tool.Tool{
-			Manifest: protocol.ToolManifest{Name: name, Description: d.describe, Input: json.RawMessage(d.input), Kind: protocol.ToolKindOther},
+			Manifest: protocol.ToolManifest{Name: name, Description: d.describe, Input: json.RawMessage(d.input), Kind: protocol.ToolKindThink},
 			Contract: protocol.ToolContract{Replay: d.replay},
 		})
 	}
