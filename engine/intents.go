@@ -309,7 +309,7 @@ func (g *gate) send() {
 			if w == nil {
 				continue
 			}
-			if err := w.signal(ctx, want.Name, want.Payload); err != nil {
+			if err := w.signal(ctx, "internal:tool", want.Name, want.Payload); err != nil {
 				e.Log.Warn("a signal of a tool is not taken", "session", id, "task", want.TaskID, "signal", want.Name, "error", err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -114,7 +115,7 @@ const (
 )
 
 // SignalTask gives a running task something that it declares to take. It returns when that is taken.
-func (e *Engine) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
+func (e *Engine) SignalTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
 	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (e *Engine) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (
 	if w == nil {
 		return nil, fmt.Errorf("task %s is not at work here: %w", t.ID, ErrTaskElsewhere)
 	}
-	if err := w.signal(ctx, p.Name, p.Payload); errors.Is(err, errTaskMoved) {
+	if err := w.signal(ctx, asker(client), p.Name, p.Payload); errors.Is(err, errTaskMoved) || errors.Is(err, background.ErrClosed) && over(w) {
 		return nil, e.ended(ctx, t.SessionID, t.ID)
 	} else if err != nil {
 		return nil, err
@@ -137,13 +138,26 @@ func (e *Engine) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (
 	return &protocol.TaskResult{Task: t}, nil
 }
 
+// over tells whether work has ended, or ends now.
+func over(w *work) bool {
+	select {
+	case <-w.ended:
+		return true
+	case <-time.After(signalGrace):
+		return false
+	}
+}
+
+// signalGrace is how long the end of a command takes to be told that does not take what is sent to it.
+const signalGrace = 100 * time.Millisecond
+
 // ErrTaskElsewhere means that nobody here works at a task.
 var ErrTaskElsewhere = errors.New("no work of this daemon can take it")
 
 func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
 	declared := spec.Signals
 	if spec.Command != nil {
-		declared = slices.Concat(background.Signals(), declared)
+		declared = slices.Concat(background.Signals(spec.Command), declared)
 	}
 	i := slices.IndexFunc(declared, func(s protocol.TaskSignalType) bool { return s.Name == p.Name })
 	if i < 0 {

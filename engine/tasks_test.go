@@ -111,7 +111,7 @@ func TestTaskCommands(t *testing.T) {
 		task := d.task(t, s, "", command("cat", protocol.RecoverOwner))
 		for _, sig := range []protocol.TaskSignalParams{{Name: "stdin", Payload: []byte(`{"text":"hello\n"}`)}, {Name: "closeStdin"}} {
 			sig.TaskParams = protocol.TaskParams{SessionID: s, TaskID: task.ID}
-			must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), &sig))
+			must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &sig))
 		}
 		if got := d.ended(t, s, task.ID); got.State != protocol.TaskCompleted || d.output(t, s, task.ID) != "hello\n" {
 			t.Errorf("it ended as %s with %q", got.State, d.output(t, s, task.ID))
@@ -204,7 +204,7 @@ func TestTaskTransfer(t *testing.T) {
 		if got := d.readTask(t, a, "tsk_x").Task; got.SessionID != b {
 			t.Errorf("it is of %s", got.SessionID)
 		}
-		must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), &protocol.TaskSignalParams{
+		must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{
 			TaskParams: protocol.TaskParams{SessionID: b, TaskID: "tsk_x"}, Name: "stdin", Payload: []byte(`{"text":"two\n"}`),
 		}))
 		if got := d.ended(t, b, "tsk_x"); got.State != protocol.TaskCompleted || d.output(t, b, "tsk_x") != "one\ntwo\n" {

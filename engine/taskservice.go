@@ -223,7 +223,7 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
 	mine.TaskParams = s.of(p.TaskParams)
-	r, err := s.eng.SignalTask(ctx, &mine)
+	r, err := s.eng.SignalTask(ctx, pluginAsks, &mine)
 	if err != nil {
 		return protocol.Task{}, err
 	}

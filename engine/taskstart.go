@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"lashd/engine/task"
 	"lashd/persistence"
@@ -28,6 +29,9 @@ func (e *Engine) checkTask(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	}
 	if wrong, ok := errors.AsType[*task.SpecError](task.Check(spec)); ok {
 		return bad("/spec/"+wrong.Field, "%s", wrong.Reason)
+	}
+	if c := spec.Command; c != nil && runtime.GOOS == "windows" && (c.PTY != nil || c.Detach) {
+		return bad("/spec/command", "can have no terminal on Windows, and cannot outlive lashd there")
 	}
 	return nil
 }

@@ -398,10 +398,10 @@ func (w *work) release() {
 }
 
 // signal gives the task something, and waits until it is taken.
-func (w *work) signal(ctx context.Context, name string, payload []byte) error {
+func (w *work) signal(ctx context.Context, by, name string, payload []byte) error {
 	done := make(chan error, 1)
 	select {
-	case w.signals <- background.Signal{Name: name, Payload: payload, Done: done}:
+	case w.signals <- background.Signal{Name: name, By: by, Payload: payload, Done: done}:
 	case <-w.ended:
 		return errTaskMoved
 	case <-ctx.Done():

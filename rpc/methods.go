@@ -112,7 +112,7 @@ func groups() []group {
 			"task/read":      bind("Reads a task and what happened to it.", toEngine((*engine.Engine).ReadTask)),
 			"task/output":    bind("Reads a part of what a task has put out.", toEngine((*engine.Engine).TaskOutput)),
 			"task/wait":      wait("Waits for tasks: all, the first, or the first that succeeds.", toEngineAs((*engine.Engine).WaitTasks)),
-			"task/signal":    wait("Sends something to a task that it declares to take.", toEngine((*engine.Engine).SignalTask)),
+			"task/signal":    wait("Sends something to a task that it declares to take.", toEngineAs((*engine.Engine).SignalTask)),
 			"task/cancel":    bind("Asks that a task ends; it may still complete.", toEngineAs((*engine.Engine).CancelTask)),
 			"task/cancelAll": bind("Asks that all tasks of a session end.", toEngineAs((*engine.Engine).CancelTasks)),
 			"task/complete":  bind("Tells how a task ended that runs elsewhere, or gives it up.", toEngineAs((*engine.Engine).CompleteTask)),

@@ -43,6 +43,9 @@ type Command struct {
 	// Confine is what the child is held to; nil: to nothing. Of that only what Confines tells holds.
 	Confine *Confinement
 
+	// Terminal gives the child the terminal that all three streams are: the same *os.File. Not on Windows.
+	Terminal bool
+
 	// Stdin feeds the child until it ends, or the child exits. A Read that blocks does not delay Wait, but it outlives the
 	// child: close the source. An *os.File is handed to the child itself. Nil is the null device.
 	Stdin io.Reader
@@ -68,7 +71,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	c.Drain = cmp.Or(c.Drain, defaultDrain)
 
 	ctx, stop := context.WithCancelCause(ctx)
-	p := &Process{stop: stop, done: make(chan struct{})}
+	p := &Process{stop: stop, done: make(chan struct{}), interrupts: make(chan struct{}, 1)}
 	started := make(chan error, 1)
 	go p.run(ctx, c, started)
 	if err := <-started; err != nil {
@@ -123,7 +126,7 @@ func (c Command) cmd() *exec.Cmd {
 	cmd.Dir = c.Dir
 	cmd.Env = append([]string{}, c.Env...) // never nil, which would mean our own environment
 	cmd.Env = append(cmd.Env, marking(c.Nonce)...)
-	detach(cmd)
+	detach(cmd, c.Terminal)
 	return cmd
 }
 

@@ -9,8 +9,8 @@ import (
 
 // detach gives the child its own session. The system has no parent-death signal: if this process is killed, its children
 // learn of it from their closed stdin.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+func detach(cmd *exec.Cmd, terminal bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
 }
 
 // awaitLeader returns when the leader has exited, and leaves it unreaped. It asks kqueue because waitid here also returns

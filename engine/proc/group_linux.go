@@ -8,8 +8,8 @@ import (
 )
 
 // detach gives the child its own session, and a death that follows ours.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+func detach(cmd *exec.Cmd, terminal bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: syscall.SIGKILL}
 }
 
 // awaitLeader returns when the leader has exited, and leaves it unreaped. Other errors than EINTR mean that there is nothing

@@ -15,6 +15,7 @@ type group struct{ leader int }
 func newGroup(p *os.Process) (group, error) { return group{leader: p.Pid}, nil }
 
 func (g group) terminate() { g.signal(unix.SIGTERM) }
+func (g group) interrupt() { g.signal(unix.SIGINT) }
 func (g group) kill()      { g.signal(unix.SIGKILL) }
 func (g group) close()     {}
 

@@ -12,7 +12,7 @@ import (
 // group is a job object that dies with its last handle, which is ours.
 type group struct{ job, leader windows.Handle }
 
-func detach(*exec.Cmd) {}
+func detach(*exec.Cmd, bool) {}
 
 // newGroup puts p into a job. What p starts before this returns is not part of it: os/exec cannot start a process suspended.
 func newGroup(p *os.Process) (group, error) {
@@ -53,6 +53,9 @@ func (g group) awaitLeader() {
 
 // terminate kills at once: without a console there is no polite signal.
 func (g group) terminate() { g.kill() }
+
+// interrupt does nothing: without a console there is no signal for it.
+func (g group) interrupt() {}
 
 // kill has no error to give: a job that is empty cannot be ended any further.
 func (g group) kill() { windows.TerminateJobObject(g.job, 1) }

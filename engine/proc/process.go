@@ -12,11 +12,12 @@ import (
 
 // Process is a running or finished child.
 type Process struct {
-	pid  int
-	stop context.CancelCauseFunc
-	done chan struct{}
-	exit Exit  // set before done is closed
-	err  error // set before done is closed
+	pid        int
+	stop       context.CancelCauseFunc
+	interrupts chan struct{}
+	done       chan struct{}
+	exit       Exit  // set before done is closed
+	err        error // set before done is closed
 }
 
 // Exit is how a child ended.
@@ -43,6 +44,14 @@ func (p *Process) Stop(cause error) {
 		cause = errStopped
 	}
 	p.stop(cause)
+}
+
+// Interrupt sends SIGINT to the group, which may do with it what it likes. It does nothing to a child that has exited.
+func (p *Process) Interrupt() {
+	select {
+	case p.interrupts <- struct{}{}:
+	default: // one is on its way
+	}
 }
 
 // Wait returns how the child ended, once Done is closed; any number of callers may wait. The error is a failure to carry its
@@ -75,14 +84,14 @@ func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
 	alive.Add(1)
 	defer alive.Add(-1)
 	started <- nil
-	p.exit, p.err = ch.await(ctx, c)
+	p.exit, p.err = ch.await(ctx, c, p.interrupts)
 }
 
-func (ch *child) await(ctx context.Context, c Command) (Exit, error) {
+func (ch *child) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
 	var ladder sync.WaitGroup
 	var cause error
 	exited := make(chan struct{})
-	ladder.Go(func() { cause = ch.endOn(ctx, exited, c.Grace) })
+	ladder.Go(func() { cause = ch.endOn(ctx, exited, interrupts, c.Grace) })
 
 	// The leader stays unreaped until the group is killed: its zombie keeps the group's number from being used again.
 	ch.group.awaitLeader()
@@ -104,12 +113,17 @@ func (ch *child) await(ctx context.Context, c Command) (Exit, error) {
 	return exit, err
 }
 
-// endOn stops the group when ctx ends, and says why; it returns nil if the leader exits first.
-func (ch *child) endOn(ctx context.Context, exited <-chan struct{}, grace time.Duration) error {
-	select {
-	case <-exited:
-		return nil
-	case <-ctx.Done():
+// endOn stops the group when ctx ends, and says why; it returns nil if the leader exits first. Until then it passes interrupts on.
+func (ch *child) endOn(ctx context.Context, exited, interrupts <-chan struct{}, grace time.Duration) error {
+	for running := true; running; {
+		select {
+		case <-exited:
+			return nil
+		case <-interrupts:
+			ch.group.interrupt()
+		case <-ctx.Done():
+			running = false
+		}
 	}
 	ch.group.terminate()
 	select {

@@ -1435,7 +1435,7 @@ func Described() map[string]TypeDoc {
 		},
 		"TaskSignalParams": {Doc: "TaskSignalParams sends something to a task that it declares to take.",
 			Fields: map[string]string{
-				"name": "such as stdin, closeStdin, interrupt or resize, of a command",
+				"name": "of a command: stdin {text}, closeStdin, interrupt; of one with a terminal also resize {columns, rows}",
 			},
 		},
 		"TaskSignalType": {Doc: "TaskSignalType is something that may be sent to a task."},

@@ -115,7 +115,7 @@ type TaskWaitResult struct {
 // TaskSignalParams sends something to a task that it declares to take.
 type TaskSignalParams struct {
 	TaskParams
-	Name    string          `json:"name"` // such as stdin, closeStdin, interrupt or resize, of a command
+	Name    string          `json:"name"` // of a command: stdin {text}, closeStdin, interrupt; of one with a terminal also resize {columns, rows}
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 

@@ -2082,7 +2082,7 @@ export interface TaskShell {
 export interface TaskSignalParams {
   sessionId: SessionID;
   taskId: TaskID;
-  /** such as stdin, closeStdin, interrupt or resize, of a command */
+  /** of a command: stdin {text}, closeStdin, interrupt; of one with a terminal also resize {columns, rows} */
   name: string;
   payload?: unknown;
 }

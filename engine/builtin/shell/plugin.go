@@ -33,6 +33,7 @@ func (i instance) Register(r *plugin.Registrar) error {
 	for n, text := range []string{commandGuidance, gitGuidance} {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 100 + n, Tools: []string{"shell"}, Content: text})
 	}
+	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 102, Tools: []string{"start_command"}, Content: backgroundGuidance})
 	return nil
 }
 
@@ -44,6 +45,12 @@ const commandGuidance = `# Running commands
 - Prefer the file tools to cat, sed, find and grep where they do the same. Keep output short with the program's own
   options; what is too long is cut in the middle.
 - Quote paths. Before a command that deletes or overwrites, make sure what it will hit.`
+
+const backgroundGuidance = `# Commands in the background
+- start_command is for what takes longer than you want to wait, or never ends: servers, watchers, long builds. Do not poll
+  what you start: with wake you are woken when it ends.
+- Say that a command is rerunnable only if it does no harm to run it again from the beginning: it is, when lashd is restarted.
+- Stop what nobody needs any more.`
 
 const gitGuidance = `# Git
 - Commit, push, tag, or change branches only when asked to. Look at git status and git diff before a commit, and put only

@@ -1,25 +1,20 @@
 // Package shell is the plugin with the shell tool: one command at a time, which dies with everything it started when it
-// ends, takes too long or is cancelled. A process that left the command's group dies too if it still holds the output;
+// ends, takes too long or is cancelled; and with tools for commands that outlive their turn, which are tasks of the session. A process that left the command's group dies too if it still holds the output;
 // to look for others after each command would cost more than most commands.
 //
-// The tool may be used by several goroutines at once.
+// The tools may be used by several goroutines at once.
 package shell
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"lashd/engine/capture"
 	"lashd/engine/proc"
@@ -37,7 +32,7 @@ var errTimeout = errors.New("timeout")
 
 const describe = "Run a command with sh in the workspace, and return its output, standard error included, and its exit code. " +
 	"The command gets no input and no terminal. Every process it started ends with it; only one that detaches itself and lets " +
-	"go of the output can stay, until the daemon ends."
+	"go of the output can stay, until the daemon ends. For what shall go on beside you there is start_command."
 
 type args struct {
 	Command   string `json:"command" jsonschema:"what sh shall run"`
@@ -62,63 +57,33 @@ type shell struct {
 	reading chan struct{} // shared by all sessions
 }
 
-var manifest = sync.OnceValue(func() tool.Tool {
-	schema, err := jsonschema.For[args](nil)
-	if err != nil {
-		panic("schema of the shell tool: " + err.Error()) // of a type of this package, seen by every test
-	}
-	input, err := json.Marshal(schema)
-	if err != nil {
-		panic("schema of the shell tool: " + err.Error())
-	}
-	return tool.Tool{
-		Manifest: protocol.ToolManifest{Name: "shell", Description: describe, Input: input, Kind: protocol.ToolKindExecute},
-		Contract: protocol.ToolContract{Replay: protocol.ReplayNever},
-	}
-})
-
-// Tools implements tool.Provider.
-func (s *shell) Tools() []tool.Tool { return []tool.Tool{manifest()} }
-
-// Execute implements tool.Provider.
-func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
-	if call.Name != manifest().Manifest.Name {
-		return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)
-	}
-	a, err := decode(call.Args)
-	if err != nil {
-		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err)), nil
+// command is the tool shell.
+func (s *shell) command(ctx context.Context, call tool.Invocation, a args) protocol.ToolOutput {
+	if err := a.check(); err != nil {
+		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err))
 	}
 	dir, err := s.directory(a.Workdir)
 	if err != nil {
-		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err)), nil
+		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
-	return tool.Result{Output: s.run(ctx, call.Host, a, dir)}, nil
+	return s.run(ctx, call.Host, a, dir)
 }
 
-func refused(code, message string) tool.Result {
-	return tool.Result{Output: protocol.Fail(protocol.FailInvalidRequest, code, message, protocol.FromTool)}
+func (a args) check() error {
+	if a.TimeoutMs < 0 || a.TimeoutMs > maxTimeout.Milliseconds() {
+		return fmt.Errorf("timeoutMs must be between 0 and %d", maxTimeout.Milliseconds())
+	}
+	return checkScript(a.Command)
 }
 
-func decode(data json.RawMessage) (args, error) {
-	var a args
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return a, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return a, errors.New("more than one value")
-	}
+func checkScript(command string) error {
 	switch {
-	case strings.TrimSpace(a.Command) == "":
-		return a, errors.New("the command is empty")
-	case strings.ContainsRune(a.Command, 0):
-		return a, errors.New("the command contains a NUL byte")
-	case a.TimeoutMs < 0 || a.TimeoutMs > maxTimeout.Milliseconds():
-		return a, fmt.Errorf("timeoutMs must be between 0 and %d", maxTimeout.Milliseconds())
+	case strings.TrimSpace(command) == "":
+		return errors.New("the command is empty")
+	case strings.ContainsRune(command, 0):
+		return errors.New("the command contains a NUL byte")
 	}
-	return a, nil
+	return nil
 }
 
 // directory finds where to run. It keeps an honest model in the workspace; a command can go elsewhere by itself, which

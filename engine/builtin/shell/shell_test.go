@@ -363,7 +363,7 @@ func TestFactory(t *testing.T) {
 	if err := p.Register(&plugin.Registrar{}); err != nil {
 		t.Error(err)
 	}
-	if err := tool.CheckSchema(manifest().Manifest.Input); err != nil {
+	if err := tool.CheckSchema(offers()[0].tool.Manifest.Input); err != nil {
 		t.Error(err)
 	}
 }

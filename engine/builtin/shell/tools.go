@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// offer is a tool of the plugin, and what does its work.
+type offer struct {
+	tool tool.Tool
+	do   func(*shell, context.Context, tool.Invocation) protocol.ToolOutput
+}
+
+var offers = sync.OnceValue(func() []offer {
+	return []offer{
+		offered("shell", describe, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever}, (*shell).command),
+		offered("start_command", describeStart, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayIdempotent}, (*shell).startCommand),
+		offered("write_stdin", describeWrite, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever, Serial: true}, (*shell).writeStdin),
+		offered("read_output", describeRead, protocol.ToolKindRead, protocol.ToolContract{Replay: protocol.ReplaySafe}, (*shell).readOutput),
+		offered("list_processes", describeList, protocol.ToolKindRead, protocol.ToolContract{Replay: protocol.ReplaySafe}, (*shell).listProcesses),
+		offered("stop_command", describeStop, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayIdempotent}, (*shell).stopCommand),
+	}
+})
+
+// offered makes a tool of a function of its arguments.
+func offered[A any](name, text string, kind protocol.ToolKind, contract protocol.ToolContract,
+	do func(*shell, context.Context, tool.Invocation, A) protocol.ToolOutput,
+) offer {
+	schema, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic("schema of " + name + ": " + err.Error()) // of a type of this package, seen by every test
+	}
+	input, err := json.Marshal(schema)
+	if err != nil {
+		panic("schema of " + name + ": " + err.Error())
+	}
+	manifest := protocol.ToolManifest{Name: name, Description: text, Input: input, Kind: kind}
+	return offer{tool.Tool{Manifest: manifest, Contract: contract}, func(s *shell, ctx context.Context, call tool.Invocation) protocol.ToolOutput {
+		var a A
+		if err := decode(call.Args, &a); err != nil {
+			return refused("invalid_arguments", fmt.Sprintf("arguments of %s: %v", name, err))
+		}
+		return do(s, ctx, call, a)
+	}}
+}
+
+func decode(data json.RawMessage, a any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(a); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
+// Tools implements tool.Provider.
+func (s *shell) Tools() []tool.Tool {
+	var all []tool.Tool
+	for _, o := range offers() {
+		all = append(all, o.tool)
+	}
+	return all
+}
+
+// Execute implements tool.Provider.
+func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+	for _, o := range offers() {
+		if o.tool.Manifest.Name == call.Name {
+			return tool.Result{Output: o.do(s, ctx, call)}, nil
+		}
+	}
+	return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)
+}
+
+func refused(code, message string) protocol.ToolOutput {
+	return protocol.Fail(protocol.FailInvalidRequest, code, message, protocol.FromTool)
+}
