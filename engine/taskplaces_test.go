@@ -159,7 +159,7 @@ func TestTaskSignals(t *testing.T) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: spec})
 			send := func(name, payload string) error {
 				p := &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Name: name, Payload: json.RawMessage(payload)}
-				_, err := d.SignalTask(t.Context(), p)
+				_, err := d.SignalTask(t.Context(), "cli_a", p)
 				return err
 			}
 			for _, c := range []struct{ name, payload, pointer string }{

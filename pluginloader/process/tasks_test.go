@@ -70,7 +70,7 @@ func TestRegisteredTasks(t *testing.T) {
 		if again := register(t, d, id, "tsk_a", "ownerBound"); !again.Existing || again.Grant != "" {
 			t.Errorf("registered again: %+v", again)
 		}
-		builtintest.Must(d.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}, Name: "add", Payload: json.RawMessage(`2`)}))(t)
+		builtintest.Must(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}, Name: "add", Payload: json.RawMessage(`2`)}))(t)
 		if got := found(filepath.Join(c.DataDir, "task-signal.tsk_a")); got != `{"name":"add","payload":2}` {
 			t.Errorf("it was sent %s", got)
 		}
