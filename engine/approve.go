@@ -72,15 +72,18 @@ func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) boo
 // subjectOf is what a person would name a call by: its command, or else its path as it is cleaned, or else its arguments,
 // of which the digest stands for all.
 func subjectOf(args json.RawMessage) string {
-	var known struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
+	// Not a struct: its fields would take keys of another case, which a tool does not.
+	known := map[string]json.RawMessage{}
+	var command, file string
+	if json.Unmarshal(args, &known) == nil {
+		_ = json.Unmarshal(known["command"], &command) // what is no text is no subject
+		_ = json.Unmarshal(known["path"], &file)
 	}
-	switch err := json.Unmarshal(args, &known); {
-	case err == nil && known.Command != "":
-		return strings.TrimSpace(known.Command)
-	case err == nil && known.Path != "":
-		return path.Clean(known.Path)
+	switch {
+	case command != "":
+		return strings.TrimSpace(command)
+	case file != "":
+		return path.Clean(file)
 	}
 	return "sha256:" + string(protocol.DigestOf(args))
 }

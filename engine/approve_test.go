@@ -121,3 +121,30 @@ func TestApproval(t *testing.T) {
 		}
 	})
 }
+
+func TestApprovalOfWhatAToolReads(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	only := func(c *engine.Config) {
+		c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveDeny, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "git", Action: protocol.ApproveAllow}}}
+	}
+	for args, code := range map[string]string{
+		`{"command":"git status"}`:                          "",
+		`{"command":"rm -r x","Command":"git status"}`:      "denied",
+		`{"command":"rm -r x","command":"git status"}`:      "invalid_tool_args",
+		`{"command":"git status","in":{"a":1,"a":2}}`:       "invalid_tool_args",
+		`{"command":"rm -r x","\u0063ommand":"git status"}`: "invalid_tool_args",
+	} {
+		t.Run("issue/5-6 peers/R5 a person and a rule judge what the tool reads: "+args, func(t *testing.T) {
+			reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(args)}}}
+			d := start(t, setup{model: replies(reply, scripted.Reply{Text: "done"}), tools: []tool.Provider{run}, config: only})
+			got := ""
+			if f := d.turn(t, d.session(t), "go").ToolCalls[0].Output.Failure; f != nil {
+				got = f.Code
+			}
+			if got != code {
+				t.Errorf("the call failed with %q, want %q", got, code)
+			}
+		})
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/internal/strictjson"
 )
 
 // schema validates arguments. It is resolved at the first call: most tools of a catalog are not called in a turn.
@@ -41,6 +43,9 @@ func CheckValue(raw, value json.RawMessage) error {
 }
 
 func (s *schema) validate(args json.RawMessage) error {
+	if err := strictjson.Check(args, strictjson.Limits{}); err != nil { // of a key that stands twice each reader takes its own
+		return fmt.Errorf("arguments: %w", err)
+	}
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {
 		return fmt.Errorf("arguments: %w", err)
