@@ -32,28 +32,26 @@ func (s *Store) VerifyTasks(ctx context.Context, fold Fold) (problems []string, 
 	}
 }
 
-// verifyTask compares a task with the events up to it: later ones may come meanwhile.
+// verifyTask compares a task with the events up to it. Later ones may come meanwhile, but then it is another one, too.
 func (s *Store) verifyTask(ctx context.Context, fold Fold, t protocol.Task) (problem string, err error) {
 	if t.Pruned {
 		return "", nil
 	}
-	events, err := s.TaskEvents(ctx, t.SessionID, t.ID, 0, t.Ordinal)
+	events, err := s.TaskEvents(ctx, t.SessionID, t.ID, 0, t.Ordinal+1)
 	if err != nil {
 		return "", err
 	}
-	folded, err := fold(t.ID, events)
-	if err == nil {
-		folded.Change, t.Change = 0, 0
-		if bytes.Equal(encoded(folded), encoded(t)) {
-			return "", nil
-		}
-		err = fmt.Errorf("it is not what its %d events come to", len(events))
+	folded, err := fold(t.ID, events[:min(len(events), t.Ordinal)])
+	number := t.Change
+	folded.Change, t.Change = 0, 0
+	if err == nil && len(events) == t.Ordinal && bytes.Equal(encoded(folded), encoded(t)) {
+		return "", nil
 	}
 	now, gone := s.Task(ctx, t.SessionID, t.ID)
-	if gone != nil || now.Pruned || now.SessionID != t.SessionID {
-		return "", nil // deleted, pruned or given away meanwhile
+	if gone != nil || now.Change != number {
+		return "", nil // changed meanwhile, given away or deleted: who is changed is looked at again
 	}
-	return err.Error(), nil
+	return fmt.Sprintf("it is not what its %d events come to", len(events)), nil
 }
 
 func encoded(t protocol.Task) []byte {
