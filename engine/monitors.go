@@ -190,6 +190,9 @@ func (st *state) ownMonitors() {
 
 // restoreMonitors makes the monitors those of a snapshot. What runs is stopped; no sequence and no run comes twice.
 func (m *moves) restoreMonitors(then *monitors) {
+	if m.st.monitors == nil && then == nil {
+		return
+	}
 	was := *m.watch()
 	next := &monitors{Revision: was.Revision, Sequence: was.Sequence, Runs: was.Runs, Entries: map[string]monitor{}}
 	if then != nil {

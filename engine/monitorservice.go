@@ -9,8 +9,6 @@ import (
 // monitorService is plugin.MonitorService for a session.
 type monitorService struct{ *services }
 
-const byPlugin = "internal:plugin"
-
 // Snapshot implements plugin.MonitorService.
 func (s monitorService) Snapshot(ctx context.Context) (*protocol.MonitorStatusResult, error) {
 	return s.eng.Monitors(ctx, &protocol.SessionParams{SessionID: s.session})
@@ -25,12 +23,12 @@ func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesRe
 func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	return s.eng.startMonitor(ctx, protocol.TaskOrigin{}, &mine)
+	return s.eng.startMonitor(ctx, protocol.TaskOrigin{TurnID: s.turn}, &mine)
 }
 
 // Stop implements plugin.MonitorService.
 func (s monitorService) Stop(ctx context.Context, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	return s.eng.stopMonitor(ctx, byPlugin, &mine)
+	return s.eng.stopMonitor(ctx, string(pluginAsks), &mine)
 }

@@ -13,13 +13,12 @@ func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 		return nil, nil
 	case spec.Kind == protocol.TaskCommand:
 		return runCommand, nil
+	case spec.Kind == protocol.TaskMonitor:
+		return nil, bad("/spec/kind", "monitor is what monitor/start starts")
 	case spec.Subagent != nil:
 		return runSubagent, nil
 	case spec.Handler != "":
 		return pluginWork(nil), nil
-	}
-	if spec.Kind == protocol.TaskMonitor {
-		return nil, bad("/spec/kind", "monitor is what monitor/start starts")
 	}
 	return nil, bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
 }

@@ -44,7 +44,7 @@ func patches(t *testing.T) (all []patch) {
 // TestEachFamilyIsSabotaged sees to it that no family of the acceptance rows of plugins is left out.
 func TestEachFamilyIsSabotaged(t *testing.T) {
 	all := patches(t)
-	for _, family := range []string{"hc", "hk", "sn", "tl", "op", "ph", "pr"} {
+	for _, family := range []string{"hc", "hk", "sn", "tl", "op", "ph", "pr", "mn"} {
 		if !slices.ContainsFunc(all, func(p patch) bool { return strings.HasPrefix(p.file, family+"-") }) {
 			t.Errorf("there is no patch against plugin/%s", strings.ToUpper(family))
 		}

@@ -36,6 +36,10 @@ func TestTools(t *testing.T) {
 		if out := d.Result(t, id); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, "The monitor build runs.") {
 			t.Errorf("the model reads %+v", out)
 		}
+		task := builtintest.Must(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "monitor:build:1"}}))(t).Task
+		if turns := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data; task.Origin.TurnID != turns[len(turns)-1].TurnID {
+			t.Errorf("its run comes from %+v, the first turn is %s", task.Origin, turns[len(turns)-1].TurnID)
+		}
 		want := "[monitor/line build] it is built"
 		var woken protocol.TurnID
 		for woken == "" {
