@@ -41,7 +41,7 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 	p, err := proc.Start(ctx, cmd)
 	in.begun()
 	if err != nil {
-		return failed("not_started", err)
+		return notStarted(ctx, err)
 	}
 	to := &taker{process: p, in: in}
 	var taking sync.WaitGroup
@@ -74,7 +74,7 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	cmd.Stdout, cmd.Stderr, cmd.Grace = io.MultiWriter(file, out), io.MultiWriter(file, errs), watchGrace
 	p, err := proc.Start(ctx, cmd)
 	if err != nil {
-		return failed("not_started", err)
+		return notStarted(ctx, err)
 	}
 	exit, err := p.Wait()
 	out.end()
@@ -112,6 +112,14 @@ func Outcome(exit proc.Exit) *protocol.TaskOutcome {
 		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, ExitCode: &exit.Code}
 	}
 	return &protocol.TaskOutcome{Kind: protocol.TaskExited, ExitCode: &exit.Code}
+}
+
+// notStarted is the outcome of a command that could not be started, or that somebody stopped before it was.
+func notStarted(ctx context.Context, err error) *protocol.TaskOutcome {
+	if ctx.Err() != nil {
+		return &protocol.TaskOutcome{Kind: protocol.TaskStopped}
+	}
+	return failed("not_started", err)
 }
 
 func failed(code string, err error) *protocol.TaskOutcome {
