@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -29,18 +30,14 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	t := w.now()
 	d := &delegation{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
 	if asked := t.CancelRequested; asked != nil { // an earlier daemon had no time for it
-		d.halt()
-		return (&taskStop{asked.By, asked.Reason}).outcome()
+		return cmp.Or(d.halt(), (&taskStop{asked.By, asked.Reason}).outcome())
 	}
 	out, err := d.run(ctx)
 	switch {
+	case errors.Is(err, ErrShuttingDown), errors.Is(context.Cause(w.ctx), errStopped):
+		return nil // the turn goes on, and the next daemon waits for it
 	case ctx.Err() != nil:
-		if !errors.Is(context.Cause(w.ctx), errStopped) { // else the turn goes on, and the next daemon waits for it
-			d.halt()
-		}
-		return nil
-	case errors.Is(err, ErrShuttingDown):
-		return nil
+		return d.halt()
 	case err != nil:
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "notDelegated", Message: err.Error()}
 	}
@@ -150,7 +147,8 @@ func (d *delegation) watch(ctx context.Context, id protocol.TurnID) (*protocol.T
 		if err != nil || report.State.Terminal() {
 			d.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
 		}
-		switch {
+		var place chan<- struct{}
+		switch idle := d.now().State == protocol.TaskIdle; {
 		case err != nil:
 			return nil, err
 		case report.FollowedBy != "":
@@ -158,15 +156,20 @@ func (d *delegation) watch(ctx context.Context, id protocol.TurnID) (*protocol.T
 			continue
 		case report.State.Terminal():
 			return report, nil
-		case report.State != protocol.TurnWaiting:
-			err = d.resume(ctx)
-		case d.now().State != protocol.TaskIdle:
+		case report.State == protocol.TurnWaiting && !idle:
 			err = d.rest(ctx, "a decision")
+		case report.State != protocol.TurnWaiting && idle:
+			place = d.places // the turn does not wait for it
 		}
 		if err != nil {
 			return nil, err
 		}
 		select {
+		case place <- struct{}{}:
+			d.took()
+			if err := d.resume(ctx); err != nil {
+				return nil, err
+			}
 		case <-turn.over:
 		case <-again:
 		case <-ctx.Done():
@@ -177,36 +180,59 @@ func (d *delegation) watch(ctx context.Context, id protocol.TurnID) (*protocol.T
 	}
 }
 
-// halt has the turns of the child end. It goes on trying for as long as the daemon lives.
-func (d *delegation) halt() {
+// haltPatience is how long a task waits for its turn to end that is interrupted. That it will is durable then.
+const haltPatience = 5 * time.Second
+
+// halt has the turns of the child end. One that had ended by itself tells what the task came to; nil: none had.
+func (d *delegation) halt() (out *protocol.TaskOutcome) {
 	for _, id := range []protocol.TurnID{d.TurnID, d.second()} {
 		for {
-			err := d.interrupt(id)
+			report, err := d.interrupt(id)
+			if report != nil {
+				out = d.unasked(report)
+			}
 			if err == nil || errors.Is(err, ErrShuttingDown) || pause(d.eng.actorContext(), reloadDelay) != nil {
 				break
 			}
 		}
 	}
+	return out
 }
 
-func (d *delegation) interrupt(id protocol.TurnID) error {
+// unasked is what the task came to if a turn had ended by itself, and had not to be asked again; else nil.
+func (d *delegation) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
+	if !r.State.Terminal() || r.State == protocol.TurnCancelled {
+		return nil
+	}
+	out := d.outcome(r)
+	if out.Code == outputMismatch && r.TurnID != d.second() {
+		return nil
+	}
+	return out
+}
+
+// interrupt stops a turn and those that go on from it, and gives the last one as it is then; nil: there is none.
+func (d *delegation) interrupt(id protocol.TurnID) (last *protocol.TurnReport, err error) {
 	ctx := d.eng.actorContext()
 	for id != "" {
 		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
 		switch {
-		case isGone(err):
-			return nil
+		case isGone(err), err == nil && report.SessionID != d.SessionID:
+			return last, nil
 		case err != nil:
-			return err
-		case report.SessionID != d.SessionID:
-			return nil
+			return last, err
 		}
-		if _, err = d.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id, Reason: "the task " + string(d.id) + " is cancelled"}); err != nil && !isGone(err) {
-			return err
+		why := &protocol.TurnInterruptParams{TurnID: id, Reason: "the task " + string(d.id) + " is cancelled"}
+		if _, err = d.eng.Interrupt(ctx, "", why); err != nil && !isGone(err) {
+			return last, err
 		}
-		id = report.FollowedBy
+		last, err = d.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id, TimeoutMs: haltPatience.Milliseconds()})
+		if err != nil {
+			return last, err
+		}
+		id = last.FollowedBy
 	}
-	return nil
+	return last, nil
 }
 
 // Codes of an outcome.

@@ -93,7 +93,7 @@ func (m *moves) tell(t protocol.Task, e protocol.TaskEvent) {
 func (m *moves) orphan(parent protocol.TaskID) {
 	for _, t := range m.st.liveTasks() {
 		if t.Spec.Parent == parent {
-			m.depart(t, "internal:parentEnd", "the task that it is a part of is over")
+			m.depart(t, task.ParentEnd, "the task that it is a part of is over")
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (m *moves) orphan(parent protocol.TaskID) {
 func (m *moves) leaveTurn() {
 	for _, t := range m.st.liveTasks() {
 		if t.Origin.SessionID == m.st.id && t.Origin.TurnID != "" && !t.CallerDeparted {
-			m.depart(t, "internal:turn", "the turn that started it is over")
+			m.depart(t, task.ParentEnd, "the turn that started it is over")
 		}
 	}
 }

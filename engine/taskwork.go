@@ -301,13 +301,18 @@ func (w *work) claim() bool {
 	}
 	select {
 	case w.places <- struct{}{}:
-		w.mu.Lock()
-		w.claimed = true
-		w.mu.Unlock()
+		w.took()
 		return true
 	default:
 		return false
 	}
+}
+
+// took notes that the work has a place.
+func (w *work) took() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claimed = true
 }
 
 // await waits for a place.
@@ -320,9 +325,7 @@ func (w *work) await(ctx context.Context) error {
 	}
 	select {
 	case w.places <- struct{}{}:
-		w.mu.Lock()
-		w.claimed = true
-		w.mu.Unlock()
+		w.took()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -59,10 +59,16 @@ func Visible(t *protocol.Task, session protocol.SessionID) bool {
 	return t.SessionID == session || t.Origin.SessionID == session || slices.Contains(t.Observers, session)
 }
 
-// Wakes is how an event of a task wakes its session; nil: it does not.
+// ParentEnd is who stops a task because what started it is over.
+const ParentEnd = "internal:parentEnd"
+
+// Wakes is how an event of a task wakes its session; nil: it does not. Nobody waits for what ends with its parent.
 func Wakes(t *protocol.Task, e *protocol.TaskEvent) *protocol.TaskWake {
 	switch e.Kind {
 	case protocol.TaskWasEnded:
+		if e.Outcome.Kind == protocol.TaskStopped && e.Outcome.By == ParentEnd {
+			return nil
+		}
 		return t.Spec.Ended
 	case protocol.TaskTold:
 		if i := slices.IndexFunc(t.Spec.Events, func(d protocol.TaskEventType) bool { return d.Name == e.Name }); i >= 0 {

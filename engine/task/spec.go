@@ -54,7 +54,10 @@ func Check(s *protocol.TaskSpec) error {
 			return &SpecError{c.field, c.reason}
 		}
 	}
-	if s.Kind == protocol.TaskSubagent && s.Recovery != protocol.RecoverExternal || s.Subagent != nil {
+	switch {
+	case s.Subagent != nil && s.Kind != protocol.TaskSubagent:
+		return &SpecError{"subagent", "is for tasks of the kind subagent"}
+	case s.Kind == protocol.TaskSubagent && s.Recovery != protocol.RecoverExternal:
 		return checkSubagent(s)
 	}
 	return checkCommand(s)
@@ -65,8 +68,8 @@ func checkSubagent(s *protocol.TaskSpec) error {
 	switch {
 	case c == nil:
 		return &SpecError{"subagent", "is required for a subagent"}
-	case s.Kind != protocol.TaskSubagent || s.Recovery != protocol.RecoverRerun || s.Command != nil || s.Handler != "":
-		return &SpecError{"subagent", "is for rerunnable tasks of the kind subagent, without a command and a handler"}
+	case s.Recovery != protocol.RecoverRerun || s.Command != nil || s.Handler != "":
+		return &SpecError{"subagent", "is for rerunnable and external tasks, without a command and a handler"}
 	case s.Cancel == protocol.CancelCooperative:
 		return &SpecError{"cancel", "must be abortLocal for a subagent: its turn is interrupted"}
 	case c.SessionID == "":

@@ -1,12 +1,18 @@
 package subagents_test
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/builtin/subagents"
+	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -58,4 +64,303 @@ func TestSpawn(t *testing.T) {
 	if child.Relation.Kind != protocol.RelationChild || child.Relation.Parent != id || child.Authority.Subagent == nil || child.Authority.Subagent.Depth != 1 {
 		t.Errorf("runtime/B11 the child is %+v with %+v", child.Relation, child.Authority)
 	}
+}
+
+// agents are a daemon whose model, told to go, makes these calls one after the other, and what agents say.
+func agents(t *testing.T, said []scripted.Turn, made ...scripted.Call) (*builtintest.Daemon, protocol.SessionID) {
+	t.Helper()
+	var lead []scripted.Reply
+	for _, c := range made {
+		lead = append(lead, calls(c))
+	}
+	return start(t, append(said, says("go", append(lead, text("done"))...))...)
+}
+
+// outputs are what the calls of a turn came to, in their order.
+func outputs(r *protocol.TurnReport) (all []protocol.ToolOutput) {
+	for _, c := range r.ToolCalls {
+		all = append(all, c.Output)
+	}
+	return all
+}
+
+func decode[T any](t *testing.T, out protocol.ToolOutput) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(out.Value, &v); err != nil {
+		t.Fatalf("the call came to %+v: %v", out, err)
+	}
+	return v
+}
+
+// turns waits until a session has ended n turns, and has no other but those whose wake was withdrawn before they began.
+func turns(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, n int) []protocol.TurnReport {
+	t.Helper()
+	for range 1000 {
+		all := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data
+		open := slices.ContainsFunc(all, func(r protocol.TurnReport) bool { return !r.State.Terminal() })
+		all = slices.DeleteFunc(all, func(r protocol.TurnReport) bool { return r.State == protocol.TurnCancelled && r.StartedAtMs == 0 })
+		if len(all) >= n && !open {
+			return all
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the session did not end %d turns", n)
+	return nil
+}
+
+var (
+	one   = says("first job", text("one"))
+	two   = says("second job", text("two"))
+	hangs = says("endless job", scripted.Reply{Stall: true})
+)
+
+func TestWait(t *testing.T) {
+	t.Run("runtime/B12 a wait for all ends with all, tells what each came to, and nobody is woken for it", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one, two},
+			call("spawn_agent", `{"task":"first job","name":"a"}`), call("spawn_agent", `{"task":"second job","name":"b"}`), call("wait_agents", `{}`))
+		r := d.Turn(t, id, "go")
+		w := decode[subagents.Waited](t, outputs(r)[2])
+		if len(w.Completed) != 2 || string(w.Completed["a"].Result.Value) != `"one"` || string(w.Completed["b"].Result.Value) != `"two"` {
+			t.Errorf("it came to %+v", w)
+		}
+		if all := turns(t, d, id, 1); len(all) != 1 {
+			t.Errorf("the lead has %d turns", len(all))
+		}
+	})
+	t.Run("runtime/B12 a wait for any ends with the first, and one for a time after that", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one, hangs},
+			call("spawn_agent", `{"task":"first job","name":"a"}`), call("spawn_agent", `{"task":"endless job","name":"b"}`),
+			call("wait_agents", `{"rule":"any"}`), call("wait_agents", `{"names":["b"],"timeoutSeconds":1}`))
+		out := outputs(d.Turn(t, id, "go"))
+		for _, w := range []subagents.Waited{decode[subagents.Waited](t, out[2]), decode[subagents.Waited](t, out[3])} {
+			if w.Pending["b"].State != "running" {
+				t.Errorf("it came to %+v", w)
+			}
+		}
+	})
+	t.Run("issue/5-5 an agent that nobody waits for wakes the lead once, with what it came to", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one, says("has ended", text("noted"))}, call("spawn_agent", `{"task":"first job","name":"a"}`))
+		d.Turn(t, id, "go")
+		all := turns(t, d, id, 2)
+		queue := builtintest.Must(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))(t).Data
+		wakes := slices.DeleteFunc(queue, func(in protocol.QueuedInput) bool { return in.Wake == nil })
+		if len(all) != 2 || len(wakes) != 1 || !strings.Contains(wakes[0].Input[0].Text, "/root/a has ended (completed). one") {
+			t.Errorf("the lead has %d turns and the wakes %+v", len(all), wakes)
+		}
+	})
+	t.Run("issue/5-5 whoever interrupts a turn that waits for an agent stops the agent, which wakes nobody", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{hangs}, call("spawn_agent", `{"task":"endless job","name":"a","wait":true}`))
+		began := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+		task := atWork(t, d, id)
+		builtintest.Must(d.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
+		ended := builtintest.Must(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task.ID}}))(t).Settled[0]
+		child := turns(t, d, task.Spec.Subagent.SessionID, 1)
+		if ended.State != protocol.TaskCancelled || child[0].State != protocol.TurnCancelled {
+			t.Errorf("the agent ended as %s, its turn as %s", ended.State, child[0].State)
+		}
+		if all := turns(t, d, id, 1); len(all) != 1 {
+			t.Errorf("the lead has %d turns", len(all))
+		}
+	})
+	t.Run("issue/5-5 a turn that waits for an agent goes on waiting after a restart, and the agent is the same", func(t *testing.T) {
+		dir := t.TempDir()
+		script := func(job scripted.Reply) *scripted.Script {
+			return &scripted.Script{Turns: []scripted.Turn{
+				says("go", calls(call("spawn_agent", `{"task":"slow job","name":"a","wait":true}`)), text("done")), says("slow job", job),
+			}}
+		}
+		d := builtintest.Start(t, dir, 0, scripted.New(script(scripted.Reply{Stall: true})), subagents.Factory{})
+		id := d.Session(t, nil)
+		builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+		task := atWork(t, d, id)
+		d.Stop()
+		d = builtintest.Start(t, dir, 0, scripted.New(script(text("at last"))), subagents.Factory{})
+		all := turns(t, d, id, 1)
+		s := decode[subagents.Status](t, outputs(&all[0])[0])
+		if len(all) != 1 || s.SessionID != task.Spec.Subagent.SessionID || string(s.Result.Value) != `"at last"` {
+			t.Errorf("the lead has %d turns, the agent is %+v", len(all), s)
+		}
+		if tasks := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data; len(tasks) != 1 {
+			t.Errorf("there are the tasks %+v", tasks)
+		}
+	})
+}
+
+// atWork waits until the only agent of a session works.
+func atWork(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) protocol.Task {
+	t.Helper()
+	for range 1000 {
+		all := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data
+		if len(all) == 1 {
+			child, err := d.Turns(t.Context(), &protocol.TurnListParams{SessionID: all[0].Spec.Subagent.SessionID})
+			if err == nil && len(child.Data) == 1 {
+				return all[0]
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no agent works")
+	return protocol.Task{}
+}
+
+func TestNamed(t *testing.T) {
+	t.Run("runtime/B12 an agent does what it is told one after the other, and a wait tells of the newest", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one, two},
+			call("spawn_agent", `{"task":"first job","name":"a","wait":true}`), call("send_agent", `{"name":"a","task":"second job"}`), call("wait_agents", `{"names":["A"]}`))
+		out := outputs(d.Turn(t, id, "go"))
+		sent, w := decode[subagents.Status](t, out[1]), decode[subagents.Waited](t, out[2])
+		if sent.Result != nil && string(sent.Result.Value) == `"one"` || string(w.Completed["a"].Result.Value) != `"two"` {
+			t.Errorf("sent %+v, waited %+v", sent, w)
+		}
+		if child := turns(t, d, sent.SessionID, 2); len(child) != 2 {
+			t.Errorf("the agent has %d turns", len(child))
+		}
+	})
+	t.Run("runtime/B12 a name is made one that agents have, and a second of the same gets another, with a note", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one}, call("spawn_agent", `{"task":"first job","name":"My Agent!"}`), call("spawn_agent", `{"task":"first job","name":"my_agent"}`), call("spawn_agent", `{"task":"first job"}`))
+		var names []string
+		for _, out := range outputs(d.Turn(t, id, "go")) {
+			s := decode[subagents.Status](t, out)
+			names = append(names, s.Name+" "+s.Path)
+			if (s.Note == "") != (s.Name == "agent") {
+				t.Errorf("%s has the note %q", s.Name, s.Note)
+			}
+		}
+		if got := strings.Join(names, ", "); got != "my_agent /root/my_agent, my_agent_2 /root/my_agent_2, agent /root/agent" {
+			t.Errorf("the agents are %s", got)
+		}
+	})
+	t.Run("runtime/B12 what was told to be its last closes an agent, which takes no more", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{one}, call("spawn_agent", `{"task":"first job","name":"a","last":true}`),
+			call("wait_agents", `{"until":"terminal","names":["a"]}`), call("send_agent", `{"name":"a","task":"second job"}`), call("send_agent", `{"name":"b","task":"second job"}`))
+		out := outputs(d.Turn(t, id, "go"))
+		if w := decode[subagents.Waited](t, out[1]); string(w.Closed["a"].Result.Value) != `"one"` {
+			t.Errorf("the wait came to %+v", w)
+		}
+		for i, code := range map[int]string{2: "agent_closed", 3: "no_such_agent"} {
+			if out[i].Failure == nil || out[i].Failure.Code != code {
+				t.Errorf("want %s, the call came to %+v", code, out[i])
+			}
+		}
+	})
+	t.Run("runtime/B12 to close an agent stops all that work for it, and what is queued does not begin", func(t *testing.T) {
+		below := says("have it done", calls(call("spawn_agent", `{"task":"endless job","name":"b","capability":"peer","wait":true}`)), text("done"))
+		d, id := start(t, below, hangs, says("go", calls(call("spawn_agent", `{"task":"have it done","name":"a","capability":"peer"}`)), text("they work")),
+			says("stop", calls(call("send_agent", `{"name":"a","task":"second job"}`)), calls(call("close_agent", `{"name":"a"}`)), calls(call("list_agents", `{}`)), text("done")))
+		d.Turn(t, id, "go")
+		a := atWork(t, d, id).Spec.Subagent
+		b := atWork(t, d, a.SessionID).Spec.Subagent
+		if b.Agent != "/root/a/b" {
+			t.Errorf("the path below is %s", b.Agent)
+		}
+		out := outputs(d.Turn(t, id, "stop"))
+		if s := decode[subagents.Status](t, out[1]); s.State != "closed" || s.Result.Status != protocol.TaskCancelled {
+			t.Errorf("the agent is %+v", s)
+		}
+		if l := decode[map[string][]subagents.Status](t, out[2])["agents"]; len(l) != 1 || l[0].State != "closed" {
+			t.Errorf("listed are %+v", l)
+		}
+		for _, session := range []protocol.SessionID{a.SessionID, b.SessionID} {
+			if all := turns(t, d, session, 1); len(all) != 1 || all[0].State != protocol.TurnCancelled {
+				t.Errorf("the turns of %s are %+v", session, all)
+			}
+		}
+	})
+}
+
+func TestAuthority(t *testing.T) {
+	look := plugin.Static("look", func(r *plugin.Registrar) error {
+		r.Tools().Add(kinds{"look": protocol.ToolKindRead, "find": protocol.ToolKindSearch, "edit": protocol.ToolKindEdit, "ask": protocol.ToolKindOther})
+		return nil
+	})
+	names := func(d *builtintest.Daemon, id protocol.SessionID) string {
+		var all []string
+		for _, r := range builtintest.Must(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
+			if r.Member {
+				all = append(all, r.Name)
+			}
+		}
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	spawned := func(d *builtintest.Daemon, id protocol.SessionID, depth int) protocol.SessionID {
+		t.Helper()
+		for range depth {
+			d.Turn(t, id, "go")
+			id = result[subagents.Status](t, d, id).SessionID
+		}
+		return id
+	}
+	begin := func(args string) (*builtintest.Daemon, protocol.SessionID) {
+		script := &scripted.Script{Turns: []scripted.Turn{says("go", calls(call("spawn_agent", args)), text("done"))}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{text("ok")}}}
+		d := builtintest.Start(t, t.TempDir(), 0, scripted.New(script), subagents.Factory{}, look)
+		return d, d.Session(t, protocol.PluginOptions{subagents.ID: []byte(`{"hiddenTools":["ask"]}`)})
+	}
+	d, id := begin(`{"task":"x","wait":true}`)
+	if got := names(d, spawned(d, id, 1)); got != "find look submit_error" {
+		t.Errorf("runtime/B11 one that explores has %s", got)
+	}
+	d, id = begin(`{"task":"x","capability":"peer","wait":true,"outputSchema":{"type":"string"}}`)
+	all := "close_agent edit find list_agents look send_agent spawn_agent submit_error submit_result wait_agents"
+	child := spawned(d, id, 1)
+	if got := names(d, child); got != all {
+		t.Errorf("issue/5-5 one that does what its lead may has %s", got)
+	}
+	if got := names(d, spawned(d, child, 3)); got != all {
+		t.Errorf("runtime/B11 one that is four deep has %s", got)
+	}
+	if got := names(d, spawned(d, child, 4)); got != "edit find look submit_error submit_result" {
+		t.Errorf("runtime/B11 one that is five deep has %s", got)
+	}
+}
+
+// kinds are tools without effects, of these kinds.
+type kinds map[string]protocol.ToolKind
+
+func (l kinds) Tools() []tool.Tool {
+	var list []tool.Tool
+	for name, kind := range l {
+		list = append(list, tool.Tool{Manifest: protocol.ToolManifest{Name: name, Kind: kind}})
+	}
+	return list
+}
+
+func (kinds) Execute(context.Context, tool.Invocation) (tool.Result, error) {
+	return tool.Result{Output: protocol.Succeed("ran")}, nil
+}
+
+func TestAnswers(t *testing.T) {
+	t.Run("runtime/B11 an agent that submits an error has failed with it", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{says("hard job", calls(call("submit_error", `{"reason":"there is no such file"}`)), text("never said"))},
+			call("spawn_agent", `{"task":"hard job","wait":true}`))
+		d.Turn(t, id, "go")
+		r := result[subagents.Status](t, d, id).Result
+		if r.Status != protocol.TaskFailed || r.Code != "submittedError" || string(r.Value) != `"there is no such file"` {
+			t.Errorf("it came to %+v", r)
+		}
+	})
+	t.Run("runtime/B11 an agent that is to answer with data submits them", func(t *testing.T) {
+		d, id := agents(t, []scripted.Turn{says("count", calls(call("submit_result", `{"result":"many"}`)), calls(call("submit_result", `{"result":{"n":2}}`)))},
+			call("spawn_agent", `{"task":"count","wait":true,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`))
+		d.Turn(t, id, "go")
+		if r := result[subagents.Status](t, d, id).Result; r.Status != protocol.TaskCompleted || string(r.Value) != `{"n":2}` {
+			t.Errorf("it came to %+v", r)
+		}
+	})
+	t.Run("runtime/B11 an agent begins with what it is given: values, and what was said", func(t *testing.T) {
+		d, id := start(t, says("old", text("older")), says("new", text("newer")),
+			says("go", calls(call("spawn_agent", `{"task":"use it","wait":true,"seed":{"turns":1,"values":{"n":7}}}`)), text("done")), says("use it", text("used")))
+		for _, input := range []string{"old", "new", "go"} {
+			d.Turn(t, id, input)
+		}
+		var told []string
+		for _, n := range builtintest.Must(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: result[subagents.Status](t, d, id).SessionID}))(t).Data {
+			if n.Message != nil {
+				told = append(told, n.Message.Text(protocol.PartText)+n.Message.Answer())
+			}
+		}
+		if got := strings.Join(told, "|"); got != "new|newer|use it\n\nWhat you are given:\n{\"n\":7}|used" {
+			t.Errorf("its history is %q", got)
+		}
+	})
 }

@@ -185,13 +185,14 @@ func said(messages []protocol.Message, turns int) []protocol.NodeBody {
 	}
 	var nodes []protocol.NodeBody
 	for _, m := range messages[from:] {
-		text := strings.TrimSpace(m.Text(protocol.PartText))
-		if text == "" || m.Role != protocol.RoleUser && m.Role != protocol.RoleAssistant {
+		kind, text := protocol.PartText, m.Text(protocol.PartText)
+		if m.Role == protocol.RoleAssistant {
+			kind, text = protocol.PartProse, m.Answer()
+		}
+		if strings.TrimSpace(text) == "" || m.Role != protocol.RoleUser && m.Role != protocol.RoleAssistant {
 			continue
 		}
-		nodes = append(nodes, protocol.NodeBody{Message: &protocol.Message{
-			Role: m.Role, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}},
-		}})
+		nodes = append(nodes, protocol.NodeBody{Message: &protocol.Message{Role: m.Role, Parts: []protocol.Part{{Kind: kind, Text: text}}}})
 	}
 	return nodes
 }
