@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 		return cmp.Or(d.halt(), (&taskStop{asked.By, asked.Reason}).outcome())
 	}
 	out, err := d.run(ctx)
+	for passing(err) && pause(ctx, spaceCheck) == nil {
+		out, err = d.run(ctx)
+	}
 	switch {
 	case errors.Is(err, ErrShuttingDown), errors.Is(context.Cause(w.ctx), errStopped):
 		return nil // the turn goes on, and the next daemon waits for it
@@ -42,6 +46,11 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "notDelegated", Message: err.Error()}
 	}
 	return out
+}
+
+// passing tells whether an error is one of a disk, or of a session that is loaded anew: what was begun goes on after it.
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, ErrReloaded}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // run is the turn, and another one if what it comes to is not what is wanted.
