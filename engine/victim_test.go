@@ -202,6 +202,9 @@ func victim(dir, point string) {
 		triggerVictim(dir, point, reached)
 		return
 	}
+	if strings.HasPrefix(point, subagentPoint) {
+		subagentVictim(dir, point, reached)
+	}
 	made := crashSetup
 	if strings.HasPrefix(point, "switch: ") {
 		made = switchSetup
