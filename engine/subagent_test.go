@@ -255,11 +255,13 @@ func TestSubagentRefusals(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		s, other := d.session(t), d.session(t)
 		for field, change := range map[string]func(*protocol.TaskSpec){
-			"/spec/subagent":           func(s *protocol.TaskSpec) { s.Subagent = nil },
-			"/spec/subagent/sessionId": func(s *protocol.TaskSpec) { s.Subagent.SessionID = "" },
-			"/spec/subagent/turnId":    func(s *protocol.TaskSpec) { s.Subagent.TurnID = "" },
-			"/spec/subagent/input":     func(s *protocol.TaskSpec) { s.Subagent.Input = nil },
-			"/spec/cancel":             func(s *protocol.TaskSpec) { s.Cancel = protocol.CancelCooperative },
+			"/spec/subagent":                func(s *protocol.TaskSpec) { s.Subagent = nil },
+			"/spec/subagent/sessionId":      func(s *protocol.TaskSpec) { s.Subagent.SessionID = "" },
+			"/spec/subagent/turnId":         func(s *protocol.TaskSpec) { s.Subagent.TurnID = "" },
+			"/spec/subagent/input":          func(s *protocol.TaskSpec) { s.Subagent.Input = nil },
+			"/spec/subagent/new/sessionId":  func(s *protocol.TaskSpec) { s.Subagent.New.SessionID = "ses_other" },
+			"/spec/subagent/new/mcpServers": func(s *protocol.TaskSpec) { s.Subagent.New.MCPServers = protocol.MCPServers{"x": {}} },
+			"/spec/cancel":                  func(s *protocol.TaskSpec) { s.Cancel = protocol.CancelCooperative },
 		} {
 			spec := delegated(1, "x")
 			change(&spec)

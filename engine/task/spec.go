@@ -78,6 +78,10 @@ func checkSubagent(s *protocol.TaskSpec) error {
 		return &SpecError{"subagent/turnId", "must be the id of the turn"}
 	case len(c.Input) == 0:
 		return &SpecError{"subagent/input", "must have at least one part"}
+	case c.New != nil && len(c.New.MCPServers) > 0:
+		return &SpecError{"subagent/new/mcpServers", "must not be set: nothing is stored of what clients bring"}
+	case c.New != nil && c.New.SessionID != "" && c.New.SessionID != c.SessionID:
+		return &SpecError{"subagent/new/sessionId", "must be the child, or absent"}
 	}
 	return nil
 }

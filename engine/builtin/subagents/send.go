@@ -1,0 +1,56 @@
+package subagents
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"lashd/engine/plugin"
+)
+
+type sendArgs struct {
+	Name string `json:"name"`
+	Task string `json:"task"`
+	Last bool   `json:"last"`
+}
+
+func send(ctx context.Context, q *request) (any, error) {
+	s, err := args[sendArgs](q)
+	if err != nil {
+		return nil, err
+	}
+	name := normal(s.Name)
+	err = q.alone(ctx, func(all map[string]*agent) error {
+		if calledBefore(all, q.key()) != "" {
+			return nil
+		}
+		a := all[name]
+		switch {
+		case a == nil || len(a.works) == 0:
+			return unknown(s.Name, all)
+		case a.closed || noteOf(a.newest()).Last:
+			return refuse("agent_closed", "The agent %s is closed, or will be after its last task; spawn another one.", name)
+		}
+		return q.follow(ctx, a, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q.statusOf(ctx, name, "")
+}
+
+// follow queues another task of an agent.
+func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
+	first, newest := a.works[0].Spec.Subagent, a.newest()
+	spec := q.spec(a.path, s.Task, note{Call: q.key(), Last: s.Last})
+	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = a.session, first.New, first.Output
+	if !newest.State.Final() {
+		spec.Subagent.After = newest.ID
+	}
+	_, err := q.host.Tasks.StartTask(ctx, &plugin.TaskStart{TaskID: taskID(a.name, number(newest.ID)+1), Spec: *spec})
+	return err
+}
+
+func unknown(name string, all map[string]*agent) error {
+	return refuse("no_such_agent", "There is no agent %q. There are: %s.", name, cmp.Or(strings.Join(namesOf(all), ", "), "none"))
+}

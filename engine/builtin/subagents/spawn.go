@@ -1,0 +1,130 @@
+package subagents
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+type spawnArgs struct {
+	Task       string          `json:"task"`
+	Name       string          `json:"name"`
+	Capability Capability      `json:"capability"`
+	Seed       seed            `json:"seed"`
+	Output     json.RawMessage `json:"outputSchema"`
+	Wait       bool            `json:"wait"`
+	Last       bool            `json:"last"`
+}
+
+// seed is what an agent begins with.
+type seed struct {
+	Turns  int             `json:"turns"`
+	Values json.RawMessage `json:"values"`
+}
+
+func spawn(ctx context.Context, q *request) (any, error) {
+	a, err := args[spawnArgs](q)
+	if err != nil {
+		return nil, err
+	}
+	var name, remark string
+	err = q.alone(ctx, func(all map[string]*agent) error {
+		if name = calledBefore(all, q.key()); name != "" {
+			return nil
+		}
+		name, remark = free(a.Name, all)
+		return q.begin(ctx, name, a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.Wait {
+		if _, err := q.host.Tasks.AwaitTasks(ctx, &protocol.TaskWaitParams{TaskIDs: []protocol.TaskID{taskID(name, 1)}}); err != nil {
+			return nil, err
+		}
+	}
+	return q.statusOf(ctx, name, remark)
+}
+
+// calledBefore is the agent that a call has given work before; empty: it has not.
+func calledBefore(all map[string]*agent, key string) string {
+	for _, a := range all {
+		for _, t := range a.works {
+			if noteOf(&t).Call == key {
+				return a.name
+			}
+		}
+	}
+	return ""
+}
+
+// free is a name that no agent has had, and a remark if it is not the one that is wanted.
+func free(wanted string, all map[string]*agent) (name, remark string) {
+	base := cmp.Or(normal(wanted), "agent")
+	name = base
+	for i := 2; all[name] != nil; i++ {
+		name = base + "_" + strconv.Itoa(i)
+	}
+	if wanted != "" && name != wanted {
+		remark = fmt.Sprintf("The agent is named %s, as %q is no name or is taken.", name, wanted)
+	}
+	return name, remark
+}
+
+// begin starts the first task of an agent.
+func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
+	view, err := q.host.State.View(ctx, "")
+	if err != nil {
+		return err
+	}
+	path := q.path(name)
+	child, err := q.child(ctx, view, path, a)
+	if err != nil {
+		return err
+	}
+	task := a.Task
+	if len(a.Seed.Values) > 0 {
+		task += "\n\nWhat you are given:\n" + string(a.Seed.Values)
+	}
+	spec := q.spec(path, task, note{Call: q.key(), Last: a.Last})
+	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = protocol.DeriveSessionID(ID, string(q.SessionID), q.key()), child, a.Output
+	if a.Wait {
+		spec.ParentEnd = protocol.ParentEndCancel
+	}
+	_, err = q.host.Tasks.StartTask(ctx, &plugin.TaskStart{TaskID: taskID(name, 1), Spec: *spec})
+	return err
+}
+
+func (q *request) path(name string) string { return cmp.Or(q.options.Path, "/root") + "/" + name }
+
+// spec is a piece of work. What an agent has begun ends with its turn, as nobody would be told; a session that a person watches is.
+func (q *request) spec(path, task string, n note) *protocol.TaskSpec {
+	payload, err := json.Marshal(n)
+	if err != nil {
+		panic("encode our own type: " + err.Error())
+	}
+	spec := &protocol.TaskSpec{
+		Kind: protocol.TaskSubagent, Label: label(path), Recovery: protocol.RecoverRerun, Plugin: ID, Payload: payload,
+		Ended: &protocol.TaskWake{Merge: ID},
+		Subagent: &protocol.TaskChild{
+			TurnID: protocol.DeriveTurnID(ID, string(q.SessionID), q.key()), Agent: path,
+			Input: []protocol.InputPart{{Type: protocol.InputText, Text: task}},
+		},
+	}
+	if q.depth > 0 {
+		spec.ParentEnd = protocol.ParentEndCancel
+	}
+	return spec
+}
+
+func label(path string) string {
+	if len(path) > 200 {
+		return "..." + path[len(path)-190:]
+	}
+	return path
+}
