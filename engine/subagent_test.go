@@ -155,8 +155,9 @@ func TestSubagents(t *testing.T) {
 			if got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
 				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 			}
-			if r := d.wait(t, "trn_child1"); r.State != protocol.TurnCancelled {
-				t.Errorf("the turn is %s", r.State)
+			synctest.Wait()
+			if turns := d.allTurns(t, "ses_child1"); len(turns) != 1 || turns[0].State != protocol.TurnCancelled {
+				t.Errorf("the child has the turns %+v", turns)
 			}
 		})
 	})
@@ -174,8 +175,9 @@ func TestSubagents(t *testing.T) {
 			if got := d.ended(t, s, "tsk_a"); got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
 				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 			}
-			if r := d.wait(t, "trn_child1"); r.State != protocol.TurnCancelled {
-				t.Errorf("the turn is %s", r.State)
+			synctest.Wait()
+			if turns := d.allTurns(t, "ses_child1"); len(turns) != 1 || turns[0].State != protocol.TurnCancelled {
+				t.Errorf("the child has the turns %+v", turns)
 			}
 		})
 	})
