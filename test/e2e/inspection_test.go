@@ -35,7 +35,7 @@ func (i *inspection) all() error {
 
 // of inspects the structure, and the logs of these sessions.
 func (i *inspection) of(ids []protocol.SessionID) error {
-	found := []error{i.structure(), i.rows(), i.blobs()}
+	found := []error{i.structure(), i.rows(), i.tasks(), i.blobs()}
 	for _, id := range ids {
 		found = append(found, i.chain(id))
 	}

@@ -46,18 +46,18 @@ func (c *campaign) report() {
 	}
 }
 
-// ran are the lines that commands left, each of which is the key of its turn.
-func (c *campaign) ran() []string {
-	c.t.Helper()
-	names, err := filepath.Glob(filepath.Join(c.work, "*", "ran"))
+// ran are the lines that commands left in workspaces, each of which is the key of its turn.
+func (h *home) ran() []string {
+	h.t.Helper()
+	names, err := filepath.Glob(filepath.Join(h.work, "*", "ran"))
 	if err != nil {
-		c.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	var keys []string
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			c.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 		keys = append(keys, strings.Fields(string(text))...)
 	}

@@ -26,6 +26,7 @@ type peer struct {
 
 	mu    sync.Mutex
 	told  []told
+	heard func(told)    // gets them instead, if it is given
 	moved chan struct{} // closed and replaced with each event
 }
 
@@ -60,9 +61,20 @@ func (p *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.heard != nil {
+		p.heard(e)
+		return
+	}
 	p.told = append(p.told, e)
 	close(p.moved)
 	p.moved = make(chan struct{})
+}
+
+// hear gives f what comes from now on, in order, and keeps nothing of it.
+func (p *peer) hear(f func(told)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard = f
 }
 
 // ask calls a method that must succeed.

@@ -24,6 +24,17 @@ var damage = []struct{ invariant, sql string }{
 	{"I3: inputs", "UPDATE inputs SET state = 'accepted'"},
 	{"I3: decisions", "UPDATE decisions SET open = 1"},
 	{"I3: nodes", "UPDATE turns SET state = 'queued'"},
+	{"B1: tasks that are over without", "UPDATE tasks SET body = CAST(json_remove(CAST(body AS TEXT), '$.outcome') AS BLOB)"},
+	{"B1: outcomes of tasks", "UPDATE tasks SET ended = 0"},
+	{"B1: states", "UPDATE tasks SET ended = 0"},
+	{"B1: tasks in another session", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.sessionId', 'ses_lost') AS BLOB)"},
+	{"B1: what is abandoned", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'abandoned') AS BLOB)"},
+	{"B1: task tsk_witness is failed", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'failed') AS BLOB)"},
+	{"B1: task tsk_witness is completed in ses_0-0, attempt 2", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.attempt', 2) AS BLOB)"},
+	{"B1: task tsk_witness: event 2", "DELETE FROM task_events WHERE ordinal = 2"},
+	{"B1: task tsk_witness: its events", "DELETE FROM task_events"},
+	{"B7: who started", "DELETE FROM task_viewers"},
+	{"B7: who sees", "INSERT INTO task_viewers SELECT 'ses_other', task FROM tasks"},
 	{"I7", "UPDATE blobs SET size = size + 1 WHERE body IS NULL"},
 	{"I13: integrity_check", "PRAGMA ignore_check_constraints = 1; UPDATE turns SET state = 'odd'; PRAGMA ignore_check_constraints = 0"},
 	{"I13: foreign_key_check", "UPDATE turns SET session = 1000000"},
@@ -50,6 +61,11 @@ func TestInvariantsCanFail(t *testing.T) {
 	for _, x := range damage {
 		t.Run(x.sql, func(t *testing.T) { expect(t, c.damaged(x.sql), x.invariant) })
 	}
+	expect(t, c.undone("UPDATE tasks SET ended = 0", over), "B1: tasks that are not over: [tsk_witness]")
+	expect(t, c.undone("UPDATE tasks SET ended = 0", func(db database) error {
+		all, err := column[string](db, "SELECT json_extract(CAST(body AS TEXT), '$.incarnation') FROM tasks")
+		return errors.Join(err, ownerless(db, map[string]bool{all[0]: true}))
+	}), "B2: task tsk_witness goes on")
 	t.Run("a file that is not what its name says", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(c.dir, "blobs", "*", "*"))
 		if err != nil || len(files) == 0 {
@@ -73,6 +89,11 @@ func expect(t *testing.T, err error, invariant string) {
 
 // damaged inspects the store with a change that is then undone.
 func (c *campaign) damaged(change string) error {
+	return c.undone(change, func(db database) error { return (&inspection{db: db, dir: c.dir}).all() })
+}
+
+// undone looks at the store with a change that is then undone.
+func (c *campaign) undone(change string, look func(database) error) error {
 	tx, err := c.db.BeginTx(c.t.Context(), nil)
 	if err != nil {
 		c.t.Fatal(err)
@@ -81,10 +102,10 @@ func (c *campaign) damaged(change string) error {
 	if _, err := tx.ExecContext(c.t.Context(), change); err != nil {
 		c.t.Fatalf("%s: %v", change, err)
 	}
-	return (&inspection{db: tx, dir: c.dir}).all()
+	return look(tx)
 }
 
-// work1 has the witness make one turn, and answer one question.
+// work1 has the witness run one task, make one turn and answer one question.
 func (w *witness) work1(t *testing.T) {
 	w.person = true
 	r, err := w.create(w.peer)
@@ -92,6 +113,9 @@ func (w *witness) work1(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.created = &r
+	spec := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
+	ask[protocol.TaskResult](w.peer, "task/start", protocol.TaskStartParams{SessionID: w.id(), TaskID: "tsk_witness", Spec: spec})
+	ask[protocol.TaskWaitResult](w.peer, "task/wait", protocol.TaskWaitParams{SessionID: w.id(), TaskIDs: []protocol.TaskID{"tsk_witness"}})
 	c := w.claim()
 	w.claims = append(w.claims, c)
 	started := ask[protocol.TurnStartResult](w.peer, "turn/start", c.params)

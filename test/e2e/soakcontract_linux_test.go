@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// contracts tells of each acknowledged task that did not end as its recovery contract says, or was run too often.
+func (s *soak) contracts() error {
+	ran := map[string]int{}
+	for _, key := range s.ran() {
+		ran[key]++
+	}
+	stored := map[protocol.TaskID]protocol.Task{}
+	bodies, err := column[string](s.db, "SELECT CAST(body AS TEXT) FROM tasks")
+	found := []error{err}
+	for _, body := range bodies {
+		var t protocol.Task
+		if err := json.Unmarshal([]byte(body), &t); err != nil {
+			return err
+		}
+		stored[t.ID] = t
+		found = append(found, s.kept(&t, ran[string(t.ID)]))
+	}
+	for _, u := range s.users {
+		for _, h := range u.held {
+			found = append(found, h.contracts(stored, ran))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// kept looks at a task that is over, and was run so many times.
+func (s *soak) kept(t *protocol.Task, runs int) error {
+	wrong := func(why string) error {
+		return fmt.Errorf("issue/5-1 task %s, %s, began %d times and ran %d times; it ended as %+v: %s", t.ID, t.Spec.Recovery, t.Attempt, runs, t.Outcome, why)
+	}
+	limit := max(t.Spec.MaxAttempts, 1)
+	switch o := t.Outcome; {
+	case o == nil:
+		return wrong("it is not over")
+	case runs > t.Attempt || t.Attempt > limit:
+		return wrong("too often")
+	case t.Spec.Recovery == protocol.RecoverExternal && (o.Kind != protocol.TaskDone || t.Attempt > 0):
+		return wrong("nobody has told so")
+	case o.Kind == protocol.TaskExited && (*o.ExitCode != 0 || runs == 0 || t.EndedAtMs == 0):
+		return wrong("it cannot have")
+	case o.Kind == protocol.TaskStopped && !strings.HasPrefix(o.By, "user"):
+		return wrong("nobody wanted that")
+	case o.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverOwner && (o.Evidence.Writer != protocol.WriterSweep || !s.dead[o.Evidence.Incarnation]):
+		return wrong("its daemon was not killed")
+	case o.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverRerun && (o.Evidence.Writer != protocol.WriterExhausted || t.Attempt != limit):
+		return wrong("it could have been begun again")
+	case o.Kind != protocol.TaskDone && o.Kind != protocol.TaskExited && o.Kind != protocol.TaskStopped && o.Kind != protocol.TaskLost:
+		return wrong("no command ends so")
+	}
+	return s.woke(t)
+}
+
+// woke looks for the one turn that the end of a task has caused, if it is to.
+func (s *soak) woke(t *protocol.Task) error {
+	if t.Spec.Ended == nil {
+		return nil
+	}
+	states, err := column[string](s.db, "SELECT state FROM inputs JOIN sessions USING (session) WHERE session_id = ? AND source LIKE ?", t.SessionID, fmt.Sprintf("task:%s:event:%%", t.ID))
+	if err != nil || len(states) != 1 || states[0] != "completed" {
+		return fmt.Errorf("runtime/B06 the end of task %s woke its session %q, %v", t.ID, states, err)
+	}
+	return nil
+}
+
+// contracts tells what of the session's tasks, turns and occurrences is not as it was acknowledged.
+func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran map[string]int) error {
+	var found []error
+	for _, id := range h.tasks {
+		t, ok := stored[id]
+		if want := h.told[id]; !ok || want != "" && (t.Outcome == nil || string(t.Outcome.Value) != want) {
+			found = append(found, fmt.Errorf("issue/5-1 task %s was acknowledged, and is %s, %s; want %q", id, t.State, t.Spec.Recovery, want))
+		}
+	}
+	for n := range h.number + 1 {
+		if key := fmt.Sprintf("%s-%d", h.id, n); ran[key] > 1 {
+			found = append(found, fmt.Errorf("I4: the command of %s ran %d times", key, ran[key]))
+		}
+	}
+	delivered, err := column[int](h.db, `
+		SELECT count(*) FROM occurrences JOIN deliveries USING (occurrence)
+		WHERE state = 'delivered' AND json_extract(CAST(occurrences.body AS TEXT), '$.sourceKey') = ?`, h.id)
+	woken, err2 := column[int](h.db, `
+		SELECT count(*) FROM inputs JOIN sessions USING (session)
+		WHERE session_id = ? AND json_extract(CAST(body AS TEXT), '$.wake.cause.type') = 'trigger'`, h.id)
+	if err = errors.Join(err, err2); err != nil || delivered[0] != h.emitted || woken[0] != h.emitted {
+		found = append(found, fmt.Errorf("runtime/B14 %s: %d things happened, %v are delivered, %v woke it: %v", h.id, h.emitted, delivered, woken, err))
+	}
+	return errors.Join(found...)
+}
+
+func (s *soak) report(end protocol.DiagnosticsResult) {
+	acked, unsure, turns, tasks, events := 0, 0, 0, 0, 0
+	for _, u := range s.users {
+		acked, unsure = acked+u.acked, unsure+u.unsure
+		for _, h := range u.held {
+			turns, tasks, events = turns+len(h.turns), tasks+len(h.tasks), events+len(h.sums)
+		}
+	}
+	outcomes, err := column[string](s.db, `
+		SELECT kind || ' ' || json_extract(CAST(body AS TEXT), '$.spec.recovery') || ' ' || json_extract(CAST(body AS TEXT), '$.state') || ' ' || count(*)
+		FROM tasks GROUP BY kind, json_extract(CAST(body AS TEXT), '$.spec.recovery'), json_extract(CAST(body AS TEXT), '$.state')`)
+	s.t.Logf("issue/5 %d daemons of %v, %d sessions, %d edits; acknowledged: %d requests, %d of them again after a kill, %d turns, %d tasks; "+
+		"turns of all causes: %d; durable events: %d; tasks: %q %v", s.lives, s.life, s.sessions, s.edits, acked, unsure, turns, tasks,
+		number(s.t, s.db, "SELECT count(*) FROM turns"), events, outcomes, err)
+	s.t.Logf("goroutines, open files, children at the start %v, at the end %v; resident at the start %d MiB, at the end %d MiB; database %d MiB",
+		figures(s.base), figures(end), s.base.RSSBytes>>20, end.RSSBytes>>20, end.DBBytes>>20)
+	if turns == 0 || tasks == 0 || len(s.dead) == 0 {
+		s.t.Error("nothing was acknowledged")
+	}
+}
