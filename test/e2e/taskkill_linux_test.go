@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+const killedTask = protocol.TaskID("tsk_killed")
+
+// taskScene is a task whose daemon is killed.
+type taskScene struct {
+	*world
+	daemon  *daemon
+	peer    *peer
+	session protocol.SessionID
+	spec    protocol.TaskSpec
+	unlock  func() // gives the database back
+}
+
+// came is what a task has come to, and how often its command was run.
+type came struct {
+	state   protocol.TaskState
+	kind    protocol.TaskEnd
+	writer  protocol.TaskWriter
+	attempt int
+	ran     int
+}
+
+var (
+	wellOnce    = came{protocol.TaskCompleted, protocol.TaskExited, "", 1, 1}
+	wellAgain   = came{protocol.TaskCompleted, protocol.TaskExited, "", 2, 2}
+	lostByOwner = came{protocol.TaskAbandoned, protocol.TaskLost, protocol.WriterSweep, 1, 1}
+	saidDone    = came{protocol.TaskCompleted, protocol.TaskDone, "", 0, 0}
+)
+
+// moments are those of the life of a task at which its daemon is killed, with what it must come to under each contract.
+var moments = []struct {
+	name                  string
+	reach                 func(*taskScene)
+	owner, again, outside came
+}{
+	{"when it is asked for, and is not stored", (*taskScene).unstored, wellOnce, wellOnce, saidDone},
+	{"while it runs", (*taskScene).running, lostByOwner, wellAgain, saidDone},
+	{"once it is asked to end", (*taskScene).ending, lostByOwner, came{protocol.TaskCancelled, protocol.TaskStopped, "", 1, 1}, saidDone},
+	{"when it has ended, and that is not stored", (*taskScene).unheard, lostByOwner, wellAgain, saidDone},
+	{"when it has ended, and its session is to be woken", (*taskScene).ended, wellOnce, wellOnce, saidDone},
+}
+
+func TestTasksKilledAtEachMoment(t *testing.T) {
+	for _, m := range moments {
+		for _, c := range []struct {
+			recovery protocol.TaskRecovery
+			want     came
+		}{{protocol.RecoverOwner, m.owner}, {protocol.RecoverRerun, m.again}, {protocol.RecoverExternal, m.outside}} {
+			t.Run(fmt.Sprintf("issue/5-1 runtime/B02 %s %s", c.recovery, m.name), func(t *testing.T) {
+				t.Parallel()
+				s := newTaskScene(t, c.recovery)
+				m.reach(s)
+				s.daemon.kill()
+				s.next()
+				s.came(c.want)
+				s.nothingLeft()
+			})
+		}
+	}
+}
+
+func newTaskScene(t *testing.T, recovery protocol.TaskRecovery) *taskScene {
+	s := &taskScene{world: newWorld(t, "allow"), unlock: func() {}}
+	s.daemon = s.serve()
+	s.peer = s.dial("the-client")
+	s.session = s.peer.session(s.home)
+	s.spec = protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: recovery, Ended: &protocol.TaskWake{}}
+	if recovery != protocol.RecoverExternal {
+		s.spec.Kind = protocol.TaskCommand
+		s.spec.Command = &protocol.TaskShell{
+			Script: `trap "" TERM; printf x >> ran; while [ ! -e go ]; do sleep 0.02; done`,
+			Env:    map[string]string{"LASHD_E2E_KILLED": s.dir},
+		}
+	}
+	return s
+}
+
+func (s *taskScene) runsHere() bool { return s.spec.Recovery != protocol.RecoverExternal }
+
+func (s *taskScene) params() protocol.TaskParams {
+	return protocol.TaskParams{SessionID: s.session, TaskID: killedTask}
+}
+
+// start asks for the task; done again, it is the same.
+func (s *taskScene) start() error {
+	_, err := try[protocol.TaskResult](s.peer, "task/start", protocol.TaskStartParams{SessionID: s.session, TaskID: killedTask, Spec: s.spec})
+	return err
+}
+
+// complete tells the end of a task that runs elsewhere; done again, it is the same.
+func (s *taskScene) complete() error {
+	params := protocol.TaskCompleteParams{TaskParams: s.params(), Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone}}
+	params.IdempotencyKey = "complete"
+	_, err := try[protocol.TaskResult](s.peer, "task/complete", params)
+	return err
+}
+
+// lets has the command come to its end.
+func (s *taskScene) lets() { s.write(filepath.Join(s.work, "go"), "") }
+
+// unanswered begins something while nothing can be stored, so that no answer comes until the daemon is dead.
+func (s *taskScene) unanswered(f func() error) {
+	s.unlock = s.locked()
+	answer := make(chan error, 1)
+	go func() { answer <- f() }()
+	time.Sleep(30 * time.Millisecond) // how far it has come is not seen
+	s.t.Cleanup(func() {
+		if <-answer == nil {
+			s.t.Error("what cannot be stored was acknowledged")
+		}
+	})
+}
+
+func (s *taskScene) unstored() { s.unanswered(s.start) }
+
+// running is reached once the command has left its sign.
+func (s *taskScene) running() {
+	s.t.Helper()
+	if err := s.start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.runsHere() {
+		eventually(s.t, "the command runs", func() error {
+			if s.size("ran") == 0 {
+				return errors.New("it does not")
+			}
+			return nil
+		})
+	}
+}
+
+// ending is reached once the wish is stored. The command does not care for it, for a while.
+func (s *taskScene) ending() {
+	s.running()
+	r := ask[protocol.TaskResult](s.peer, "task/cancel", protocol.TaskCancelParams{TaskParams: s.params(), Reason: "enough"})
+	if r.Task.State != protocol.TaskCancelRequested {
+		s.t.Errorf("asked to end it is %+v", r.Task)
+	}
+}
+
+// unheard is reached once the command is gone, or somebody has told its end, and nothing can be stored.
+func (s *taskScene) unheard() {
+	s.running()
+	if !s.runsHere() {
+		s.unanswered(s.complete)
+		return
+	}
+	s.unlock = s.locked()
+	s.lets()
+	s.none("the command is gone")
+}
+
+func (s *taskScene) none(what string) {
+	s.t.Helper()
+	eventually(s.t, what, func() error {
+		if left := marked("LASHD_E2E_KILLED=" + s.dir); len(left) > 0 {
+			return fmt.Errorf("%q", left)
+		}
+		return nil
+	})
+}
+
+func (s *taskScene) ended() {
+	s.running()
+	s.lets()
+	if !s.runsHere() {
+		if err := s.complete(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.peer.event("task/completed", func(e protocol.Event) bool { return e.Type == protocol.EventTaskCompleted })
+}
+
+// next starts a daemon, and does again what was not acknowledged, as a client would.
+func (s *taskScene) next() {
+	s.t.Helper()
+	s.unlock()
+	s.daemon = s.serve()
+	s.peer = s.dial("the-client")
+	s.peer.attach(s.session, 0)
+	s.lets()
+	if err := s.start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.runsHere() {
+		return
+	}
+	if err := s.complete(); err != nil {
+		if _, kind := refusal(err); kind != protocol.KindTaskEnded {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// came waits for the end of the task, and for the turn that it causes.
+func (s *taskScene) came(want came) {
+	s.t.Helper()
+	ask[protocol.TaskWaitResult](s.peer, "task/wait", protocol.TaskWaitParams{SessionID: s.session, TaskIDs: []protocol.TaskID{killedTask}})
+	t := ask[protocol.TaskReadResult](s.peer, "task/read", protocol.TaskReadParams{TaskParams: s.params()}).Task
+	got := came{state: t.State, attempt: t.Attempt, ran: s.size("ran")}
+	if t.Outcome != nil {
+		got.kind = t.Outcome.Kind
+		if e := t.Outcome.Evidence; e != nil {
+			got.writer = e.Writer
+		}
+	}
+	if got != want {
+		s.t.Errorf("it has come to %+v, %+v; want %+v", got, t.Outcome, want)
+	}
+	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
+	all := s.replay(s.session)
+	var woken []protocol.TurnID
+	for _, e := range all {
+		if e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 && e.Causes[0].Origin == string(killedTask) {
+			woken = append(woken, e.TurnID)
+		}
+	}
+	if len(woken) != 1 {
+		s.t.Fatalf("runtime/B06 its end has caused the turns %v, want one", woken)
+	}
+	if err := errors.Join(lifeOf(all, woken[0]), gapless(all, 1)); err != nil {
+		s.t.Error(err)
+	}
+	if n := lives(all, killedTask); n != [2]int{1, 1} {
+		s.t.Errorf("it is told to begin and to end %v times", n)
+	}
+}
+
+// nothingLeft stops the daemon, and looks at what it leaves.
+func (s *taskScene) nothingLeft() {
+	s.t.Helper()
+	s.none("no process is left")
+	s.daemon.stop()
+	db := s.database("ro")
+	if err := errors.Join((&inspection{db: db, dir: s.dir}).all(), over(db)); err != nil {
+		s.t.Error(err)
+	}
+}
