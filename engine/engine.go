@@ -115,6 +115,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		err = e.recover(ctx)
 	}
 	if err == nil {
+		e.actors.Go(func() { e.tidyOutputs(actors) })
 		<-ctx.Done()
 	}
 	stopTriggers()

@@ -217,15 +217,19 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 	}
 }
 
-// DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. To delete what
-// never was is no error.
+// DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
+// that it works for, or are stopped if there is none, or if they say so. To delete what never was is no error.
 func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	gone := func(ctx context.Context) error {
 		_, err := e.store.Commit(ctx, &persistence.Commit{Session: p.SessionID, Delete: true, AtMs: now()})
 		return err
 	}
+	tasks, err := e.leaveTasks(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
 	loaded := false
-	_, err := aside(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = aside(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
 		tell := st.withdrawn()
 		if err := gone(ctx); err != nil {
@@ -244,9 +248,7 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
 	if err == nil {
-		for _, w := range e.workers.list(p.SessionID) {
-			w.cancel(&taskStop{by: "internal:session", reason: errDeleted.Error()})
-		}
+		e.endWork(ctx, p.SessionID, tasks)
 		e.forgetTriggers(ctx, p.SessionID)
 		e.postDeleted(p.SessionID)
 	}
@@ -257,17 +259,35 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 }
 
 // CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
-// stays, and so does one at whose tasks plugins work.
+// stays, and so does one at whose tasks plugins work. What becomes of its tasks is for them to say.
 func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SeqResult, error) {
-		if len(st.turns) > 0 || st.inUse() {
-			return nil, ErrSessionInUse
+	idle := func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.checkIdle() }
+	if _, err := do(ctx, e, p.SessionID, idle); err != nil {
+		return nil, err
+	}
+	if err := e.bequeath(ctx, p.SessionID, transferred); err != nil {
+		return nil, err
+	}
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
+		if err := st.checkIdle(); err != nil {
+			return nil, err
+		}
+		if err := st.closeTasks(ctx); err != nil {
+			return nil, err
 		}
 		if !st.feed.watched() && st.working.Load() == 0 {
 			st.broken = errClosed
 		}
 		return &protocol.SeqResult{Seq: st.row.Seq}, nil
 	})
+}
+
+// checkIdle refuses to close a session in which something goes on.
+func (st *state) checkIdle() error {
+	if len(st.turns) > 0 || st.inUse() {
+		return ErrSessionInUse
+	}
+	return nil
 }
 
 var errClosed = errors.New("closed")

@@ -78,7 +78,7 @@ func (st *state) knownTask(ctx context.Context, id protocol.TaskID, spec *protoc
 			return nil, err
 		}
 	}
-	if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
+	if !task.Asks(&t, spec) {
 		return nil, &TaskConflictError{id}
 	}
 	return &t, nil

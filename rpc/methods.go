@@ -117,6 +117,7 @@ func groups() []group {
 			"task/cancelAll": bind("Asks that all tasks of a session end.", toEngineAs((*engine.Engine).CancelTasks)),
 			"task/complete":  bind("Tells how a task ended that runs elsewhere, or gives it up.", toEngineAs((*engine.Engine).CompleteTask)),
 			"task/transfer":  wait("Gives tasks to another session: all of them, or none.", toEngine((*engine.Engine).TransferTasks)),
+			"task/prune":     bind("Lets go of what is stored of tasks that are over; their ids stay known.", toEngine((*engine.Engine).PruneTasks)),
 			"task/observe":   bind("Lets another session see a task, or no longer.", toEngine((*engine.Engine).ObserveTask)),
 		}},
 		{"Monitors", map[string]Method{

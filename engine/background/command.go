@@ -48,14 +48,19 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 	taking.Go(func() { to.take(signals) })
 	exit, err := p.Wait()
 	taking.Wait()
-	if exit.Cause != nil || exit.Escaped || in.held() {
-		_, failed := proc.Sweep(cmd.Nonce)
-		err = errors.Join(err, failed)
-	}
-	if err != nil {
+	if err := reaped(&cmd, exit, in.held(), err); err != nil {
 		return failed("not_reaped", err)
 	}
 	return to.outcome(exit)
+}
+
+// reaped ends what has left the group of a command that was stopped, or of one whose output somebody still holds.
+func reaped(c *proc.Command, exit proc.Exit, held bool, err error) error {
+	if exit.Cause == nil && !exit.Escaped && !held {
+		return err
+	}
+	_, failed := proc.Sweep(c.Nonce)
+	return errors.Join(err, failed)
 }
 
 // watchGrace is how long the command of a monitor has to end by itself once it is asked to.
@@ -79,7 +84,7 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	exit, err := p.Wait()
 	out.end()
 	errs.end()
-	if err != nil {
+	if err := reaped(&cmd, exit, false, err); err != nil {
 		return failed("not_reaped", err)
 	}
 	return Outcome(exit)

@@ -65,6 +65,33 @@ func (o *Outputs) Remove(t *protocol.Task) error {
 	return err
 }
 
+// Names are the files of outputs.
+type Names map[string]bool
+
+// Names are those that there are now.
+func (o *Outputs) Names() (Names, error) {
+	files, err := os.ReadDir(o.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nothing was ever put out
+	}
+	all := Names{}
+	for _, f := range files {
+		all[f.Name()] = true
+	}
+	return all, err
+}
+
+// Keep takes what belongs to a task out of the names.
+func (n Names) Keep(t *protocol.Task) { delete(n, name(t)) }
+
+// RemoveAll removes the files of all the names.
+func (o *Outputs) RemoveAll(n Names) (err error) {
+	for name := range n {
+		err = errors.Join(err, os.Remove(filepath.Join(o.dir, name)))
+	}
+	return err
+}
+
 // Read reads a part of a task's output, from an offset in bytes, or from the end if that is negative. Characters are not cut in
 // two; bytes that are no UTF-8 are replaced.
 func (o *Outputs) Read(t *protocol.Task, offset int64, limit int) (*protocol.TaskOutputResult, error) {

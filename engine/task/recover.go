@@ -54,6 +54,22 @@ func Abandoned(t *protocol.Task, writer protocol.TaskWriter, reason string) *pro
 	}}
 }
 
+// SessionClosed is who ends the tasks that go with their session when that is closed.
+const SessionClosed = "internal:sessionClosed"
+
+// Pruned is what is left of a task that is over, once it is let go.
+func Pruned(t protocol.Task) protocol.Task {
+	t.Fingerprint, t.Pruned = Fingerprint(&t.Spec), true
+	t.Spec = protocol.TaskSpec{Kind: t.Spec.Kind, Label: t.Spec.Label, Recovery: t.Spec.Recovery, Hidden: t.Spec.Hidden, Plugin: t.Spec.Plugin}
+	t.Outcome = &protocol.TaskOutcome{Kind: t.Outcome.Kind, ExitCode: t.Outcome.ExitCode, Signal: t.Outcome.Signal, By: t.Outcome.By, Code: t.Outcome.Code}
+	return t
+}
+
+// Asks tells whether a task was started with a spec, also if it is pruned.
+func Asks(t *protocol.Task, s *protocol.TaskSpec) bool {
+	return cmp.Or(t.Fingerprint, Fingerprint(&t.Spec)) == Fingerprint(s)
+}
+
 // Visible tells whether a session may see a task: it is its own, it started it, or it observes it.
 func Visible(t *protocol.Task, session protocol.SessionID) bool {
 	return t.SessionID == session || t.Origin.SessionID == session || slices.Contains(t.Observers, session)
@@ -66,8 +82,8 @@ const ParentEnd = "internal:parentEnd"
 func Wakes(t *protocol.Task, e *protocol.TaskEvent) *protocol.TaskWake {
 	switch e.Kind {
 	case protocol.TaskWasEnded:
-		if e.Outcome.Kind == protocol.TaskStopped && e.Outcome.By == ParentEnd {
-			return nil
+		if by := e.Outcome.By; e.Outcome.Kind == protocol.TaskStopped && (by == ParentEnd || by == SessionClosed) {
+			return nil // who ends a turn or closes a session does not want it woken by that
 		}
 		return t.Spec.Ended
 	case protocol.TaskTold:

@@ -165,7 +165,7 @@ type TaskObserveParams struct {
 	Remove   bool      `json:"remove,omitempty"`
 }
 
-// TaskPruneParams lets go of what is stored of tasks that are over.
+// TaskPruneParams lets go of what is stored of tasks that are over, a thousand at most; the answer holds what is left of each.
 type TaskPruneParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`

@@ -173,7 +173,8 @@ type Task struct {
 	Outcome         *TaskOutcome `json:"outcome,omitempty"`        // of a final state
 	Ordinal         int          `json:"ordinal"`                  // of its newest event
 	Change          int64        `json:"change,omitempty"`         // grows with every change of any task: a cursor for task/list
-	Pruned          bool         `json:"pruned,omitempty"`         // only this is left of it
+	Pruned          bool         `json:"pruned,omitempty"`         // it was let go: of its spec, its events and its output only this is left
+	Fingerprint     string       `json:"fingerprint,omitempty"`    // of the spec of a pruned one
 	CreatedAtMs     int64        `json:"createdAtMs"`
 	StartedAtMs     int64        `json:"startedAtMs,omitempty"`
 	UpdatedAtMs     int64        `json:"updatedAtMs"`

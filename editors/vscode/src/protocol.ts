@@ -1824,8 +1824,10 @@ export interface Task {
   ordinal: number;
   /** grows with every change of any task: a cursor for task/list */
   change?: number;
-  /** only this is left of it */
+  /** it was let go: of its spec, its events and its output only this is left */
   pruned?: boolean;
+  /** of the spec of a pruned one */
+  fingerprint?: string;
   createdAtMs: number;
   startedAtMs?: number;
   updatedAtMs: number;
@@ -2027,6 +2029,14 @@ export interface TaskOutputResult {
 
 /** TaskParentEnd is what becomes of a task when the task or the turn that started it ends. */
 export type TaskParentEnd = "detach" | "cancel";
+
+/** TaskPruneParams lets go of what is stored of tasks that are over, a thousand at most; the answer holds what is left of each. */
+export interface TaskPruneParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  /** ended before; absent: all that are over */
+  beforeAtMs?: number;
+}
 
 /** TaskReadParams asks for a task and what happened to it. */
 export interface TaskReadParams {
@@ -2958,6 +2968,8 @@ export interface Methods {
   "task/observe": { params: TaskObserveParams; result: TaskResult };
   /** Reads a part of what a task has put out. */
   "task/output": { params: TaskOutputParams; result: TaskOutputResult };
+  /** Lets go of what is stored of tasks that are over; their ids stay known. */
+  "task/prune": { params: TaskPruneParams; result: TasksResult };
   /** Reads a task and what happened to it. */
   "task/read": { params: TaskReadParams; result: TaskReadResult };
   /** Sends something to a task that it declares to take. */

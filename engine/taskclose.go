@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lashd/engine/task"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// sessionDeleted is who ends the tasks of a session that is deleted.
+const sessionDeleted = "internal:session"
+
+// bequeath gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
+func (e *Engine) bequeath(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
+	var moving []protocol.TaskID
+	heir, err := aside(ctx, e, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
+		for _, t := range st.liveTasks() {
+			if meant(t.Spec.Close) && t.Spec.Kind != protocol.TaskMonitor { // a monitor is a part of its session
+				moving = append(moving, t.ID)
+			}
+		}
+		return st.row.Relation.Parent, nil
+	})
+	if err != nil || heir == "" {
+		return err
+	}
+	for _, t := range moving { // one by one: one that clashes does not hold up the others
+		_, err := e.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt{})
+		if err != nil {
+			e.Log.Warn("a task does not go to the session that its own works for", "task", t, "session", id, "to", heir, "error", err)
+		}
+	}
+	return nil
+}
+
+// leaveTasks gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
+// is not there, or cannot be loaded, leaves them where they are.
+func (e *Engine) leaveTasks(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
+	if err := e.bequeath(ctx, id, outliving); unlessGone(err) != nil {
+		e.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return e.tasksOf(ctx, id, nil)
+}
+
+func transferred(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTransfer }
+
+// outliving are the tasks that go on without their session; without a policy they are kept.
+func outliving(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCancel }
+
+// closeTasks asks those tasks to end that go with their session.
+func (st *state) closeTasks(ctx context.Context) error {
+	return st.moveTasks(ctx, nil, func(m *moves) {
+		for _, t := range st.liveTasks() {
+			if t.Spec.Close == protocol.CloseCancel {
+				m.cancel(t, task.SessionClosed, "its session was closed")
+			}
+		}
+	})
+}
+
+// endWork stops what is at work for a session that is deleted, waits for it, and removes what its tasks have put out.
+func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []protocol.Task) {
+	all := e.workers.list(id)
+	for _, w := range all {
+		w.cancel(&taskStop{by: sessionDeleted, reason: errDeleted.Error()})
+	}
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	for _, w := range all {
+		select {
+		case <-w.ended:
+		case <-limit.C:
+			e.Log.Error("work does not end although its session is deleted", "task", w.id, "session", id)
+			limit.Reset(0)
+		case <-ctx.Done():
+			return // what they have put out is removed at the next start
+		}
+	}
+	for _, t := range tasks {
+		e.dropOutput(&t)
+	}
+}
+
+func (e *Engine) dropOutput(t *protocol.Task) {
+	if err := e.outputs.Remove(t); err != nil {
+		e.Log.Warn("the output of a task is not removed", "task", t.ID, "error", err)
+	}
+}
+
+// tasksOf are all tasks of a session, hidden ones included; those alone that are meant.
+func (e *Engine) tasksOf(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
+	return e.eachTask(ctx, persistence.TaskQuery{Owner: id}, func(t *protocol.Task) bool { return meant == nil || meant(t) })
+}
+
+// eachTask reads tasks in pages.
+func (e *Engine) eachTask(ctx context.Context, q persistence.TaskQuery, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
+	for q.Hidden, q.Limit = true, maxTaskPage; ; {
+		page, err := e.store.Tasks(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page {
+			if q.After = t.Change; meant(&t) {
+				found = append(found, t)
+			}
+		}
+		if len(page) < q.Limit {
+			return found, nil
+		}
+	}
+}
+
+// PruneTasks lets go of what is stored of tasks that are over, a thousand at once. What is left of them still says that they
+// were, and when the same is started again.
+func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
+	r, err := mutate(ctx, e, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TasksResult, error) {
+		over, err := e.tasksOf(ctx, st.id, func(t *protocol.Task) bool {
+			return t.State.Final() && !t.Pruned && (p.BeforeMs == 0 || t.EndedAtMs < p.BeforeMs)
+		})
+		if err != nil {
+			return nil, err
+		}
+		r := &protocol.TasksResult{Data: []protocol.Task{}, Seq: st.row.Seq}
+		c := &persistence.Commit{}
+		for _, t := range over[:min(len(over), maxTaskPage)] {
+			left := task.Pruned(t)
+			c.Tasks, r.Data = append(c.Tasks, persistence.TaskChange{Task: left}), append(r.Data, left)
+		}
+		c.Receipt = rc.with(r)
+		if len(c.Tasks) > 0 || c.Receipt != nil {
+			_, err = st.commit(ctx, c)
+		}
+		return r, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range r.Data {
+		e.dropOutput(&t)
+	}
+	e.tasksMoved.Notify()
+	return r, nil
+}
+
+// tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned.
+func (e *Engine) tidyOutputs(ctx context.Context) {
+	left, err := e.outputs.Names()
+	if err == nil && len(left) > 0 {
+		_, err = e.eachTask(ctx, persistence.TaskQuery{}, func(t *protocol.Task) bool {
+			if !t.Pruned {
+				left.Keep(t)
+			}
+			return false
+		})
+	}
+	if err == nil {
+		err = e.outputs.RemoveAll(left)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		e.Log.Warn("outputs of tasks that are gone are not removed", "error", err)
+	}
+}

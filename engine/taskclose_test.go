@@ -1,0 +1,208 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+const forever = "echo begun; sleep 1000"
+
+func endless(p protocol.TaskClosePolicy) protocol.TaskSpec {
+	s := command(forever, protocol.RecoverOwner)
+	s.Close = p
+	return s
+}
+
+func (d *daemon) child(t *testing.T, parent protocol.SessionID) protocol.SessionID {
+	t.Helper()
+	return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent},
+	})).SessionID
+}
+
+// threeTasks are tasks of a session, each with another policy, at work.
+func (d *daemon) threeTasks(t *testing.T, s protocol.SessionID, before string) {
+	t.Helper()
+	for _, p := range []protocol.TaskClosePolicy{protocol.CloseKeep, protocol.CloseCancel, protocol.CloseTransfer} {
+		id := protocol.TaskID(before + string(p))
+		spec := endless(p)
+		spec.Ended = &protocol.TaskWake{}
+		d.task(t, s, id, spec)
+		d.outputHas(t, s, id, "begun")
+	}
+}
+
+func (d *daemon) owner(t *testing.T, s protocol.SessionID, id protocol.TaskID) protocol.SessionID {
+	t.Helper()
+	got := d.readTask(t, s, id).Task
+	if got.State != protocol.TaskRunning {
+		t.Errorf("task %s is %s %+v", id, got.State, got.Outcome)
+	}
+	return got.SessionID
+}
+
+// outputs counts the files in which outputs are kept.
+func (d *daemon) outputs(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Join(d.setup.dir, "tasks"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+func TestTasksOfClosedSessions(t *testing.T) {
+	d := start(t, setup{dir: t.TempDir(), model: replies()})
+	closes := func(id protocol.SessionID) {
+		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	}
+	t.Run("runtime/B09 a session that is closed keeps, cancels and gives away its tasks as they say", func(t *testing.T) {
+		parent := d.session(t)
+		s := d.child(t, parent)
+		d.threeTasks(t, s, "a-")
+		closes(s)
+		if got := d.ended(t, s, "a-cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:sessionClosed" {
+			t.Errorf("the one to be cancelled is %s %+v", got.State, got.Outcome)
+		}
+		if keep, gone := d.owner(t, s, "a-keep"), d.owner(t, parent, "a-transfer"); keep != s || gone != parent {
+			t.Errorf("that to be kept is of %s, that to be transferred of %s", keep, gone)
+		}
+		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
+		if len(turns) != 0 {
+			t.Errorf("closing it wakes it: %+v", turns)
+		}
+		closes(s) // again
+	})
+	t.Run("runtime/B09 what is to be transferred goes on where there is nobody to take it", func(t *testing.T) {
+		s := d.session(t)
+		d.threeTasks(t, s, "b-")
+		closes(s)
+		d.ended(t, s, "b-cancel")
+		if got := d.owner(t, s, "b-transfer"); got != s {
+			t.Errorf("it is of %s", got)
+		}
+	})
+	t.Run("runtime/B09 of a session that is deleted the one that it works for gets what does not go with it", func(t *testing.T) {
+		parent := d.session(t)
+		s := d.child(t, parent)
+		d.threeTasks(t, s, "c-")
+		before := d.outputs(t)
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
+		if d.owner(t, parent, "c-keep") != parent || d.owner(t, parent, "c-transfer") != parent {
+			t.Error("they are not its own")
+		}
+		if n := d.outputs(t); n != before-1 {
+			t.Errorf("there are %d outputs, and were %d", n, before)
+		}
+	})
+	t.Run("runtime/B09 with a session that works for nobody all its tasks go, processes and outputs", func(t *testing.T) {
+		s := d.session(t)
+		before := d.outputs(t)
+		d.threeTasks(t, s, "d-")
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
+		if n := d.outputs(t); n != before {
+			t.Errorf("there are %d outputs, and were %d", n, before)
+		}
+		if n := len(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{Live: true})).Data); n != 6 {
+			t.Errorf("%d tasks are live; want two of each but the last", n)
+		}
+	})
+}
+
+func TestPrunedTasks(t *testing.T) {
+	whole := t // outlives its parts, and so do its daemons
+	d := start(t, setup{dir: t.TempDir(), model: replies()})
+	s := d.session(t)
+	spec := command("echo out; exit 3", protocol.RecoverOwner)
+	d.task(t, s, "tsk_over", spec)
+	d.ended(t, s, "tsk_over")
+	d.task(t, s, "tsk_live", endless(""))
+	prune := func(before int64) []protocol.Task {
+		t.Helper()
+		return must[*protocol.TasksResult](t)(d.PruneTasks(t.Context(), &protocol.TaskPruneParams{SessionID: s, BeforeMs: before})).Data
+	}
+	t.Run("runtime/B08 what has ended since, and what is live, is not pruned", func(t *testing.T) {
+		if got := prune(1); len(got) != 0 {
+			t.Errorf("pruned: %+v", got)
+		}
+	})
+	t.Run("runtime/B08 of a pruned task the id, the end and what it was asked for stay known, over a restart", func(t *testing.T) {
+		list := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s}))
+		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_over" {
+			t.Errorf("pruned: %+v", got)
+		}
+		changed := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: list.NextCursor})).Data
+		if len(changed) != 1 || !changed[0].Pruned {
+			t.Errorf("those who follow see %+v", changed)
+		}
+		d = d.restart(whole, nil)
+		got := d.readTask(t, s, "tsk_over")
+		if !got.Task.Pruned || got.Task.State != protocol.TaskFailed || *got.Task.Outcome.ExitCode != 3 || got.Task.Spec.Command != nil || len(got.Events) != 0 {
+			t.Errorf("what is left: %+v", got)
+		}
+		if out := d.output(t, s, "tsk_over"); out != "" {
+			t.Errorf("its output is %q", out)
+		}
+		again := must[*protocol.TaskResult](t)(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: spec}))
+		if !again.Existing {
+			t.Errorf("started again it is %+v", again)
+		}
+		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: endless("")}); err == nil {
+			t.Error("another spec is taken")
+		}
+		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_live" { // the restart has abandoned it
+			t.Errorf("pruned then: %+v", got)
+		}
+	})
+	t.Run("runtime/B08 an output that a crash has left of what is gone is removed at the next start", func(t *testing.T) {
+		d.task(t, s, "tsk_kept", spec)
+		d.ended(t, s, "tsk_kept")
+		if err := os.WriteFile(filepath.Join(d.setup.dir, "tasks", "left.out"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d = d.restart(whole, nil)
+		eventually(t, func() bool { return d.outputs(t) == 1 })
+		if out := d.output(t, s, "tsk_kept"); out != "out\n" {
+			t.Errorf("that of a task that is there is %q", out)
+		}
+	})
+}
+
+func TestTasksOfTurns(t *testing.T) {
+	begins := toolFunc{name: "begin", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+		for _, end := range []protocol.TaskParentEnd{protocol.ParentEndDetach, protocol.ParentEndCancel} {
+			spec := command(forever, protocol.RecoverOwner)
+			spec.ParentEnd, spec.Ended = end, &protocol.TaskWake{}
+			if _, err := plugin.ForTool(call).Tasks.StartTask(ctx, &plugin.TaskStart{TaskID: protocol.TaskID(end), Spec: spec}); err != nil {
+				return tool.Result{}, err
+			}
+		}
+		return tool.Result{Output: protocol.Succeed("begun")}, nil
+	}}
+	d := start(t, setup{model: replies(calls("begin"), scripted.Reply{Text: "done"}), tools: []tool.Provider{begins}})
+	s := d.session(t)
+	report := d.turn(t, s, "go")
+	t.Run("runtime/B02 with the turn that started it a task is asked to end, or it is told that it goes on alone", func(t *testing.T) {
+		asked, alone := d.readTask(t, s, "cancel"), d.readTask(t, s, "detach")
+		if asked.Task.CancelRequested == nil || asked.Task.CancelRequested.By != "internal:turn" || asked.Task.Origin.TurnID != report.TurnID {
+			t.Errorf("the one is %+v", asked.Task)
+		}
+		if k := eventKinds(alone.Events); k != "created started callerDeparted" || alone.Task.State != protocol.TaskRunning {
+			t.Errorf("the other is %s: %s", alone.Task.State, k)
+		}
+		if got := d.ended(t, s, "cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:turn" {
+			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+		}
+		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+		if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 2 {
+			t.Errorf("there were %d turns; want that which began it, and that which its end wakes", len(turns))
+		}
+	})
+}
