@@ -67,7 +67,11 @@ func (r *running) send(name, payload string) error {
 	if payload != "" {
 		s.Payload = json.RawMessage(payload)
 	}
-	r.signals <- s
+	select {
+	case r.signals <- s:
+	case <-time.After(30 * time.Second):
+		r.t.Fatalf("nobody takes %s", name)
+	}
 	return <-done
 }
 
