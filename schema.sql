@@ -247,7 +247,7 @@ CREATE TABLE plugin_facts (
 ) STRICT, WITHOUT ROWID;
 
 -- A task as its events make it: body. Ids are unique in a session, and stay so when a task goes to another one. ended tells that
--- it is final, external that it runs elsewhere. change is the number of the newest change of any task, in meta as task_changes, when this one was changed: who
+-- it is final, external that it runs elsewhere, and a restart has nothing to do with it. change is the number of the newest change of any task, in meta as task_changes, when this one was changed: who
 -- reads on from a number misses none. A pruned task is a row without events. Goes with its session.
 CREATE TABLE tasks (
   task     INTEGER PRIMARY KEY AUTOINCREMENT,

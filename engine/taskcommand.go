@@ -2,13 +2,17 @@ package engine
 
 import (
 	"context"
+	"time"
 
+	"lashd/engine/task"
 	"lashd/rpc/protocol"
 )
 
 // workerFor is who can do what a spec says.
 func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	switch {
+	case task.Detached(spec):
+		return runDetached, nil
 	case spec.Recovery == protocol.RecoverExternal:
 		return nil, nil
 	case spec.Kind == protocol.TaskCommand:
@@ -30,4 +34,44 @@ func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 	}
 	t := w.now()
 	return w.eng.commands.Run(ctx, &t, row.Cwd, w.signals)
+}
+
+// runDetached begins a detached command, and looks at it. A command that is not known to have begun when the daemon ends is not
+// begun again.
+func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
+	row, err := w.eng.store.Session(ctx, w.owner())
+	if err != nil {
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
+	}
+	t := w.now()
+	pid, err := w.eng.commands.Detach(&t, row.Cwd)
+	if err != nil {
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "not_started", Message: err.Error()}
+	}
+	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: "process " + pid}); err != nil {
+		return nil
+	}
+	return watchDetached(ctx, w)
+}
+
+// How often a detached command is looked at: at first more often.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// watchDetached looks at a detached command until it has ended, or the daemon ends.
+func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		t := w.now()
+		out, known := w.eng.commands.Ended(&t)
+		switch {
+		case out != nil:
+			return out
+		case !known:
+			return task.Abandoned(&t, protocol.WriterSweep, "neither its process nor its exit status is there")
+		case pause(ctx, wait) != nil:
+			return nil
+		}
+	}
 }

@@ -126,7 +126,7 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 	if !ok {
 		return t
 	}
-	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
+	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil && !task.Detached(&t.Spec) {
 		m.after = append(m.after, func() { w.end(&taskStop{by: by, reason: reason}) })
 		return t
 	}
@@ -209,6 +209,7 @@ func (st *state) moveTasks(ctx context.Context, rc func() *persistence.Receipt, 
 		c.Receipt = rc()
 	}
 	if len(c.Tasks) == 0 && c.Receipt == nil && m.monitors == nil {
+		m.settle() // what only begins to wait for a place has nothing to store
 		return nil
 	}
 	return m.make(ctx)
@@ -273,6 +274,8 @@ func (st *state) resumeTasks() error {
 				m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: v.End})
 			case v.Run:
 				m.launch(t, nil)
+			case task.Detached(&t.Spec):
+				m.accompany(t, watchDetached)
 			}
 		}
 	})

@@ -97,7 +97,10 @@ func (m *moves) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protoc
 	}
 	created := protocol.TaskEvent{Kind: protocol.TaskWasCreated, SessionID: m.st.id, Spec: spec, Origin: &origin}
 	t, _ := m.add(protocol.Task{ID: id}, created)
-	if spec.Recovery != protocol.RecoverExternal {
+	switch {
+	case task.Detached(spec):
+		m.accompany(t, run)
+	case spec.Recovery != protocol.RecoverExternal:
 		t = m.launch(t, run)
 	}
 	return t, nil
@@ -114,6 +117,13 @@ func (m *moves) launch(t protocol.Task, run worker) protocol.Task {
 	begun := t
 	m.after = append(m.after, func() { m.st.eng.goWork(w, begun) })
 	return t
+}
+
+// accompany has a worker look at a task that runs elsewhere, once the commit is stored. It needs no place.
+func (m *moves) accompany(t protocol.Task, run worker) {
+	w := m.st.eng.newWork(&t, run)
+	w.begun, w.light = true, true
+	m.after = append(m.after, func() { m.st.eng.goWork(w, t) })
 }
 
 // undo is called if the commit is not stored.

@@ -65,7 +65,7 @@ func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head,
 	err = t.row(ctx, taskOf, []any{owner, c.Task.ID}, &row, &ended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) && c.From == "" && len(c.Events) > 0 && c.Events[0].Kind == protocol.TaskWasCreated:
-		res, err := t.run(ctx, insertTask, h.session, c.Task.ID, c.Task.Spec.Kind, c.Task.Spec.Recovery == protocol.RecoverExternal,
+		res, err := t.run(ctx, insertTask, h.session, c.Task.ID, c.Task.Spec.Kind, elsewhere(&c.Task.Spec),
 			c.Task.Spec.Hidden, c.Task.State.Final(), number, b.task)
 		if err != nil {
 			return 0, err
@@ -86,6 +86,11 @@ func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head,
 		}
 	}
 	return row, t.exec(ctx, updateTask, h.session, c.Task.State.Final(), number, b.task, row)
+}
+
+// elsewhere tells whether a restart has nothing to do with a task. What lashd has begun and detached, it looks at.
+func elsewhere(s *protocol.TaskSpec) bool {
+	return s.Recovery == protocol.RecoverExternal && (s.Command == nil || !s.Command.Detach)
 }
 
 // applyViewers stores who may see the task, where that may have changed.

@@ -219,3 +219,39 @@ func TestTreeDies(t *testing.T) {
 		gone(t, pid)
 	})
 }
+
+func TestDetachedOutput(t *testing.T) {
+	t.Run("issue/5-2 what a detached command puts out is kept up to the limit, and does not hold it up", func(t *testing.T) {
+		c := &Commands{Environ: []string{"PATH=" + os.Getenv("PATH")}, Outputs: NewOutputs(t.TempDir())}
+		task := &protocol.Task{ID: "tsk_x", Spec: protocol.TaskSpec{Command: &protocol.TaskShell{Script: "head -c 68000000 /dev/zero; exit 9", Detach: true}}}
+		if _, err := c.Detach(task, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			out, known := c.Ended(task)
+			if !known {
+				t.Fatal("it is nowhere")
+			}
+			if out != nil {
+				if *out.ExitCode != 9 {
+					t.Errorf("it ended as %+v", out)
+				}
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		r, err := c.Outputs.Read(task, -1, 10)
+		if err != nil || r.Size != 64<<20 || !r.Full {
+			t.Errorf("%d bytes are kept: %v", r.Size, err)
+		}
+		if _, err := c.Detach(task, t.TempDir()); err == nil {
+			t.Error("it is begun twice")
+		}
+		if err := c.Outputs.Remove(task); err != nil {
+			t.Error(err)
+		}
+		if left, err := c.Outputs.Names(); err != nil || len(left) > 0 {
+			t.Errorf("there is left %v, %v", left, err)
+		}
+	})
+}

@@ -58,11 +58,13 @@ func (o *Outputs) Writer(t *protocol.Task) (*Writer, error) {
 
 // Remove lets the output of a task go. There may be none.
 func (o *Outputs) Remove(t *protocol.Task) error {
-	err := os.Remove(filepath.Join(o.dir, name(t)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	var failed error
+	for _, ending := range files {
+		if err := os.Remove(o.path(t, ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
 	}
-	return err
+	return failed
 }
 
 // Names are the files of outputs.
@@ -82,7 +84,11 @@ func (o *Outputs) Names() (Names, error) {
 }
 
 // Keep takes what belongs to a task out of the names.
-func (n Names) Keep(t *protocol.Task) { delete(n, name(t)) }
+func (n Names) Keep(t *protocol.Task) {
+	for _, ending := range files {
+		delete(n, strings.TrimSuffix(name(t), ".out")+ending)
+	}
+}
 
 // RemoveAll removes the files of all the names.
 func (o *Outputs) RemoveAll(n Names) (err error) {

@@ -88,6 +88,9 @@ func checkSubagent(s *protocol.TaskSpec) error {
 
 func checkCommand(s *protocol.TaskSpec) error {
 	c := s.Command
+	if c != nil && c.Detach {
+		return checkDetached(s)
+	}
 	runs := s.Recovery != protocol.RecoverExternal && (s.Kind == protocol.TaskCommand || s.Kind == protocol.TaskMonitor)
 	switch {
 	case c == nil && runs:
@@ -96,10 +99,33 @@ func checkCommand(s *protocol.TaskSpec) error {
 		return nil
 	case !runs:
 		return &SpecError{"command", "is for commands and monitors that lashd runs"}
-	case strings.TrimSpace(c.Script) == "" || strings.ContainsRune(c.Script, 0) || len(c.Script) > MaxScript:
+	}
+	return checkScript(c.Script)
+}
+
+// checkDetached checks a command that is left to itself: nobody can end it.
+func checkDetached(s *protocol.TaskSpec) error {
+	switch {
+	case s.Kind != protocol.TaskCommand || s.Recovery != protocol.RecoverExternal:
+		return &SpecError{"command/detach", "is for external commands"}
+	case s.Command.PTY != nil:
+		return &SpecError{"command/pty", "is not for a detached command"}
+	case s.TimeoutMs != 0:
+		return &SpecError{"timeoutMs", "is not for a detached command: nobody stops it"}
+	}
+	return checkScript(s.Command.Script)
+}
+
+func checkScript(script string) error {
+	if strings.TrimSpace(script) == "" || strings.ContainsRune(script, 0) || len(script) > MaxScript {
 		return &SpecError{"command/script", fmt.Sprintf("must be a command of at most %d bytes", MaxScript)}
 	}
 	return nil
+}
+
+// Detached tells whether a task is a command that is left to itself: it runs elsewhere, but lashd begins it, and sees it end.
+func Detached(s *protocol.TaskSpec) bool {
+	return s.Recovery == protocol.RecoverExternal && s.Command != nil && s.Command.Detach
 }
 
 // maxMessage is how many bytes of an outcome's message are kept.

@@ -44,6 +44,7 @@ type commands struct {
 	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
 	Plugin  pluginCommand  `cmd:"" help:"List, read, approve, switch, write and try plugins."`
 	Trigger triggerCommand `cmd:"" help:"Say what is to be done when something happens: at a time, when files change, when somebody says so."`
+	Task    taskCommand    `cmd:"" help:"List, read, wait for, write to and cancel work that outlives turns."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the data directory and tell what is wrong and what to do."`
 	Schema  schemaCommand  `cmd:"" help:"Print the protocol as an OpenRPC document, or the schema of plugin.json."`
 	Demo    demoCommand    `cmd:"" help:"Show durable turns that survive SIGKILL; needs no key and no network."`

@@ -1,0 +1,56 @@
+package background
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// A detached command belongs to nobody: a shell of its own waits for it. What it puts out goes through a cat whose
+// file may not be longer than lashd would make it; its exit status becomes a file, all at once. For as long as that shell, or the command, is there it
+// holds a lock, which says more than a process id could: it holds over a restart of anything.
+const detached = `( { sh -c "$1" 3>&-; echo $? >"$2.new"; } 2>&1 | { (ulimit -f "$3"; exec cat); exec cat >/dev/null; } 2>/dev/null 3>&-; mv "$2.new" "$2" ) </dev/null >>"$4" 2>&1 & echo $!`
+
+// Files of a detached command, beside its output.
+const (
+	lockFile   = ".lock"
+	statusFile = ".status"
+)
+
+// files are the endings of all that may be there of a task.
+var files = []string{".out", lockFile, statusFile, statusFile + ".new"}
+
+func (o *Outputs) path(t *protocol.Task, ending string) string {
+	return filepath.Join(o.dir, strings.TrimSuffix(name(t), ".out")+ending)
+}
+
+// Ended tells how a detached command has ended; nil: it runs. known is false if nobody can say.
+func (c *Commands) Ended(t *protocol.Task) (out *protocol.TaskOutcome, known bool) {
+	if out := c.status(t, statusFile); out != nil {
+		return out, true
+	}
+	if locked(c.Outputs.path(t, lockFile)) {
+		return nil, true
+	}
+	for _, ending := range []string{statusFile, statusFile + ".new"} { // it may have come meanwhile
+		if out := c.status(t, ending); out != nil {
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+func (c *Commands) status(t *protocol.Task, ending string) *protocol.TaskOutcome {
+	text, err := os.ReadFile(c.Outputs.path(t, ending))
+	if err != nil || !strings.HasSuffix(string(text), "\n") {
+		return nil
+	}
+	code, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil
+	}
+	return &protocol.TaskOutcome{Kind: protocol.TaskExited, ExitCode: &code}
+}

@@ -1,0 +1,12 @@
+package background
+
+import (
+	"errors"
+
+	"lashd/rpc/protocol"
+)
+
+// Detach is not there on Windows.
+func (c *Commands) Detach(*protocol.Task, string) (string, error) { return "", errors.ErrUnsupported }
+
+func locked(string) bool { return false }
