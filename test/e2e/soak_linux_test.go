@@ -50,6 +50,8 @@ type soak struct {
 	dead   map[string]bool // incarnations of daemons that were killed
 	edits  int
 	base   protocol.DiagnosticsResult // when nothing had been done yet
+
+	slowest, settled, rested time.Duration // the start of a daemon, until no task is left that it has to give up; the end of all work; rest after it
 }
 
 func newSoak(t *testing.T, how soaking) *soak {
@@ -100,9 +102,11 @@ func (s *soak) live(last bool) {
 	s.daemon.kill()
 	wg.Wait()
 	s.remember()
+	began := time.Now()
 	s.daemon = s.serve()
 	s.dial("").conn.Close()
 	eventually(s.t, "no task is left that was bound to a daemon which was killed", func() error { return ownerless(s.db, s.dead) })
+	s.slowest = max(s.slowest, time.Since(began))
 	s.model.Reset()
 }
 
@@ -119,18 +123,22 @@ func (s *soak) remember() {
 
 // finish ends all that goes on, and looks at what is left.
 func (s *soak) finish() {
+	began := time.Now()
 	var wg sync.WaitGroup
 	for _, u := range s.users {
 		wg.Go(u.finish)
 	}
 	wg.Wait()
+	s.settled = time.Since(began)
 	p := s.dial("")
 	for _, u := range s.users {
 		for _, h := range u.held {
 			h.check(s.replay(h.id))
 		}
 	}
+	began = time.Now()
 	end := s.atRest(p, &s.base)
+	s.rested = time.Since(began)
 	s.daemon.stop()
 	eventually(s.t, "no process is left", func() error {
 		if left := marked(s.mark()); len(left) > 0 {
