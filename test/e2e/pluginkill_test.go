@@ -48,11 +48,10 @@ func TestSIGKILLWhilePluginsChange(t *testing.T) {
 		cycles = 100
 	}
 	h := newHome(t, nil)
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(h.dir, "..", "config"))
 	c := &pluginCampaign{home: h, decided: decided{on: true, approved: map[protocol.Digest]bool{}, maybe: map[protocol.Digest]bool{}, versions: map[string]bool{}}}
-	c.put(filepath.Join(h.dir, "..", "config", "lashd", "plugins", "eager"), "plugin.json",
-		`{"name":"eager","lashd":{"process":{"command":["${PLUGIN_ROOT}/speak"],"startup":"eager"},"hooks":["afterToolCall"]}}`)
-	c.put(filepath.Join(h.dir, "..", "config", "lashd", "plugins", "eager"), "speak", speaker)
+	c.put(filepath.Join(h.user, ".config", "lashd", "plugins", "eager"), "plugin.json",
+		`{"name":"eager","lashd":{"process":{"command":["${PLUGIN_ROOT}/speak"],"startup":"eager"},"hooks":["compact"]}}`)
+	c.put(filepath.Join(h.user, ".config", "lashd", "plugins", "eager"), "speak", speaker)
 	c.put(c.dirOf(), "plugin.json", `{"name":"p","lashd":{"tools":[{"name":"say","description":"d","command":["${PLUGIN_ROOT}/say"]}]}}`)
 	c.edit()
 	for range cycles {
@@ -187,17 +186,21 @@ func (c *pluginCampaign) look(p *peer) {
 	c.t.Helper()
 	list := ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: c.work})
 	var is protocol.PluginInfo
+	eager := false
 	for _, info := range list.Data {
 		switch info.Name {
 		case "p":
 			is = info
 		case "eager":
+			eager = true
 			if info.Status != protocol.PluginLoaded || info.Process == nil {
 				c.t.Errorf("what starts with the daemon: %+v", info)
 			}
 		}
 	}
 	switch {
+	case !eager:
+		c.t.Error("what starts with the daemon is not there")
 	case is.Digest != "" && !c.on:
 		c.t.Errorf("it is switched off, and runs: %+v", is)
 	case is.Digest != "" && !c.approved[is.Digest] && !c.maybe[is.Digest]:
