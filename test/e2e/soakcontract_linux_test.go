@@ -17,21 +17,38 @@ func (s *soak) contracts() error {
 	}
 	stored := map[protocol.TaskID]protocol.Task{}
 	bodies, err := column[string](s.db, "SELECT CAST(body AS TEXT) FROM tasks")
-	found := []error{err}
+	wakes, err2 := s.wakes()
+	found := []error{err, err2}
 	for _, body := range bodies {
 		var t protocol.Task
 		if err := json.Unmarshal([]byte(body), &t); err != nil {
 			return err
 		}
 		stored[t.ID] = t
-		found = append(found, s.kept(&t, ran[string(t.ID)]))
+		found = append(found, s.kept(&t, ran[string(t.ID)]), woke(&t, wakes))
 	}
+	delivered, err3 := s.counted(`
+		SELECT json_extract(CAST(occurrences.body AS TEXT), '$.sourceKey') FROM occurrences JOIN deliveries USING (occurrence) WHERE state = 'delivered'`)
+	woken, err4 := s.counted(`
+		SELECT session_id FROM inputs JOIN sessions USING (session)
+		WHERE source LIKE 'trigger:%' AND json_extract(CAST(body AS TEXT), '$.wake.cause.type') = 'trigger'`)
+	found = append(found, err3, err4)
 	for _, u := range s.users {
 		for _, h := range u.held {
-			found = append(found, h.contracts(stored, ran))
+			found = append(found, h.contracts(stored, ran, delivered, woken))
 		}
 	}
 	return errors.Join(found...)
+}
+
+// counted is how often a query finds each name.
+func (s *soak) counted(query string) (map[string]int, error) {
+	names, err := column[string](s.db, query)
+	n := map[string]int{}
+	for _, name := range names {
+		n[name]++
+	}
+	return n, err
 }
 
 // kept looks at a task that is over, and was run so many times.
@@ -58,23 +75,32 @@ func (s *soak) kept(t *protocol.Task, runs int) error {
 	case o.Kind != protocol.TaskDone && o.Kind != protocol.TaskExited && o.Kind != protocol.TaskStopped && o.Kind != protocol.TaskLost:
 		return wrong("no command ends so")
 	}
-	return s.woke(t)
-}
-
-// woke looks for the one turn that the end of a task has caused, if it is to.
-func (s *soak) woke(t *protocol.Task) error {
-	if t.Spec.Ended == nil {
-		return nil
-	}
-	states, err := column[string](s.db, "SELECT state FROM inputs JOIN sessions USING (session) WHERE session_id = ? AND source LIKE ?", t.SessionID, fmt.Sprintf("task:%s:event:%%", t.ID))
-	if err != nil || len(states) != 1 || states[0] != "completed" {
-		return fmt.Errorf("runtime/B06 the end of task %s woke its session %q, %v", t.ID, states, err)
-	}
 	return nil
 }
 
+// wakes are the states of the inputs that ends and events of tasks have caused, by session and task.
+func (s *soak) wakes() (map[string][]string, error) {
+	all, err := column[string](s.db, "SELECT session_id || ' ' || source || ' ' || state FROM inputs JOIN sessions USING (session) WHERE source LIKE 'task:%:event:%'")
+	found := map[string][]string{}
+	for _, one := range all {
+		id, rest, _ := strings.Cut(one, ":event:")
+		_, state, _ := strings.Cut(rest, " ")
+		found[id] = append(found[id], state)
+	}
+	return found, err
+}
+
+// woke tells of a task whose end was to cause one turn, and has not.
+func woke(t *protocol.Task, wakes map[string][]string) error {
+	states := wakes[fmt.Sprintf("%s task:%s", t.SessionID, t.ID)]
+	if t.Spec.Ended == nil || len(states) == 1 && states[0] == "completed" {
+		return nil
+	}
+	return fmt.Errorf("runtime/B06 the end of task %s woke its session %q", t.ID, states)
+}
+
 // contracts tells what of the session's tasks, turns and occurrences is not as it was acknowledged.
-func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran map[string]int) error {
+func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran, delivered, woken map[string]int) error {
 	var found []error
 	for _, id := range h.tasks {
 		t, ok := stored[id]
@@ -87,14 +113,8 @@ func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran map[strin
 			found = append(found, fmt.Errorf("I4: the command of %s ran %d times", key, ran[key]))
 		}
 	}
-	delivered, err := column[int](h.db, `
-		SELECT count(*) FROM occurrences JOIN deliveries USING (occurrence)
-		WHERE state = 'delivered' AND json_extract(CAST(occurrences.body AS TEXT), '$.sourceKey') = ?`, h.id)
-	woken, err2 := column[int](h.db, `
-		SELECT count(*) FROM inputs JOIN sessions USING (session)
-		WHERE session_id = ? AND json_extract(CAST(body AS TEXT), '$.wake.cause.type') = 'trigger'`, h.id)
-	if err = errors.Join(err, err2); err != nil || delivered[0] != h.emitted || woken[0] != h.emitted {
-		found = append(found, fmt.Errorf("runtime/B14 %s: %d things happened, %v are delivered, %v woke it: %v", h.id, h.emitted, delivered, woken, err))
+	if id := string(h.id); delivered[id] != h.emitted || woken[id] != h.emitted {
+		found = append(found, fmt.Errorf("runtime/B14 %s: %d things happened, %d are delivered, %d woke it", h.id, h.emitted, delivered[id], woken[id]))
 	}
 	return errors.Join(found...)
 }
