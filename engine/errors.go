@@ -14,6 +14,7 @@ var (
 	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
 	ErrNoCall        = errors.New("no call of that id waits for this client")
 	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key: it is wrong, or was revoked with its session")
+	ErrOtherInput    = errors.New("its source brought another input before; what is new needs a source of its own")
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
 	ErrSlowPlugin    = errors.New("the plugins took too long")

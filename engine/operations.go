@@ -236,6 +236,9 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 		events = append(events, appendedEvents(n)...)
 	}
 	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
+	if errors.Is(err, ErrOtherInput) {
+		err = o.failed(err)
+	}
 	if err != nil {
 		return nil, err
 	}

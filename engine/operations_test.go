@@ -65,6 +65,9 @@ func TestOperationsApply(t *testing.T) {
 			Output: json.RawMessage(`"fine"`), Events: []protocol.PluginNode{event},
 			Queue: []plugin.QueueTurn{{Input: text("from the plugin"), SourceKey: "once"}},
 		}))
+		g.Command(named("other", ""), gives(plugin.OperationResult{
+			Events: []protocol.PluginNode{event}, Queue: []plugin.QueueTurn{{Input: text("something else"), SourceKey: "once"}},
+		}))
 		g.Command(named("fails", ""), func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) {
 			return nil, errors.New("out of paper")
 		})
@@ -94,6 +97,18 @@ func TestOperationsApply(t *testing.T) {
 			t.Errorf("in history there are %+v", got)
 		}
 		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"from the plugin", "ok"}) {
+			t.Errorf("in history there is %q", got)
+		}
+	})
+	t.Run("runtime/P07 a source that brings something else than before is refused, and nothing is changed", func(t *testing.T) {
+		id := d.session(t)
+		must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "note")))
+		_, err := d.Command(t.Context(), d.operation(id, "other"))
+		if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationFailed {
+			t.Errorf("it is answered %v", err)
+		}
+		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"from the plugin", "ok"}) || len(pluginNodes(d.graph(t, id).Data)) != 1 {
 			t.Errorf("in history there is %q", got)
 		}
 	})

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
 
 	"lashd/engine/plugin"
@@ -155,6 +157,9 @@ func (st *state) queue(ctx context.Context, c *persistence.Commit, wanted []prot
 		if err != nil {
 			return nil, nil, nil, err
 		}
+		if same != nil && !sameContent(*same, in) {
+			return nil, nil, nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
+		}
 		if same != nil {
 			all = append(all, *same)
 			continue
@@ -170,6 +175,19 @@ func (st *state) queue(ctx context.Context, c *persistence.Commit, wanted []prot
 		events = append(events, queueChanged(waitingOf(inputs, turns)))
 	}
 	return all, events, func() { st.turns, st.inputs = turns, inputs }, nil
+}
+
+// sameContent tells whether two inputs say the same.
+func sameContent(a, b protocol.QueuedInput) bool {
+	type content struct {
+		Input   []protocol.InputPart
+		Plugins protocol.PluginInputs
+		Options *protocol.TurnOptions
+	}
+	of := func(in protocol.QueuedInput) []byte {
+		return encode(content{in.Input, in.PluginInputs, in.TurnOptions})
+	}
+	return bytes.Equal(of(a), of(b))
 }
 
 // sameInput is the input that a source has brought before; nil: none.
