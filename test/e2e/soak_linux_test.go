@@ -146,7 +146,7 @@ func (s *soak) finish() {
 		}
 		return nil
 	})
-	err := errors.Join((&inspection{db: s.db, dir: s.dir}).all(), over(s.db), s.contracts())
+	err := errors.Join((&inspection{db: s.db, dir: s.dir}).all(), over(s.db), s.completed(), s.contracts())
 	if err != nil {
 		s.t.Error("issue/5 after a soak:", err)
 	}

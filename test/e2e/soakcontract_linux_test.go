@@ -41,6 +41,15 @@ func (s *soak) contracts() error {
 	return errors.Join(found...)
 }
 
+// completed tells which turns ended otherwise: a kill fails none.
+func (s *soak) completed() error {
+	others, err := column[string](s.db, "SELECT turn_id || ' ' || CAST(report AS TEXT) FROM turns WHERE state <> 'completed'")
+	if err != nil || len(others) > 0 {
+		return fmt.Errorf("I3: %d turns did not complete, such as %.500s, %v", len(others), strings.Join(others, " "), err)
+	}
+	return nil
+}
+
 // counted is how often a query finds each name.
 func (s *soak) counted(query string) (map[string]int, error) {
 	names, err := column[string](s.db, query)
@@ -133,9 +142,9 @@ func (s *soak) report(end protocol.DiagnosticsResult) {
 	s.t.Logf("issue/5 %d daemons of %v, %d sessions, %d edits; acknowledged: %d requests, %d of them again after a kill, %d turns, %d tasks; "+
 		"turns of all causes: %d; durable events: %d; tasks: %q %v", s.lives, s.life, s.sessions, s.edits, acked, unsure, turns, tasks,
 		number(s.t, s.db, "SELECT count(*) FROM turns"), events, outcomes, err)
-	s.t.Logf("goroutines, open files, children at the start %v, at the end %v; resident at the start %d MiB, at the end %d MiB; database %d MiB; "+
+	s.t.Logf("goroutines, open files, children at the start %v, at the end %v; resident at the start %d MiB, at the end %d MiB, of these heap %d and %d; database %d MiB; "+
 		"slowest restart with all that was to be given up %v, all work ended in %v, at rest after %v more",
-		figures(s.base), figures(end), s.base.RSSBytes>>20, end.RSSBytes>>20, end.DBBytes>>20, s.slowest, s.settled, s.rested)
+		figures(s.base), figures(end), s.base.RSSBytes>>20, end.RSSBytes>>20, s.base.HeapBytes>>20, end.HeapBytes>>20, end.DBBytes>>20, s.slowest, s.settled, s.rested)
 	if turns == 0 || tasks == 0 || len(s.dead) == 0 {
 		s.t.Error("nothing was acknowledged")
 	}
