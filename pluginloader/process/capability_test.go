@@ -39,7 +39,7 @@ var probes = map[string]string{
 	"host/taskTell": `{"taskId":"none","name":"none"}`, "host/taskAwait": `{"taskIds":["none"]}`, "host/taskSignal": `{"taskId":"none","name":"none"}`,
 	"host/taskList": `{}`, "host/taskRead": `{"taskId":"none"}`, "host/taskOutput": `{"taskId":"none"}`, "host/taskCancel": `{"taskId":"none"}`,
 	"host/taskCancelAll": `{"keep":[]}`, "host/validateHandles": `{"taskIds":["none"]}`, "host/transferHandles": `{"taskIds":["none"],"to":"OWN"}`,
-	"host/monitorSnapshot": `{}`, "host/monitorUpdates": `{}`, "host/monitorStart": `{}`, "host/monitorStop": `{}`,
+	"host/monitorSnapshot": `{}`, "host/monitorUpdates": `{}`, "host/monitorStart": `{"spec":{"monitorId":"no such id","command":"true"}}`, "host/monitorStop": `{"monitorId":"none"}`,
 }
 
 // probe asks for all of it in a call, and writes down where it was asked and what was not refused.
@@ -85,6 +85,7 @@ const (
 	trace      = " emitTrace"
 	seeTasks   = " taskList taskRead taskOutput"
 	allTasks   = seeTasks + " taskStart taskRegister taskComplete taskTransition taskTell taskAwait taskSignal taskCancel taskCancelAll transferHandles"
+	monitors   = " monitorSnapshot monitorUpdates monitorStart monitorStop"
 	letGo      = " validateHandles" // without tasks there is nothing to refuse
 )
 
@@ -95,8 +96,8 @@ var granted = map[string]string{
 	"hook/beforeToolCall": toolsOnly + letGo + trace, "hook/afterToolCall": toolsOnly + letGo + trace,
 	"hook/checkpoint": allState + lifecycle + graph + letGo + trace, "hook/compact": allState + lifecycle + graph + letGo + trace,
 	"hook/transformContext": allState + lifecycle + graph + completion + letGo + trace, "hook/event turnPersisted": allState + graph + completion + letGo + trace,
-	"tool/execute":    allState + lifecycle + completion + asking + " callTool artifactWrite" + allTasks + letGo + trace,
-	"operation/query": look + seeTasks + letGo + trace, "operation/command": allState + lifecycle + graph + allTasks + letGo + trace, "operation/task": allState + lifecycle + graph + allTasks + letGo + trace,
+	"tool/execute":    allState + lifecycle + completion + asking + " callTool artifactWrite" + allTasks + monitors + letGo + trace,
+	"operation/query": look + seeTasks + letGo + trace, "operation/command": allState + lifecycle + graph + allTasks + monitors + letGo + trace, "operation/task": allState + lifecycle + graph + allTasks + monitors + letGo + trace,
 	// These are about the plugin's own state, and need no capability.
 	"snapshot/write": "artifactWrite emitTrace validateHandles", "snapshot/restore": "artifactRead emitTrace validateHandles",
 }
@@ -111,7 +112,7 @@ var ungranted = []string{
 // declared are the methods of each capability.
 var declared = map[process.Capability]string{
 	process.UsesState: allState, process.UsesLifecycle: lifecycle, process.UsesGraph: graph, process.UsesCompletions: completion,
-	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: allTasks + letGo, process.UsesMonitors: "",
+	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: allTasks + letGo, process.UsesMonitors: monitors,
 }
 
 // probed has a plugin that declares some capabilities be asked everywhere, and tells what it was given where.

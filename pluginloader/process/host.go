@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -51,10 +50,6 @@ type granted struct {
 	Grant string `json:"grant"`
 }
 
-var errNotAvailable = errors.New("it is not available")
-
-func notAvailable(context.Context, *grant, json.RawMessage) (any, error) { return nil, errNotAvailable }
-
 // hostMethods are what plugins may ask of lashd.
 var hostMethods = map[string]hostMethod{
 	"host/snapshotCurrent":     {UsesState, bind(snapshot)},
@@ -93,10 +88,10 @@ var hostMethods = map[string]hostMethod{
 	"host/taskCancelAll":   {UsesTasks, inSession(bind(taskCancelAll))},
 	"host/validateHandles": {UsesTasks, bind(validateHandles)},
 	"host/transferHandles": {UsesTasks, inSession(bind(transferHandles))},
-	"host/monitorSnapshot": {UsesMonitors, notAvailable},
-	"host/monitorUpdates":  {UsesMonitors, notAvailable},
-	"host/monitorStart":    {UsesMonitors, notAvailable},
-	"host/monitorStop":     {UsesMonitors, notAvailable},
+	"host/monitorSnapshot": {UsesMonitors, bind(monitorSnapshot)},
+	"host/monitorUpdates":  {UsesMonitors, bind(monitorUpdates)},
+	"host/monitorStart":    {UsesMonitors, inSession(bind(monitorStart))},
+	"host/monitorStop":     {UsesMonitors, inSession(bind(monitorStop))},
 }
 
 // ofSession names a session; empty: that of the call.

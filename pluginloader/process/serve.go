@@ -108,9 +108,6 @@ func (l *life) wireErrorOf(m *message, err error) *wireError {
 	if e, ok := errors.AsType[*plugin.UnavailableError](err); ok {
 		return l.refuse(m, "denied", e.Error())
 	}
-	if errors.Is(err, errNotAvailable) {
-		return l.refuse(m, "unavailable", err.Error())
-	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, errOver) {
 		return &wireError{Code: codeRefused, Message: errOver.Error(), Data: kind("cancelled")}
 	}

@@ -1,0 +1,44 @@
+package process
+
+import (
+	"context"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// onMonitors has a service of monitors do something. It is about the session of the call, whichever is named.
+func onMonitors[R any](ctx context.Context, g *grant, do func(plugin.MonitorService, context.Context) (R, error)) (R, error) {
+	s, err := g.host.NeedMonitors()
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return do(s, ctx)
+}
+
+func monitorSnapshot(ctx context.Context, g *grant, _ *ofSession) (*protocol.MonitorStatusResult, error) {
+	return onMonitors(ctx, g, plugin.MonitorService.Snapshot)
+}
+
+func monitorUpdates(ctx context.Context, g *grant, _ *ofSession) (*protocol.MonitorUpdatesResult, error) {
+	return onMonitors(ctx, g, plugin.MonitorService.Updates)
+}
+
+func monitorStart(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.MonitorStartParams
+}) (*protocol.MonitorResult, error) {
+	return onMonitors(ctx, g, func(s plugin.MonitorService, ctx context.Context) (*protocol.MonitorResult, error) {
+		return s.Start(ctx, &p.MonitorStartParams)
+	})
+}
+
+func monitorStop(ctx context.Context, g *grant, p *struct {
+	granted
+	protocol.MonitorStopParams
+}) (*protocol.MonitorResult, error) {
+	return onMonitors(ctx, g, func(s plugin.MonitorService, ctx context.Context) (*protocol.MonitorResult, error) {
+		return s.Stop(ctx, &p.MonitorStopParams)
+	})
+}
