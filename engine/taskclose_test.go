@@ -191,18 +191,18 @@ func TestTasksOfTurns(t *testing.T) {
 	report := d.turn(t, s, "go")
 	t.Run("runtime/B02 with the turn that started it a task is asked to end, or it is told that it goes on alone", func(t *testing.T) {
 		asked, alone := d.readTask(t, s, "cancel"), d.readTask(t, s, "detach")
-		if asked.Task.CancelRequested == nil || asked.Task.CancelRequested.By != "internal:turn" || asked.Task.Origin.TurnID != report.TurnID {
+		if asked.Task.CancelRequested == nil || asked.Task.CancelRequested.By != "internal:parentEnd" || asked.Task.Origin.TurnID != report.TurnID {
 			t.Errorf("the one is %+v", asked.Task)
 		}
 		if k := eventKinds(alone.Events); k != "created started callerDeparted" || alone.Task.State != protocol.TaskRunning {
 			t.Errorf("the other is %s: %s", alone.Task.State, k)
 		}
-		if got := d.ended(t, s, "cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:turn" {
+		if got := d.ended(t, s, "cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:parentEnd" {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
 		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
-		if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 2 {
-			t.Errorf("there were %d turns; want that which began it, and that which its end wakes", len(turns))
+		if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
+			t.Errorf("there were %d turns; want that which began it: whoever ends a turn wants nobody woken by that", len(turns))
 		}
 	})
 }

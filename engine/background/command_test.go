@@ -127,8 +127,8 @@ func between(t *testing.T, text, from, to string) string {
 func TestTerminal(t *testing.T) {
 	size := &protocol.TaskTerminal{Columns: 100, Rows: 30}
 	t.Run("runtime/K02 a command that wants one has a terminal, which is of the size that is said", func(t *testing.T) {
-		r := run(t, protocol.TaskShell{PTY: size, Script: `trap 'echo now $(stty size)' WINCH; tty -s && echo $TERM $(stty size)
-read x; echo "got $x"; while read x; do echo "and $x"; done; echo end; exit 4`})
+		r := run(t, protocol.TaskShell{PTY: size, Script: `tty -s && echo $TERM $(stty size)
+read x; echo "got $x"; until [ "$(stty size)" = "20 70" ]; do sleep 0.02; done; echo "now $(stty size)"; while read x; do echo "and $x"; done; echo end; exit 4`})
 		r.has("xterm-256color 30 100\r\n")
 		if err := r.send("stdin", `{"text":"hello\n"}`); err != nil {
 			t.Fatal(err)
