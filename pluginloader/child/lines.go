@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // Lines reads lines of bounded length.
@@ -12,16 +13,18 @@ type Lines struct {
 	src  *bufio.Reader
 	max  int
 	long []byte // of a line that does not fit the buffer
+	pace Pace   // of one that is longer than most
 }
 
 const (
 	readBuffer = 64 << 10
 	keepBuffer = 1 << 20 // of a longer line the memory is given back
+	longPace   = 8 << 20 // bytes a second in which what is beyond that is read: who sends lines without an end takes no processor from others
 )
 
 // NewLines reads r. A line of more than limit bytes is an error.
 func NewLines(r io.Reader, limit int) *Lines {
-	return &Lines{src: bufio.NewReaderSize(r, readBuffer), max: limit}
+	return &Lines{src: bufio.NewReaderSize(r, readBuffer), max: limit, pace: Pace{PerSecond: longPace, Burst: readBuffer}}
 }
 
 // grow makes room for n bytes more, so that a long line leaves no more behind than it takes.
@@ -52,5 +55,8 @@ func (l *Lines) Next() ([]byte, error) {
 		}
 		l.grow(len(piece))
 		l.long = append(l.long, piece...)
+		if len(l.long) > keepBuffer {
+			time.Sleep(l.pace.Take(len(piece)))
+		}
 	}
 }
