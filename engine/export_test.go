@@ -28,3 +28,15 @@ func (e *Engine) WakeTogether(ctx context.Context, id protocol.SessionID, all ..
 		return slices.Clone(m.commit.Inputs), nil
 	})
 }
+
+// HandOver does the first half of a transfer of tasks, and gives what takes it back.
+func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...protocol.TaskID) (back func() error, err error) {
+	moving, err := do(ctx, e, id, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.handOver(tasks) })
+	return func() error {
+		_, err := do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
+			st.handedOver(moving, false)
+			return struct{}{}, nil
+		})
+		return err
+	}, err
+}

@@ -42,6 +42,7 @@ type state struct {
 	plugged   *pluginState                      // as it is stored; nil: nothing is
 	recorded  recorded                          // likewise
 	tasks     map[protocol.TaskID]protocol.Task // not over
+	onTheWay  map[protocol.TaskID]bool          // to another session
 	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
 	monitors  *monitors                         // as they are stored; nil: there are none
 	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
@@ -73,7 +74,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}()
 	st = &state{
 		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
-		decisions: map[protocol.DecisionID]*openDecision{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
+		decisions: map[protocol.DecisionID]*openDecision{}, onTheWay: map[protocol.TaskID]bool{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
 	}
 	if st.turns, err = s.eng.store.OpenTurns(ctx, row.Key); err != nil {
 		return nil, err

@@ -151,6 +151,9 @@ func over(w *work) bool {
 // signalGrace is how long the end of a command takes to be told that does not take what is sent to it.
 const signalGrace = 100 * time.Millisecond
 
+// ErrTaskLeaving means that a task is just given to another session.
+var ErrTaskLeaving = errors.New("it is on its way to another session; nothing was changed, so repeat the request")
+
 // ErrTaskElsewhere means that nobody here works at a task.
 var ErrTaskElsewhere = errors.New("no work of this daemon can take it")
 
@@ -213,8 +216,11 @@ func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *pr
 // ended is why a task cannot be changed that is not live.
 func (e *Engine) ended(ctx context.Context, session protocol.SessionID, id protocol.TaskID) error {
 	t, err := e.store.Task(ctx, session, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !t.State.Final():
+		return fmt.Errorf("task %s: %w", id, ErrTaskLeaving)
 	}
 	return &TaskEndedError{t}
 }

@@ -187,6 +187,30 @@ func TestTaskTransfer(t *testing.T) {
 		_, err := d.TransferTasks(context.Background(), &protocol.TaskTransferParams{SessionID: a, TaskIDs: ids, To: b})
 		return err
 	}
+	t.Run("plugin/HC-14 runtime/B01 what ends on its way to another session is told once it has arrived, or is back", func(t *testing.T) {
+		task := d.task(t, a, "tsk_way", command("echo ready; read x; echo over", protocol.RecoverOwner))
+		d.outputHas(t, a, task.ID, "ready")
+		back, err := d.HandOver(t.Context(), a, task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.CancelTask(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}})
+		if !errors.Is(err, engine.ErrTaskLeaving) {
+			t.Errorf("cancelled on its way: %v", err)
+		}
+		must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{
+			TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}, Name: "stdin", Payload: []byte(`{"text":"go\n"}`),
+		}))
+		d.outputHas(t, a, task.ID, "over")
+		time.Sleep(300 * time.Millisecond) // it has something to tell by now
+		if got := d.readTask(t, a, task.ID).Task; got.State != protocol.TaskRunning {
+			t.Errorf("on its way it is %s", got.State)
+		}
+		if err := back(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return d.readTask(t, a, task.ID).Task.State == protocol.TaskCompleted })
+	})
 	t.Run("plugin/HC-14 a clash moves none", func(t *testing.T) {
 		d.task(t, a, "tsk_y", command("sleep 60", protocol.RecoverOwner))
 		d.task(t, b, "tsk_y", command("sleep 60", protocol.RecoverOwner))

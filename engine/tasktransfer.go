@@ -31,17 +31,26 @@ func (e *Engine) transfer(ctx context.Context, p *protocol.TaskTransferParams, r
 	r, err := do(context.WithoutCancel(ctx), e, p.To, func(ctx context.Context, st *state) (*protocol.TasksResult, error) {
 		return st.takeOver(ctx, p.SessionID, moving, rc)
 	})
+	_, failed := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
+		st.handedOver(moving, err == nil)
+		return struct{}{}, nil
+	})
 	if err != nil {
-		back := func(_ context.Context, st *state) (struct{}, error) {
-			for _, t := range moving {
-				st.tasks[t.ID] = t
-			}
-			return struct{}{}, nil
-		}
-		_, failed := do(context.WithoutCancel(ctx), e, p.SessionID, back)
 		return nil, errors.Join(err, unlessGone(failed))
 	}
 	return r, nil
+}
+
+// handedOver is the end of a transfer. What tasks had to tell meanwhile has waited for it.
+func (st *state) handedOver(moving []protocol.Task, gone bool) {
+	for _, t := range moving {
+		delete(st.onTheWay, t.ID)
+		if gone {
+			delete(st.tasks, t.ID) // it is there again if the session was loaded again meanwhile
+		} else {
+			st.tasks[t.ID] = t
+		}
+	}
 }
 
 func unlessGone(err error) error {
@@ -66,6 +75,7 @@ func (st *state) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
 	}
 	for _, t := range moving {
 		delete(st.tasks, t.ID)
+		st.onTheWay[t.ID] = true
 	}
 	return moving, nil
 }

@@ -242,7 +242,10 @@ func (w *work) tell(e protocol.TaskEvent) error {
 
 func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	t, ok := st.tasks[id]
-	if !ok {
+	switch {
+	case st.onTheWay[id]:
+		return t, ErrTaskLeaving
+	case !ok:
 		return t, errTaskMoved
 	}
 	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })

@@ -47,6 +47,7 @@ var codes = []struct {
 }{
 	{engine.ErrShuttingDown, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTurnNotActive, codeState, protocol.KindTurnNotActive, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrTaskLeaving, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTaskElsewhere, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectNone},
 	{background.ErrClosed, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{background.ErrDeaf, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
