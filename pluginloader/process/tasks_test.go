@@ -5,6 +5,7 @@ package process_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"lashd/engine/builtin/builtintest"
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 )
@@ -185,6 +187,45 @@ func TestHandledTasks(t *testing.T) {
 		}
 		if got := hosted(t, d, id, "transferHandles", fmt.Sprintf(`{"taskIds":["tsk_a"],"to":%q}`, other)); !strings.Contains(got, `"data":[{`) {
 			t.Errorf("with the capability lifecycle it is transferred: %s", got)
+		}
+	})
+}
+
+func TestTasksOfSandboxed(t *testing.T) {
+	t.Run("plugin/HC-02 runtime/K05 reliability/T10 who is in a sandbox has nothing run outside of it", func(t *testing.T) {
+		t.Parallel()
+		here, err := filepath.EvalSymlinks(filepath.Dir(builtintest.Must(os.Executable())(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := only()
+		with.Tasks = []string{"build"}
+		c := config(t, "good", with)
+		c.Confine = &child.Confinement{Root: c.Dir, Data: c.DataDir, Sandbox: &child.Sandbox{ReadPaths: []string{here}}}
+		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), begin(t, c))
+		id := d.Session(t, nil)
+		mark := filepath.Join(t.TempDir(), "escaped")
+		shell := &protocol.TaskShell{Script: "read x; eval \"$x\""}
+		of := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: shell}
+		builtintest.Must(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_user", Spec: of}))(t)
+		for _, c := range []struct{ method, params string }{
+			{"taskStart", `{"spec":{"kind":"command","recovery":"ownerBound","command":{"script":"touch %s"}}}`},
+			{"taskStart", `{"spec":{"kind":"command","recovery":"rerunnable","command":{"script":"touch %s","detach":true}}}`},
+			{"monitorStart", `{"spec":{"monitorId":"m","command":"touch %s"}}`},
+			{"taskSignal", `{"taskId":"tsk_user","name":"stdin","payload":{"text":"touch %s\n"}}`},
+		} {
+			if got := hosted(t, d, id, c.method, fmt.Sprintf(c.params, mark)); !strings.Contains(got, "outside of the plugin's sandbox") {
+				t.Errorf("%s: %s", c.method, got)
+			}
+		}
+		if got := hosted(t, d, id, "taskStart", `{"taskId":"tsk_own","spec":{"kind":"other","recovery":"ownerBound","handler":"build","payload":"works"}}`); !strings.Contains(got, `"state":"running"`) {
+			t.Errorf("what it runs itself: %s", got)
+		}
+		finished(t, d, id, "tsk_own")
+		builtintest.Must(d.CancelTask(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_user"}}))(t)
+		finished(t, d, id, "tsk_user")
+		if _, err := os.Stat(mark); !os.IsNotExist(err) {
+			t.Errorf("something was run: %v", err)
 		}
 	})
 }
