@@ -68,4 +68,26 @@ func TestNothingIsLeftOfGenerations(t *testing.T) {
 			t.Logf("%d swaps: %d goroutines, %d files, %d copies; before there were %d, %d and %d", swaps, g, f, c, goroutines, files, copies)
 		}
 	})
+	t.Run("reliability/T9 issue/4-5 a copy goes with the last session that runs from it", func(t *testing.T) {
+		w := newWorld(t)
+		w.write("g/version", "1")
+		w.write("g/plugin.json", guestOf("guest", "d"))
+		w.start()
+		w.status("", "guest", protocol.PluginLoaded)
+		id := w.session("")
+		w.call(id, "version", `{}`)
+		w.write("g/version", "2")
+		w.until("it is seen", func() bool {
+			must(w.Reload(t.Context(), &protocol.PluginReloadParams{})).of(t)
+			return w.call(w.session(""), "version", `{}`) == "2"
+		})
+		time.Sleep(time.Second) // no look follows any more
+		if _, _, copies := w.counts(); copies != 2 {
+			t.Errorf("there are %d copies while a session runs from the first", copies)
+		}
+		if got := w.call(id, "version", `{}`); got != "2" {
+			t.Errorf("the session runs from %s", got)
+		}
+		w.until("the first copy is gone", func() bool { _, _, copies := w.counts(); return copies == 1 })
+	})
 }

@@ -180,7 +180,12 @@ func (l *Loader) changed(ctx context.Context, s *set) {
 			w.swap(ctx)
 		}
 	}
-	if err := l.copies.Keep(l.facts.kept()); err != nil {
+	l.tidy()
+}
+
+// tidy removes the copies that nobody needs any more.
+func (l *Loader) tidy() {
+	if err := l.copies.Keep(l.facts.kept); err != nil {
 		l.config.Log.Warn("copies of plugins that nobody needs are not removed", "error", err)
 	}
 }

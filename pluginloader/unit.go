@@ -38,33 +38,36 @@ func (u *unit) hold() {
 	u.users++
 }
 
-// release lets it go. Once nobody holds it any more, its programs are ended.
-func (u *unit) release(ctx context.Context) error {
+// release lets it go. Once nobody holds it any more, its programs are ended, and it was the last one.
+func (u *unit) release(ctx context.Context) (last bool, err error) {
 	u.mu.Lock()
 	u.users--
-	last := u.users == 0
+	last = u.users == 0
 	u.mu.Unlock()
 	if !last {
-		return nil
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
 	defer u.copy.Close()
-	var first error
 	for _, e := range u.ends {
-		if err := e.Shutdown(ctx); first == nil {
-			first = err
+		if failed := e.Shutdown(ctx); err == nil {
+			err = failed
 		}
 	}
-	return first
+	return true, err
 }
 
 // let releases units without anybody waiting for it.
 func (l *Loader) let(units ...*unit) {
 	for _, u := range units {
 		l.building.Go(func() {
-			if err := u.release(context.Background()); err != nil {
+			last, err := u.release(context.Background())
+			if err != nil {
 				l.config.Log.Warn("a plugin did not end", "plugin", u.name(), "error", err)
+			}
+			if last {
+				l.tidy()
 			}
 		})
 	}

@@ -178,17 +178,24 @@ func (s *Store) dropLocked(d protocol.Digest) error {
 	return errors.Join(os.Rename(s.path(string(d)), filepath.Join(old, string(d))), Remove(old))
 }
 
-// Keep removes all copies but those with these digests, and those that are not closed.
-func (s *Store) Keep(digests map[protocol.Digest]bool) error {
+// Keep removes all copies but those whose digests are kept, and those that are not closed. What is kept it asks once it knows
+// which are closed, so that who closes a copy after it is to be kept does not lose it.
+func (s *Store) Keep(kept func() map[protocol.Digest]bool) error {
 	s.change.Lock()
 	defer s.change.Unlock()
+	var closed []protocol.Digest
 	err := s.each(func(name string) error {
-		d := protocol.Digest(name)
-		if !valid(d) || digests[d] || s.inUse(d) {
-			return nil
+		if d := protocol.Digest(name); valid(d) && !s.inUse(d) {
+			closed = append(closed, d)
 		}
-		return s.dropLocked(d)
+		return nil
 	})
+	digests := kept()
+	for _, d := range closed {
+		if !digests[d] {
+			err = errors.Join(err, s.dropLocked(d))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("plugin copies: %w", err)
 	}

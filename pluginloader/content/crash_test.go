@@ -28,7 +28,7 @@ func putForEver(dirs []string) {
 			if c, err = s.Put(context.Background(), dirs[1+i%(len(dirs)-1)]); err == nil {
 				c.Close()
 				if i%5 == 0 {
-					err = s.Keep(nil)
+					err = s.Keep(keep())
 				}
 			}
 		}

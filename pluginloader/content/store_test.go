@@ -193,13 +193,13 @@ func TestKeep(t *testing.T) {
 		check(t, err)
 		again.Close()
 		again.Close()
-		check(t, s.Keep(nil))
+		check(t, s.Keep(keep()))
 		left(all...)
 	})
 	t.Run("issue/4-6 what is kept stays, and the rest goes", func(t *testing.T) {
 		all[0].Close()
 		all[1].Close()
-		check(t, s.Keep(map[protocol.Digest]bool{all[0].Digest: true}))
+		check(t, s.Keep(keep(all[0].Digest)))
 		left(all[0], all[2])
 	})
 }
@@ -220,4 +220,15 @@ func TestWhatWasLeftUnfinishedIsRemoved(t *testing.T) {
 		}
 		check(t, open(s, c.Digest))
 	})
+}
+
+// keep says that copies are kept.
+func keep(all ...protocol.Digest) func() map[protocol.Digest]bool {
+	return func() map[protocol.Digest]bool {
+		kept := map[protocol.Digest]bool{}
+		for _, d := range all {
+			kept[d] = true
+		}
+		return kept
+	}
 }
