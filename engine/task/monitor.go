@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"lashd/rpc/protocol"
 )
@@ -18,7 +19,7 @@ const (
 	maxMonitorEnv     = 8 << 10        // bytes
 )
 
-var monitorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var monitorName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 // CheckMonitor tells what is wrong in a monitor that somebody wants, as a *SpecError.
 func CheckMonitor(s *protocol.MonitorSpec) error {
@@ -33,7 +34,7 @@ func CheckMonitor(s *protocol.MonitorSpec) error {
 		wrong         bool
 		field, reason string
 	}{
-		{!monitorName.MatchString(s.ID), "monitorId", "must be 1 to 64 letters, digits, dots, dashes and underscores, and begin with a letter or a digit"},
+		{!monitorName().MatchString(s.ID), "monitorId", "must be 1 to 64 letters, digits, dots, dashes and underscores, and begin with a letter or a digit"},
 		{strings.TrimSpace(s.Command) == "" || strings.ContainsRune(s.Command, 0) || len(s.Command) > maxMonitorCommand, "command", fmt.Sprintf("must be a command of at most %d bytes", maxMonitorCommand)},
 		{strings.ContainsRune(s.Cwd, 0) || len(s.Cwd) > 4096, "cwd", "must be a path"},
 		{env > maxMonitorEnv, "env", fmt.Sprintf("has %d bytes, at most %d", env, maxMonitorEnv)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	_ "time/tzdata" // schedules name time zones, and not every machine has them
 
@@ -29,11 +30,15 @@ database is of a newer lashd, 74 the database cannot be written, 75 another lash
 Environment: LASHD_HOME (data directory), LASHD_SOCKET, LASHD_LOG (log level), XDG_DATA_HOME, XDG_RUNTIME_DIR; for models,
 unless config.toml of the data directory says otherwise: OPENAI_API_KEY and OPENAI_BASE_URL.`
 
-type commands struct {
+// globals are the flags of all commands.
+type globals struct {
 	Home   string `help:"Data directory. Default: $$XDG_DATA_HOME/lashd, or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
 	Socket string `help:"Unix socket of the daemon. Default: run/lashd.sock in a data directory that is named, else lashd/lashd.sock in $$XDG_RUNTIME_DIR." env:"LASHD_SOCKET" placeholder:"PATH"`
 	Log    string `help:"Least level that is logged: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
+}
 
+type commands struct {
+	globals
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
 	Stdio   stdioCommand   `cmd:"" help:"Speak JSON-RPC on stdin and stdout, for editors."`
 	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
@@ -65,22 +70,47 @@ func MainWith(args []string, extra Extra) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	var c commands
-	parser, err := kong.New(&c, kong.Name("lashd"), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
-	if err != nil {
-		panic("the commands' own declarations are wrong: " + err.Error())
-	}
-	parsed, err := parser.Parse(args)
+	parsed, g, err := parse(ctx, args)
 	if err != nil {
 		return report(usageError(err))
 	}
-	e, err := c.environment()
+	e, err := g.environment()
 	if err == nil {
 		e.extra = extra
 		err = parsed.Run(e)
 	}
 	return report(err)
+}
+
+// parse reads a command line. What starts a daemon is read without the other commands, of whose declarations the reading would be
+// a fifth of the start.
+func parse(ctx context.Context, args []string) (*kong.Context, *globals, error) {
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == "serve" || arg == "stdio" }) && !asksHelp(args) {
+		var c struct {
+			globals
+			Serve serveCommand `cmd:""`
+			Stdio stdioCommand `cmd:""`
+		}
+		if parsed, err := parserOf(ctx, &c).Parse(args); err == nil {
+			return parsed, &c.globals, nil
+		}
+	}
+	var c commands
+	parsed, err := parserOf(ctx, &c).Parse(args)
+	return parsed, &c.globals, err
+}
+
+func asksHelp(args []string) bool {
+	return slices.Contains(args, "-h") || slices.Contains(args, "--help")
+}
+
+func parserOf(ctx context.Context, commands any) *kong.Kong {
+	parser, err := kong.New(commands, kong.Name("lashd"), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
+	if err != nil {
+		panic("the commands' own declarations are wrong: " + err.Error())
+	}
+	return parser
 }
 
 type versionCommand struct{}

@@ -28,7 +28,7 @@ func (e *environment) note(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "lashd:", printable(fmt.Sprintf(format, args...)))
 }
 
-func (c *commands) environment() (*environment, error) {
+func (c *globals) environment() (*environment, error) {
 	user, err := os.UserHomeDir()
 	if err != nil && (c.Home == "" || c.Socket == "") {
 		return nil, err
