@@ -63,6 +63,8 @@ var levels = map[string]int{
 	"lashd/engine":                       5,
 	"lashd/rpc":                          7,
 	"lashd/rpc/internal/gen":             8,
+	"lashd/internal/termtext":            0,
+	"lashd/cmd/lashd/chat":               7,
 	"lashd/cmd/lashd/cli":                8,
 	"lashd/cmd/lashd":                    9,
 	"lashd/test/fakemodel":               9,

@@ -20,7 +20,7 @@ var Version = "0.1.0"
 
 const description = `A local daemon that runs LLM agents durably. Commands that need the daemon start it, except tail and doctor.
 
-Try it: lashd demo. Then: lashd run 'what does this project do?'
+Try it: lashd demo. Then: lashd chat, or lashd run 'what does this project do?'
 
 Results go to stdout; progress, logs and errors to stderr.
 
@@ -42,6 +42,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
 	Stdio   stdioCommand   `cmd:"" help:"Speak JSON-RPC on stdin and stdout, for editors."`
 	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
+	Chat    chatCommand    `cmd:"" help:"Talk with an agent in the terminal."`
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
 	Tail    tailCommand    `cmd:"" help:"Print a session's events as JSON, one a line, as they come."`
 	Session sessionCommand `cmd:"" help:"List sessions."`
@@ -54,6 +55,9 @@ type commands struct {
 	Schema  schemaCommand  `cmd:"" help:"Print the protocol as an OpenRPC document, or the schema of plugin.json."`
 	Demo    demoCommand    `cmd:"" help:"Show durable turns that survive SIGKILL; needs no key and no network."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that has a shell complete commands of lashd."`
+	Complete   completeCommand   `cmd:"" hidden:""`
 }
 
 // Main runs a command and returns the exit code. The first SIGINT or SIGTERM asks the command to end; the second one ends it.

@@ -51,7 +51,7 @@ func TestRunJSONIsOneEventALine(t *testing.T) {
 	if last.Type != protocol.EventTurnCompleted || last.Outcome.Text != "\x1b]52;c;aGk=\a \u009b31m \u202eevil\u2069 \ttab\nend" {
 		t.Errorf("the last event is %+v, want turn/completed with the exact text", last)
 	}
-	if i := strings.IndexFunc(r.out, func(c rune) bool { return c != '\n' && unprintable(c) }); i >= 0 {
+	if i := strings.IndexFunc(r.out, func(c rune) bool { return c != '\n' && printable(string(c)) != string(c) }); i >= 0 {
 		t.Errorf("the output has a raw control character at %d: %q", i, r.out)
 	}
 }

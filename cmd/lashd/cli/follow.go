@@ -51,6 +51,16 @@ func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, e
 	return &r, nil
 }
 
+// snapshot asks for the session as it is, and for everything after that.
+func (f *follower) snapshot(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	var r protocol.SessionAttachResult
+	if err := f.call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: f.session}, &r); err != nil {
+		return nil, err
+	}
+	f.epoch, f.seen = f.link.daemon.Epoch, r.Seq
+	return &r, nil
+}
+
 // call tells a lost connection from other errors. Ctrl-C does not leave it, as it takes no time and may have an effect.
 func (f *follower) call(ctx context.Context, method string, params, result any) error {
 	return f.link.reason(f.link.Call(context.WithoutCancel(ctx), method, params, result))

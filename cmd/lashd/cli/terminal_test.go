@@ -2,38 +2,10 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 )
-
-func TestPrintable(t *testing.T) {
-	for _, test := range []struct{ name, in, want string }{
-		{"plain text", "a\tb\nc €𝄞 👩‍💻 \uFFFD", "a\tb\nc €𝄞 👩‍💻 \uFFFD"},
-		{"colour", "\x1b[31mred", `\u001b[31mred`},
-		{"clipboard by OSC 52", "\x1b]52;c;aGk=\a", `\u001b]52;c;aGk=\u0007`},
-		{"C1 as a rune", "\u009b31m \u009d0;t\u009c", `\u009b31m \u009d0;t\u009c`},
-		{"C1 as a byte", "\x9b31m", `\x9b31m`},
-		{"overwriting", "rm\rls\b\x7f\x00", `rm\u000dls\u0008\u007f\u0000`},
-		{"direction", "\u202e\u2066\u2069\u200f\u061c", `\u202e\u2066\u2069\u200f\u061c`},
-		{"separators", "\u2028\u2029", `\u2028\u2029`},
-		{"tags", "\U000e0041", `\udb40\udc41`},
-	} {
-		if got := printable(test.in); got != test.want {
-			t.Errorf("%s: printable(%q) = %q, want %q", test.name, test.in, got, test.want)
-		}
-	}
-}
-
-func TestPrintableJSONMeansTheSame(t *testing.T) {
-	text := "\u009b \u202e \U000e0041 \x7f"
-	raw := `"` + text + `"`
-	var got string
-	if err := json.Unmarshal([]byte(printable(raw)), &got); err != nil || got != text {
-		t.Errorf("printable(%q) means %q, %v; want %q", raw, got, err, text)
-	}
-}
 
 func TestSplitterPassesWholeMessages(t *testing.T) {
 	one, two := `{"id":1,"method":"a"}`, `[{"id":2},{"method":"b"}]`

@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lashd/rpc/protocol"
+)
+
+//go:fix inline
+func at(n int) *int { return new(n) }
+
+func item(id, text string, kind protocol.ItemKind) *protocol.Item {
+	return &protocol.Item{ID: protocol.ItemID(id), Kind: kind, TurnID: "trn_1", Text: text}
+}
+
+func said(text string) []protocol.InputPart {
+	return []protocol.InputPart{{Type: protocol.InputText, Text: text}}
+}
+
+// texts are entries as people read them.
+func texts(out []entry) (all []string) {
+	for _, e := range out {
+		all = append(all, ansi.Strip(e.shown(60)))
+	}
+	return all
+}
+
+// events are a turn whose second half is told again.
+var events = []protocol.Event{
+	{Type: protocol.EventTurnAccepted, TurnID: "trn_1", Input: said("what is it?")},
+	{Type: protocol.EventTurnStarted, TurnID: "trn_1"},
+	{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: said("and then?")},
+	{Type: protocol.EventItemStarted, Item: item("itm_a", "", protocol.ItemAgentMessage)},
+	{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(0), Text: "It "},
+	{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(3), Text: "is"},
+	{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(3), Text: "is"},
+	{Type: protocol.EventItemCompleted, Item: item("itm_u", "what is it?", protocol.ItemUserMessage)},
+	{Type: protocol.EventItemCompleted, Item: item("itm_a", "It is.", protocol.ItemAgentMessage)},
+	{Type: protocol.EventItemCompleted, Item: item("itm_a", "It is.", protocol.ItemAgentMessage)},
+	{Type: protocol.EventTurnCompleted, TurnID: "trn_1", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeAssistantMessage, Text: "It is."}},
+	{Type: protocol.EventTurnStarted, TurnID: "trn_2"},
+	{Type: protocol.EventTurnCompleted, TurnID: "trn_2", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeIncomplete}},
+}
+
+func TestTranscript(t *testing.T) {
+	want := []string{"› what is it?", "It is.", "› and then?", "· the turn ended as incomplete"}
+	for cut := range events {
+		tr := newTranscript()
+		var out []entry
+		for _, e := range events[:cut] {
+			out = append(out, tr.apply(e)...)
+		}
+		// The connection is lost here: what is durable comes again, or the session as it is.
+		tr.attached(&protocol.SessionAttachResult{TurnID: tr.turn})
+		for _, e := range events[cut:] {
+			out = append(out, tr.apply(e)...)
+		}
+		if got := texts(out); !slices.Equal(got, want) {
+			t.Errorf("runtime/X03 cut off before event %d it shows %q", cut, got)
+		}
+		if tr.turn != "" || len(tr.open) != 0 {
+			t.Errorf("runtime/X03 at the end the turn %q runs, and %d items are open", tr.turn, len(tr.open))
+		}
+	}
+	t.Run("runtime/X03 text that contradicts what was shown begins anew there", func(t *testing.T) {
+		tr := newTranscript()
+		for _, e := range []protocol.Event{
+			{Type: protocol.EventItemStarted, Item: item("itm_a", "one two", protocol.ItemAgentMessage)},
+			{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(4), Text: "three"},
+			{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(40), Text: "after a hole"},
+		} {
+			tr.apply(e)
+		}
+		if got := tr.open[0].Text; got != "one three" {
+			t.Errorf("it is %q", got)
+		}
+	})
+	t.Run("runtime/X03 a decision is there until somebody has answered it", func(t *testing.T) {
+		tr := newTranscript()
+		d := &protocol.Decision{ID: "dec_1", Kind: protocol.DecisionApproval, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}}
+		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
+		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
+		if got := tr.asked(); got == nil || len(tr.decisions) != 1 || chosen(got, "y") != protocol.ChooseAllowOnce || chosen(got, "a") != "" {
+			t.Errorf("there are %+v", tr.decisions)
+		}
+		answered := *d
+		answered.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseReject}
+		out := tr.apply(protocol.Event{Type: protocol.EventDecisionResolved, Decision: &answered})
+		if got := texts(out); tr.asked() != nil || !slices.Equal(got, []string{"· approval: reject"}) {
+			t.Errorf("it shows %q, and there are %+v", got, tr.decisions)
+		}
+	})
+}
+
+func TestEditor(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		keys       []string
+		want       string
+		x, y       int
+	}{
+		{"words", "one two three", []string{"ctrl+w", "alt+left", "ctrl+k"}, "one ", 4, 0},
+		{"lines", "one\ntwo", []string{"up", "end", "ctrl+j"}, "one\n\ntwo", 0, 1},
+		{"the line", "one\ntwo", []string{"ctrl+u"}, "one\n", 0, 1},
+		{"column", "one\ntwo", []string{"left", "up", "delete"}, "on\ntwo", 2, 0},
+		{"the ends", "ab", []string{"right", "home", "left", "backspace", "delete"}, "b", 0, 0},
+		{"control characters", "a\x1b[31mb\r\nc", nil, "a\\u001b[31mb\nc", 1, 1},
+		{"width", "abcdefghijkl", nil, "abcdefghijkl", 2, 1},
+		{"wide characters", "日本語日本語", nil, "日本語日本語", 2, 1},
+	} {
+		e := &editor{}
+		e.insert(c.text)
+		for _, k := range c.keys {
+			if !e.key(k) {
+				t.Errorf("%s: %s means nothing", c.name, k)
+			}
+		}
+		lines, x, y := e.lines(10)
+		if c.name == "control characters" {
+			lines, x, y = e.lines(60)
+		}
+		if e.value() != c.want || x != c.x || y != c.y || y >= len(lines) {
+			t.Errorf("issue/6-4 %s: %q at %d, %d of %q; want %q at %d, %d", c.name, e.value(), x, y, lines, c.want, c.x, c.y)
+		}
+	}
+	e := &editor{}
+	for _, text := range []string{"one", "two", "two"} {
+		e.insert(text)
+		e.take()
+	}
+	e.insert("draft")
+	for i, want := range []string{"two", "one", "one"} {
+		if e.key("up"); e.value() != want {
+			t.Errorf("issue/6-4 up %d gives %q, want %q", i, e.value(), want)
+		}
+	}
+	for _, want := range []string{"two", "draft", "draft"} {
+		if e.key("down"); e.value() != want {
+			t.Errorf("issue/6-4 down gives %q, want %q", e.value(), want)
+		}
+	}
+}
+
+func TestMarkdownKeepsTheText(t *testing.T) {
+	text := "# Head\nplain **strong** and `code **here**` ** alone `\n```go\nx := `y`\n```\n****"
+	if got := ansi.Strip(markdown(text)); got != text {
+		t.Errorf("issue/6-4 it is %q", got)
+	}
+	if got := markdown("a **b** c"); !strings.Contains(got, strong.Render("**b**")) {
+		t.Errorf("issue/6-4 it is %q", got)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	for _, c := range []struct{ form, text, want string }{
+		{``, `hello`, `"hello"`}, {``, `{"a":1}`, `{"a":1}`}, {`{"type":"string"}`, `12`, `"12"`}, {`{"type":"integer"}`, `12`, `12`},
+		{`{"type":"object","properties":{"name":{"type":"string"}}}`, `12`, `{"name":"12"}`},
+		{`{"type":"object","properties":{"name":{"type":"string"}}}`, `{"name":"x"}`, `{"name":"x"}`},
+		{`{"type":"object","properties":{"yes":{"type":"boolean"}}}`, `true`, `{"yes":true}`},
+	} {
+		if got := answer(json.RawMessage(c.form), c.text); string(got) != c.want {
+			t.Errorf("issue/6-4 %s to %s is %s, want %s", c.text, c.form, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// command is something that a person can type besides what the agent is to do.
+type command struct {
+	name, takes, says string
+	do                func(u *ui, rest string) tea.Cmd
+}
+
+// commands are those there are, in the order of the help. It is filled by init, as the help is one of them.
+var commands []command
+
+func init() {
+	commands = []command{
+		{"help", "", "show this", func(u *ui, _ string) tea.Cmd { return tea.Println(help()) }},
+		{"queue", "TEXT", "have it done in a turn of its own, after this one", (*ui).queueUp},
+		{"cancel", "", "take back the newest of what waits", (*ui).cancel},
+		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
+		{"model", "[NAME]", "list models, or use one from the next turn on", (*ui).model},
+		{"approve", "ask|allow|deny", "what becomes of calls that no rule names", (*ui).approve},
+		{"tools", "", "list what the agent can call", (*ui).tools},
+		{"tasks", "", "list what runs in the background", (*ui).taskList},
+		{"compact", "[WHAT MATTERS]", "have the history summarised", (*ui).compact},
+		{"title", "TEXT", "name the session", (*ui).title},
+		{"fork", "", "go on in a copy of the session", (*ui).fork},
+		{"sessions", "", "list sessions of this directory", (*ui).sessions},
+		{"resume", "ID", "go on with another session", (*ui).resume},
+		{"id", "", "show the session's id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
+		{"quit", "", "leave; the session goes on", func(*ui, string) tea.Cmd { return tea.Quit }},
+	}
+}
+
+func help() string {
+	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · esc stops the turn · ctrl+c twice leaves · up what was entered before"}
+	for _, c := range commands {
+		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
+	}
+	return faint.Render(strings.Join(lines, "\n"))
+}
+
+func say(format string, args ...any) tea.Cmd {
+	return func() tea.Msg { return saidMsg(fmt.Sprintf(format, args...)) }
+}
+
+// command does what was typed after a slash. A beginning does, where it means one command only.
+func (u *ui) command(text string) tea.Cmd {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	var meant []command
+	for _, c := range commands {
+		if c.name == name {
+			meant = []command{c}
+			break
+		}
+		if name != "" && strings.HasPrefix(c.name, name) {
+			meant = append(meant, c)
+		}
+	}
+	if len(meant) != 1 {
+		u.in.set(text)
+		return say("there is no command /%s; /help lists them", name)
+	}
+	return meant[0].do(u, strings.TrimSpace(rest))
+}
+
+func (u *ui) whileBusy(do func() tea.Cmd) tea.Cmd {
+	if u.talk.turn == "" {
+		return say("no turn runs")
+	}
+	return do()
+}
+
+func (u *ui) queueUp(text string) tea.Cmd {
+	if text == "" {
+		return say("/queue TEXT")
+	}
+	return u.input(text, protocol.BusyQueue)
+}
+
+func (u *ui) cancel(string) tea.Cmd {
+	if len(u.talk.queue) == 0 {
+		return say("nothing waits")
+	}
+	newest := u.talk.queue[len(u.talk.queue)-1]
+	return u.ask(&outgoing{method: "queue/cancel", params: protocol.QueueCancelParams{Mutation: key(), SessionID: u.talk.session.ID, InputID: newest.ID}})
+}
+
+// configure changes settings of the session.
+func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
+	p.Mutation, p.SessionID = key(), u.talk.session.ID
+	return u.ask(&outgoing{method: "session/configure", params: p, done: say("%s", done)})
+}
+
+func (u *ui) model(name string) tea.Cmd {
+	if name != "" {
+		return u.configure(protocol.SessionConfigureParams{Model: name}, "from the next turn on the model is "+name)
+	}
+	return read(u, "model/list", struct{}{}, func(r *protocol.ModelListResult) string {
+		var names []string
+		for _, m := range r.Data {
+			names = append(names, m.Name)
+		}
+		return "models: " + strings.Join(names, ", ")
+	})
+}
+
+func (u *ui) approve(mode string) tea.Cmd {
+	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
+		return say("/approve ask, allow or deny; now it is %s", u.talk.session.Config.Approval.Mode)
+	}
+	a := u.talk.session.Config.Approval
+	a.Mode = protocol.ApprovalMode(mode)
+	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "calls that no rule names: "+mode)
+}
+
+func (u *ui) tools(string) tea.Cmd {
+	return read(u, "tool/list", protocol.SessionParams{SessionID: u.talk.session.ID}, func(r *protocol.ToolListResult) string {
+		var names []string
+		for _, t := range r.Data {
+			if t.Member && !t.Orphan {
+				names = append(names, t.Name)
+			}
+		}
+		return "tools: " + strings.Join(names, ", ")
+	})
+}
+
+func (u *ui) taskList(string) tea.Cmd {
+	return read(u, "task/list", protocol.TaskListParams{SessionID: u.talk.session.ID}, func(r *protocol.TaskListResult) string {
+		var lines []string
+		for _, t := range r.Data {
+			if !t.State.Final() {
+				lines = append(lines, fmt.Sprintf("%s %s: %s", t.ID, t.State, termtext.OneLine(t.Spec.Label, 80)))
+			}
+		}
+		if len(lines) == 0 {
+			return "nothing runs in the background"
+		}
+		return strings.Join(lines, "; ")
+	})
+}
+
+func (u *ui) compact(what string) tea.Cmd {
+	return u.ask(&outgoing{method: "session/compact", params: protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}})
+}
+
+func (u *ui) title(text string) tea.Cmd {
+	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
+}
+
+// read asks for something to be told, that changes nothing.
+func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd {
+	return func() tea.Msg {
+		r := new(R)
+		if err := u.session.Call(u.ctx, method, params, r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return saidMsg(tell(r))
+	}
+}
+
+// switchMsg says which session is to be shown.
+type switchMsg struct {
+	id   protocol.SessionID
+	note string
+}
+
+func (u *ui) fork(string) tea.Cmd {
+	p := protocol.SessionForkParams{Mutation: key(), SessionID: u.talk.session.ID}
+	return func() tea.Msg {
+		var r protocol.SessionNewResult
+		if err := u.session.Call(u.ctx, "session/fork", p, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.SessionID, "this is a copy; the session before it is " + string(p.SessionID)}
+	}
+}
+
+func (u *ui) sessions(string) tea.Cmd {
+	return read(u, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 10}, func(r *protocol.SessionListResult) string {
+		var lines []string
+		for _, s := range r.Data {
+			lines = append(lines, string(s.ID)+" "+termtext.OneLine(s.Title, 40))
+		}
+		return strings.Join(lines, "; ")
+	})
+}
+
+func (u *ui) resume(id string) tea.Cmd {
+	if id == "" {
+		return say("/resume ID; /sessions lists them")
+	}
+	return func() tea.Msg {
+		var r protocol.SessionReadResult
+		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(id), Limit: 1}, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.Session.ID, "going on with " + id}
+	}
+}

@@ -1,0 +1,96 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// keys answer a decision, while nothing is being entered.
+var keys = []struct {
+	key, says string
+	choice    protocol.DecisionChoice
+}{
+	{"y", "allow once", protocol.ChooseAllowOnce}, {"s", "for this session", protocol.ChooseAllowSession},
+	{"a", "always in this workspace", protocol.ChooseAllowAlways}, {"n", "deny", protocol.ChooseReject},
+	{"h", "it happened", protocol.ChooseHappened}, {"d", "it did not run", protocol.ChooseNotHappened},
+	{"r", "run it again", protocol.ChooseRunAgain}, {"t", "the model shall look", protocol.ChooseTellModel},
+}
+
+// asked is the decision that is put to the person: the first that a person can answer.
+func (t *transcript) asked() *protocol.Decision {
+	i := slices.IndexFunc(t.decisions, func(d protocol.Decision) bool { return d.Kind != protocol.DecisionCompletion })
+	if i < 0 {
+		return nil
+	}
+	return &t.decisions[i]
+}
+
+// chosen is what a key means to a decision; empty: nothing.
+func chosen(d *protocol.Decision, key string) protocol.DecisionChoice {
+	for _, k := range keys {
+		if k.key == key && slices.Contains(d.Choices, k.choice) {
+			return k.choice
+		}
+	}
+	return ""
+}
+
+// card is a decision as it is put to the person, who must see all of what is to be allowed.
+func card(d *protocol.Decision, more, width int) string {
+	lines := []string{asking.Render("? ") + strong.Render(termtext.Printable(d.Prompt))}
+	if d.Call != nil {
+		lines = append(lines, "  "+hang(strong.Render(termtext.OneLine(d.Call.Name, 60))+" "+termtext.Printable(termtext.Readable(d.Call.Args))))
+	}
+	if len(d.Form) > 0 {
+		lines = append(lines, faint.Render("  "+termtext.OneLine(termtext.Readable(d.Form), 400)))
+	}
+	var offers []string
+	for _, k := range keys {
+		if slices.Contains(d.Choices, k.choice) {
+			offers = append(offers, asking.Render(k.key)+" "+k.says)
+		}
+	}
+	if slices.Contains(d.Choices, protocol.ChooseAnswer) {
+		offers = append(offers, "enter an answer")
+	}
+	if more > 0 {
+		offers = append(offers, faint.Render(fmt.Sprintf("(%d more questions)", more)))
+	}
+	return fit(strings.Join(append(lines, "  "+strings.Join(offers, "   ")), "\n"), width)
+}
+
+// answer is what a person has entered, as the form of a question wants it: JSON if it is, else text, which stands in the form's only
+// member if that is an object.
+func answer(form json.RawMessage, text string) json.RawMessage {
+	var shape struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(form, &shape) // a form that says nothing takes anything
+	value := json.RawMessage(text)
+	if shape.Type == "string" || !json.Valid(value) {
+		value = quoted(text)
+	}
+	if shape.Type != "object" || len(value) > 0 && value[0] == '{' {
+		return value
+	}
+	for name, of := range shape.Properties {
+		if len(shape.Properties) == 1 {
+			return slices.Concat(json.RawMessage("{"), quoted(name), json.RawMessage(":"), answer(of, text), json.RawMessage("}"))
+		}
+	}
+	return value
+}
+
+func quoted(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return json.RawMessage(`""`) // no text is none
+	}
+	return raw
+}

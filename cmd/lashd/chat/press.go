@@ -1,0 +1,76 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/rpc/protocol"
+)
+
+// pressed does what a key means.
+func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
+	name := m.String()
+	if name != "ctrl+c" {
+		u.leaving = false
+	}
+	switch name {
+	case "ctrl+c":
+		return u.ctrlC()
+	case "ctrl+d":
+		if u.in.value() == "" {
+			return tea.Quit
+		}
+	case "esc":
+		if u.talk.turn != "" {
+			return u.interrupt()
+		}
+		return nil
+	case "enter":
+		return u.entered()
+	}
+	d := u.talk.asked()
+	if d != nil && u.in.value() == "" {
+		if choice := chosen(d, name); choice != "" {
+			return u.respond(d, choice, "")
+		}
+	}
+	if !u.in.key(name) && m.Text != "" {
+		u.in.insert(m.Text)
+	}
+	return nil
+}
+
+// ctrlC takes back what was entered, or stops the turn; where there is neither, and the second time, it leaves.
+func (u *ui) ctrlC() tea.Cmd {
+	switch {
+	case u.leaving:
+		return tea.Quit
+	case u.in.value() != "":
+		u.in.set("")
+		return nil
+	case u.talk.turn != "":
+		u.leaving = true
+		return u.interrupt()
+	}
+	return tea.Quit
+}
+
+// entered sends what was entered: as a command, as the answer to a question, or to the session.
+func (u *ui) entered() tea.Cmd {
+	text := u.in.take()
+	d := u.talk.asked()
+	switch {
+	case text == "":
+		return nil
+	case strings.HasPrefix(text, "/"):
+		return u.command(text)
+	case u.talk.session.ID == "":
+		u.in.set(text)
+		return nil // there is no session yet
+	case d != nil && slices.Contains(d.Choices, protocol.ChooseAnswer):
+		return u.respond(d, protocol.ChooseAnswer, text)
+	}
+	return u.input(text, protocol.BusySteer)
+}

@@ -1,0 +1,129 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// The styles name colours of the terminal's own palette, so that they suit its background.
+var (
+	faint  = lipgloss.NewStyle().Faint(true)
+	strong = lipgloss.NewStyle().Bold(true)
+	mine   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	good   = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	bad    = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	asking = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+)
+
+// shown is an entry as text for a terminal of some width, without a newline at its end; empty: nothing is to be seen of it.
+func (e entry) shown(width int) string {
+	if e.item == nil {
+		return fit(faint.Render("· "+termtext.OneLine(e.note, 400)), width)
+	}
+	switch e.item.Kind {
+	case protocol.ItemUserMessage:
+		return fit(mine.Render("› "+hang(termtext.Printable(e.item.Text))), width)
+	case protocol.ItemAgentMessage:
+		return fit(markdown(termtext.Printable(strings.TrimSpace(e.item.Text))), width)
+	case protocol.ItemReasoning:
+		return fit(faint.Render("  thought: "+termtext.OneLine(e.item.Text, 160)), width)
+	case protocol.ItemToolCall, protocol.ItemCodeCell:
+		return toolCall(e.item, width)
+	}
+	return fit(faint.Render(fmt.Sprintf("· %s: %s", e.item.Kind, termtext.OneLine(e.item.Text, 400))), width)
+}
+
+// hang has the lines of a text but the first stand below the first.
+func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
+func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
+
+const outputLines = 8 // of a call, that are shown
+
+// toolCall is a call that has ended: what was called, and how it went.
+func toolCall(item *protocol.Item, width int) string {
+	head := callLine(item, width) + faint.Render(" "+lasted(item.DurationMs))
+	out := item.Output
+	switch {
+	case item.Status == protocol.ItemUnknown:
+		return asking.Render("? ") + head + asking.Render(" outcome unknown")
+	case out == nil:
+		return good.Render("✓ ") + head
+	case out.Failure != nil:
+		return bad.Render("✗ ") + head + "\n" + fit(bad.Render("  "+termtext.OneLine(out.Failure.Message, 400)), width)
+	case out.Change != nil:
+		return good.Render("✓ ") + head + "\n" + diff(out.Change, width)
+	}
+	return strings.TrimRight(good.Render("✓ ")+head+"\n"+clipped(out.Text, width), "\n")
+}
+
+func callLine(item *protocol.Item, width int) string {
+	return strong.Render(termtext.OneLine(item.Tool, 60)) + " " + termtext.OneLine(termtext.Readable(item.Args), max(20, width-len(item.Tool)-16))
+}
+
+func lasted(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+// clipped is the beginning of a text, and how much more there is.
+func clipped(text string, width int) string {
+	lines := strings.Split(strings.TrimSpace(termtext.Printable(text)), "\n")
+	more := len(lines) - outputLines
+	if more > 1 {
+		lines = lines[:outputLines]
+	}
+	for i, l := range lines {
+		lines[i] = faint.Render("  " + cut(l, width-2))
+	}
+	if more > 1 {
+		lines = append(lines, faint.Render(fmt.Sprintf("  … %d more lines", more)))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), " ")
+}
+
+func cut(line string, width int) string {
+	line = strings.ReplaceAll(line, "\t", "    ")
+	if r := []rune(line); len(r) > max(width, 20) {
+		return string(r[:max(width, 20)-1]) + "…"
+	}
+	return line
+}
+
+// diff is what a call has changed in a file.
+func diff(c *protocol.FileChange, width int) string {
+	out := []string{fmt.Sprintf("  %s %s %s", termtext.OneLine(c.Path, width-20), good.Render(fmt.Sprint("+", c.Added)), bad.Render(fmt.Sprint("-", c.Removed)))}
+	lines := strings.Split(strings.TrimRight(termtext.Printable(c.Diff), "\n"), "\n")
+	for i, l := range lines {
+		if i == 3*outputLines {
+			out = append(out, faint.Render(fmt.Sprintf("  … %d more lines", len(lines)-i)))
+			break
+		}
+		style := faint
+		switch {
+		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"):
+			continue
+		case strings.HasPrefix(l, "+"):
+			style = good
+		case strings.HasPrefix(l, "-"):
+			style = bad
+		}
+		out = append(out, style.Render("  "+cut(l, width-2)))
+	}
+	return strings.Join(out, "\n")
+}
+
+func retryNote(r *protocol.RetryStatus) string {
+	if r == nil {
+		return "the model call is tried again"
+	}
+	return fmt.Sprintf("the model call failed: %s; attempt %d of %d in %s", r.Reason, r.Attempt, r.Attempts, lasted(r.WaitMs))
+}

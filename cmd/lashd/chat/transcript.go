@@ -1,0 +1,264 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// transcript is what the events of a session say, up to now. It gives out what is finished, once; the rest may still change.
+type transcript struct {
+	session   protocol.Session
+	turn      protocol.TurnID // that runs; empty: none does
+	open      []*protocol.Item
+	progress  map[protocol.CallID]string // the newest line of a call
+	doing     string                     // what is waited for
+	decisions []protocol.Decision
+	queue     []protocol.QueuedInput
+	tasks     int // that are live
+	total     protocol.Usage
+
+	ended map[protocol.ItemID]bool
+	later map[protocol.TurnID][]protocol.Event // inputs of turns that have not begun
+	said  map[protocol.TurnID][]string         // inputs that were given out, of turns whose items have not come yet
+}
+
+// entry is a thing that will not change any more: an item, or a note.
+type entry struct {
+	item *protocol.Item
+	note string
+}
+
+func newTranscript() *transcript {
+	return &transcript{progress: map[protocol.CallID]string{}, ended: map[protocol.ItemID]bool{}, said: map[protocol.TurnID][]string{},
+		later: map[protocol.TurnID][]protocol.Event{}}
+}
+
+// attached takes what a session is at a moment. What was given out before does not come again.
+func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
+	t.session, t.turn, t.queue, t.total, t.open, t.doing = r.Session, r.TurnID, nil, r.Session.Usage, nil, ""
+	t.decisions, t.tasks = slices.Clone(r.Decisions), len(r.Tasks)
+	if r.NextCursor != "" && len(t.ended) == 0 {
+		out = append(out, entry{note: "there is more before this; lashd call session/read shows it"})
+	}
+	for i := range r.Items {
+		out = append(out, t.completed(&r.Items[i])...)
+	}
+	for _, q := range r.Queue {
+		if q.TurnID == t.turn && t.turn != "" {
+			out = append(out, t.input(q.TurnID, q.Input)...)
+		} else {
+			t.queue = append(t.queue, q)
+		}
+	}
+	for i := range r.OpenItems {
+		t.started(&r.OpenItems[i])
+	}
+	return out
+}
+
+// apply takes an event.
+func (t *transcript) apply(e protocol.Event) []entry {
+	switch e.Type {
+	case protocol.EventTurnAccepted:
+		return t.accepted(e)
+	case protocol.EventTurnStarted:
+		return t.began(e.TurnID)
+	case protocol.EventModelRequested:
+		t.doing = "the model"
+	case protocol.EventInputAccepted:
+		return t.entered(e)
+	case protocol.EventItemStarted:
+		t.started(e.Item)
+	case protocol.EventItemDelta:
+		t.delta(e)
+	case protocol.EventItemRetracted:
+		t.close(e.ItemID)
+	case protocol.EventItemCompleted:
+		return t.completed(e.Item)
+	case protocol.EventToolProgress:
+		if e.ToolCall != nil {
+			t.progress[e.ToolCall.CallID] = e.Text
+		}
+	case protocol.EventTurnCompleted:
+		return t.turnEnded(e)
+	default:
+		return t.noticed(e)
+	}
+	return nil
+}
+
+// noticed takes events that are no part of the conversation.
+func (t *transcript) noticed(e protocol.Event) []entry {
+	switch e.Type {
+	case protocol.EventDecisionOpened:
+		t.decisions = append(t.decided(e.Decision.ID), *e.Decision)
+	case protocol.EventDecisionResolved:
+		t.decisions = t.decided(e.Decision.ID)
+		if a := e.Decision.Answer; a != nil {
+			return []entry{{note: string(e.Decision.Kind) + ": " + string(a.Choice)}}
+		}
+	case protocol.EventQueueChanged:
+		t.queue = slices.DeleteFunc(slices.Clone(e.Queue), func(q protocol.QueuedInput) bool { return q.TurnID == t.turn && t.turn != "" })
+	case protocol.EventRetryStatus:
+		return []entry{{note: retryNote(e.Retry)}}
+	case protocol.EventUsageUpdated:
+		if e.Total != nil {
+			t.total = *e.Total
+		}
+	case protocol.EventTaskStarted:
+		t.tasks++
+	case protocol.EventTaskCompleted:
+		t.tasks = max(0, t.tasks-1)
+	case protocol.EventSessionConfigured:
+		if e.Config != nil {
+			t.session.Config = *e.Config
+		}
+		if e.Title != "" {
+			t.session.Title = e.Title
+		}
+	case protocol.EventSessionCompacted:
+		return []entry{{note: "the history was summarised"}}
+	case protocol.EventSessionRewound:
+		return []entry{{note: "the session was taken back to an earlier place"}}
+	}
+	return nil
+}
+
+func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
+	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })
+}
+
+// accepted gives out an input that begins a turn at once. One that waits is given out when its turn begins.
+func (t *transcript) accepted(e protocol.Event) []entry {
+	if t.turn != "" && t.turn != e.TurnID {
+		t.later[e.TurnID] = append(t.later[e.TurnID], e)
+		return nil
+	}
+	if len(e.Causes) > 0 {
+		return []entry{{note: "woken: " + inputText(e.Input)}}
+	}
+	return t.input(e.TurnID, e.Input)
+}
+
+func (t *transcript) began(turn protocol.TurnID) (out []entry) {
+	t.turn, t.doing = turn, "the model"
+	t.queue = slices.DeleteFunc(t.queue, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
+	for _, e := range t.later[turn] {
+		out = append(out, t.accepted(e)...)
+	}
+	delete(t.later, turn)
+	return out
+}
+
+// entered gives out what was steered into the turn.
+func (t *transcript) entered(e protocol.Event) []entry {
+	var out []entry
+	for _, id := range e.InputIDs {
+		for _, q := range t.queue {
+			if q.ID == id {
+				out = append(out, t.input(e.TurnID, q.Input)...)
+			}
+		}
+	}
+	return append(out, t.input(e.TurnID, e.Input)...)
+}
+
+func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []entry {
+	text := inputText(parts)
+	if text == "" || slices.Contains(t.said[turn], text) {
+		return nil
+	}
+	t.said[turn] = append(t.said[turn], text)
+	return []entry{{item: &protocol.Item{Kind: protocol.ItemUserMessage, Text: text}}}
+}
+
+func inputText(parts []protocol.InputPart) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (t *transcript) started(item *protocol.Item) {
+	if item == nil || t.ended[item.ID] || t.find(item.ID) != nil {
+		return
+	}
+	held := *item
+	t.open = append(t.open, &held)
+	t.doing = ""
+}
+
+func (t *transcript) find(id protocol.ItemID) *protocol.Item {
+	for _, item := range t.open {
+		if item.ID == id {
+			return item
+		}
+	}
+	return nil
+}
+
+// delta adds to the text of an item. A piece that contradicts it begins the text anew there; one after a hole is left to the whole item.
+func (t *transcript) delta(e protocol.Event) {
+	item := t.find(e.ItemID)
+	if item == nil || e.Offset == nil || *e.Offset > len(item.Text) {
+		return
+	}
+	if end := *e.Offset + len(e.Text); end > len(item.Text) || item.Text[*e.Offset:end] != e.Text {
+		item.Text = item.Text[:*e.Offset] + e.Text
+	}
+}
+
+func (t *transcript) close(id protocol.ItemID) {
+	t.open = slices.DeleteFunc(t.open, func(i *protocol.Item) bool { return i.ID == id })
+}
+
+// completed gives out an item, unless it was given out before.
+func (t *transcript) completed(item *protocol.Item) []entry {
+	if item == nil || t.ended[item.ID] {
+		return nil
+	}
+	t.ended[item.ID] = true
+	t.close(item.ID)
+	delete(t.progress, item.CallID)
+	if item.Kind == protocol.ItemToolCall {
+		t.doing = "the model"
+	}
+	if item.Kind == protocol.ItemUserMessage {
+		if i := slices.Index(t.said[item.TurnID], item.Text); i >= 0 {
+			t.said[item.TurnID] = slices.Delete(t.said[item.TurnID], i, i+1)
+			return nil
+		}
+	}
+	return []entry{{item: item}}
+}
+
+// turnEnded gives out what the person should know of how it ended.
+func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
+	delete(t.said, e.TurnID)
+	if e.TurnID == t.turn || t.turn == "" {
+		t.turn, t.open, t.doing = "", nil, ""
+	}
+	if e.Total != nil {
+		t.total = *e.Total
+	}
+	if e.Follower != "" {
+		t.turn = e.Follower
+		return nil
+	}
+	if o := e.Outcome; o != nil && !o.Finished() {
+		out = append(out, entry{note: "the turn ended as " + string(o.Kind) + ending(o.Text)})
+	}
+	return out
+}
+
+func ending(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

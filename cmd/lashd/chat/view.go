@@ -1,0 +1,160 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// View implements tea.Model: what is still moving, what is asked, where the session is, and what is being entered.
+func (u *ui) View() tea.View {
+	lines, x, y := u.in.lines(max(u.width-2, 10))
+	if room := max(u.height/3, 1); len(lines) > room {
+		from := min(max(0, y-room+1), len(lines)-room)
+		lines, y = lines[from:from+room], y-from
+	}
+	var parts []string
+	d := u.talk.asked()
+	if d != nil {
+		parts = append(parts, card(d, len(u.talk.decisions)-1, u.width))
+	}
+	parts = append(parts, u.queued()...)
+	parts = append(parts, u.status())
+	below := strings.Join(parts, "\n")
+	room := u.height - 1 - len(lines) - strings.Count(below, "\n") - 2
+	top := u.moving(max(room, 1)) + below + "\n"
+	for i, l := range lines {
+		lines[i] = "  " + l
+	}
+	lines[0] = mine.Render("› ") + lines[0][2:]
+	if u.in.value() == "" {
+		lines[0] += faint.Render(u.hint(d))
+	}
+	v := tea.NewView(top + strings.Join(lines, "\n"))
+	v.Cursor = tea.NewCursor(x+2, strings.Count(top, "\n")+y)
+	return v
+}
+
+func (u *ui) hint(d *protocol.Decision) string {
+	switch {
+	case d != nil:
+		return "answer above"
+	case u.talk.turn != "":
+		return "enter steers, /queue waits, esc stops"
+	}
+	return "what is to be done? /help lists commands"
+}
+
+// moving is the newest of what has not ended yet, in so many lines.
+func (u *ui) moving(room int) string {
+	var lines []string
+	for _, item := range u.talk.open {
+		lines = append(lines, strings.Split(u.open1(item), "\n")...)
+	}
+	if len(lines) > room {
+		lines = lines[len(lines)-room:]
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// open1 is an item that is under way.
+func (u *ui) open1(item *protocol.Item) string {
+	switch item.Kind {
+	case protocol.ItemAgentMessage:
+		return fit(markdown(termtext.Printable(item.Text)), u.width)
+	case protocol.ItemReasoning:
+		return faint.Render("  thinking: " + termtext.OneLine(last(item.Text, 120), u.width-14))
+	case protocol.ItemToolCall, protocol.ItemCodeCell:
+		text := asking.Render("▸ ") + callLine(item, u.width)
+		if p := u.talk.progress[item.CallID]; p != "" {
+			text += "\n" + faint.Render("  "+termtext.OneLine(p, u.width-2))
+		}
+		return text
+	}
+	return faint.Render("· " + termtext.OneLine(item.Text, u.width-2))
+}
+
+func last(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[len(r)-n:])
+	}
+	return text
+}
+
+const queuedLines = 3
+
+// queued is what waits for its turn, or has not reached the daemon yet.
+func (u *ui) queued() (lines []string) {
+	for i, q := range u.talk.queue {
+		if i == queuedLines {
+			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more wait", len(u.talk.queue)-i)))
+			break
+		}
+		lines = append(lines, faint.Render("  waits: "+termtext.OneLine(inputText(q.Input), u.width-10)))
+	}
+	for _, o := range u.unsent {
+		if o.text != "" && !u.there {
+			lines = append(lines, faint.Render("  to be sent: "+termtext.OneLine(o.text, u.width-14)))
+		}
+	}
+	return lines
+}
+
+// status is where the session is.
+func (u *ui) status() string {
+	var parts []string
+	switch {
+	case !u.there:
+		parts = append(parts, asking.Render("connecting"))
+	case u.talk.asked() != nil:
+		parts = append(parts, asking.Render("waits for you"))
+	case u.talk.turn != "":
+		parts = append(parts, good.Render("working")+u.waiting())
+	default:
+		parts = append(parts, "idle")
+	}
+	s := u.talk.session
+	if s.Config.Model.ID != "" {
+		parts = append(parts, termtext.OneLine(s.Config.Model.ID, 30))
+	}
+	if t := u.talk.total; t.Input+t.Output+t.CacheRead > 0 {
+		parts = append(parts, fmt.Sprintf("%s in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
+	}
+	if u.talk.tasks > 0 {
+		parts = append(parts, fmt.Sprintf("%d in the background", u.talk.tasks))
+	}
+	if s.Title != "" {
+		parts = append(parts, termtext.OneLine(s.Title, 40))
+	}
+	return faint.Render("─ ") + strings.Join(parts, faint.Render(" · "))
+}
+
+// waiting tells what takes so long.
+func (u *ui) waiting() string {
+	if u.doing != u.talk.doing {
+		u.doing, u.since = u.talk.doing, time.Now()
+	}
+	took := time.Since(u.since).Round(time.Second)
+	if u.doing == "" || took < time.Second {
+		return ""
+	}
+	return faint.Render(fmt.Sprintf(" (%s for %s)", took, u.doing))
+}
+
+func count(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"lashd/cmd/lashd/chat"
+	"lashd/rpc/protocol"
+)
+
+type chatCommand struct {
+	Session string `arg:"" optional:"" help:"Go on in this session; lashd session lists them. Default: a new one." placeholder:"ID"`
+	Last    bool   `short:"c" help:"Go on in the newest session of the directory."`
+	Model   string `help:"Name of the model of a new session; lashd model lists them." placeholder:"NAME"`
+	Cwd     string `help:"Workspace. Default: the current directory." placeholder:"DIR"`
+}
+
+// Help is shown by --help.
+func (chatCommand) Help() string {
+	return `What the agent says and does stands above, what is entered below. Enter sends; while a turn runs, it steers it. Esc stops the turn,
+Ctrl-C twice leaves, /help lists commands. A call that no rule allows is asked about: y allows it once, s in this session, a always in
+this workspace, n denies it. The session goes on when the chat is left, also while it works; if the daemon dies, it is started again.
+
+Examples: lashd chat; lashd chat -c; lashd chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
+}
+
+func (c chatCommand) Run(ctx context.Context, e *environment) error {
+	if !terminal(os.Stdin) || !terminal(os.Stdout) {
+		return &exitError{exitUsage, errors.New("a chat needs a terminal; lashd run answers without one")}
+	}
+	cwd, err := filepath.Abs(c.Cwd)
+	if err != nil {
+		return err
+	}
+	s := &chatSession{follower: follower{env: e, start: true, session: protocol.SessionID(c.Session)}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
+	defer s.close()
+	last, used, err := chat.Run(ctx, s, os.Stdin, os.Stdout)
+	switch {
+	case err != nil:
+		return err
+	case !used && s.made && last == s.session: // nobody wants an empty session
+		return s.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: last}, nil)
+	case last != "":
+		fmt.Printf("The session goes on with: lashd chat %s\n", last)
+	}
+	return nil
+}
+
+// chatSession is the session of a chat, over losses of the daemon.
+type chatSession struct {
+	chatCommand
+	cwd, key string
+	made     bool // by the chat
+	whole    bool // something was seen of it
+	mu       sync.Mutex
+	follower // its link is replaced with mu held, as calls are made meanwhile
+}
+
+// Open implements chat.Session.
+func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	if err := s.dial(ctx); err != nil {
+		return nil, gone(err)
+	}
+	if s.session == "" {
+		if err := s.choose(ctx); err != nil {
+			return nil, gone(err)
+		}
+	}
+	attach := s.snapshot
+	if s.whole {
+		attach = s.attach
+	}
+	r, err := attach(ctx)
+	s.whole = err == nil
+	return r, gone(err)
+}
+
+func (s *chatSession) dial(ctx context.Context) error {
+	s.close()
+	news := newInbox()
+	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, news.put)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link, s.news = l, news
+	return nil
+}
+
+// choose takes the newest session of the directory, if that is wanted, or makes one.
+func (s *chatSession) choose(ctx context.Context) error {
+	if s.Last {
+		var r protocol.SessionListResult
+		if err := s.call(ctx, "session/list", protocol.SessionListParams{Cwd: s.cwd, Limit: 1}, &r); err != nil {
+			return err
+		}
+		if len(r.Data) == 0 {
+			return fmt.Errorf("there is no session of %s yet; lashd chat begins one", s.cwd)
+		}
+		s.session = r.Data[0].ID
+		return nil
+	}
+	var r protocol.SessionNewResult
+	err := s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model}, &r)
+	s.session, s.made = r.SessionID, err == nil
+	return err
+}
+
+// Next implements chat.Session.
+func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
+	for {
+		select {
+		case <-s.news.more:
+		case <-s.link.Gone():
+			if events := s.taken(); len(events) > 0 {
+				return events, nil
+			}
+			return nil, chat.ErrGone
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if events := s.taken(); len(events) > 0 {
+			return events, nil
+		}
+	}
+}
+
+func (s *chatSession) taken() (events []protocol.Event) {
+	for _, raw := range s.news.take() {
+		var e protocol.Event
+		if json.Unmarshal(raw, &e) == nil && s.fresh(e) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// Call implements chat.Session.
+func (s *chatSession) Call(ctx context.Context, method string, params, result any) error {
+	s.mu.Lock()
+	l := s.link
+	s.mu.Unlock()
+	if l == nil {
+		return chat.ErrGone
+	}
+	if err := gone(l.reason(l.Call(ctx, method, params, result))); err != nil {
+		if errors.Is(err, chat.ErrGone) {
+			return err
+		}
+		return errors.New(explain(err))
+	}
+	return nil
+}
+
+// Use implements chat.Session.
+func (s *chatSession) Use(id protocol.SessionID) {
+	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, false
+}
+
+func (s *chatSession) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		s.link.Close()
+		s.link = nil
+	}
+}
+
+// gone says in words of the chat that the connection was lost.
+func gone(err error) error {
+	if errors.Is(err, errGone) {
+		return chat.ErrGone
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"lashd/rpc/protocol"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is shown by --help.
+func (completionCommand) Help() string {
+	return `Prints what has a shell complete commands, flags and sessions of lashd. For all shells to come:
+
+  bash   lashd completion bash > ~/.local/share/bash-completion/completions/lashd
+  zsh    lashd completion zsh > "${fpath[1]}/_lashd"
+  fish   lashd completion fish > ~/.config/fish/completions/lashd.fish`
+}
+
+func (c completionCommand) Run() error {
+	fmt.Print(completions[c.Shell])
+	return nil
+}
+
+// completions ask lashd itself what can come next: a line for each, with what it means after a tab.
+var completions = map[string]string{
+	"bash": `_lashd() {
+  local IFS=$'\n'
+  COMPREPLY=($(lashd complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+  [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
+}
+complete -F _lashd lashd
+`,
+	"zsh": `#compdef lashd
+_lashd() {
+  local -a lines names
+  lines=("${(@f)$(lashd complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  names=("${(@)lines%%$'\t'*}")
+  if [[ -n $lines[1] ]]; then compadd -l -d lines -a names; else _files; fi
+}
+if [ "$funcstack[1]" = _lashd ]; then _lashd "$@"; else compdef _lashd lashd; fi
+`,
+	"fish": `complete -c lashd -f -a '(lashd complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+`,
+}
+
+// completeCommand is what the scripts call. The last word is the one that is being entered.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *environment) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, entered := words[:len(words)-1], words[len(words)-1]
+	at, wants := walk(k.Model.Node, before)
+	return candidates(ctx, os.Stdout, e, at, wants, entered)
+}
+
+// walk goes along the commands that words name, and tells what value the last word wants; empty: none.
+func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
+	for _, w := range words {
+		if wants != "" {
+			wants = ""
+			continue
+		}
+		if name, isFlag := strings.CutPrefix(w, "--"); isFlag {
+			for _, f := range flagsOf(at) {
+				if f.Name == name && !f.IsBool() {
+					wants = name
+				}
+			}
+			continue
+		}
+		i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == w })
+		if i >= 0 {
+			at = at.Children[i]
+		}
+	}
+	return at, wants
+}
+
+func flagsOf(at *kong.Node) (all []*kong.Flag) {
+	for _, group := range at.AllFlags(true) {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// candidates prints what may stand in the place of what was entered.
+func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Node, wants, entered string) error {
+	offer := func(name, help string) {
+		if strings.HasPrefix(name, entered) {
+			help, _, _ = strings.Cut(help, "\n")
+			fmt.Fprintf(out, "%s\t%s\n", name, oneLine(help, 80))
+		}
+	}
+	takes := wants
+	if wants == "" && len(at.Positional) > 0 {
+		takes = at.Positional[0].Name
+	}
+	switch {
+	case wants == "" && strings.HasPrefix(entered, "-"):
+		for _, f := range flagsOf(at) {
+			offer("--"+f.Name, f.Help)
+		}
+	case takes == "session":
+		return offerSessions(ctx, e, offer)
+	case wants == "":
+		for _, n := range at.Children {
+			if !n.Hidden {
+				offer(n.Name, n.Help)
+			}
+		}
+	}
+	return nil
+}
+
+// offerSessions offers those of a daemon that runs; none is started for it.
+func offerSessions(ctx context.Context, e *environment, offer func(name, help string)) error {
+	l, err := e.dial(ctx, false, nil)
+	if err != nil {
+		return nil
+	}
+	defer l.Close()
+	var r protocol.SessionListResult
+	if err := l.Call(ctx, "session/list", protocol.SessionListParams{}, &r); err != nil {
+		return err
+	}
+	for _, s := range r.Data {
+		offer(string(s.ID), s.Title)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+
+	"lashd/rpc/protocol"
+	"lashd/test/fakemodel"
+)
+
+// chatScreen is lashd chat on a terminal, and all that it has put out.
+type chatScreen struct {
+	t    *testing.T
+	tty  *os.File
+	done chan error
+
+	mu    sync.Mutex
+	shown strings.Builder
+	seen  int // of it, by the test
+}
+
+func (w *world) chat(args ...string) *chatScreen {
+	w.t.Helper()
+	cmd := w.command(append([]string{"chat"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = w.work, append(cmd.Env, "TERM=xterm-256color"), nil
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &chatScreen{t: w.t, tty: tty, done: make(chan error, 1)}
+	go s.read()
+	go func() { s.done <- cmd.Wait() }()
+	w.t.Cleanup(func() {
+		cmd.Process.Kill()
+		tty.Close()
+	})
+	return s
+}
+
+func (s *chatScreen) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.tty.Read(buf)
+		s.mu.Lock()
+		s.shown.Write(buf[:n])
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// letters are what was put out without what moves the cursor, which may stand for spaces.
+func (s *chatScreen) letters() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(strings.Fields(ansi.Strip(s.shown.String())), "")
+}
+
+// shows waits until something is shown after what was waited for before.
+func (s *chatScreen) shows(what string) {
+	s.t.Helper()
+	bare := strings.Join(strings.Fields(what), "")
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		all := s.letters()
+		if at := strings.Index(all[min(s.seen, len(all)):], bare); at >= 0 {
+			s.seen += at + len(bare)
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%q is not shown after what was: %s", what, all[min(s.seen, len(all)):])
+		}
+	}
+}
+
+func (s *chatScreen) types(text string) {
+	s.t.Helper()
+	if _, err := s.tty.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// enters types a line. The return comes by itself, as from a person.
+func (s *chatScreen) enters(text string) {
+	s.t.Helper()
+	s.types(text)
+	s.shows(text[len(text)-3:])
+	s.types("\r")
+}
+
+func (s *chatScreen) leaves() {
+	s.t.Helper()
+	select {
+	case err := <-s.done:
+		if err != nil {
+			s.t.Error(err)
+		}
+	case <-time.After(patience):
+		s.t.Fatal("the chat does not end")
+	}
+}
+
+func TestChat(t *testing.T) {
+	t.Run("runtime/X03 issue/6-4 a person talks, allows, steers, and loses nothing when the daemon is killed", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask",
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "I am **bold** here."}}},
+			fakemodel.Step{Parts: []fakemodel.Part{shell("echo sesame > made.txt; cat made.txt")}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "It is made."}}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "Alpha beta "}, {Stall: true}}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "Alpha beta gamma delta."}}},
+		)
+		d := w.serve()
+		s := w.chat()
+		s.shows("idle")
+		s.enters("who are you?")
+		s.shows("I am **bold** here.")
+		s.enters("make it")
+		s.shows("allow once")
+		s.types("y")
+		s.shows("approval: allowOnce")
+		s.shows("sesame")
+		s.shows("It is made.")
+		if w.size("made.txt") == 0 {
+			t.Error("the command did not run")
+		}
+		s.enters("go on at length")
+		s.shows("Alpha beta")
+		w.model.Release()
+		d.kill()
+		s.shows("connecting")
+		s.shows("Alpha beta gamma delta.")
+		s.shows("idle")
+		p := w.dial("")
+		sessions := ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data
+		if len(sessions) != 1 || sessions[0].TurnIndex != 3 {
+			t.Errorf("there are %+v", sessions)
+		}
+		s.enters("/quit")
+		s.shows(fmt.Sprintf("lashd chat %s", sessions[0].ID))
+		s.leaves()
+		again := w.chat("-c")
+		again.shows("who are you?")
+		again.shows("It is made.")
+		again.shows("Alpha beta gamma delta.")
+		again.types("\x04")
+		again.leaves()
+		w.shutdown()
+	})
+	t.Run("runtime/X03 issue/6-4 commands, a question that another client answers, and a session that nobody used", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask",
+			fakemodel.Step{Parts: []fakemodel.Part{shell("touch never.txt")}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "So be it."}}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "And then."}}},
+		)
+		d := w.serve()
+		p := w.dial("")
+		s := w.chat()
+		s.shows("idle")
+		s.enters("/nothing of that kind")
+		s.shows("there is no command /nothing")
+		s.types("\x15/help")
+		s.shows("/help")
+		s.types("\r")
+		s.shows("/queue TEXT")
+		s.enters("touch it")
+		s.shows("waits for you")
+		s.enters("/queue afterwards")
+		s.shows("waits: afterwards")
+		var open protocol.Decision
+		eventually(t, "the question is listed", func() error {
+			all := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{}).Data
+			if len(all) != 1 {
+				return errors.New("there is none")
+			}
+			open = all[0]
+			return nil
+		})
+		ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: open.ID, Choice: protocol.ChooseReject, ArgsHash: open.ArgsHash})
+		s.shows("approval: reject")
+		s.shows("So be it.")
+		s.shows("afterwards")
+		s.shows("And then.")
+		s.enters("/fork")
+		s.shows("this is a copy")
+		s.shows("And then.")
+		s.types("\x03")
+		s.leaves()
+		if _, err := os.Stat(filepath.Join(w.work, "never.txt")); err == nil {
+			t.Error("what was denied has run")
+		}
+		empty := w.chat()
+		empty.shows("idle")
+		empty.types("\x03")
+		empty.leaves()
+		if n := len(ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data); n != 2 {
+			t.Errorf("there are %d sessions", n)
+		}
+		d.stop()
+	})
+}

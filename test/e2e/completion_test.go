@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+func TestCompletion(t *testing.T) {
+	w := newWorld(t, "ask")
+	w.serve()
+	p := w.dial("")
+	id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Title: "a title"}).SessionID
+	for _, c := range []struct{ words, want string }{
+		{"plugin tr", "trust"}, {"plugin t", "trust"}, {"run --sess", "--session"}, {"--home x plugin list --j", "--json"}, {"nothing such", ""},
+		{"tail s", string(id)}, {"chat " + string(id)[:8], string(id)}, {"run --session ", string(id)}, {"complet", "completion"}, {"run --model x", ""},
+	} {
+		out, err := w.command(append([]string{"complete", "--"}, strings.Split(c.words, " ")...)...).Output()
+		var names []string
+		for line := range strings.Lines(string(out)) {
+			name, _, _ := strings.Cut(line, "\t")
+			names = append(names, name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != c.want {
+			t.Errorf("issue/6-4 %q is completed by %q, %v; want %q", c.words, got, err, c.want)
+		}
+	}
+	scripts := map[string]string{
+		"bash": `source <(lashd completion bash); COMP_WORDS=(lashd plugin tr); COMP_CWORD=2; _lashd; echo "${COMPREPLY[@]}"`,
+		"fish": `lashd completion fish | source; complete -C "lashd plugin tr" | cut -f1`,
+		"zsh":  `autoload -U compinit; compinit -u -D; source <(lashd completion zsh); [ "$_comps[lashd]" = _lashd ] && lashd complete -- plugin tr | cut -f1`,
+	}
+	for shell, script := range scripts {
+		cmd := exec.Command(shell, "-c", script)
+		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+t.TempDir(), "LASHD_HOME="+w.dir, "LASHD_SOCKET="+w.socket)
+		if _, err := exec.LookPath(shell); err != nil && shell != "bash" {
+			t.Logf("there is no %s to try its script", shell)
+			continue
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "trust" {
+			t.Errorf("issue/6-4 %s completes %q, %v", shell, out, err)
+		}
+	}
+}
