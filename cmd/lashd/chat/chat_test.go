@@ -11,9 +11,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-//go:fix inline
-func at(n int) *int { return new(n) }
-
 func item(id, text string, kind protocol.ItemKind) *protocol.Item {
 	return &protocol.Item{ID: protocol.ItemID(id), Kind: kind, TurnID: "trn_1", Text: text}
 }
