@@ -10,14 +10,20 @@ import (
 	"lashd/test/fakemodel"
 )
 
+// shortMemory gives the model a small context.
+func (w *world) shortMemory() {
+	w.t.Helper()
+	config := fmt.Sprintf("[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\n", w.door.Addr())
+	w.write(w.dir+"/config.toml", config)
+}
+
 // TestCompactsWhenTheContextIsFull has a model whose context is nearly full after the second turn: the third one, and those
 // of the next daemon, begin with a summary.
 func TestCompactsWhenTheContextIsFull(t *testing.T) {
 	full := step(says("two"))
 	full.Usage = &fakemodel.Usage{Prompt: 900, Completion: outputTokens}
 	w := newWorld(t, "allow", step(says("one")), full, step(says("much was said")), step(says("three")), step(says("four")))
-	config := fmt.Sprintf("[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\n", w.door.Addr())
-	w.write(w.dir+"/config.toml", config)
+	w.shortMemory()
 	d := w.serve()
 	p := w.dial("")
 	id := p.session(w.home)
