@@ -35,6 +35,23 @@ func (h *home) plugin(name string, files map[string]string) {
 	}
 }
 
+// plainProgram is the rest of a program of a plugin that speaks the protocol by itself. What a call of a tool comes to is for
+// execute to say.
+const plainProgram = `
+import json, sys
+
+for line in sys.stdin:
+    m = json.loads(line)
+    p = m.get("params", {})
+    if "id" not in m: continue
+    r = {}
+    if m["method"] == "initialize":
+        name = p["pluginId"]
+        r = {k: p[k] for k in ("protocolVersion", "pluginId", "nonce", "contributes")}
+    if m["method"] == "tool/execute": r = execute(name, p["args"])
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
 // listed is what the daemon says of a plugin; the zero value, if there is none.
 func (p *peer) listed(name string) protocol.PluginInfo {
 	p.t.Helper()

@@ -15,9 +15,9 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// badProgram is a plugin that speaks the protocol by itself, until its tool is called: then it does what its name says.
+// badProgram is a plugin whose tool does what its name says.
 const badProgram = `
-import json, os, signal, subprocess, sys, time
+import os, signal, subprocess, time
 
 def crash(): os.kill(os.getpid(), signal.SIGKILL)
 
@@ -35,19 +35,10 @@ does = {
     "babble": lambda: flood(1, b"la la la\n" * 1000), "grumble": lambda: flood(2, b"no no no\n" * 1000),
     "notify": lambda: flood(1, b'{"jsonrpc":"2.0","method":"log","params":{"level":"info","message":"x"}}\n' * 100),
 }
-for line in sys.stdin:
-    m = json.loads(line)
-    p = m.get("params", {})
-    if "id" not in m: continue
-    r = {}
-    if m["method"] == "initialize":
-        name = p["pluginId"]
-        r = {k: p[k] for k in ("protocolVersion", "pluginId", "nonce", "contributes")}
-    if m["method"] == "tool/execute":
-        does[name]()
-        r = {"output": {"status": "success", "text": name}}
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-`
+def execute(name, args):
+    does[name]()
+    return {"output": {"status": "success", "text": name}}
+` + plainProgram
 
 // comesTo is what a call of each of these plugins may come to. One that is late, and is not seen to have stopped in time, is of
 // unknown outcome.

@@ -1,0 +1,249 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// postProgram is a plugin whose tool leaves a sign, waits for another, and wants what it is told to want.
+const postProgram = `
+import os, time
+
+def execute(name, args):
+    with open(args["dir"] + "/ran", "a") as f: f.write("x")
+    while not os.path.exists(args["dir"] + "/go"): time.sleep(0.01)
+    return {"output": {"status": "success", "text": "posted"}, "intents": args["intents"]}
+` + plainProgram
+
+// post is the plugin, which also declares what may happen. replay is whether its tool may be run again.
+func (h *home) post(replay string) {
+	h.t.Helper()
+	h.has("python")
+	h.plugin("post", map[string]string{"main.py": postProgram, "plugin.json": fmt.Sprintf(`{"name":"post","lashd":{
+  "process":{"command":["python3","${PLUGIN_ROOT}/main.py"]}, "tools":[{"name":"post","description":"d","replay":%q}],
+  "triggers":[{"resourceType":"mailbox","alias":"mail","event":"new","payload":{"type":"object","required":["from"]}}]}}`, replay)})
+}
+
+type postArgs struct {
+	Dir     string                `json:"dir"`
+	Intents []protocol.ToolIntent `json:"intents"`
+}
+
+// wishes are one of each kind, and one that cannot be.
+var wishes = []protocol.ToolIntent{
+	{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_made", Spec: protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal}}},
+	{SignalTask: &protocol.SignalTaskIntent{TaskID: "tsk_ear", Name: "stdin", Payload: json.RawMessage(`{"text":"x"}`)}},
+	{CancelTask: &protocol.CancelTaskIntent{TaskID: "tsk_long", Reason: "enough"}},
+	{EmitTaskEvent: &protocol.TaskEventIntent{TaskID: "tsk_news", Name: "news"}},
+	{EmitTrigger: &protocol.EmitTriggerIntent{Type: "mail.new", Payload: json.RawMessage(`{"from":"ada"}`)}},
+	{CancelTask: &protocol.CancelTaskIntent{TaskID: "tsk_none"}},
+}
+
+// wishScene is a turn whose tool wants something, and whose daemon is killed.
+type wishScene struct {
+	*world
+	daemon  *daemon
+	peer    *peer
+	session protocol.SessionID
+	turn    protocol.TurnID
+	unlock  func()
+}
+
+// wishMoments are those at which the daemon is killed, with what is to come of the wishes.
+var wishMoments = []struct {
+	name, replay string
+	reach        func(*wishScene)
+	after        func(*wishScene)
+	ran          int // how often the tool was
+	done         bool
+}{
+	{"when a tool that may be run again has answered, and that is not stored", "idempotent", (*wishScene).unstored, nil, 2, true},
+	{"when a tool that may not be run again has answered, and that is not stored", "never", (*wishScene).unstored, (*wishScene).tells, 1, false},
+	{"when its result is stored, and another call of its batch runs", "never", (*wishScene).beside, nil, 1, true},
+	{"as soon as the results of its batch are", "never", (*wishScene).stored, nil, 1, true},
+	{"while the model reads its result", "never", (*wishScene).read, nil, 1, true},
+}
+
+// TestWishesOfAProcess has a tool of a process want things, and kills the daemon at moments around that.
+func TestWishesOfAProcess(t *testing.T) {
+	for _, m := range wishMoments {
+		t.Run("runtime/T12 what a tool of a process wants is done once, killed "+m.name, func(t *testing.T) {
+			t.Parallel()
+			s := newWishScene(t, m.replay)
+			m.reach(s)
+			s.daemon.kill()
+			s.unlock()
+			s.serve()
+			s.peer = s.dial("the-client")
+			s.peer.attach(s.session, 0)
+			s.lets("gate")
+			if m.after != nil {
+				m.after(s)
+			}
+			s.told(m.done)
+			s.came(m.done)
+			if n := s.size("ran"); n != m.ran {
+				t.Errorf("runtime/T12 the tool ran %d times, want %d", n, m.ran)
+			}
+		})
+	}
+}
+
+func newWishScene(t *testing.T, replay string) *wishScene {
+	t.Helper()
+	s := &wishScene{world: newWorld(t, "allow"), unlock: func() {}}
+	s.post(replay)
+	batch := step(uses("post", postArgs{s.work, wishes}), uses("read_output", map[string]any{"task": "tsk_gate", "waitMs": 30_000}))
+	s.model.Push(to("go", 0, batch), to("go", 2, done), to("go", 2, done))
+	for range 4 { // two are needed; a kill may come in them
+		s.model.Push(to("tell", 0, step(says("noted"))))
+	}
+	s.daemon = s.serve()
+	s.peer = s.dial("the-client")
+	s.peer.loads("post", nil)
+	s.session = s.peer.session(s.home)
+	wake := &protocol.TaskWake{Text: "tell of news"}
+	for id, spec := range map[protocol.TaskID]protocol.TaskSpec{
+		"tsk_ear": {
+			Kind: protocol.TaskCommand, Recovery: protocol.RecoverRerun, Close: protocol.CloseCancel, Command: &protocol.TaskShell{Script: "exec cat >> heard"},
+		},
+		"tsk_gate": {
+			Kind: protocol.TaskCommand, Recovery: protocol.RecoverRerun, Command: &protocol.TaskShell{Script: "while [ ! -e gate ]; do sleep 0.02; done"},
+		},
+		"tsk_long": {Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal},
+		"tsk_news": {Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Events: []protocol.TaskEventType{{Name: "news", Wake: wake}}},
+	} {
+		ask[protocol.TaskResult](s.peer, "task/start", protocol.TaskStartParams{SessionID: s.session, TaskID: id, Spec: spec})
+	}
+	s.peer.waitsForMail(s.session)
+	s.turn = s.peer.start(s.session, "go").TurnID
+	eventually(t, "the tool runs", func() error {
+		if s.size("ran") == 0 {
+			return fmt.Errorf("it does not")
+		}
+		return nil
+	})
+	return s
+}
+
+// waitsForMail has a session be woken for mail.
+func (p *peer) waitsForMail(id protocol.SessionID) protocol.Trigger {
+	p.t.Helper()
+	return ask[protocol.TriggerResult](p, "trigger/register", protocol.TriggerRegisterParams{Key: "mail", TriggerSpec: protocol.TriggerSpec{
+		Source: protocol.TriggerSource{Type: "mail.new"}, Action: protocol.TriggerAction{Kind: protocol.TriggerWakes, SessionID: id, Text: "tell of mail"},
+	}}).Trigger
+}
+
+// lets has calls come to their ends that wait for these signs.
+func (s *wishScene) lets(signs ...string) {
+	for _, name := range signs {
+		s.write(filepath.Join(s.work, name), "")
+	}
+}
+
+func (s *wishScene) unstored() {
+	s.unlock = s.locked()
+	s.lets("go")
+	time.Sleep(50 * time.Millisecond) // that the answer has come is not seen
+}
+
+func (s *wishScene) beside() {
+	s.lets("go")
+	db := s.database("ro")
+	eventually(s.t, "the result is stored", func() error {
+		if n := number(s.t, db, "SELECT count(*) FROM effects WHERE kind = 'call' AND state = 'finished'"); n != 1 {
+			return fmt.Errorf("%d results are", n)
+		}
+		return nil
+	})
+}
+
+func (s *wishScene) stored() {
+	s.lets("go", "gate")
+	s.peer.event("the result", func(e protocol.Event) bool {
+		return e.Type == protocol.EventItemCompleted && e.Item.Kind == protocol.ItemToolCall
+	})
+}
+
+func (s *wishScene) read() {
+	s.lets("go", "gate")
+	s.asked(2)
+}
+
+// tells answers that the model is to be told that nobody knows what came of the call.
+func (s *wishScene) tells() {
+	d := s.peer.event("the question", opened).Decision
+	ask[protocol.DecisionRespondResult](s.peer, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: protocol.ChooseTellModel})
+}
+
+// told checks what is said of the wishes with the result of the call.
+func (s *wishScene) told(done bool) {
+	s.t.Helper()
+	var got, want []string
+	calls := s.peer.wait(s.turn).ToolCalls
+	if len(calls) != 2 || calls[0].Name != "post" {
+		s.t.Fatalf("the turn called %+v", calls)
+	}
+	for _, out := range calls[0].Output.Intents {
+		got = append(got, fmt.Sprint(out.Kind, " ", out.TaskID, " ", out.Refused))
+	}
+	if done {
+		want = []string{"startTask tsk_made ", "signalTask tsk_ear ", "cancelTask tsk_long ", "emitTaskEvent tsk_news ", "emitTrigger  ", "cancelTask tsk_none taskNotFound"}
+	}
+	if !slices.Equal(got, want) {
+		s.t.Errorf("runtime/T12 of the wishes is told %q, want %q", got, want)
+	}
+}
+
+// came checks what has come of the wishes: each of them once, or nothing.
+func (s *wishScene) came(done bool) {
+	s.t.Helper()
+	wanted := 0
+	if done {
+		wanted = 1
+		s.peer.turns(s.session, 3)
+	}
+	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
+	got := map[string]int{"task/news": 0, "trigger": 0}
+	for _, e := range s.replay(s.session) {
+		if e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 {
+			got[e.Causes[0].Type]++
+		}
+	}
+	got["made"] = s.happened("tsk_made", protocol.TaskWasCreated)
+	got["cancelled"] = s.happened("tsk_long", protocol.TaskGotCancelRequest)
+	got["news"] = s.happened("tsk_news", protocol.TaskTold)
+	got["mail"] = len(ask[protocol.TriggerHistoryResult](s.peer, "trigger/history", protocol.TriggerHistoryParams{Type: "mail.new"}).Data)
+	for what, n := range got {
+		if n != wanted {
+			s.t.Errorf("runtime/T12 runtime/B06 %s: %d times, want %d", what, n, wanted)
+		}
+	}
+	if n := s.size("heard"); n > wanted { // it is for the process that ran
+		s.t.Errorf("runtime/T12 a task was sent a signal %d times", n)
+	}
+}
+
+// happened is how often something happened to a task; a task that is not there is none.
+func (s *wishScene) happened(id protocol.TaskID, kind protocol.TaskEventKind) (n int) {
+	s.t.Helper()
+	r, err := try[protocol.TaskReadResult](s.peer, "task/read", protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: s.session, TaskID: id}})
+	if err != nil && !strings.Contains(err.Error(), string(id)) {
+		s.t.Fatal(err)
+	}
+	for _, e := range r.Events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
