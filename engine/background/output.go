@@ -98,8 +98,9 @@ func (o *Outputs) RemoveAll(n Names) (err error) {
 	return err
 }
 
-// Read reads a part of a task's output, from an offset in bytes, or from the end if that is negative. Characters are not cut in
-// two; bytes that are no UTF-8 are replaced.
+// Read reads a part of a task's output, from an offset in bytes, or from the end if that is negative. No character is cut in
+// two at its end, unless the limit leaves no room for it: of what is still written, the beginning of one is left for the next
+// part. Bytes that are no UTF-8 are replaced.
 func (o *Outputs) Read(t *protocol.Task, offset int64, limit int) (*protocol.TaskOutputResult, error) {
 	f, err := os.Open(filepath.Join(o.dir, name(t)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,18 +123,22 @@ func (o *Outputs) Read(t *protocol.Task, offset int64, limit int) (*protocol.Tas
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	buf = whole(buf[:n], r.Offset+int64(n) == r.Size)
+	buf = buf[:n]
 	r.Full = r.Size >= MaxOutput
+	atEnd := r.Offset+int64(n) == r.Size
+	if chars := whole(buf); !atEnd && len(chars) > 0 || atEnd && !r.Full && !t.State.Final() {
+		buf = chars
+	}
 	r.Text, r.NextOffset = strings.ToValidUTF8(string(buf), "\uFFFD"), r.Offset+int64(len(buf))
 	return r, nil
 }
 
 // whole leaves out the beginning of a character at the end, of which the rest comes later.
-func whole(b []byte, last bool) []byte {
-	for i := 1; i < utf8.UTFMax && i < len(b) && !last; i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
+func whole(b []byte) []byte {
+	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
 			}
 			break
 		}

@@ -1377,7 +1377,7 @@ func Described() map[string]TypeDoc {
 				"offset": "in bytes; negative: from the end",
 			},
 		},
-		"TaskOutputResult": {Doc: "TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it.",
+		"TaskOutputResult": {Doc: "TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it; the beginning of a character of which the rest is not there yet comes with the next part.",
 			Fields: map[string]string{
 				"ended":  "the task is over: nothing will be added",
 				"full":   "there was too much: what came later is not kept",

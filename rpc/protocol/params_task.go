@@ -69,7 +69,8 @@ type TaskOutputParams struct {
 	Limit  int   `json:"limit,omitempty"`  // in bytes; default 64 KiB, at most 1 MiB
 }
 
-// TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it.
+// TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it; the beginning of a character of which the
+// rest is not there yet comes with the next part.
 type TaskOutputResult struct {
 	Text       string `json:"text"`
 	Offset     int64  `json:"offset"` // of the first byte

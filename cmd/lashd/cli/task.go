@@ -209,7 +209,7 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 		}
 		at = r.NextOffset
 		switch {
-		case at < r.Size:
+		case at < r.Size && at > r.Offset:
 		case r.Ended && r.Full:
 			e.note("there was more; what came after %d bytes is not kept", r.Size)
 			return nil

@@ -2013,7 +2013,7 @@ export interface TaskOutputParams {
   limit?: number;
 }
 
-/** TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it. */
+/** TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it; the beginning of a character of which the rest is not there yet comes with the next part. */
 export interface TaskOutputResult {
   text: string;
   /** of the first byte */
