@@ -35,6 +35,17 @@ func marked(variable string) (found []string) {
 	return found
 }
 
+// unmarked waits until no process is left that was started with a variable.
+func unmarked(t *testing.T, variable string) {
+	t.Helper()
+	eventually(t, "no process is left with "+variable, func() error {
+		if left := marked(variable); len(left) > 0 {
+			return fmt.Errorf("%q", left)
+		}
+		return nil
+	})
+}
+
 // wokenBy waits until something has woken the session so many times and all those turns are over, and tells what the last of
 // them was told.
 func (p *peer) wokenBy(id protocol.SessionID, monitor string, times int) string {
@@ -106,11 +117,6 @@ func TestMonitorOfALog(t *testing.T) {
 	if code, kind := refusal(err); code != -32002 || kind != protocol.KindMonitorNotFound {
 		t.Errorf("plugin/MN-01 one that is not there: %v", err)
 	}
-	eventually(t, "no process is left", func() error {
-		if left := marked(mark); len(left) > 0 {
-			return fmt.Errorf("%q", left)
-		}
-		return nil
-	})
+	unmarked(t, mark)
 	d.stop()
 }

@@ -88,6 +88,9 @@ func newTaskScene(t *testing.T, recovery protocol.TaskRecovery) *taskScene {
 
 func (s *taskScene) runsHere() bool { return s.spec.Recovery != protocol.RecoverExternal }
 
+// mark is what processes of the command are known by.
+func (s *taskScene) mark() string { return "LASHD_E2E_KILLED=" + s.dir }
+
 func (s *taskScene) params() protocol.TaskParams {
 	return protocol.TaskParams{SessionID: s.session, TaskID: killedTask}
 }
@@ -158,17 +161,7 @@ func (s *taskScene) unheard() {
 	}
 	s.unlock = s.locked()
 	s.lets()
-	s.none("the command is gone")
-}
-
-func (s *taskScene) none(what string) {
-	s.t.Helper()
-	eventually(s.t, what, func() error {
-		if left := marked("LASHD_E2E_KILLED=" + s.dir); len(left) > 0 {
-			return fmt.Errorf("%q", left)
-		}
-		return nil
-	})
+	unmarked(s.t, s.mark())
 }
 
 func (s *taskScene) ended() {
@@ -240,7 +233,7 @@ func (s *taskScene) came(want came) {
 // nothingLeft stops the daemon, and looks at what it leaves.
 func (s *taskScene) nothingLeft() {
 	s.t.Helper()
-	s.none("no process is left")
+	unmarked(s.t, s.mark())
 	s.daemon.stop()
 	db := s.database("ro")
 	if err := errors.Join((&inspection{db: db, dir: s.dir}).all(), over(db)); err != nil {
