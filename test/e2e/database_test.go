@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // the database is also read beside the daemon, as any program could
 )
@@ -36,6 +37,22 @@ func (h *home) locked() (unlock func()) {
 		}
 		conn.Close()
 	}
+}
+
+// unanswered begins something while nothing can be stored, so that no answer comes until the daemon is dead. Then the returned
+// function gives the database back.
+func (h *home) unanswered(f func() error) (unlock func()) {
+	h.t.Helper()
+	unlock = h.locked()
+	answer := make(chan error, 1)
+	go func() { answer <- f() }()
+	time.Sleep(30 * time.Millisecond) // how far it has come is not seen
+	h.t.Cleanup(func() {
+		if <-answer == nil {
+			h.t.Error("what cannot be stored was acknowledged")
+		}
+	})
+	return unlock
 }
 
 // number asks the database for one.

@@ -1,5 +1,3 @@
-//go:build unix
-
 package e2e
 
 import (
@@ -13,25 +11,6 @@ import (
 
 	"lashd/rpc/protocol"
 )
-
-// postProgram is a plugin whose tool leaves a sign, waits for another, and wants what it is told to want.
-const postProgram = `
-import os, time
-
-def execute(name, args):
-    with open(args["dir"] + "/ran", "a") as f: f.write("x")
-    while not os.path.exists(args["dir"] + "/go"): time.sleep(0.01)
-    return {"output": {"status": "success", "text": "posted"}, "intents": args["intents"]}
-` + plainProgram
-
-// post is the plugin, which also declares what may happen. replay is whether its tool may be run again.
-func (h *home) post(replay string) {
-	h.t.Helper()
-	h.has("python")
-	h.plugin("post", map[string]string{"main.py": postProgram, "plugin.json": fmt.Sprintf(`{"name":"post","lashd":{
-  "process":{"command":["python3","${PLUGIN_ROOT}/main.py"]}, "tools":[{"name":"post","description":"d","replay":%q}],
-  "triggers":[{"resourceType":"mailbox","alias":"mail","event":"new","payload":{"type":"object","required":["from"]}}]}}`, replay)})
-}
 
 type postArgs struct {
 	Dir     string                `json:"dir"`
@@ -124,7 +103,7 @@ func newWishScene(t *testing.T, replay string) *wishScene {
 	} {
 		ask[protocol.TaskResult](s.peer, "task/start", protocol.TaskStartParams{SessionID: s.session, TaskID: id, Spec: spec})
 	}
-	s.peer.waitsForMail(s.session)
+	s.waitsForMail(s.session)
 	s.turn = s.peer.start(s.session, "go").TurnID
 	eventually(t, "the tool runs", func() error {
 		if s.size("ran") == 0 {
@@ -133,14 +112,6 @@ func newWishScene(t *testing.T, replay string) *wishScene {
 		return nil
 	})
 	return s
-}
-
-// waitsForMail has a session be woken for mail.
-func (p *peer) waitsForMail(id protocol.SessionID) protocol.Trigger {
-	p.t.Helper()
-	return ask[protocol.TriggerResult](p, "trigger/register", protocol.TriggerRegisterParams{Key: "mail", TriggerSpec: protocol.TriggerSpec{
-		Source: protocol.TriggerSource{Type: "mail.new"}, Action: protocol.TriggerAction{Kind: protocol.TriggerWakes, SessionID: id, Text: "tell of mail"},
-	}}).Trigger
 }
 
 // lets has calls come to their ends that wait for these signs.

@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// postProgram is a plugin whose tool leaves a sign, waits for another, and wants what it is told to want.
+const postProgram = `
+import os, time
+
+def execute(name, args):
+    with open(args["dir"] + "/ran", "a") as f: f.write("x")
+    while not os.path.exists(args["dir"] + "/go"): time.sleep(0.01)
+    return {"output": {"status": "success", "text": "posted"}, "intents": args["intents"]}
+` + plainProgram
+
+// post is the plugin, which also declares what may happen. replay is whether its tool may be run again.
+func (h *home) post(replay string) {
+	h.t.Helper()
+	h.has("python")
+	h.plugin("post", map[string]string{"main.py": postProgram, "plugin.json": fmt.Sprintf(`{"name":"post","lashd":{
+  "process":{"command":["python3","${PLUGIN_ROOT}/main.py"]}, "tools":[{"name":"post","description":"d","replay":%q}],
+  "triggers":[{"resourceType":"mailbox","alias":"mail","event":"new","payload":{"type":"object","required":["from"]}}]}}`, replay)})
+}
+
+// waitsForMail has a session be woken for mail, as a person does it.
+func (h *home) waitsForMail(id protocol.SessionID) {
+	h.t.Helper()
+	h.lashd("trigger", "add", "mail", "--on", "mail.new", "--wake", string(id), "--text", "tell of mail")
+}
+
+// mailScene is a session that waits for what a plugin declares.
+type mailScene struct {
+	*world
+	daemon  *daemon
+	peer    *peer
+	session protocol.SessionID
+	unlock  func()
+}
+
+// emits says that there is mail, as a script does: said again, it is the same.
+func (s *mailScene) emits() (r protocol.TriggerEmitResult) {
+	s.t.Helper()
+	out := s.lashd("trigger", "emit", "mail.new", `{"from":"ada"}`, "--once", "letter-1", "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Occurrence.Deliveries) != 1 {
+		s.t.Fatalf("runtime/B14 it is answered with %s, %v", out, err)
+	}
+	return r
+}
+
+func (s *mailScene) unstored() {
+	p := s.dial("")
+	s.unlock = s.unanswered(func() error {
+		_, err := try[protocol.TriggerEmitResult](p, "trigger/emit", protocol.TriggerEmitParams{
+			Type: "mail.new", Cwd: s.work, OccurrenceKey: "letter-1", Payload: json.RawMessage(`{"from":"ada"}`),
+		})
+		return err
+	})
+}
+
+func (s *mailScene) answered() { s.emits() }
+
+func (s *mailScene) asksTheModel() {
+	s.emits()
+	s.asked(1)
+}
+
+// mailMoments are those at which the daemon is killed, and whether it knows of the mail then.
+var mailMoments = []struct {
+	name  string
+	reach func(*mailScene)
+	knows bool
+}{
+	{"before it is stored", (*mailScene).unstored, false},
+	{"once it is answered", (*mailScene).answered, true},
+	{"in the turn that it causes", (*mailScene).asksTheModel, true},
+}
+
+// TestMailOfAPlugin has what a plugin declares happen, and kills the daemon.
+func TestMailOfAPlugin(t *testing.T) {
+	for _, m := range mailMoments {
+		t.Run("runtime/B14 what a plugin declares wakes a session once, killed "+m.name, func(t *testing.T) {
+			t.Parallel()
+			s := newMailScene(t)
+			m.reach(s)
+			s.daemon.kill()
+			s.unlock()
+			s.daemon = s.serve()
+			s.peer = s.dial("the-client")
+			s.peer.attach(s.session, 0)
+			if r := s.emits(); r.Duplicate != m.knows {
+				t.Errorf("runtime/B14 said again it is %+v", r)
+			}
+			s.came()
+			s.daemon.stop()
+		})
+	}
+}
+
+func newMailScene(t *testing.T) *mailScene {
+	t.Helper()
+	s := &mailScene{world: newWorld(t, "allow"), unlock: func() {}}
+	for range 3 { // one is needed; a kill may come in the others
+		s.model.Push(to("tell of mail", 0, step(says("noted"))))
+	}
+	s.post("never")
+	s.daemon = s.serve()
+	s.peer = s.dial("the-client")
+	s.peer.loads("post", nil)
+	s.session = s.peer.session(s.home)
+	s.refuses("is not declared", "trigger", "add", "mail", "--on", "mail.old", "--wake", string(s.session), "--text", "x")
+	s.waitsForMail(s.session)
+	s.refuses("is not as the type says", "trigger", "emit", "mail.new", `{"to":"ada"}`)
+	s.refuses("is not declared", "trigger", "emit", "mail.old")
+	return s
+}
+
+// refuses checks that a command fails with these words.
+func (h *home) refuses(words string, args ...string) {
+	h.t.Helper()
+	cmd := h.command(args...)
+	cmd.Stderr = nil
+	_, err := cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(string(e.Stderr), words) {
+		h.t.Errorf("lashd %q: %v, want %q", args, err, words)
+	}
+}
+
+// came checks that the session was woken once, and that the delivery says so.
+func (s *mailScene) came() {
+	s.t.Helper()
+	s.peer.wokenBy(s.session, "mail", 1)
+	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
+	r := s.emits()
+	if d := r.Occurrence.Deliveries[0]; !r.Duplicate || d.State != protocol.DeliveryDelivered || d.SessionID != s.session || d.TurnID == "" {
+		s.t.Errorf("runtime/B14 in the end it is %+v", r)
+	}
+	if all := ask[protocol.TriggerHistoryResult](s.peer, "trigger/history", protocol.TriggerHistoryParams{Type: "mail.new"}).Data; len(all) != 1 {
+		s.t.Errorf("runtime/B14 it has happened %d times: %+v", len(all), all)
+	}
+	if n := len(s.peer.turns(s.session, 1)); n != 1 {
+		s.t.Errorf("runtime/B14 runtime/B06 there are %d turns, want 1", n)
+	}
+}
