@@ -24,7 +24,7 @@ type standing struct {
 func judge(cfg protocol.ApprovalConfig, answers []standing, m protocol.ToolManifest, args json.RawMessage) protocol.ApprovalMode {
 	verdict := protocol.ApprovalMode("")
 	for _, r := range cfg.Rules {
-		if ruleMatches(r, m.Name, args) && strictness[r.Action] > strictness[verdict] {
+		if ruleMatches(r, m, args) && strictness[r.Action] > strictness[verdict] {
 			verdict = r.Action
 		}
 	}
@@ -54,8 +54,8 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 
 // ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
 // would take apart: what comes after a separator has nothing to do with the prefix.
-func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) bool {
-	if ok, err := path.Match(r.Tool, name); err != nil || !ok {
+func ruleMatches(r protocol.ApprovalRule, m protocol.ToolManifest, args json.RawMessage) bool {
+	if !ruleNames(r, m) {
 		return false
 	}
 	if r.Prefix == "" {
@@ -67,6 +67,16 @@ func ruleMatches(r protocol.ApprovalRule, name string, args json.RawMessage) boo
 	}
 	rest, ok := strings.CutPrefix(subject, r.Prefix)
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+}
+
+// ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the
+// same; what is allowed with one is not allowed with others.
+func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
+	if ok, err := path.Match(r.Tool, m.Name); err == nil && ok {
+		return true
+	}
+	ok, err := path.Match(r.Tool, m.Like)
+	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
 }
 
 // subjectOf is what a person would name a call by: its command, or else its path as it is cleaned, or else its arguments,

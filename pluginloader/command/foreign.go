@@ -25,6 +25,10 @@ type field struct {
 var foreigners = []foreigner{
 	{own: "shell", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}}, unknown: []string{"description"}},
 	{own: "shell", agent: gemini, tool: "run_shell_command", fields: []field{{own: "workdir", theirs: "dir_path"}}, unknown: []string{"description"}},
+	{own: "start_command", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}, {own: "label", theirs: "description"}}, unknown: []string{"run_in_background"}},
+	{own: "start_command", agent: gemini, tool: "run_shell_command", fields: []field{{own: "workdir", theirs: "dir_path"}, {own: "label", theirs: "description"}}, unknown: []string{"is_background"}},
+	{own: "start_monitor", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}}, unknown: []string{"description", "run_in_background"}},
+	{own: "start_monitor", agent: gemini, tool: "run_shell_command", fields: []field{{own: "cwd", theirs: "dir_path"}}, unknown: []string{"description", "is_background"}},
 	{own: "read", agent: claude, tool: "Read", fields: []field{{"path", "file_path", true}}},
 	{own: "read", agent: gemini, tool: "read_file", fields: []field{{"path", "file_path", true}}},
 	{own: "write", agent: claude, tool: "Write", fields: []field{{"path", "file_path", true}}},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lashd/engine/builtin/monitor"
 	"lashd/engine/builtin/plan"
 	"lashd/engine/builtin/shell"
 	"lashd/engine/builtin/workspace"
@@ -56,6 +57,11 @@ func TestWords(t *testing.T) {
 		{"Bash", "shell", `{"command":"a && b <c >d"}`, []string{`Bash {"command":"a && b <c >d"}`}, `{"command":"x"}`, `{"command":"x"}`},
 		{"shell", "shell", `{"command":"ls"}`, []string{`shell {"command":"ls"}`}, `{"command":"x"}`, `{"command":"x"}`},
 		{"run_shell_command", "shell", `{"command":"ls","workdir":"a"}`, []string{`run_shell_command {"command":"ls","dir_path":"a"}`}, `{"command":"x"}`, `{"command":"x"}`},
+		{"Bash", "start_command", `{"command":"make","timeoutMs":5,"label":"all"}`, []string{`Bash {"command":"make","description":"all","timeout":5}`},
+			`{"command":"make x","timeout":5,"description":"all","run_in_background":true}`, `{"command":"make x","label":"all","timeoutMs":5}`},
+		{"run_shell_command", "start_command", `{"command":"make","workdir":"a"}`, []string{`run_shell_command {"command":"make","dir_path":"a"}`}, `{"command":"x"}`, `{"command":"x"}`},
+		{"", "start_monitor", `{"id":"log","command":"tail"}`, []string{`Bash {"command":"tail","id":"log"}`}, `{"command":"x","id":"log"}`, `{"command":"x","id":"log"}`},
+		{"run_shell_command", "start_monitor", `{"id":"log","command":"tail","cwd":"a"}`, []string{`run_shell_command {"command":"tail","dir_path":"a","id":"log"}`}, `{"command":"x"}`, `{"command":"x"}`},
 		{"Read", "read", `{"path":"a/b","offset":2}`, []string{`Read {"file_path":"/w/a/b","offset":2}`}, `{"file_path":"/w/a/b","offset":1}`, `{"offset":1,"path":"a/b"}`},
 		{"read_file", "read", `{"path":"/w/a"}`, []string{`read_file {"file_path":"/w/a"}`}, `{"file_path":"/w/c"}`, `{"path":"/w/c"}`},
 		{"Write", "write", `{"path":"a","content":""}`, []string{`Write {"content":"","file_path":"/w/a"}`}, `{"content":"x","file_path":"/w/a"}`, `{"content":"x","path":"a"}`},
@@ -117,7 +123,7 @@ func TestWords(t *testing.T) {
 // schemas are those of lashd's own tools.
 func schemas(t *testing.T) map[string]string {
 	t.Helper()
-	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{&workspace.Factory{}, shell.New(shell.Config{}), plan.Factory{}})
+	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{&workspace.Factory{}, shell.New(shell.Config{}), monitor.Factory{}, plan.Factory{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,8 @@ type ApprovalConfig struct {
 	Default    ApprovalMode   `json:"default,omitempty"`    // what a passed deadline means; deny unless set to allow
 }
 
-// ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts.
+// ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or
+// denies also matches tools that say that they are like one that it names.
 type ApprovalRule struct {
 	Tool   string       `json:"tool"`             // a name, or a pattern with *
 	Prefix string       `json:"prefix,omitempty"` // the command or path must begin with this

@@ -25,7 +25,7 @@ func Described() map[string]TypeDoc {
 				{"deny", ""},
 			},
 		},
-		"ApprovalRule": {Doc: "ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts.",
+		"ApprovalRule": {Doc: "ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or denies also matches tools that say that they are like one that it names.",
 			Fields: map[string]string{
 				"prefix": "the command or path must begin with this",
 				"tool":   "a name, or a pattern with *",
@@ -1574,6 +1574,7 @@ func Described() map[string]TypeDoc {
 				"id":         "what the tool is known by for ever; absent: its name",
 				"input":      "JSON Schema of the arguments; absent: any object",
 				"kind":       "how clients should show it",
+				"like":       "another tool that does the same in another way: approval rules that ask or deny for that one hold for this one too",
 				"name":       "what the model calls it; unique in a session",
 			},
 		},

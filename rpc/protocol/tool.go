@@ -10,6 +10,7 @@ type ToolManifest struct {
 	Input       json.RawMessage            `json:"input,omitempty"`      // JSON Schema of the arguments; absent: any object
 	Kind        ToolKind                   `json:"kind,omitempty"`       // how clients should show it
 	Activation  ToolActivation             `json:"activation,omitempty"` // absent: always
+	Like        string                     `json:"like,omitempty"`       // another tool that does the same in another way: approval rules that ask or deny for that one hold for this one too
 	Bindings    map[string]json.RawMessage `json:"bindings,omitempty"`   // how the tool appears elsewhere, such as in a language
 }
 

@@ -17,7 +17,7 @@ export interface ApprovalConfig {
 /** ApprovalMode is what happens to a tool call that no rule matches. */
 export type ApprovalMode = "allow" | "ask" | "deny";
 
-/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. */
+/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or denies also matches tools that say that they are like one that it names. */
 export interface ApprovalRule {
   /** a name, or a pattern with * */
   tool: string;
@@ -189,6 +189,7 @@ export interface ClientTool {
   input?: unknown;
   kind?: ToolKind;
   activation?: ToolActivation;
+  like?: string;
   bindings?: Record<string, unknown>;
   /** absent: never */
   replay?: Replay;
@@ -2323,6 +2324,8 @@ export interface ToolManifest {
   kind?: ToolKind;
   /** absent: always */
   activation?: ToolActivation;
+  /** another tool that does the same in another way: approval rules that ask or deny for that one hold for this one too */
+  like?: string;
   /** how the tool appears elsewhere, such as in a language */
   bindings?: Record<string, unknown>;
 }
@@ -2353,6 +2356,7 @@ export interface ToolRecord {
   input?: unknown;
   kind?: ToolKind;
   activation?: ToolActivation;
+  like?: string;
   bindings?: Record<string, unknown>;
   /** the plugin or client that provides it; empty: none does */
   source: string;

@@ -70,7 +70,7 @@ const startDescription = "Watch something in the background: a command whose lin
 func (Factory) Tools() []tool.Tool {
 	return []tool.Tool{
 		{
-			Manifest: protocol.ToolManifest{Name: startTool, Description: startDescription, Input: startSchema, Kind: protocol.ToolKindExecute},
+			Manifest: protocol.ToolManifest{Name: startTool, Description: startDescription, Input: startSchema, Kind: protocol.ToolKindExecute, Like: "shell"},
 			Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 		},
 		{

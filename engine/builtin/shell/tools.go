@@ -24,8 +24,8 @@ type offer struct {
 var offers = sync.OnceValue(func() []offer {
 	return []offer{
 		offered("shell", describe, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever}, (*shell).command),
-		offered("start_command", describeStart, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayIdempotent}, (*shell).startCommand),
-		offered("write_stdin", describeWrite, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever, Serial: true}, (*shell).writeStdin),
+		like("shell", offered("start_command", describeStart, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayIdempotent}, (*shell).startCommand)),
+		like("shell", offered("write_stdin", describeWrite, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever, Serial: true}, (*shell).writeStdin)),
 		offered("read_output", describeRead, protocol.ToolKindRead, protocol.ToolContract{Replay: protocol.ReplaySafe}, (*shell).readOutput),
 		offered("list_processes", describeList, protocol.ToolKindRead, protocol.ToolContract{Replay: protocol.ReplaySafe}, (*shell).listProcesses),
 		offered("stop_command", describeStop, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayIdempotent}, (*shell).stopCommand),
@@ -52,6 +52,12 @@ func offered[A any](name, text string, kind protocol.ToolKind, contract protocol
 		}
 		return do(s, ctx, call, a)
 	}}
+}
+
+// like is an offer that runs what another could: approval rules against that one hold for it.
+func like(name string, o offer) offer {
+	o.tool.Manifest.Like = name
+	return o
 }
 
 func decode(data json.RawMessage, a any) error {
