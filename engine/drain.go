@@ -17,7 +17,7 @@ const (
 // place gives a wake a turn: the newest one if it may share that, or else one of its own, which it answers. What has begun is
 // joined by nothing, so that a turn which is driven again consists of what it did.
 func (st *state) place(in *protocol.QueuedInput, turns []persistence.StoredTurn, inputs []protocol.QueuedInput) *persistence.StoredTurn {
-	if n := len(turns); n > 0 && turns[n-1].State == protocol.TurnQueued && st.row.Config.Drain == protocol.DrainMerge {
+	if n := len(turns); n > 0 && turns[n-1].State == protocol.TurnQueued && st.row.Config.Drain != protocol.DrainOne {
 		if with := ofTurn(turns[n-1].ID, inputs); shares(*in, with) && size(*in)+size(with...) <= st.roomForWakes()/mergeReserve {
 			in.TurnID = turns[n-1].ID
 			return nil
@@ -66,7 +66,7 @@ func entering(policy protocol.DrainPolicy, admitted []protocol.QueuedInput) (ent
 		case in.Wake == nil:
 		case lapsed(in), shut:
 			continue
-		case len(wakes) > 0 && (policy != protocol.DrainMerge || !shares(in, wakes)):
+		case len(wakes) > 0 && (policy == protocol.DrainOne || !shares(in, wakes)):
 			shut = true
 			continue
 		default:

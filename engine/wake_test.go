@@ -121,7 +121,7 @@ func TestWake(t *testing.T) {
 	t.Run("runtime/B06 one that expires while it waits is dropped, and its turn does not run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("work")
-			d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}, config: merging})
+			d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 			id := d.session(t)
 			running := d.begin(t, id, "go").TurnID
 			<-g.called
@@ -157,8 +157,8 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// merging has wakes that may share a turn do so.
-func merging(c *engine.Config) { c.Defaults.Drain = protocol.DrainMerge }
+// apart has each wake have its own turn.
+func apart(c *engine.Config) { c.Defaults.Drain = protocol.DrainOne }
 
 func (d *daemon) queue(t testing.TB, id protocol.SessionID, all bool) *protocol.QueueListResult {
 	t.Helper()
@@ -184,8 +184,8 @@ func TestDrain(t *testing.T) {
 		<-g.called
 		return d, id, g
 	}
-	t.Run("runtime/P08 each wake has a turn of its own, unless the session says otherwise", func(t *testing.T) {
-		d, id, g := busy(t, nil)
+	t.Run("runtime/P08 runtime/B06 a burst of wakes of one key is one turn, unless the session says otherwise", func(t *testing.T) {
+		d, id, g := busy(t, apart)
 		a, b := d.wake(t, id, line(1)), d.wake(t, id, line(2))
 		if a.TurnID == b.TurnID {
 			t.Error("they share a turn")
@@ -193,6 +193,11 @@ func TestDrain(t *testing.T) {
 		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Drain: protocol.DrainMerge}))
 		if c := d.wake(t, id, line(3)); c.TurnID != b.TurnID {
 			t.Errorf("turn %s, want %s", c.TurnID, b.TurnID)
+		}
+		other, same, held := busy(t, nil)
+		defer close(held.open)
+		if x, y := other.wake(t, same, line(1)), other.wake(t, same, line(2)); x.TurnID != y.TurnID {
+			t.Errorf("turns %s and %s, want one", x.TurnID, y.TurnID)
 		}
 		close(g.open)
 		d.wait(t, b.TurnID)
@@ -205,7 +210,7 @@ func TestDrain(t *testing.T) {
 		}
 	})
 	t.Run("runtime/P08 only wakes share a turn that stand together and have one key and delivery", func(t *testing.T) {
-		d, id, g := busy(t, merging)
+		d, id, g := busy(t, nil)
 		defer close(g.open)
 		other, keyless, soon := over("tsk_1"), over("tsk_2"), line(3)
 		other.Merge = "task"
@@ -218,10 +223,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("runtime/P08 at most 64 share a turn, none that comes half a minute after the first, and not more than half a context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d, id, g := busy(t, func(c *engine.Config) {
-				merging(c)
-				c.Models[0].Spec.ContextWindow = 4000
-			})
+			d, id, g := busy(t, func(c *engine.Config) { c.Models[0].Spec.ContextWindow = 4000 })
 			defer close(g.open)
 			turns := map[protocol.TurnID]int{}
 			var order []int
@@ -252,7 +254,7 @@ func TestDrain(t *testing.T) {
 		top := t
 		g := newGate("work")
 		model := &remembering{Provider: scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}})}
-		d := start(t, setup{model: model, tools: []tool.Provider{g}, config: func(c *engine.Config) { merging(c); soon(c) }})
+		d := start(t, setup{model: model, tools: []tool.Provider{g}, config: soon})
 		id := d.session(t)
 		first := d.wake(t, id, line(1)).TurnID
 		<-g.called
@@ -272,7 +274,7 @@ func TestDrain(t *testing.T) {
 		}
 	})
 	t.Run("runtime/P08 wakes of one commit share a turn, and it begins with all of them", func(t *testing.T) {
-		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"}), config: merging})
+		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 		id := d.session(t)
 		inputs := must[[]protocol.QueuedInput](t)(d.WakeTogether(t.Context(), id, line(1), line(2), line(1), over("tsk_1")))
 		if len(inputs) != 3 || inputs[0].TurnID != inputs[1].TurnID || inputs[2].TurnID == inputs[0].TurnID {
@@ -294,8 +296,8 @@ func TestDrain(t *testing.T) {
 			config func(*engine.Config)
 			want   []string
 		}{
-			{nil, []string{notice(1), "userMessage: me too", "agentMessage: ok", notice(2), "agentMessage: ok", notice(3), "agentMessage: ok", notice(4), "agentMessage: ok"}},
-			{merging, []string{notice(1), notice(2), "userMessage: me too", "agentMessage: ok", notice(3), "agentMessage: ok", notice(4), "agentMessage: ok"}},
+			{apart, []string{notice(1), "userMessage: me too", "agentMessage: ok", notice(2), "agentMessage: ok", notice(3), "agentMessage: ok", notice(4), "agentMessage: ok"}},
+			{nil, []string{notice(1), notice(2), "userMessage: me too", "agentMessage: ok", notice(3), "agentMessage: ok", notice(4), "agentMessage: ok"}},
 		} {
 			d, id, g := busy(t, c.config)
 			o := d.observe(t, id)
@@ -353,7 +355,7 @@ func TestCauses(t *testing.T) {
 		g := newGate("work")
 		script := &scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}}
 		model := &remembering{Provider: scripted.New(script)}
-		d := start(t, setup{model: model, tools: []tool.Provider{g}, config: merging})
+		d := start(t, setup{model: model, tools: []tool.Provider{g}})
 		id := d.session(t)
 		turn := d.wake(t, id, line(1)).TurnID
 		<-g.called

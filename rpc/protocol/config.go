@@ -15,15 +15,15 @@ type Config struct {
 	Approval   ApprovalConfig     `json:"approval,omitzero"`
 	Options    PluginOptions      `json:"options,omitempty"` // by plugin id
 	Unknown    UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
-	Drain      DrainPolicy        `json:"drain,omitempty"` // default one
+	Drain      DrainPolicy        `json:"drain,omitempty"` // default merge
 }
 
 // DrainPolicy is how many wakes that may share a turn do.
 type DrainPolicy string
 
 const (
-	DrainOne   DrainPolicy = "one"   // each has its own
-	DrainMerge DrainPolicy = "merge" // those of one merge key that come within half a minute, at most 64
+	DrainMerge DrainPolicy = "merge" // those of one merge key that wait together and have come within half a minute, at most 64
+	DrainOne   DrainPolicy = "one"   // none: each has its own
 )
 
 // TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands.

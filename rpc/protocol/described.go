@@ -145,7 +145,7 @@ func Described() map[string]TypeDoc {
 		"CompletionResult": {Doc: "CompletionResult is the reply."},
 		"Config": {Doc: "Config is the settings of a session, as its head and its frames carry them.",
 			Fields: map[string]string{
-				"drain":   "default one",
+				"drain":   "default merge",
 				"options": "by plugin id",
 				"prompt":  "the session's own layer of the system prompt",
 			},
@@ -249,8 +249,8 @@ func Described() map[string]TypeDoc {
 		"Digest": {Doc: "sha256 of bytes, in hex"},
 		"DrainPolicy": {Doc: "DrainPolicy is how many wakes that may share a turn do.",
 			Values: []ValueDoc{
-				{"one", "each has its own"},
-				{"merge", "those of one merge key that come within half a minute, at most 64"},
+				{"merge", "those of one merge key that wait together and have come within half a minute, at most 64"},
+				{"one", "none: each has its own"},
 			},
 		},
 		"EffectOutcome": {Doc: "EffectOutcome says what a failed mutation left behind.",

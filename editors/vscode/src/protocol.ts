@@ -236,7 +236,7 @@ export interface Config {
   /** by plugin id */
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
-  /** default one */
+  /** default merge */
   drain?: DrainPolicy;
 }
 
@@ -380,7 +380,7 @@ export interface DiagnosticsResult {
 export type Digest = string;
 
 /** DrainPolicy is how many wakes that may share a turn do. */
-export type DrainPolicy = "one" | "merge";
+export type DrainPolicy = "merge" | "one";
 
 /** EffectOutcome says what a failed mutation left behind. */
 export type EffectOutcome = "none" | "durable" | "unknown";
