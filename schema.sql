@@ -271,13 +271,16 @@ CREATE TABLE task_viewers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_viewers_by_task ON task_viewers (task);
 
--- What happened to a task, in order. The task is a fold of these. Goes with its task, or when that is pruned.
+-- What happened to a task, in order. The task is a fold of these. key makes an event of the task's own come once; empty: it has
+-- none. Goes with its task, or when that is pruned.
 CREATE TABLE task_events (
   task    INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
   ordinal INTEGER NOT NULL,
+  key     TEXT NOT NULL,
   body    BLOB NOT NULL,
   PRIMARY KEY (task, ordinal)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX task_events_by_key ON task_events (task, key) WHERE key <> '';
 
 -- What is to be done when something happens outside. session is who owns it, and with whom it goes; NULL: the user. What is
 -- deleted and made again has another trigger_id. ticked_at is the newest time of its schedule that was seen to.

@@ -289,6 +289,9 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 
 // checkTold refuses an event that a task does not declare.
 func checkTold(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
+	if len(payload) > task.MaxPayload {
+		return bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
+	}
 	for _, declared := range spec.Events {
 		if declared.Name == name {
 			return checkPayload("/payload", declared.Schema, payload)

@@ -1,13 +1,15 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
-	"slices"
 
 	"lashd/engine/plugin"
-	"lashd/engine/task"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -186,25 +188,35 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 // TellTask implements plugin.TaskService.
 func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.Task, error) {
 	t, err := s.see(ctx, p.TaskParams)
-	if err != nil {
-		return t, err
-	}
-	i := slices.IndexFunc(t.Spec.Events, func(d protocol.TaskEventType) bool { return d.Name == p.Name })
 	switch {
-	case t.State.Final():
+	case err != nil:
+		return t, err
+	case t.Pruned, t.State.Final() && p.Key == "":
 		return t, &TaskEndedError{t}
-	case i < 0:
-		return t, bad("/name", "is no event that the task declares")
-	case len(p.Payload) > task.MaxPayload:
-		return t, bad("/payload", "has %d bytes, at most %d", len(p.Payload), task.MaxPayload)
 	}
-	if err := checkPayload("/payload", t.Spec.Events[i].Schema, p.Payload); err != nil {
+	if err := cmp.Or(checkTold(&t.Spec, p.Name, p.Payload), checkName("/key", p.Key)); err != nil {
 		return t, err
 	}
-	t, err = s.add(ctx, t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload})
-	if err == nil && t.State.Final() {
-		err = &TaskEndedError{t}
+	event := protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload, Key: p.Key}
+	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellOnce(ctx, t.ID, event) })
+}
+
+// tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
+func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+	before, err := st.eng.store.TaskEventOf(ctx, st.id, id, e.Key)
+	switch {
+	case err != nil:
+		return t, err
+	case before != nil && (before.Name != e.Name || !bytes.Equal(encode(before.Payload), encode(e.Payload))):
+		return t, fmt.Errorf("event %s of task %s: %w", e.Key, id, persistence.ErrReceiptConflict)
+	case before != nil:
+		return st.eng.store.Task(ctx, st.id, id)
 	}
+	t, live := st.tasks[id]
+	if !live {
+		return t, st.eng.ended(ctx, st.id, id)
+	}
+	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })
 	return t, err
 }
 

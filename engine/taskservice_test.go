@@ -360,3 +360,49 @@ func TestTellTask(t *testing.T) {
 		})
 	})
 }
+
+func TestTellTaskOnce(t *testing.T) {
+	t.Run("plugin/HC-16 runtime/B06 what an attempt has told with a key, the next one does not tell again", func(t *testing.T) {
+		tells := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
+			told := func(key, payload string) error {
+				return errOf(run.Host.Tasks.TellTask(ctx, &plugin.TaskTold{TaskParams: ofTask(run.Task.ID), Name: "seen", Key: key, Payload: json.RawMessage(payload)}))
+			}
+			if err := errors.Join(told("first", `{"a": "<b>"}`), told("second", `1`)); err != nil {
+				t.Error(err)
+			}
+			if run.Task.Attempt == 1 {
+				<-ctx.Done()
+				return nil
+			}
+			if err := told("first", `{"a":"c"}`); !errors.Is(err, persistence.ErrReceiptConflict) {
+				t.Errorf("the same key with something else: %v", err)
+			}
+			return done("all")
+		}
+		withTasks(t, setup{}, map[string]plugin.TaskFunc{"tells": tells}, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			spec := handled("tells")
+			spec.Events = []protocol.TaskEventType{{Name: "seen", Wake: &protocol.TaskWake{}}}
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_x", Spec: spec})
+			synctest.Wait()
+			d = d.restart(t, nil)
+			must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_x"}}))
+			must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+			r := d.readTask(t, s, "tsk_x")
+			if k := eventKinds(r.Events); k != "created started event event started ended" || r.Task.State != protocol.TaskCompleted {
+				t.Errorf("events %s, and it is %s", k, r.Task.State)
+			}
+			if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 2 {
+				t.Errorf("%d turns, want one for each event", len(turns))
+			}
+			after := func(key string) error {
+				return errOf(d.host(t, s).Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "seen", Key: key, Payload: json.RawMessage(`1`)}))
+			}
+			if err := after("second"); err != nil {
+				t.Errorf("told again after the end: %v", err)
+			}
+			if err := after("third"); !errors.As(err, new(*engine.TaskEndedError)) {
+				t.Errorf("something new after the end: %v", err)
+			}
+		})
+	})
+}

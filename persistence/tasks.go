@@ -20,7 +20,7 @@ RETURNING CAST(value AS INTEGER)`
 INSERT INTO tasks (session, task_id, kind, external, hidden, ended, change, body)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	updateTask      = "UPDATE tasks SET session = ?, ended = ?, change = ?, body = ? WHERE task = ?"
-	insertTaskEvent = "INSERT INTO task_events (task, ordinal, body) VALUES (?, ?, ?)"
+	insertTaskEvent = "INSERT INTO task_events (task, ordinal, key, body) VALUES (?, ?, ?, ?)"
 	pruneTaskEvents = "DELETE FROM task_events WHERE task = ?"
 	dropViewers     = "DELETE FROM task_viewers WHERE task = ?"
 	insertViewer    = "INSERT INTO task_viewers (viewer, task) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -46,7 +46,7 @@ func applyTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head)
 		return err
 	}
 	for i, e := range c.Events {
-		if err := t.exec(ctx, insertTaskEvent, row, e.Ordinal, b.events[i]); err != nil {
+		if err := t.exec(ctx, insertTaskEvent, row, e.Ordinal, e.Key, b.events[i]); err != nil {
 			return err
 		}
 	}
@@ -173,19 +173,35 @@ func (s *Store) Task(ctx context.Context, session protocol.SessionID, id protoco
 
 // TaskEvents reads what happened to a task after an event, in order.
 func (s *Store) TaskEvents(ctx context.Context, session protocol.SessionID, id protocol.TaskID, after, limit int) ([]protocol.TaskEvent, error) {
-	scan := func(rows *sql.Rows, e *protocol.TaskEvent) error {
-		var body []byte
-		if err := rows.Scan(&body); err != nil {
-			return err
-		}
-		return decode(body, e, "task event")
-	}
-	return list(ctx, s.read, scan, `
+	return list(ctx, s.read, scanTaskEvent, `
 SELECT e.body
 FROM task_events e JOIN tasks t USING (task)
 WHERE t.session = (SELECT session FROM sessions WHERE session_id = ?) AND t.task_id = ? AND e.ordinal > ?
 ORDER BY e.ordinal
 LIMIT ?`, session, id, after, limit)
+}
+
+// TaskEventOf reads the event of a task that has a key; nil: none has.
+func (s *Store) TaskEventOf(ctx context.Context, session protocol.SessionID, id protocol.TaskID, key string) (*protocol.TaskEvent, error) {
+	if key == "" {
+		return nil, nil
+	}
+	found, err := list(ctx, s.read, scanTaskEvent, `
+SELECT e.body
+FROM task_events e JOIN tasks t USING (task)
+WHERE t.session = (SELECT session FROM sessions WHERE session_id = ?) AND t.task_id = ? AND e.key = ? AND e.key <> ''`, session, id, key)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func scanTaskEvent(rows *sql.Rows, e *protocol.TaskEvent) error {
+	var body []byte
+	if err := rows.Scan(&body); err != nil {
+		return err
+	}
+	return decode(body, e, "task event")
 }
 
 // Tasked lists the sessions that have a live task which lashd runs: what a restart must go on with.

@@ -75,6 +75,7 @@ type TaskTold struct {
 	protocol.TaskParams
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	Key     string          `json:"key,omitempty"` // told again with the same key, it does not happen again
 }
 
 // TaskFunc is the work of a task. It returns soon after ctx is done; what it comes to then still counts. No outcome after that

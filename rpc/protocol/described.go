@@ -1298,6 +1298,7 @@ func Described() map[string]TypeDoc {
 		"TaskEvent": {Doc: "TaskEvent is a thing that happened to a task. A task is what its events come to, in their order.",
 			Fields: map[string]string{
 				"incarnation": "of started",
+				"key":         "likewise: told again with the same key, it does not happen again",
 				"name":        "of an event of the task's own",
 				"ordinal":     "1, 2, 3, ... in its task",
 				"reason":      "of waiting and requests",

@@ -263,5 +263,6 @@ type TaskEvent struct {
 	Ref         string          `json:"ref,omitempty"`
 	Name        string          `json:"name,omitempty"` // of an event of the task's own
 	Payload     json.RawMessage `json:"payload,omitempty"`
+	Key         string          `json:"key,omitempty"` // likewise: told again with the same key, it does not happen again
 	Outcome     *TaskOutcome    `json:"outcome,omitempty"`
 }

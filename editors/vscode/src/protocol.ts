@@ -1915,6 +1915,8 @@ export interface TaskEvent {
   /** of an event of the task's own */
   name?: string;
   payload?: unknown;
+  /** likewise: told again with the same key, it does not happen again */
+  key?: string;
   outcome?: TaskOutcome;
 }
 
