@@ -13,6 +13,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -402,6 +403,34 @@ func TestTellTaskOnce(t *testing.T) {
 			}
 			if err := after("third"); !errors.As(err, new(*engine.TaskEndedError)) {
 				t.Errorf("something new after the end: %v", err)
+			}
+		})
+	})
+}
+
+func TestWakesOfATaskThatMoves(t *testing.T) {
+	t.Run("runtime/B06 runtime/B09 what a task tells wakes the session that has it then, and no other", func(t *testing.T) {
+		withTasks(t, setup{model: replies(scripted.Reply{Text: "ok"})}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			other := d.session(t)
+			spec := work(protocol.TaskObserver, protocol.RecoverExternal)
+			spec.Ended, spec.Events = &protocol.TaskWake{Text: "over"}, []protocol.TaskEventType{{Name: "seen", Wake: &protocol.TaskWake{Text: "seen"}}}
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_x", Spec: spec})
+			tell := func(key string) {
+				must[protocol.Task](t)(host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "seen", Key: key}))
+			}
+			tell("a")
+			must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: s, To: other, TaskIDs: []protocol.TaskID{"tsk_x"}}))
+			tell("a")
+			tell("b")
+			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_x"), Outcome: *done("all")}))
+			for id, want := range map[protocol.SessionID][]string{
+				s:     {"notice: [task/seen tsk_x] seen", "agentMessage: ok"},
+				other: {"notice: [task/seen tsk_x] seen", "agentMessage: ok", "notice: [task/completed tsk_x] over", "agentMessage: ok"},
+			} {
+				must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+				if got := d.history(t, id); !slices.Equal(got, want) {
+					t.Errorf("history %q, want %q", got, want)
+				}
 			}
 		})
 	})

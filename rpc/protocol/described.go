@@ -1831,7 +1831,6 @@ func Described() map[string]TypeDoc {
 				{"targetGone", "there is no such session any more"},
 				{"expired", "it is too late"},
 				{"sequenceRewound", "a later one of its stream was taken before"},
-				{"retargeted", "another session gets what this stream tells"},
 				{"tooLarge", "the model could not be told it"},
 			},
 		},

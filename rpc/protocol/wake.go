@@ -34,6 +34,5 @@ const (
 	WakeTargetGone WakeRefusal = "targetGone"      // there is no such session any more
 	WakeExpired    WakeRefusal = "expired"         // it is too late
 	WakeRewound    WakeRefusal = "sequenceRewound" // a later one of its stream was taken before
-	WakeRetargeted WakeRefusal = "retargeted"      // another session gets what this stream tells
 	WakeTooLarge   WakeRefusal = "tooLarge"        // the model could not be told it
 )

@@ -2839,7 +2839,7 @@ export interface UsageRow {
 }
 
 /** WakeRefusal is why a wake was not taken, or is not any more. */
-export type WakeRefusal = "duplicate" | "targetGone" | "expired" | "sequenceRewound" | "retargeted" | "tooLarge";
+export type WakeRefusal = "duplicate" | "targetGone" | "expired" | "sequenceRewound" | "tooLarge";
 
 /** WhenBusy says what to do with an input while a turn runs. */
 export type WhenBusy = "queue" | "refuse" | "steer";
