@@ -69,6 +69,7 @@ type Engine struct {
 	tasksMoved  tip.Tip // a task has changed
 	childAsks   tip.Tip // a session that works for another asks a person, or is answered
 	workers     workers
+	races       races
 	outputs     *background.Outputs
 	commands    background.Commands
 	turns       sync.WaitGroup

@@ -85,9 +85,10 @@ func TestTaskWaits(t *testing.T) {
 	t.Run("runtime/B04 a wait ends as its rule says, and one that takes too long changes nothing", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			ids := []protocol.TaskID{"tsk_slow", "tsk_fails", "tsk_works"}
-			for id, f := range map[protocol.TaskID]plugin.TaskFunc{"tsk_fails": takes(time.Minute, "no"), "tsk_works": takes(time.Hour, ""), "tsk_slow": takes(24*time.Hour, "")} {
+			for id, f := range map[protocol.TaskID]plugin.TaskFunc{"tsk_fails": takes(time.Minute, "no"), "tsk_works": takes(time.Hour, "")} {
 				begun(t, host, &plugin.TaskStart{TaskID: id, Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: f})
 			}
+			d.task(t, s, "tsk_slow", work(protocol.TaskOther, protocol.RecoverExternal))
 			synctest.Wait()
 			before := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).NextCursor
 			began := time.Now()
@@ -110,9 +111,33 @@ func TestTaskWaits(t *testing.T) {
 			if states(r.Live) != "tsk_slow cancelRequested" {
 				t.Errorf("the loser is %s", states(r.Live))
 			}
+			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_slow"), Outcome: protocol.TaskOutcome{Kind: protocol.TaskStopped}}))
 			r = wait(protocol.WaitAll, "", 0, "tsk_fails failed, tsk_slow cancelled, tsk_works completed", time.Hour)
 			if r.Settled[0].ID != "tsk_fails" || r.Settled[2].ID != "tsk_slow" {
 				t.Errorf("they ended in the order %+v", r.Settled)
+			}
+		})
+	})
+	t.Run("runtime/B04 the end that decides a wait cancels the losers in its own commit; others are cancelled before the answer", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			other := d.session(t)
+			spec := work(protocol.TaskOther, protocol.RecoverExternal)
+			for id, session := range map[protocol.TaskID]protocol.SessionID{"tsk_a": s, "tsk_b": s, "tsk_c": s, "tsk_far": other, "tsk_none": s} {
+				d.task(t, session, id, spec)
+			}
+			must[*protocol.TaskResult](t)(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: other, TaskID: "tsk_far"}, Observer: s}))
+			p := &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c", "tsk_far"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}
+			got := make(chan *protocol.TaskWaitResult, 1)
+			go func() { got <- must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "cli_w", p)) }()
+			synctest.Wait()
+			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_b"), Outcome: *done("all")}))
+			r := <-got
+			if states(r.Settled) != "tsk_b completed" || states(r.Live) != "tsk_a cancelRequested, tsk_c cancelRequested, tsk_far cancelRequested" || r.Live[0].CancelRequested.By != "cli_w" {
+				t.Errorf("it answers %s, and %s", states(r.Settled), states(r.Live))
+			}
+			r = must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "cli_w", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_b", "tsk_none"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}))
+			if states(r.Live) != "tsk_none cancelRequested" {
+				t.Errorf("one that was decided before comes to %s", states(r.Live))
 			}
 		})
 	})

@@ -59,6 +59,7 @@ func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	if next.State.Final() {
 		m.orphan(t.ID)
 		m.runOver(next)
+		m.decide(next)
 	}
 	return next, true
 }
@@ -110,14 +111,20 @@ func (m *moves) leaveTurn() {
 
 // depart is what becomes of a task when whoever started it is over, as it has said itself.
 func (m *moves) depart(t protocol.Task, by, reason string) {
-	if next, ok := m.tasks[t.ID]; ok {
-		t = next
-	}
+	t = m.newest(t)
 	if t.Spec.ParentEnd == protocol.ParentEndCancel {
 		m.cancel(t, by, reason)
 		return
 	}
 	m.add(t, protocol.TaskEvent{Kind: protocol.TaskLostCaller})
+}
+
+// newest is a task as it will be.
+func (m *moves) newest(t protocol.Task) protocol.Task {
+	if next, ok := m.tasks[t.ID]; ok {
+		return next
+	}
+	return t
 }
 
 // cancel notes the wish that a task ends. Once that is durable its worker is told; what nobody works at is over at once.

@@ -10,7 +10,8 @@ import (
 // maxWaited is how many tasks may be waited for at once.
 const maxWaited = 256
 
-// WaitTasks waits for tasks. A timeout changes nothing; that the others are cancelled is as durable as any cancellation.
+// WaitTasks waits for tasks. A timeout changes nothing; that the others are asked to end is durable before it answers, and for those
+// of the session of the one that decides it as soon as its end is.
 func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	switch {
 	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
@@ -23,11 +24,19 @@ func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *pro
 	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
+	end, err := e.enter(ctx, client, p)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	r, err := e.settledTasks(ctx, p)
-	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel {
+	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel || len(r.Live) == 0 {
 		return r, err
 	}
-	return r, e.cancelLosers(ctx, client, r)
+	if err := e.cancelLosers(ctx, client, r.Live); err != nil {
+		return nil, err
+	}
+	return e.lookAtTasks(ctx, p)
 }
 
 // settledTasks waits until the rule holds or the time is up.
@@ -80,19 +89,6 @@ func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 		return slices.ContainsFunc(r.Settled, won) || len(r.Live) == 0
 	}
 	return len(r.Live) == 0
-}
-
-func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, r *protocol.TaskWaitResult) error {
-	for i, t := range r.Live {
-		c, err := e.CancelTask(ctx, client, &protocol.TaskCancelParams{
-			TaskParams: protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID}, Reason: "another of its group was first",
-		})
-		if err != nil {
-			return err
-		}
-		r.Live[i] = c.Task
-	}
-	return nil
 }
 
 // untell withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn

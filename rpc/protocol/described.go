@@ -1361,7 +1361,7 @@ func Described() map[string]TypeDoc {
 		"TaskLosers": {Doc: "TaskLosers is what becomes of the tasks that are still live when a wait ends.",
 			Values: []ValueDoc{
 				{"keep", "they go on; this is the default"},
-				{"cancel", ""},
+				{"cancel", "they are asked to end, in the commit of the end that decides; those of another session before the answer"},
 			},
 		},
 		"TaskObserveParams": {Doc: "TaskObserveParams lets another session see a task, or no longer."},

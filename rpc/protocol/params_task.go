@@ -93,8 +93,8 @@ const (
 type TaskLosers string
 
 const (
-	LosersKeep   TaskLosers = "keep" // they go on; this is the default
-	LosersCancel TaskLosers = "cancel"
+	LosersKeep   TaskLosers = "keep"   // they go on; this is the default
+	LosersCancel TaskLosers = "cancel" // they are asked to end, in the commit of the end that decides; those of another session before the answer
 )
 
 // TaskWaitParams waits for tasks.

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"lashd/rpc/protocol"
+)
+
+// races are the waits that cancel the tasks which lose. Who waits is known in memory only; that it is decided cancels the others in the
+// commit which decides it, as far as that is of their session, so that no crash comes in between.
+type races struct {
+	mu  sync.Mutex
+	all map[*race]bool
+}
+
+// race is a wait for tasks, with whom the others are cancelled by.
+type race struct {
+	rule    protocol.TaskRule
+	by      string
+	members map[workKey]bool
+}
+
+const lostRace = "another of its group was first"
+
+// begin lets the end of a task decide a race, until that is ended.
+func (rs *races) begin(r *race) (end func()) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.all == nil {
+		rs.all = map[*race]bool{}
+	}
+	rs.all[r] = true
+	return func() {
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		delete(rs.all, r)
+	}
+}
+
+// decided are the races that the end of a task decides.
+func (rs *races) decided(t *protocol.Task) (won []*race) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for r := range rs.all {
+		if r.members[workKey{t.SessionID, t.ID}] && wins(r.rule, t) {
+			won = append(won, r)
+		}
+	}
+	return won
+}
+
+// wins tells whether a task that is over ends a wait for it and others although these are not.
+func wins(rule protocol.TaskRule, t *protocol.Task) bool {
+	return rule == protocol.WaitFirst || rule == protocol.WaitFirstSuccess && t.State == protocol.TaskCompleted
+}
+
+// decide cancels those that lose to a task that is over.
+func (m *moves) decide(winner protocol.Task) {
+	for _, r := range m.st.eng.races.decided(&winner) {
+		for _, t := range m.st.liveTasks() {
+			if r.members[workKey{m.st.id, t.ID}] {
+				m.cancel(m.newest(t), r.by, lostRace)
+			}
+		}
+	}
+}
+
+// enter begins the race of a wait that cancels the losers.
+func (e *Engine) enter(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
+	if p.Losers != protocol.LosersCancel {
+		return func() {}, nil
+	}
+	now, err := e.lookAtTasks(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &race{rule: p.Rule, by: asker(client), members: map[workKey]bool{}}
+	for _, t := range slices.Concat(now.Settled, now.Live) {
+		r.members[workKey{t.SessionID, t.ID}] = true
+	}
+	return e.races.begin(r), nil
+}
+
+// cancelLosers cancels what a race has left, as it was decided before it began, or in another session.
+func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, live []protocol.Task) error {
+	losers := map[protocol.SessionID][]protocol.TaskID{}
+	for _, t := range live {
+		if t.CancelRequested == nil {
+			losers[t.SessionID] = append(losers[t.SessionID], t.ID)
+		}
+	}
+	for session, ids := range losers {
+		_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
+			return struct{}{}, st.moveTasks(ctx, nil, func(m *moves) {
+				for _, t := range st.liveTasks() {
+					if slices.Contains(ids, t.ID) {
+						m.cancel(m.newest(t), asker(client), lostRace)
+					}
+				}
+			})
+		})
+		if err != nil && !isGone(err) {
+			return err
+		}
+	}
+	return nil
+}
