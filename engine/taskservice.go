@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"lashd/engine/plugin"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -201,6 +200,19 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellOnce(ctx, t.ID, event) })
 }
 
+// TaskToldError means that something else was told of a task with the same key.
+type TaskToldError struct {
+	ID  protocol.TaskID
+	Key string
+}
+
+func (e *TaskToldError) Error() string {
+	return fmt.Sprintf("something else was told of task %s with the key %s; choose another key", e.ID, e.Key)
+}
+
+// Kind is its word for plugins.
+func (*TaskToldError) Kind() protocol.ErrorKind { return protocol.KindConflict }
+
 // tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
 func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	before, err := st.eng.store.TaskEventOf(ctx, st.id, id, e.Key)
@@ -208,7 +220,7 @@ func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.Ta
 	case err != nil:
 		return t, err
 	case before != nil && (before.Name != e.Name || !bytes.Equal(encode(before.Payload), encode(e.Payload))):
-		return t, fmt.Errorf("event %s of task %s: %w", e.Key, id, persistence.ErrReceiptConflict)
+		return t, &TaskToldError{id, e.Key}
 	case before != nil:
 		return st.eng.store.Task(ctx, st.id, id)
 	}

@@ -52,6 +52,25 @@ func changed[P any](ctx context.Context, g *grant, p P, do func(plugin.TaskServi
 	return &taskAnswer{t}, err
 }
 
+// ofOwn is changed for what only the plugin may say whose task it is.
+func ofOwn[P any](ctx context.Context, g *grant, p P, id protocol.TaskParams, do func(plugin.TaskService, context.Context, P) (protocol.Task, error)) (*taskAnswer, error) {
+	r, err := onTask(ctx, g, &protocol.TaskReadParams{TaskParams: id}, plugin.TaskService.ReadTask)
+	if err == nil && r.Task.Spec.Plugin != g.life.config.ID {
+		return nil, &plugin.UnavailableError{Capability: "speaking for a task that is not the plugin's own"}
+	}
+	return changed(ctx, g, p, do) // which also says what is wrong with a task that cannot be read
+}
+
+// tooMuchError is something that the plugin asks too often.
+type tooMuchError struct{ what string }
+
+func (e *tooMuchError) Error() string {
+	return "too many " + e.what + " in a second; later there may be more"
+}
+
+// Kind implements worded.
+func (*tooMuchError) Kind() protocol.ErrorKind { return protocol.KindOverloaded }
+
 func taskStart(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskStart
@@ -80,21 +99,24 @@ func taskComplete(ctx context.Context, g *grant, p *struct {
 	if g.task != nil && p.TaskID == g.task.id {
 		return g.task.complete(ctx, g, &p.Outcome)
 	}
-	return changed(ctx, g, &p.TaskCompleteParams, plugin.TaskService.CompleteTask)
+	return ofOwn(ctx, g, &p.TaskCompleteParams, p.TaskParams, plugin.TaskService.CompleteTask)
 }
 
 func taskTransition(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskTransition
 }) (*taskAnswer, error) {
-	return changed(ctx, g, &p.TaskTransition, plugin.TaskService.TransitionTask)
+	return ofOwn(ctx, g, &p.TaskTransition, p.TaskParams, plugin.TaskService.TransitionTask)
 }
 
 func taskTell(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskTold
 }) (*taskAnswer, error) {
-	return changed(ctx, g, &p.TaskTold, plugin.TaskService.TellTask)
+	if !g.life.tells.another(tellsPerSec) {
+		return nil, &tooMuchError{"events of tasks"}
+	}
+	return ofOwn(ctx, g, &p.TaskTold, p.TaskParams, plugin.TaskService.TellTask)
 }
 
 func taskAwait(ctx context.Context, g *grant, p *struct {

@@ -28,7 +28,8 @@ type life struct {
 	busy     chan struct{} // has room for the calls that the plugin may make at once
 	over     chan struct{} // closed when nothing is left
 	began    time.Time
-	refusals refusals
+	refusals tally
+	tells    tally
 	tasks    atomic.Int32 // at which the process works by itself
 
 	ending sync.Once

@@ -92,7 +92,7 @@ func (l *life) reaches(g *grant, method hostMethod, id protocol.SessionID) (bool
 
 // refuse logs what was not granted, unless there is too much of it.
 func (l *life) refuse(m *message, word, reason string) *wireError {
-	if l.refusals.another() {
+	if l.refusals.another(refusalsPerSec) {
 		l.log.Warn("a call of the plugin is refused", "method", m.Method, "kind", word, "reason", reason)
 	}
 	return &wireError{Code: codeRefused, Message: reason, Data: kind(word)}
@@ -108,10 +108,19 @@ func (l *life) wireErrorOf(m *message, err error) *wireError {
 	if e, ok := errors.AsType[*plugin.UnavailableError](err); ok {
 		return l.refuse(m, "denied", e.Error())
 	}
+	if e, ok := errors.AsType[worded](err); ok {
+		return &wireError{Code: codeRefused, Message: e.Error(), Data: kind(string(e.Kind()))}
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, errOver) {
 		return &wireError{Code: codeRefused, Message: errOver.Error(), Data: kind("cancelled")}
 	}
 	return &wireError{Code: codeRefused, Message: err.Error(), Data: kind("failed")}
+}
+
+// worded is an error with a word of its own, as clients are told it.
+type worded interface {
+	error
+	Kind() protocol.ErrorKind
 }
 
 func kind(word string) json.RawMessage { return json.RawMessage(`{"kind":"` + word + `"}`) }
@@ -121,16 +130,20 @@ type paramsError struct{ err error }
 
 func (e *paramsError) Error() string { return e.err.Error() }
 
-// refusals are counted, so that not all of them are logged.
-type refusals struct {
+// tally counts what a plugin may not do without end.
+type tally struct {
 	mu   sync.Mutex
 	rate child.Rate
 }
 
-const refusalsPerSec = 100 // that are logged
+const (
+	refusalsPerSec = 100 // that are logged
+	tellsPerSec    = 100 // events of tasks: each is stored, and may wake a session
+)
 
-func (r *refusals) another() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.rate.Allow(refusalsPerSec)
+// another tells whether one more is within what there may be in a second.
+func (t *tally) another(most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rate.Allow(most)
 }
