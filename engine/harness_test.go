@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"iter"
 	"log/slog"
 	"os"
@@ -25,6 +26,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		victim(dir, os.Getenv(victimPoint)) // until it is killed
 		return
+	}
+	if os.Getenv("LASHD_LONG") == "" {
+		flag.Set("rapid.checks", "25") // of a registered flag, with a number
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"testing"
 	"unicode/utf8"
@@ -19,7 +20,11 @@ import (
 // after a crash, whenever chance wants it. All three must ask for exactly the same effects.
 func TestReplay(t *testing.T) {
 	t.Run("runtime/T02 runtime/T03 restored, disturbed and replayed turns are the same turn", func(t *testing.T) {
-		for range 5 {
+		rounds := 1
+		if os.Getenv("LASHD_LONG") != "" {
+			rounds = 5
+		}
+		for range rounds {
 			rapid.Check(t, func(t *rapid.T) { newTrial(t).run() })
 		}
 	})
