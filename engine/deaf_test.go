@@ -357,8 +357,9 @@ func TestDeafLeft(t *testing.T) {
 				}
 			}
 			left(<-done[0])
-			d = d.restart(t, nil)
+			d.halt()
 			left(<-done[1])
+			d = d.restart(t, nil)
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}

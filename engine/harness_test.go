@@ -38,6 +38,7 @@ type daemon struct {
 	*engine.Engine
 	store *persistence.Store
 	setup setup
+	halt  func() // stops the engine, not the store: what was asked of it may still get its answer
 	stop  func()
 }
 
@@ -97,9 +98,12 @@ func start(t testing.TB, s setup) *daemon {
 			t.Error(err)
 		}
 	})
-	d.stop = sync.OnceFunc(func() {
+	d.halt = func() {
 		cancel()
 		engineRun.Wait()
+	}
+	d.stop = sync.OnceFunc(func() {
+		d.halt()
 		stopStore()
 		storeRun.Wait()
 		if err := d.store.Close(); err != nil {
