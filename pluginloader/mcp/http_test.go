@@ -199,7 +199,7 @@ func TestHTTP(t *testing.T) {
 			defer s.Close()
 			defer s.CloseClientConnections()
 			began := time.Now()
-			p := begin(t, short(t), config(t, map[string]manifest.Server{"x": {URL: s.URL}}))
+			p := begin(t, within(t, 1500*time.Millisecond), config(t, map[string]manifest.Server{"x": {URL: s.URL}}))
 			defer func() { _ = p.Shutdown(context.Background()) }()
 			if took := time.Since(began); took > 4*time.Second {
 				t.Errorf("it took %v", took)
@@ -221,7 +221,7 @@ func TestHTTP(t *testing.T) {
 			good.ServeHTTP(w, r)
 		})
 		s.mu.Unlock()
-		p := begin(t, short(t), config(t, map[string]manifest.Server{"x": {URL: s.URL}}))
+		p := begin(t, within(t, 1500*time.Millisecond), config(t, map[string]manifest.Server{"x": {URL: s.URL}}))
 		defer func() { _ = p.Shutdown(context.Background()) }()
 		waitFor(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
 	})

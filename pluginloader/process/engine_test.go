@@ -181,7 +181,9 @@ func TestCrash(t *testing.T) {
 		}
 	})
 	t.Run("issue/4-2 state too large for a message goes in pieces", func(t *testing.T) {
-		f := begin(t, config(t, "bulky", everything()))
+		c := config(t, "bulky", everything())
+		c.Deadlines.State = 20 * time.Second
+		f := begin(t, c)
 		s := session(t, "ses_1", f)
 		if err := turnHook(t.Context(), s); err != nil {
 			t.Fatal(err)
