@@ -36,6 +36,7 @@ var levels = map[string]int{
 	"lashd/engine/turn":                  2,
 	"lashd/engine/task":                  1,
 	"lashd/engine/background":            2,
+	"lashd/engine/filepoint":             2,
 	"lashd/engine/capture":               2,
 	"lashd/engine/plugin":                3,
 	"lashd/engine/plugin/plugintest":     4,

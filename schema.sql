@@ -317,3 +317,69 @@ CREATE TABLE deliveries (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_reserved ON deliveries (occurrence) WHERE state = 'reserved';
 CREATE INDEX deliveries_by_trigger ON deliveries (trigger_id, occurrence);
+
+-- A directory in which tools of sessions work, by its real path. Goes when no file point is of it any more.
+CREATE TABLE workspaces (
+  workspace INTEGER PRIMARY KEY AUTOINCREMENT,
+  root      TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Where the copy of a file's content lies, by the sha256 of the content: length bytes of a pack, which is a file, from at on. The
+-- pack is written and synced before this row. Goes in a sweep, once no row of workspace_files or file_changes needs it.
+CREATE TABLE file_copies (
+  digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
+  pack   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  length INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_copies_by_pack ON file_copies (pack);
+
+-- What stood at a path of a workspace when it was looked at last, and by what it is known again without reading it: size, times in
+-- ns, inode. Without a digest there is no copy of its content. Goes with its workspace.
+CREATE TABLE workspace_files (
+  workspace INTEGER NOT NULL REFERENCES workspaces (workspace) ON DELETE CASCADE,
+  path      TEXT NOT NULL,
+  kind      TEXT NOT NULL,
+  mode      INTEGER NOT NULL,
+  size      INTEGER NOT NULL,
+  modified  INTEGER NOT NULL,
+  changed   INTEGER NOT NULL,
+  inode     INTEGER NOT NULL,
+  link      TEXT NOT NULL,
+  problem   TEXT NOT NULL,
+  digest    TEXT REFERENCES file_copies (digest),
+  PRIMARY KEY (workspace, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX workspace_files_by_copy ON workspace_files (digest) WHERE digest IS NOT NULL;
+
+-- What a turn, or a rewind, did to the files of a workspace: body, and rows of file_changes. journal is what an open rewind is about
+-- to do, which a restart brings to its end. Goes with its session.
+CREATE TABLE file_points (
+  point     INTEGER PRIMARY KEY AUTOINCREMENT,
+  point_id  TEXT NOT NULL UNIQUE,
+  session   INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
+  workspace INTEGER NOT NULL REFERENCES workspaces (workspace),
+  turn_id   TEXT NOT NULL,
+  open      INTEGER NOT NULL,
+  body      BLOB NOT NULL,
+  journal   BLOB
+) STRICT;
+CREATE INDEX file_points_by_session ON file_points (session, point);
+CREATE INDEX file_points_by_workspace ON file_points (workspace);
+CREATE INDEX file_points_rewinding ON file_points (session) WHERE journal IS NOT NULL;
+
+-- A change of a file, in the step of its workspace in which it was seen. Where several sessions were at work each has a row of it.
+-- before and after are the copies of the content, where there are any; the states themselves are in the body. Goes with its point, or
+-- when that is pruned.
+CREATE TABLE file_changes (
+  point  INTEGER NOT NULL REFERENCES file_points (point) ON DELETE CASCADE,
+  step   INTEGER NOT NULL,
+  path   TEXT NOT NULL,
+  before TEXT REFERENCES file_copies (digest),
+  after  TEXT REFERENCES file_copies (digest),
+  body   BLOB NOT NULL,
+  PRIMARY KEY (point, step, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_changes_before ON file_changes (before) WHERE before IS NOT NULL;
+CREATE INDEX file_changes_after ON file_changes (after) WHERE after IS NOT NULL;
+CREATE INDEX file_changes_by_step ON file_changes (step);

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"lashd/engine/graph"
@@ -27,29 +28,116 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 	})
 }
 
-// Rewind moves a session's leaf to an ancestor. What came after it stays, pinned, and can be forked from.
+// Rewind moves a session's leaf to an ancestor. What came after it stays, pinned, and can be forked from. It may bring back files,
+// too, or only these.
 func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
+	if err := checkRewind(p); err != nil {
+		return nil, err
+	}
+	if p.Files != "" {
+		return e.rewindFiles(ctx, p)
+	}
 	return mutate(ctx, e, p.SessionID, "session/rewind", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionRewindResult, error) {
 		if err := st.idle(); err != nil {
 			return nil, err
 		}
-		to, err := e.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.ToNode)
+		to, result, err := st.leafFor(ctx, p)
+		if err != nil || p.DryRun || result.Nodes == 0 {
+			return result, err
+		}
+		c := &persistence.Commit{}
+		event := st.moveLeaf(c, to, result)
+		result.Seq, c.Receipt = st.row.Seq+1, rc.with(result)
+		done, err := st.commit(ctx, c, event)
 		if err != nil {
 			return nil, err
 		}
-		node, err := e.node(ctx, p.ToNode)
-		if err != nil {
-			return nil, err
-		}
-		if err := restable(node, "/toNode"); err != nil {
-			return nil, err
-		}
-		result := &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.Generation, Seq: st.row.Seq}
-		if p.DryRun || result.Nodes == 0 {
-			return result, nil
-		}
-		return st.rewind(ctx, node, to, result, rc)
+		result.Head = done.Head
+		st.leafMoved(ctx)
+		return result, nil
 	})
+}
+
+// checkRewind sees to it that a rewind says where to, once.
+func checkRewind(p *protocol.SessionRewindParams) error {
+	if known := []protocol.RewindFiles{"", protocol.RewindAlso, protocol.RewindOnly}; !slices.Contains(known, p.Files) {
+		return bad("/files", "must be one of %v", known[1:])
+	}
+	ways := 0
+	for _, given := range []bool{p.ToNode != "", p.ToTurn != "", p.ToPoint != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return bad("/toNode", "exactly one of toNode, toTurn and toPoint must be given")
+	case p.ToPoint != "" && p.Files != protocol.RewindOnly:
+		return bad("/toPoint", "is for files only")
+	}
+	return nil
+}
+
+// target is a node that becomes the leaf.
+type target struct {
+	node *protocol.Node
+	at   persistence.Cursor
+}
+
+// leafFor finds the node that a rewind goes to, and what it would come to.
+func (st *state) leafFor(ctx context.Context, p *protocol.SessionRewindParams) (to target, result *protocol.SessionRewindResult, err error) {
+	id := p.ToNode
+	if id == "" {
+		if id, err = st.beforeTurn(ctx, p.ToTurn); err != nil {
+			return to, nil, err
+		}
+	}
+	if to.at, err = st.eng.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, id); err != nil {
+		return to, nil, err
+	}
+	if to.node, err = st.eng.node(ctx, id); err != nil {
+		return to, nil, err
+	}
+	if err := restable(to.node, "/toNode"); err != nil {
+		return to, nil, err
+	}
+	return to, &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.at.Generation, Seq: st.row.Seq}, nil
+}
+
+// beforeTurn is the node of the active path that a turn began at.
+func (st *state) beforeTurn(ctx context.Context, turn protocol.TurnID) (protocol.NodeID, error) {
+	found := false
+	for n, err := range st.back(ctx) {
+		switch {
+		case err != nil:
+			return "", err
+		case n.TurnID == turn:
+			found = true
+		case found:
+			return n.ID, nil
+		}
+	}
+	return "", &persistence.NotFoundError{What: "turn", ID: string(turn)}
+}
+
+// back are the nodes of the active path, the leaf first.
+func (st *state) back(ctx context.Context) iter.Seq2[*protocol.Node, error] {
+	return func(yield func(*protocol.Node, error) bool) {
+		at := persistence.Cursor{Branch: st.branch, Generation: st.row.Head.Generation}
+		for !at.Done {
+			var nodes []protocol.Node
+			var err error
+			if nodes, at, err = st.eng.store.Path(ctx, at, 100); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range nodes {
+				if !yield(&nodes[i], nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
@@ -71,27 +159,23 @@ func restable(n *protocol.Node, pointer string) error {
 	return nil
 }
 
-func (st *state) rewind(ctx context.Context, to *protocol.Node, at persistence.Cursor, result *protocol.SessionRewindResult, rc receipt) (*protocol.SessionRewindResult, error) {
+// moveLeaf has a commit move the leaf to an ancestor, and gives what is told of that. leafMoved is called once it is durable.
+func (st *state) moveLeaf(c *persistence.Commit, to target, result *protocol.SessionRewindResult) logEvent {
 	left := st.row.Head.Leaf
-	result.Pinned, result.Seq = left, st.row.Seq+1
-	result.Head = protocol.Head{Revision: result.Head.Revision + 1, Leaf: to.ID, Generation: at.Generation, Frame: to.Frame}
-	event := logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head}}
-	c := &persistence.Commit{
-		Rewind: to.ID, Pins: []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}, Receipt: rc.with(result),
-	}
-	done, err := st.commit(ctx, c, event)
-	if err != nil {
-		return nil, err
-	}
-	result.Head = done.Head
+	result.Pinned = left
+	result.Head = protocol.Head{Revision: st.row.Head.Revision + 1, Leaf: to.node.ID, Generation: to.at.Generation, Frame: to.node.Frame}
+	c.Rewind, c.Pins = to.node.ID, []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}
+	return logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head}}
+}
+
+func (st *state) leafMoved(ctx context.Context) {
 	st.history = nil
 	row, err := st.eng.store.Session(ctx, st.id)
 	if err != nil {
 		st.broken = err // the branch is not known: load the session again
-		return result, nil
+		return
 	}
 	st.branch = row.Branch
-	return result, nil
 }
 
 // ReadGraph reads a page of the active path, backwards.

@@ -33,9 +33,12 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 // startCell gives the reply of a cell, or why there is none. What goes wrong in the executor is said in the reply.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
 	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.prints.envelope(&effect), Body: []byte("{}")}
+	r.lookBefore(ctx)
 	if err := r.flush(ctx, persistence.Commit{Effects: []persistence.Effect{row}}); err != nil {
 		return turn.CellReply{}, err
 	}
+	r.files.atWork()
+	defer r.afterFiles(ctx)
 	done := make(chan answer[turn.CellReply], 1)
 	call := &plugin.CodeCall{TurnID: r.id, Language: effect.Code.Language, Source: effect.Code.Source, AcceptFinish: effect.Code.AcceptFinish}
 	r.eng.goCall(func() {

@@ -41,6 +41,7 @@ func (st *state) launch(r *run) {
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
 		defer r.callOff()
+		defer r.leaveFiles()
 		r.drive()
 	})
 	if !started {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lashd/engine/background"
+	"lashd/engine/filepoint"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/tip"
@@ -20,6 +21,7 @@ import (
 	"lashd/rpc/protocol"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 )
 
 // Config is what an Engine needs. The caller owns the store and runs it for longer than the engine.
@@ -35,6 +37,7 @@ type Config struct {
 	Idle     time.Duration // after which a session nobody uses leaves memory; default ten minutes
 	Environ  []string      // of the commands of tasks, without secrets
 	Nonce    string        // begins the mark of their processes, for proc.Sweep
+	Files    FileLimits
 }
 
 // Plugins are the plugins that sessions have.
@@ -72,6 +75,7 @@ type Engine struct {
 	races       races
 	outputs     *background.Outputs
 	commands    background.Commands
+	files       files
 	turns       sync.WaitGroup
 	actors      sync.WaitGroup
 
@@ -89,12 +93,14 @@ func New(cfg Config) *Engine {
 	if cfg.Idle == 0 {
 		cfg.Idle = 10 * time.Minute
 	}
+	cfg.Files = cfg.Files.withDefaults()
 	outputs := background.NewOutputs(cfg.StateDir)
 	e := &Engine{
 		workers: newWorkers(), outputs: outputs, commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: outputs},
 		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
 		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
+		files: files{shelf: filepoint.NewShelf(cfg.StateDir), open: map[string]*workspace{}, places: semaphore.NewWeighted(fileUsers)},
 	}
 	e.triggers = newTriggers(e)
 	return e
@@ -117,6 +123,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	if err == nil {
 		e.actors.Go(func() { e.tidyOutputs(actors) })
+		e.actors.Go(func() { e.tidyFiles(actors) })
 		<-ctx.Done()
 	}
 	stopTriggers()
@@ -128,13 +135,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopActors()
 	e.mu.Unlock()
 	e.actors.Wait()
-	return err
+	return errors.Join(err, e.files.shelf.Close())
 }
 
 // recoveries is how many sessions are loaded at once when the daemon starts: one that takes long does not hold up the others.
 const recoveries = 8
 
-// recover loads every session that has a turn or a task which has not ended; loading it drives them on.
+// recover loads every session that has a turn, a task or a rewind which has not ended; loading it drives them on.
 func (e *Engine) recover(ctx context.Context) error {
 	ids, err := e.store.Unfinished(ctx)
 	if err != nil {
@@ -144,7 +151,11 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
-	for _, id := range tasked {
+	rewinding, err := e.store.Rewinding(ctx)
+	if err != nil {
+		return unlessDone(ctx, err)
+	}
+	for _, id := range append(tasked, rewinding...) {
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}

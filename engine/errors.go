@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,8 +19,31 @@ var (
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
 	ErrSlowPlugin    = errors.New("the plugins took too long")
+	ErrFilesInUse    = errors.New("tools of a session are at work in this workspace; wait for their turn, or interrupt it")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
+
+// RewindConflictError means that a rewind would lose something, or cannot bring back everything: force does what can be done.
+type RewindConflictError struct{ Files []protocol.FileRewind }
+
+func (e *RewindConflictError) Error() string {
+	f := e.Files[0]
+	why := cmp.Or(string(f.Conflict), string(f.Unkept))
+	return fmt.Sprintf("%d files stand against it, %s (%s) among them; force brings back what can be brought back, whatever is lost", len(e.Files), f.Path, why)
+}
+
+// UnrestorableError means that files cannot be brought back, as not all that was done to them is known.
+type UnrestorableError struct {
+	Point  protocol.PointID // that is not known; empty: it is what there is now, and force does not help
+	Reason string
+}
+
+func (e *UnrestorableError) Error() string {
+	if e.Point == "" {
+		return "the files cannot be looked at: " + e.Reason
+	}
+	return fmt.Sprintf("not all that was done to files in %s is known: %s; force brings back what is known", e.Point, e.Reason)
+}
 
 // TurnActiveError means that a turn runs which the request will not wait for.
 type TurnActiveError struct{ TurnID protocol.TurnID }

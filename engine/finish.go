@@ -80,6 +80,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	inputs, turns, queued := st.settleInputs(c, r.id, next)
 	closed, resolved := st.closeDecisions(c, r.id)
 	events = append(events, resolved...)
+	events = append(events, r.files.close(c)...)
 	events = append(events,
 		logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &result.Usage, Total: &total}},
 		logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: result.Outcome, Usage: &result.Usage, Issues: report.Issues, Follower: report.FollowedBy}})

@@ -130,10 +130,12 @@ func (st *state) commitTurn(ctx context.Context, r *run, c *persistence.Commit, 
 	c.Usage = append(c.Usage, r.ledger(result, r.logged.Calls)...)
 	c.Effects = append(r.unwritten(after), c.Effects...)
 	c.Fence.Turn, c.Fence.Incarnation = r.id, st.eng.incarnation
+	also = append(also, r.files.into(c)...)
 	if _, err := st.commitShown(ctx, c, r.streamed, append(events, also...)...); err != nil {
 		return err
 	}
 	r.journal.begun, r.journal.pending = true, nil
+	r.files.stored()
 	r.logged, r.streamed = after, nil
 	return nil
 }

@@ -67,6 +67,7 @@ type run struct {
 	told     *protocol.TurnReport          // that is stored
 	legible  projection                    // of the answer
 	full     bool                          // history is to be compacted before the next turn
+	files    *turnFiles                    // what tools do to files; nil: none was at work yet
 
 	mu    sync.Mutex
 	nodes []protocol.Node // of the machine's messages; guarded where the goroutine does not wait
@@ -89,6 +90,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 		return false // a later run begins it anew
 	}
 	r.pay()
+	r.resumeFiles(ctx)
 	for {
 		effect, ok := r.machine.Next()
 		if !ok {

@@ -300,5 +300,6 @@ func (st *state) wakeUp() {
 		st.eng.Log.Error("tasks are not resumed", "session", st.id, "error", err)
 	}
 	st.resumeMonitors()
+	st.resumeRewinds()
 	st.kick()
 }

@@ -58,6 +58,9 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	}
 	r.batch = stages
 	err = r.perform(ctx, stages)
+	if !r.left() {
+		r.afterFiles(ctx)
+	}
 	switch {
 	case errors.As(err, new(*cancelled)):
 		r.completeRest(ctx, stages)
@@ -72,7 +75,7 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 
 // perform brings calls to their results. After an error, some may be without.
 func (r *run) perform(ctx context.Context, stages []*stage) error {
-	for _, step := range []func(context.Context, []*stage) error{r.beforeCalls, r.settle, r.start, r.dispatch} {
+	for _, step := range []func(context.Context, []*stage) error{r.beforeCalls, r.settle, r.beforeFiles, r.start, r.dispatch} {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -274,6 +277,7 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 		}
 		order.Unlock()
 	}
+	r.files.atWork()
 	var wg sync.WaitGroup
 	var serial []*stage
 	for _, s := range stages {

@@ -79,6 +79,9 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 	if err := applyLasting(ctx, t, c); err != nil {
 		return err
 	}
+	if err := applyFiles(ctx, t, c, nil); err != nil {
+		return err
+	}
 	return saveReceipt(ctx, t, c, nil)
 }
 

@@ -51,7 +51,7 @@ func (s *Store) Space() error {
 
 // begins tells whether a commit starts something that will need more space later.
 func (c *Commit) begins() bool {
-	if c.Create != nil || len(c.Triggers.Occurred) > 0 {
+	if c.Create != nil || len(c.Triggers.Occurred)+len(c.Files.Copies) > 0 {
 		return true
 	}
 	for _, t := range c.Turns {

@@ -46,6 +46,8 @@ type Commit struct {
 	Facts     []PluginFact
 	Tasks     []TaskChange
 	Triggers  TriggerChange
+	Files     FileCommit
+	Tidy      FileTidy
 	TakeFirst bool // the first input goes to Result.First; without one it is ErrNotFound
 	AtMs      int64
 }

@@ -26,6 +26,7 @@ type change struct {
 	cancels, reports                            [][]byte
 	triggers                                    triggerBodies
 	tasks                                       []taskBodies
+	files                                       fileBodies
 }
 
 // taskBodies are a task and its newest events.
@@ -82,7 +83,7 @@ func (e *encoder) change(c *Commit) *change {
 			k.first = e.json(c.Create.First)
 		}
 	}
-	k.triggers = e.triggers(c.Triggers)
+	k.triggers, k.files = e.triggers(c.Triggers), e.files(c.Files)
 	if c.Config != nil {
 		k.config = e.json(c.Config)
 	}

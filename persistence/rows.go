@@ -11,7 +11,7 @@ import (
 
 func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, step := range []func(context.Context, *tx, *change, *head) error{
-		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applySnapshots, applyDecisions, applyPins, applyTasks,
+		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applySnapshots, applyDecisions, applyPins, applyTasks, applyFiles,
 	} {
 		if err := step(ctx, t, c, h); err != nil {
 			return err

@@ -53,6 +53,7 @@ var codes = []struct {
 	{background.ErrDeaf, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
+	{engine.ErrFilesInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
@@ -93,7 +94,7 @@ var otherCodes = []kindCode{
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindMonitorNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
-	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPointNotFound, codeNotFound}, {protocol.KindFileConflict, codeConflict}, {protocol.KindUnrestorable, codeState}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
@@ -127,6 +128,14 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	}
 	if e, ok := errors.AsType[*engine.TurnActiveError](err); ok {
 		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
+		return newError(codeState, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.RewindConflictError](err); ok {
+		none.Kind, none.Files = protocol.KindFileConflict, e.Files[:min(len(e.Files), 100)]
+		return newError(codeConflict, e.Error(), none), true
+	}
+	if e, ok := errors.AsType[*engine.UnrestorableError](err); ok {
+		none.Kind = protocol.KindUnrestorable
 		return newError(codeState, e.Error(), none), true
 	}
 	if e, ok := errors.AsType[*pluginloader.BusyError](err); ok {
@@ -213,7 +222,7 @@ var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
 	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
 	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
-	"trigger": protocol.KindTriggerNotFound, "monitor": protocol.KindMonitorNotFound,
+	"trigger": protocol.KindTriggerNotFound, "monitor": protocol.KindMonitorNotFound, "file point": protocol.KindPointNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

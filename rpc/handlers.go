@@ -148,3 +148,12 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
 	}, nil
 }
+
+// sessionRewind moves the leaf in the order of arrival. To bring back files takes time.
+func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParams) (func(context.Context) (*protocol.SessionRewindResult, error), error) {
+	if p.Files != "" {
+		return func(ctx context.Context) (*protocol.SessionRewindResult, error) { return c.eng.Rewind(ctx, p) }, nil
+	}
+	r, err := c.eng.Rewind(ctx, p)
+	return func(context.Context) (*protocol.SessionRewindResult, error) { return r, nil }, err
+}

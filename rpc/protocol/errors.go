@@ -47,6 +47,9 @@ const (
 	KindTurnNotActive     ErrorKind = "turnNotActive"        // the turn does not run
 	KindConflict          ErrorKind = "conflict"             // the idempotency key or the id was used for something else, or the session changed meanwhile
 	KindNotRetained       ErrorKind = "forkPointNotRetained" // the node is no longer reachable from a leaf or a pin
+	KindFileConflict      ErrorKind = "fileConflict"         // a rewind would lose something, or cannot bring back everything: files; nothing was changed
+	KindUnrestorable      ErrorKind = "filesUnrestorable"    // not all is known that was done to files since then; nothing was changed
+	KindPointNotFound     ErrorKind = "pointNotFound"        // the session has no such file point
 	KindGeneration        ErrorKind = "generationMismatch"   // the state was changed since it was read; generation is the current one
 	KindTooLarge          ErrorKind = "tooLarge"             // more than one commit may hold
 	KindProvider          ErrorKind = "providerError"        // the model's server failed or refused
@@ -85,4 +88,5 @@ type ErrorData struct {
 	RetryAfterMs int64         `json:"retryAfterMs,omitempty"` // not before
 	Generation   *int64        `json:"generation,omitempty"`   // the current one, of a generationMismatch
 	TurnID       TurnID        `json:"turnId,omitempty"`       // the running one, of a turnActive
+	Files        []FileRewind  `json:"files,omitempty"`        // the first 100 of those that stand against it, of a fileConflict
 }

@@ -64,6 +64,8 @@ const (
 	EventMonitorUpdate EventType = "monitor/update"
 	// A named snapshot was made: name.
 	EventSnapshotCreated EventType = "snapshot/created"
+	// A turn, or a rewind, changed files, or files cannot be brought back to before it: point as it is then.
+	EventFilePoint EventType = "file/point"
 	// Tokens were booked: usage of this turn or call, total of the session.
 	EventUsageUpdated EventType = "usage/updated"
 )
@@ -112,6 +114,7 @@ type Event struct {
 	TaskEvent *TaskEvent      `json:"taskEvent,omitempty"`
 	Monitor   *Monitor        `json:"monitor,omitempty"`
 	Updates   []MonitorUpdate `json:"updates,omitempty"`
+	Point     *FilePoint      `json:"point,omitempty"`
 }
 
 // Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it

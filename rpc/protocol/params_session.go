@@ -253,21 +253,57 @@ const (
 	ForkFresh   ForkCatalog = "fresh"   // as a new session has them
 )
 
-// SessionRewindParams moves the leaf to an ancestor. What came after it stays, pinned.
+// SessionRewindParams moves the leaf to an ancestor: what came after it stays, pinned. With files it brings back, too, or only, what
+// the files of the workspace were before the first turn that is left behind.
 type SessionRewindParams struct {
 	Mutation
-	SessionID SessionID `json:"sessionId"`
-	ToNode    NodeID    `json:"toNode"`
-	DryRun    bool      `json:"dryRun,omitempty"`
+	SessionID SessionID   `json:"sessionId"`
+	ToNode    NodeID      `json:"toNode,omitempty"`  // the new leaf
+	ToTurn    TurnID      `json:"toTurn,omitempty"`  // instead: to before this turn
+	ToPoint   PointID     `json:"toPoint,omitempty"` // instead, for files only: to before this file point
+	Files     RewindFiles `json:"files,omitempty"`   // absent: they stay as they are
+	DryRun    bool        `json:"dryRun,omitempty"`  // only tells what would be done
+	Force     bool        `json:"force,omitempty"`   // also where something would be lost; what cannot be brought back is left as it is
 }
 
-// SessionRewindResult tells what a rewind takes out of sight.
+// RewindFiles says what a rewind is about.
+type RewindFiles string
+
+const (
+	RewindAlso RewindFiles = "also" // history and files
+	RewindOnly RewindFiles = "only" // files, and history stays
+)
+
+// SessionRewindResult tells what a rewind takes out of sight, and what it does to files.
 type SessionRewindResult struct {
-	Head   Head   `json:"head"`
-	Pinned NodeID `json:"pinned,omitempty"` // the leaf as it was
-	Nodes  int64  `json:"nodes"`            // how many were left behind
-	Seq    Seq    `json:"seq"`
+	Head   Head         `json:"head"`
+	Pinned NodeID       `json:"pinned,omitempty"` // the leaf as it was
+	Nodes  int64        `json:"nodes"`            // how many were left behind
+	Seq    Seq          `json:"seq"`
+	Point  PointID      `json:"pointId,omitempty"` // a rewind to it takes back what was done to files; absent: nothing was
+	Files  []FileRewind `json:"files,omitempty"`   // that change
 	Replayable
+}
+
+// SessionPointsResult lists file points in the order in which they were made.
+type SessionPointsResult struct {
+	Data []FilePoint `json:"data"`
+}
+
+// SessionDiffParams asks what a session did to files, or one turn or file point of it.
+type SessionDiffParams struct {
+	SessionID SessionID `json:"sessionId"`
+	TurnID    TurnID    `json:"turnId,omitempty"`
+	PointID   PointID   `json:"pointId,omitempty"`
+	Cursor    string    `json:"cursor,omitempty"`
+	Limit     int       `json:"limit,omitempty"` // of files; 1 to 500; absent: 100
+}
+
+// SessionDiffResult is a page of changed files in the order of their paths. It says what was done, not what files are now.
+type SessionDiffResult struct {
+	Data       []FileDiff  `json:"data"`
+	Points     []FilePoint `json:"points"` // that the changes are of
+	NextCursor string      `json:"nextCursor,omitempty"`
 }
 
 // SeqResult answers a change that has nothing more to say.

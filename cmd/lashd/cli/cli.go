@@ -45,7 +45,7 @@ type commands struct {
 	Chat    chatCommand    `cmd:"" help:"Talk with an agent in the terminal."`
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
 	Tail    tailCommand    `cmd:"" help:"Print a session's events as JSON, one a line, as they come."`
-	Session sessionCommand `cmd:"" help:"List sessions."`
+	Session sessionCommand `cmd:"" help:"List sessions; show and undo what they did to files."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
 	Plugin  pluginCommand  `cmd:"" help:"List, read, approve, switch, write and try plugins."`

@@ -33,7 +33,10 @@ func table(rows [][]string) error {
 }
 
 type sessionCommand struct {
-	List sessionListCommand `cmd:"" default:"withargs" help:"List sessions, newest first; the default."`
+	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first; the default."`
+	Points sessionPointsCommand `cmd:"" help:"List what turns, and undos, did to files."`
+	Diff   sessionDiffCommand   `cmd:"" help:"Show what a session did to files, or one turn."`
+	Undo   sessionUndoCommand   `cmd:"" help:"Bring back what files were before a turn."`
 }
 
 type sessionListCommand struct {

@@ -403,10 +403,12 @@ export interface ErrorData {
   generation?: number;
   /** the running one, of a turnActive */
   turnId?: TurnID;
+  /** the first 100 of those that stand against it, of a fileConflict */
+  files?: FileRewind[];
 }
 
 /** ErrorKind is the stable word that every error carries in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
 export interface Event {
@@ -455,10 +457,11 @@ export interface Event {
   taskEvent?: TaskEvent;
   monitor?: Monitor;
   updates?: MonitorUpdate[];
+  point?: FilePoint;
 }
 
 /** EventType names what happened. See Durable for which types have a Seq. */
-export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "usage/updated";
+export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "file/point" | "usage/updated";
 
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
@@ -475,12 +478,96 @@ export interface FileChange {
   removed: number;
 }
 
+/** FileConflict is why a file is brought back by force only: something would be lost. */
+export type FileConflict = "changedSince" | "shared" | "unsure" | "notKept";
+
+/** FileDiff is a change of a file that a turn made, or a session. */
+export interface FileDiff {
+  path: string;
+  effect: FileEffect;
+  kind: FileKind;
+  before?: FileState;
+  after?: FileState;
+  /** lines */
+  added?: number;
+  /** lines */
+  removed?: number;
+  binary?: boolean;
+  /** unified; absent where there is none, or where it would be too long */
+  diff?: string;
+  /** the diff is too long */
+  cut?: boolean;
+  unkept?: FileProblem;
+}
+
+/** FileEffect is what is done to a file. */
+export type FileEffect = "created" | "modified" | "deleted";
+
+/** FileKind is what stands at a path of a workspace. */
+export type FileKind = "file" | "link" | "directory" | "unknown";
+
+/** FilePoint is what one turn, or one rewind, did to the files of a workspace: of each what it was before, and after. Files can be brought back to how they were before it. */
+export interface FilePoint {
+  pointId: PointID;
+  sessionId: SessionID;
+  kind: PointKind;
+  state: PointState;
+  turnId?: TurnID;
+  /** of a rewind: files are as they were before this point */
+  to?: PointID;
+  atMs: number;
+  /** how many it changed */
+  files: number;
+  /** of these, without a copy of what they were before */
+  unkept?: number;
+  /** why files cannot be brought back to before it; absent: they can */
+  unrestorable?: string;
+  /** by a rewind that came later */
+  undone?: boolean;
+}
+
+/** FileProblem is why lashd has no copy of a file, so that it cannot be brought back. */
+export type FileProblem = "tooLarge" | "unreadable" | "late" | "noRoom" | "ignored";
+
+/** FileRewind is what a rewind does to a file. */
+export interface FileRewind {
+  /** from the workspace, with slashes */
+  path: string;
+  effect: FileEffect;
+  kind: FileKind;
+  /** lines */
+  added?: number;
+  /** lines */
+  removed?: number;
+  /** the lines are not counted */
+  binary?: boolean;
+  conflict?: FileConflict;
+  /** there is no copy of what it was: it stays as it is */
+  unkept?: FileProblem;
+  /** why it stayed as it was although it was to be brought back */
+  problem?: string;
+}
+
 /** FileSource says which files are watched. Changes while lashd does not run are not noticed. */
 export interface FileSource {
   /** of paths in the directory; * and ? stay within a name, ** crosses directories; without a slash: of names */
   glob: string;
   /** absolute; absent: the workspace of the session that is woken, or of the new one */
   dir?: string;
+}
+
+/** FileState is what stands at a path at a moment. Nothing there is no state. */
+export interface FileState {
+  kind: FileKind;
+  /** permissions */
+  mode?: number;
+  size?: number;
+  /** of the content of a file, if there is a copy */
+  digest?: Digest;
+  /** where a link leads */
+  link?: string;
+  /** why there is no copy */
+  problem?: FileProblem;
 }
 
 /** ForkCatalog says which tools a fork begins with. */
@@ -1290,6 +1377,15 @@ export interface PluginUntrustParams {
   cwd: string;
 }
 
+/** PointID names a file point: fpt_... */
+export type PointID = string;
+
+/** PointKind is what changed files. */
+export type PointKind = "turn" | "rewind";
+
+/** PointState is where a file point is. */
+export type PointState = "open" | "closed";
+
 /** Prune marks a part that a prompt view shortened; its absence means intact. */
 export interface Prune {
   state: PruneState;
@@ -1402,6 +1498,9 @@ export interface RetryStatus {
   maxAttempts: number;
   reason: string;
 }
+
+/** RewindFiles says what a rewind is about. */
+export type RewindFiles = "also" | "only";
 
 /** Role says who speaks in a message. */
 export type Role = "user" | "assistant" | "system" | "event";
@@ -1525,6 +1624,24 @@ export interface SessionConfigureParams {
   drain?: DrainPolicy;
 }
 
+/** SessionDiffParams asks what a session did to files, or one turn or file point of it. */
+export interface SessionDiffParams {
+  sessionId: SessionID;
+  turnId?: TurnID;
+  pointId?: PointID;
+  cursor?: string;
+  /** of files; 1 to 500; absent: 100 */
+  limit?: number;
+}
+
+/** SessionDiffResult is a page of changed files in the order of their paths. It says what was done, not what files are now. */
+export interface SessionDiffResult {
+  data: FileDiff[];
+  /** that the changes are of */
+  points: FilePoint[];
+  nextCursor?: string;
+}
+
 /** SessionExtensionParams is what a client sends to the session's protocol. */
 export interface SessionExtensionParams {
   idempotencyKey?: string;
@@ -1638,6 +1755,11 @@ export interface SessionParams {
   sessionId: SessionID;
 }
 
+/** SessionPointsResult lists file points in the order in which they were made. */
+export interface SessionPointsResult {
+  data: FilePoint[];
+}
+
 /** SessionReadParams reads a page of a session's items, backwards from a cursor. */
 export interface SessionReadParams {
   sessionId: SessionID;
@@ -1654,15 +1776,25 @@ export interface SessionReadResult {
   nextCursor?: string;
 }
 
-/** SessionRewindParams moves the leaf to an ancestor. What came after it stays, pinned. */
+/** SessionRewindParams moves the leaf to an ancestor: what came after it stays, pinned. With files it brings back, too, or only, what the files of the workspace were before the first turn that is left behind. */
 export interface SessionRewindParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  toNode: NodeID;
+  /** the new leaf */
+  toNode?: NodeID;
+  /** instead: to before this turn */
+  toTurn?: TurnID;
+  /** instead, for files only: to before this file point */
+  toPoint?: PointID;
+  /** absent: they stay as they are */
+  files?: RewindFiles;
+  /** only tells what would be done */
   dryRun?: boolean;
+  /** also where something would be lost; what cannot be brought back is left as it is */
+  force?: boolean;
 }
 
-/** SessionRewindResult tells what a rewind takes out of sight. */
+/** SessionRewindResult tells what a rewind takes out of sight, and what it does to files. */
 export interface SessionRewindResult {
   head: Head;
   /** the leaf as it was */
@@ -1670,6 +1802,10 @@ export interface SessionRewindResult {
   /** how many were left behind */
   nodes: number;
   seq: Seq;
+  /** a rewind to it takes back what was done to files; absent: nothing was */
+  pointId?: PointID;
+  /** that change */
+  files?: FileRewind[];
   duplicate?: boolean;
 }
 
@@ -2934,15 +3070,19 @@ export interface Methods {
   "session/delete": { params: SessionMutationParams; result: SeqResult };
   /** Ends a subscription. */
   "session/detach": { params: SessionParams; result: Empty };
+  /** Tells what a session did to files, or one turn or file point of it, as unified diffs. */
+  "session/diff": { params: SessionDiffParams; result: SessionDiffResult };
   /** Makes a session that shares this one's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
   /** Lists sessions, newest first; those that work for others only if they are wanted. */
   "session/list": { params: SessionListParams; result: SessionListResult };
   /** Creates a session and attaches the connection to it. */
   "session/new": { params: SessionNewParams; result: SessionNewResult };
+  /** Lists the file points of a session: what its turns, and rewinds, did to files. */
+  "session/points": { params: SessionParams; result: SessionPointsResult };
   /** Reads a page of items, backwards from the newest. */
   "session/read": { params: SessionReadParams; result: SessionReadResult };
-  /** Moves the leaf to an ancestor; what came after it stays, pinned. */
+  /** Moves the leaf to an ancestor, what came after it stays, pinned; or brings back files, or both. */
   "session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
   /** Replaces what this client adds to a session: tools of its own, MCP servers, and a prompt text. */
   "session/setOverlay": { params: SessionOverlayParams; result: SessionOverlayResult };

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lashd/internal/glob"
 )
 
 const (
@@ -36,7 +38,7 @@ var errEnough = errors.New("enough")
 // protected, and stops when it has used up its time or number of entries, which is no error.
 type walker struct {
 	view    *view
-	ignored ignore
+	ignored glob.Ignore
 	entries int
 	cut     string // why it stopped early
 	// visit is called for each entry and says whether to go into it. errEnough ends the walk.
@@ -46,14 +48,14 @@ type walker struct {
 // walk prepares a walk below at. What .gitignore names is not visited, unless at itself is such a place.
 func (v *view) walk(at place, visit func(f found, ignored bool) (bool, error)) *walker {
 	w := &walker{view: v, visit: visit, ignored: v.ignores()}
-	if at.path() != "." && w.ignored.covers(at.path()) {
+	if at.path() != "." && w.ignored.Covers(at.path()) {
 		w.ignored = nil
 	}
 	return w
 }
 
 // ignores reads the .gitignore of the workspace. One that cannot be read ignores nothing.
-func (v *view) ignores() ignore {
+func (v *view) ignores() glob.Ignore {
 	at, err := v.locate(".gitignore")
 	if err != nil {
 		return nil
@@ -68,7 +70,7 @@ func (v *view) ignores() ignore {
 	if err != nil {
 		return nil
 	}
-	return parseIgnore(string(text))
+	return glob.ParseIgnore(string(text))
 }
 
 func (w *walker) run(ctx context.Context, d *dir) error {
@@ -113,7 +115,7 @@ func (w *walker) entry(ctx context.Context, d *dir, name string, depth int) erro
 		return nil // gone meanwhile, or not for this tool's eyes
 	}
 	f := found{dir: d, info: fi, path: path.Join(d.path, name)}
-	descend, err := w.visit(f, w.ignored.match(f.path, fi.IsDir()))
+	descend, err := w.visit(f, w.ignored.Match(f.path, fi.IsDir()))
 	if err != nil || !descend || !fi.IsDir() || name == ".git" || depth == walkDepth {
 		return err
 	}

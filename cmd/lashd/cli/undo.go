@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// ofFiles names a session, and a turn or a file point of it.
+type ofFiles struct {
+	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
+	Turn    string `arg:"" optional:"" help:"A turn, or a file point; lashd session points lists them."`
+}
+
+// point tells whether a file point is named, and not a turn.
+func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
+
+// session is the one that is named, or the newest of the current directory.
+func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
+	if o.Session != "" {
+		return protocol.SessionID(o.Session), nil
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	var r protocol.SessionListResult
+	if err := l.Call(ctx, "session/list", protocol.SessionListParams{Cwd: cwd, Limit: 1}, &r); err != nil {
+		return "", err
+	}
+	if len(r.Data) == 0 {
+		return "", &exitError{exitUsage, errors.New("no session works in this directory; lashd session lists those there are")}
+	}
+	return r.Data[0].ID, nil
+}
+
+type sessionPointsCommand struct {
+	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
+	inJSON
+}
+
+// Help is shown by --help.
+func (sessionPointsCommand) Help() string {
+	return `A file point is what a turn, or an undo, did to files. STATE is undone where a later undo took it back.
+
+Example: lashd session points`
+}
+
+func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	id, err := ofFiles{Session: c.Session}.session(ctx, l)
+	if err != nil {
+		return err
+	}
+	points, err := pointsOf(ctx, l, id)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(c.JSON) {
+		return printJSON(points)
+	}
+	if len(points) == 0 {
+		e.note("no turn of session %s has changed files", id)
+		return nil
+	}
+	rows := [][]string{{"POINT", "TURN", "AT", "STATE", "FILES", "NOTE"}}
+	for _, p := range slices.Backward(points) {
+		rows = append(rows, []string{string(p.ID), pointTurn(p), moment(p.AtMs), pointState(p), fmt.Sprint(p.Files), pointNote(p)})
+	}
+	return table(rows)
+}
+
+func pointTurn(p protocol.FilePoint) string {
+	if p.Kind == protocol.PointRewind {
+		return "undo"
+	}
+	return string(p.TurnID)
+}
+
+func pointState(p protocol.FilePoint) string {
+	if p.Undone {
+		return "undone"
+	}
+	return string(p.State)
+}
+
+func pointNote(p protocol.FilePoint) string {
+	switch {
+	case p.Unrestorable != "":
+		return "cannot be undone: " + oneLine(p.Unrestorable, 100)
+	case p.Unkept > 0:
+		return fmt.Sprintf("%d files without a copy", p.Unkept)
+	}
+	return ""
+}
+
+func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.FilePoint, error) {
+	var r protocol.SessionPointsResult
+	err := l.Call(ctx, "session/points", protocol.SessionParams{SessionID: id}, &r)
+	return r.Data, err
+}
+
+type sessionDiffCommand struct {
+	ofFiles
+	Stat bool `help:"Only count lines."`
+	JSON bool `help:"Print JSON."`
+}
+
+// Help is shown by --help.
+func (sessionDiffCommand) Help() string {
+	return `What the session did to files, or one turn of it, whatever the files are now.
+
+Example: lashd session diff --stat`
+}
+
+func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	id, err := c.session(ctx, l)
+	if err != nil {
+		return err
+	}
+	p := protocol.SessionDiffParams{SessionID: id, Limit: 500}
+	if c.point() {
+		p.PointID = protocol.PointID(c.Turn)
+	} else {
+		p.TurnID = protocol.TurnID(c.Turn)
+	}
+	all := []protocol.FileDiff{}
+	for {
+		var r protocol.SessionDiffResult
+		if err := l.Call(ctx, "session/diff", p, &r); err != nil {
+			return err
+		}
+		if all, p.Cursor = append(all, r.Data...), r.NextCursor; p.Cursor == "" {
+			return c.print(e, all)
+		}
+	}
+}
+
+func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
+	switch {
+	case c.JSON:
+		return printJSON(all)
+	case len(all) == 0:
+		e.note("no files were changed")
+		return nil
+	case c.Stat:
+		rows := [][]string{{"EFFECT", "ADDED", "REMOVED", "PATH", "NOTE"}}
+		for _, d := range all {
+			rows = append(rows, []string{string(d.Effect), fmt.Sprint(d.Added), fmt.Sprint(d.Removed), oneLine(d.Path, 200), diffNote(d)})
+		}
+		return table(rows)
+	}
+	for _, d := range all {
+		text := d.Diff
+		if text == "" {
+			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, diffNote(d))
+		}
+		if _, err := os.Stdout.WriteString(shownText(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func diffNote(d protocol.FileDiff) string {
+	switch {
+	case d.Unkept != "":
+		return "without a copy: " + string(d.Unkept)
+	case d.Binary:
+		return "binary"
+	case d.Cut:
+		return "the diff is too long"
+	case d.Kind != protocol.FileRegular:
+		return string(d.Kind)
+	case d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode:
+		return fmt.Sprintf("mode %o to %o", d.Before.Mode, d.After.Mode)
+	}
+	return ""
+}
+
+type sessionUndoCommand struct {
+	ofFiles
+	History bool `help:"Take the conversation back, too: the model does not know of the turns any more."`
+	DryRun  bool `help:"Only tell what would be done."`
+	Force   bool `help:"Also where something would be lost; what cannot be brought back is left as it is."`
+	inJSON
+}
+
+// Help is shown by --help.
+func (sessionUndoCommand) Help() string {
+	return `Makes files what they were before a turn, whatever came after it. Default: the newest turn that changed files and is not undone yet.
+What somebody else changed since is a conflict: nothing is done without --force. An undo can itself be undone: it names its file point.
+
+Exit codes: 0 done, 1 refused.
+
+Example: lashd session undo --dry-run`
+}
+
+func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := c.params(ctx, l)
+	if err != nil {
+		return err
+	}
+	var r protocol.SessionRewindResult
+	if err := l.Call(ctx, "session/rewind", p, &r); err != nil {
+		if _, data := wireError(err); data != nil && len(data.Files) > 0 {
+			if failed := c.print(data.Files); failed != nil {
+				return failed
+			}
+		}
+		return err
+	}
+	if wantsJSON(c.JSON) {
+		return printJSON(r)
+	}
+	if err := c.print(r.Files); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Files) == 0:
+		e.note("the files are as they were then")
+	case r.Point != "":
+		e.note("to take this back: lashd session undo %s %s", p.SessionID, r.Point)
+	}
+	return nil
+}
+
+func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.SessionRewindParams, err error) {
+	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force, ToTurn: protocol.TurnID(c.Turn)}
+	if c.History {
+		p.Files = protocol.RewindAlso
+	}
+	if p.SessionID, err = c.session(ctx, l); err != nil {
+		return p, err
+	}
+	switch {
+	case c.point():
+		p.ToTurn, p.ToPoint = "", protocol.PointID(c.Turn)
+	case c.Turn == "":
+		p.ToTurn, err = newestTurn(ctx, l, p.SessionID)
+	}
+	return p, err
+}
+
+// newestTurn is the newest turn that changed files and is not undone.
+func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.TurnID, error) {
+	points, err := pointsOf(ctx, l, id)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range slices.Backward(points) {
+		if p.Kind == protocol.PointTurn && !p.Undone {
+			return p.TurnID, nil
+		}
+	}
+	return "", fmt.Errorf("no turn of session %s has changed files that is not undone; lashd session points %s lists them", id, id)
+}
+
+func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
+	if wantsJSON(c.JSON) {
+		return printJSON(files)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	rows := [][]string{{"EFFECT", "ADDED", "REMOVED", "PATH", "NOTE"}}
+	for _, f := range files {
+		rows = append(rows, []string{string(f.Effect), fmt.Sprint(f.Added), fmt.Sprint(f.Removed), oneLine(f.Path, 200), rewindNote(f)})
+	}
+	return table(rows)
+}
+
+func rewindNote(f protocol.FileRewind) string {
+	switch {
+	case f.Problem != "":
+		return "not done: " + oneLine(f.Problem, 100)
+	case f.Unkept != "":
+		return "stays as it is, without a copy: " + string(f.Unkept)
+	case f.Conflict != "":
+		return "conflict: " + string(f.Conflict)
+	case f.Kind != protocol.FileRegular:
+		return string(f.Kind)
+	}
+	return ""
+}

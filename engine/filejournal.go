@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"lashd/engine/filepoint"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// rewindJournal is what a rewind is about to do. It is durable before the first file changes, and gone in the commit that tells
+// what became of it.
+type rewindJournal struct {
+	Steps  []filepoint.Step      `json:"steps"`
+	Files  []protocol.FileRewind `json:"files"`
+	ToNode protocol.NodeID       `json:"toNode,omitempty"` // empty: history stays
+	Key    string                `json:"key,omitempty"`    // of the request, and what it stands for
+	Hash   []byte                `json:"hash,omitempty"`
+}
+
+// perform does what is planned: first the journal, then the files, then history and the end of the journal in one commit.
+func (r *rewinding) perform(ctx context.Context) (*protocol.SessionRewindResult, error) {
+	if len(r.steps) == 0 {
+		return r.result, r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, nil) })
+	}
+	j := &rewindJournal{Steps: filepoint.Order(r.steps), Files: r.result.Files, Key: r.rc.key, Hash: r.rc.hash}
+	if r.to != nil {
+		j.ToNode = r.to.node.ID
+	}
+	p := &persistence.StoredPoint{Journal: encode(j), FilePoint: protocol.FilePoint{
+		ID: protocol.NewPointID(), SessionID: r.p.SessionID, Kind: protocol.PointRewind, State: protocol.PointOpen, To: r.base.ID, AtMs: now(), Files: len(r.steps),
+	}}
+	c := &persistence.Commit{Files: persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}, Changes: r.undoing(p.ID)}}
+	err := r.on(ctx, func(ctx context.Context, st *state) error {
+		_, err := st.commit(ctx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = r.complete(ctx, p, j)
+	return r.result, err
+}
+
+// undoing are the changes that the rewind itself makes, so that it can be undone.
+func (r *rewinding) undoing(id protocol.PointID) (changes []persistence.FileChange) {
+	r.step++
+	for _, s := range r.steps {
+		body := persistence.FileChangeBody{Before: s.Now, After: s.Want}
+		changes = append(changes, persistence.FileChange{Point: id, Step: r.step, Path: s.Path, FileChangeBody: body})
+	}
+	return changes
+}
+
+// complete makes the steps of a journal, and then closes it. From here on nobody can cancel it.
+func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j *rewindJournal) error {
+	ctx = context.WithoutCancel(ctx)
+	problems := r.bring(ctx, j.Steps)
+	for i, f := range r.result.Files {
+		if err := problems[f.Path]; err != nil {
+			r.eng.Log.Error("file is not brought back", "session", p.SessionID, "path", f.Path, "error", err)
+			r.result.Files[i].Problem = err.Error()
+		}
+	}
+	if _, err := r.look(ctx, func([]delta) []persistence.FileChange { return nil }); err != nil {
+		r.eng.Log.Warn("files are not looked at after a rewind", "session", p.SessionID, "error", err)
+	}
+	p.State, p.Journal = protocol.PointClosed, nil
+	if len(problems) > 0 {
+		p.Unrestorable = fmt.Sprintf("%d files were not brought back", len(problems))
+	}
+	r.result.Point = p.ID
+	return r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
+}
+
+// bring makes steps, and tells what went wrong with which. What is done already is not done again; what somebody has changed since
+// the steps were planned is left alone.
+func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[string]error {
+	problems := map[string]error{}
+	for _, s := range steps {
+		if err := r.bringOne(ctx, s); err != nil {
+			problems[s.Path] = err
+		}
+	}
+	if err := r.dir.Sync(steps); err != nil {
+		r.eng.Log.Error("files that were brought back are not synced", "root", r.root, "error", err)
+	}
+	return problems
+}
+
+// errMeanwhile means that somebody was quicker than a rewind.
+var errMeanwhile = errors.New("it was changed in this moment, and is left as it is")
+
+func (r *rewinding) bringOne(ctx context.Context, s filepoint.Step) error {
+	present, err := r.present(ctx, s.Path, false)
+	switch {
+	case err != nil:
+		return err
+	case filepoint.Equal(present, s.Want):
+		return nil
+	case !filepoint.Equal(present, s.Now):
+		return errMeanwhile
+	}
+	content, err := r.eng.contentOf(ctx, s.Want)
+	if err != nil {
+		return err
+	}
+	if err := r.dir.Make(s, content); !errors.Is(err, filepoint.ErrNotEmpty) {
+		return err
+	}
+	return nil // somebody else has something in it
+}
+
+// finish stores what became of the rewind: that of files, if there is any, and that of history.
+func (r *rewinding) finish(ctx context.Context, st *state, p *persistence.StoredPoint) error {
+	c := &persistence.Commit{}
+	var events []logEvent
+	if p != nil {
+		c.Files = persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}}
+		events = append(events, pointEvent(p.FilePoint))
+	}
+	moves := r.to != nil && r.to.node.ID != st.row.Head.Leaf
+	if moves {
+		events = append(events, st.moveLeaf(c, *r.to, r.result))
+	}
+	r.result.Seq = st.row.Seq + protocol.Seq(len(events))
+	if c.Receipt = r.rc.with(r.result); len(events) == 0 && c.Receipt == nil {
+		return nil
+	}
+	_, err := st.commit(ctx, c, events...)
+	if err == nil && moves {
+		st.leafMoved(ctx)
+	}
+	return err
+}
+
+// resumeRewinds brings rewinds to their end that an earlier daemon has begun. No turn starts before.
+func (st *state) resumeRewinds() {
+	open, err := st.eng.store.OpenRewinds(st.ctx, st.key)
+	if err != nil {
+		st.eng.Log.Error("rewinds are not resumed", "session", st.id, "error", err)
+	}
+	for i := range open {
+		held := st.enlist(st.ctx)
+		st.eng.actors.Go(func() {
+			if err := resumeRewind(held, &open[i]); err != nil && st.ctx.Err() == nil {
+				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", open[i].ID, "error", err)
+			}
+		})
+	}
+}
+
+func resumeRewind(held *writer, p *persistence.StoredPoint) error {
+	if err := held.taken(); err != nil {
+		return err
+	}
+	defer held.leave()
+	var j rewindJournal
+	if err := json.Unmarshal(p.Journal, &j); err != nil {
+		return fmt.Errorf("journal of %s: %w", p.ID, err)
+	}
+	r := &rewinding{held: held, p: &protocol.SessionRewindParams{SessionID: p.SessionID, ToNode: j.ToNode}, rc: receipt{j.Key, j.Hash}}
+	r.result = &protocol.SessionRewindResult{}
+	err := r.on(held.ctx, func(ctx context.Context, st *state) (err error) {
+		r.result.Head = st.row.Head
+		if j.ToNode != "" {
+			r.to = &target{}
+			*r.to, r.result, err = st.leafFor(ctx, r.p)
+		}
+		r.result.Files = j.Files
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.enter(held.ctx, p.Root); err != nil {
+		return err
+	}
+	defer r.leave()
+	if err := r.dir.Tidy(j.Steps); err != nil {
+		r.eng.Log.Warn("what a rewind has left is not removed", "session", p.SessionID, "error", err)
+	}
+	r.eng.Log.Info("a rewind that was cut off is brought to its end", "session", p.SessionID, "point", p.ID)
+	return r.complete(held.ctx, p, &j)
+}

@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// turnFiles is the file point of a turn: what its tools do to files. Files are looked at before tools go to work and after it, so
+// that what a person does in between is not taken for theirs. It belongs to the goroutine of the turn.
+type turnFiles struct {
+	*workspace
+	point protocol.FilePoint
+	kept  bool // the store has the point as it is
+	begun bool // the store has the point
+	ready bool // tools may go to work: what there is before is known
+}
+
+// changesFiles tells whether calls that are about to run may change files.
+func changesFiles(stages []*stage) bool {
+	for _, s := range stages {
+		if s.reply != nil || s.entry == nil {
+			continue
+		}
+		switch s.entry.Manifest.Kind {
+		case protocol.ToolKindRead, protocol.ToolKindSearch, protocol.ToolKindThink, protocol.ToolKindFetch:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// beforeFiles looks at the files before tools go to work: what they are then is what undo brings back. What fails here does not
+// fail the turn, it is told.
+func (r *run) beforeFiles(ctx context.Context, stages []*stage) error {
+	if r.owner != nil && changesFiles(stages) {
+		r.lookBefore(ctx)
+	}
+	return nil
+}
+
+func (r *run) lookBefore(ctx context.Context) {
+	if r.eng.Files.Off || r.files == nil && !r.openFiles() {
+		return
+	}
+	err := r.files.lookFor(ctx, r.files.attribute)
+	r.files.ready = err == nil
+	r.filesFailed(err)
+}
+
+// openFiles makes the turn's file point, unless there is nothing to look at.
+func (r *run) openFiles() bool {
+	w, err := r.eng.use(r.cwd)
+	if err != nil {
+		return false // no tool finds a directory there, either
+	}
+	r.files = &turnFiles{workspace: w, point: protocol.FilePoint{
+		ID: protocol.NewPointID(), SessionID: r.session.id, Kind: protocol.PointTurn, State: protocol.PointOpen, TurnID: r.id, AtMs: now(),
+	}}
+	return true
+}
+
+// atWork has the tools of the turn at work: what changes from now on is theirs.
+func (f *turnFiles) atWork() {
+	if f != nil && f.ready {
+		f.eng.files.mu.Lock()
+		defer f.eng.files.mu.Unlock()
+		f.busy[f.point.ID] = true
+	}
+}
+
+// rest has them no more at work, and tells whether they were.
+func (f *turnFiles) rest() bool {
+	f.eng.files.mu.Lock()
+	defer f.eng.files.mu.Unlock()
+	was := f.busy[f.point.ID]
+	delete(f.busy, f.point.ID)
+	return was
+}
+
+// afterFiles looks at what tools did.
+func (r *run) afterFiles(ctx context.Context) {
+	f := r.files
+	if f == nil {
+		return
+	}
+	seen := false
+	err := f.lookFor(ctx, func(deltas []delta) []persistence.FileChange {
+		changes := f.attribute(deltas)
+		seen = len(changes) > 0
+		return changes
+	})
+	if f.rest() {
+		r.filesFailed(err)
+	}
+	if seen {
+		r.countFiles(ctx)
+	}
+}
+
+// countFiles has the point tell how many files it is about.
+func (r *run) countFiles(ctx context.Context) {
+	count, err := r.eng.store.PointCount(ctx, r.files.point.ID)
+	if err != nil {
+		r.eng.Log.Error("changes of files are not counted", "turn", r.id, "error", err)
+		return
+	}
+	r.files.point.Files, r.files.point.Unkept, r.files.kept = count.Files, count.Unkept, false
+}
+
+// filesFailed tells that files cannot be brought back to before the turn.
+func (r *run) filesFailed(err error) {
+	if err == nil || r.files.point.Unrestorable != "" {
+		return
+	}
+	r.eng.Log.Error("files cannot be brought back to before this turn", "session", r.session.id, "turn", r.id, "error", err)
+	r.files.point.Unrestorable, r.files.kept = err.Error(), false
+}
+
+// resumeFiles goes on with the point of a turn that was interrupted. What its tools did then, nobody has looked at: it may also have
+// been somebody else.
+func (r *run) resumeFiles(ctx context.Context) {
+	if !r.resumed || r.eng.Files.Off {
+		return
+	}
+	p, err := r.eng.store.TurnPoint(ctx, r.session.key, r.id)
+	if errors.Is(err, persistence.ErrNotFound) {
+		return
+	}
+	if !r.openFiles() {
+		return
+	}
+	f := r.files
+	f.begun = true
+	if err == nil {
+		f.point, f.kept = p.FilePoint, true
+		err = f.lookFor(ctx, func(deltas []delta) []persistence.FileChange {
+			return f.changes(deltas, []protocol.PointID{f.point.ID}, true)
+		})
+	}
+	r.filesFailed(err)
+	r.countFiles(ctx)
+}
+
+// leaveFiles gives the workspace back when the turn is over, or left.
+func (r *run) leaveFiles() {
+	if r.files != nil {
+		r.files.rest()
+		r.files.forgo()
+		r.eng.tidyGrown()
+	}
+}
+
+// lookFor is look for a turn, which waits for it only so long.
+func (w *workspace) lookFor(ctx context.Context, note func([]delta) []persistence.FileChange) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), filePatience, errFilesSlow)
+	defer cancel()
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.giveBack()
+	_, err := w.look(ctx, note)
+	return err
+}
+
+// attribute makes changes those of all whose tools are at work. Without any, somebody else made them, and that is not kept.
+func (w *workspace) attribute(deltas []delta) []persistence.FileChange {
+	return w.changes(deltas, w.atWorkNow(), false)
+}
+
+func (w *workspace) atWorkNow() (points []protocol.PointID) {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	for id := range w.busy {
+		points = append(points, id)
+	}
+	return points
+}
+
+// changes are what a step did to files, for each of some points.
+func (w *workspace) changes(deltas []delta, points []protocol.PointID, unsure bool) (all []persistence.FileChange) {
+	if len(deltas)*len(points) == 0 {
+		return nil
+	}
+	w.step++
+	for _, id := range points {
+		for _, d := range deltas {
+			body := persistence.FileChangeBody{Before: d.before, After: d.after, Unsure: unsure}
+			all = append(all, persistence.FileChange{Point: id, Step: w.step, Path: d.path, FileChangeBody: body})
+		}
+	}
+	return all
+}
+
+// into stores what is new of the point with a commit of its turn, and tells of it if there is something to tell.
+func (f *turnFiles) into(c *persistence.Commit) []logEvent {
+	if f == nil || f.kept {
+		return nil
+	}
+	c.Files = persistence.FileCommit{Workspace: f.root, Points: []persistence.StoredPoint{{FilePoint: f.point}}}
+	if f.point.Files == 0 && f.point.Unrestorable == "" {
+		return nil
+	}
+	return []logEvent{pointEvent(f.point)}
+}
+
+// stored is called when that commit is durable.
+func (f *turnFiles) stored() {
+	if f != nil {
+		f.kept, f.begun = true, true
+	}
+}
+
+// close is into for the turn's own commit. A point without a change is none.
+func (f *turnFiles) close(c *persistence.Commit) []logEvent {
+	switch {
+	case f == nil:
+		return nil
+	case f.point.Files > 0 || f.point.Unrestorable != "":
+		f.point.State, f.kept = protocol.PointClosed, false
+		return f.into(c)
+	case f.begun:
+		c.Files = persistence.FileCommit{Workspace: f.root, Forget: []protocol.PointID{f.point.ID}}
+	}
+	return nil
+}
+
+func pointEvent(p protocol.FilePoint) logEvent {
+	return logEvent{Event: protocol.Event{Type: protocol.EventFilePoint, TurnID: p.TurnID, Point: &p}}
+}

@@ -1,0 +1,355 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"lashd/engine/filepoint"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// FileLimits bound what lashd copies of workspaces, to undo what turns do to files. Zero values mean the default.
+type FileLimits struct {
+	Off      bool  // no file points are made
+	FileSize int64 // of one file; a larger one is not copied; default 2 MiB
+	Files    int   // of one workspace; one with more has no file points; default 50,000
+	Budget   int64 // of all copies on disk; one workspace takes up to half of that, uncompressed; default 1 GiB
+}
+
+func (l FileLimits) withDefaults() FileLimits {
+	l.FileSize, l.Files, l.Budget = cmp.Or(l.FileSize, 2<<20), cmp.Or(l.Files, 50_000), cmp.Or(l.Budget, 1<<30)
+	return l
+}
+
+const (
+	filePatience = 10 * time.Second // that a turn waits at most, before tools and after them
+	fileRows     = 1000             // of one commit
+)
+
+// fileUsers is how many may have workspaces at once; who tidies up has all places.
+const fileUsers = 1 << 10
+
+// files are the workspaces that are looked at now.
+type files struct {
+	shelf  *filepoint.Shelf
+	places *semaphore.Weighted // of fileUsers
+	grown  atomic.Int64        // by how much, since somebody tidied up
+
+	mu   sync.Mutex
+	open map[string]*workspace
+}
+
+// workspace is what is known of the files of a directory. Who takes it has it alone until he gives it back.
+type workspace struct {
+	eng   *Engine
+	root  string
+	taken chan struct{} // holds one while somebody has it
+	users int           // guarded by files.mu; without any, it is forgotten
+
+	known   filepoint.Files // as stored, with newer times; nil: not read from the store yet
+	fresh   map[string]bool // paths of which the store has older times
+	step    int64
+	last    time.Time                 // when the look before this one began
+	first   bool                      // nobody has looked at it before
+	busy    map[protocol.PointID]bool // points of turns whose tools are at work; guarded by files.mu
+	refused error                     // why the workspace cannot be looked at; nil: it can
+	until   time.Time                 // and until when that is believed
+}
+
+// use finds the workspace of a directory, for as long as forgo is not called.
+func (e *Engine) use(dir string) (*workspace, error) {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	e.files.mu.Lock()
+	defer e.files.mu.Unlock()
+	w := e.files.open[root]
+	if w == nil {
+		w = &workspace{eng: e, root: root, taken: make(chan struct{}, 1), busy: map[protocol.PointID]bool{}}
+		e.files.open[root] = w
+	}
+	w.users++
+	return w, nil
+}
+
+func (w *workspace) forgo() {
+	f := &w.eng.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.users--; w.users == 0 {
+		delete(f.open, w.root)
+	}
+}
+
+// take waits for the workspace.
+func (w *workspace) take(ctx context.Context) error {
+	places := w.eng.files.places
+	if places.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case w.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		places.Release(1)
+		return context.Cause(ctx)
+	}
+}
+
+func (w *workspace) giveBack() {
+	<-w.taken
+	w.eng.files.places.Release(1)
+}
+
+// errFilesSlow is why a point is made without having looked at everything.
+var errFilesSlow = errors.New("it took too long to look at the files")
+
+// delta is a change that a look finds.
+type delta struct {
+	path          string
+	before, after *protocol.FileState
+}
+
+// look finds out what has changed since the look before, keeps copies of it, and stores that, with what it means for those whose
+// tools are at work. The first look at a workspace finds no changes: all that there is was there. Whoever calls it has taken w.
+func (w *workspace) look(ctx context.Context, note func([]delta) []persistence.FileChange) ([]delta, error) {
+	if w.refused != nil && time.Now().Before(w.until) {
+		return nil, w.refused
+	}
+	deltas, err := w.lookOnce(ctx, note)
+	if many, ok := errors.AsType[*filepoint.TooManyError](err); ok {
+		w.refused, w.until = many, time.Now().Add(10*time.Minute) // to count them again before each call would take long
+	}
+	return deltas, err
+}
+
+func (w *workspace) lookOnce(ctx context.Context, note func([]delta) []persistence.FileChange) ([]delta, error) {
+	if err := w.learn(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	dir, err := filepoint.Open(w.root, w.eng.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	found, err := dir.Walk(ctx, w.eng.Files.Files)
+	if err != nil {
+		return nil, err
+	}
+	limits := w.eng.Files
+	read := w.toRead(found)
+	copies, err := dir.Capture(ctx, read, copier{w.eng}, limits.FileSize, limits.Budget/2-w.held(found))
+	if err != nil {
+		return nil, err
+	}
+	gone, left, err := w.missing(dir, found)
+	if err != nil {
+		return nil, err
+	}
+	deltas := append(w.compare(read), gone...)
+	if err = w.keep(ctx, seen{read: read, copies: copies, left: left, changes: note(deltas)}); err == nil {
+		w.last, w.first = began, false
+	}
+	return deltas, err
+}
+
+// learn reads what the store knows of the workspace.
+func (w *workspace) learn(ctx context.Context) error {
+	if w.known != nil {
+		return nil
+	}
+	stored, err := w.eng.store.WorkspaceFiles(ctx, w.root)
+	if err != nil {
+		return err
+	}
+	w.known, w.fresh, w.step, w.first = make(filepoint.Files, len(stored.Files)), map[string]bool{}, max(w.step, stored.Step), !stored.Known
+	for _, f := range stored.Files {
+		w.known[f.Path] = f
+	}
+	return nil
+}
+
+// toRead are the files that have to be looked into: those that are new or were changed, and those that could not be read before.
+func (w *workspace) toRead(found filepoint.Files) (read []persistence.WorkspaceFile) {
+	for p, now := range found {
+		was, known := w.known[p]
+		again := was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom
+		if !known || again || !filepoint.Same(was, now) {
+			read = append(read, now)
+		}
+	}
+	slices.SortFunc(read, func(a, b persistence.WorkspaceFile) int { return cmp.Compare(a.Path, b.Path) })
+	return read
+}
+
+// held is how much is copied of the files that are still there.
+func (w *workspace) held(found filepoint.Files) (bytes int64) {
+	for p := range found {
+		if f := w.known[p]; f.Digest != "" {
+			bytes += f.Size
+		}
+	}
+	return bytes
+}
+
+// compare tells what became of files that were read.
+func (w *workspace) compare(read []persistence.WorkspaceFile) (deltas []delta) {
+	if w.first {
+		return nil
+	}
+	unignored := slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
+	for i := range read {
+		now := &read[i]
+		was, known := w.known[now.Path]
+		switch {
+		case known && filepoint.Changed(&was, now):
+			deltas = append(deltas, delta{now.Path, &was.FileState, &now.FileState})
+		case known:
+		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
+			// It is older than the look before, which did not see it: what git ignores has changed.
+			deltas = append(deltas, delta{now.Path, &protocol.FileState{Kind: protocol.FileUnknown, Problem: protocol.FileIgnored}, &now.FileState})
+		default:
+			deltas = append(deltas, delta{now.Path, nil, &now.FileState})
+		}
+	}
+	return deltas
+}
+
+// missing tells what became of files that were not found again: some are gone, others are only left out from now on.
+func (w *workspace) missing(dir *filepoint.Workspace, found filepoint.Files) (gone []delta, left []string, err error) {
+	for _, p := range filepoint.Missing(w.known, found) {
+		there, err := dir.Look(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if left = append(left, p); there == nil {
+			was := w.known[p].FileState
+			gone = append(gone, delta{p, &was, nil})
+		}
+	}
+	return gone, left, nil
+}
+
+// seen is what a look has to store.
+type seen struct {
+	read    []persistence.WorkspaceFile
+	copies  []persistence.FileCopy
+	left    []string // paths that are not known any more
+	changes []persistence.FileChange
+}
+
+// keep stores what a look has seen, in parts: what a part says of a path and what that means stand in one commit.
+func (w *workspace) keep(ctx context.Context, s seen) error {
+	ctx = context.WithoutCancel(ctx)
+	if len(s.copies)+len(s.changes)+len(s.left) == 0 && !w.news(s.read) {
+		for _, f := range s.read {
+			w.known[f.Path], w.fresh[f.Path] = f, true
+		}
+		return nil
+	}
+	if err := w.keepCopies(ctx, s.copies); err != nil {
+		return err
+	}
+	changes := map[string][]persistence.FileChange{}
+	for _, c := range s.changes {
+		changes[c.Path] = append(changes[c.Path], c)
+	}
+	for part := range slices.Chunk(s.read, fileRows) {
+		c := persistence.FileCommit{Index: part}
+		for _, f := range part {
+			c.Changes = append(c.Changes, changes[f.Path]...)
+		}
+		if err := w.commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(s.left, fileRows) {
+		c := persistence.FileCommit{Gone: part}
+		for _, p := range part {
+			c.Changes = append(c.Changes, changes[p]...)
+		}
+		if err := w.commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// news tells whether files are others than the store knows, beside their times.
+func (w *workspace) news(read []persistence.WorkspaceFile) bool {
+	return slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool {
+		was, known := w.known[f.Path]
+		return !known || filepoint.Changed(&was, &f) || was.Problem != f.Problem
+	})
+}
+
+// keepCopies stores where copies lie. Nobody tidies up as long as a workspace is taken.
+func (w *workspace) keepCopies(ctx context.Context, copies []persistence.FileCopy) error {
+	for part := range slices.Chunk(copies, fileRows) {
+		if err := w.commit(ctx, persistence.FileCommit{Copies: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit stores a part, and then takes it for known.
+func (w *workspace) commit(ctx context.Context, c persistence.FileCommit) error {
+	c.Workspace = w.root
+	if _, err := w.eng.store.Commit(ctx, &persistence.Commit{Files: c, AtMs: now()}); err != nil {
+		return err
+	}
+	for _, f := range c.Index {
+		w.known[f.Path] = f
+		delete(w.fresh, f.Path)
+	}
+	for _, p := range c.Gone {
+		delete(w.known, p)
+		delete(w.fresh, p)
+	}
+	return nil
+}
+
+// copier keeps copies for filepoint.
+type copier struct{ eng *Engine }
+
+func (c copier) Known(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error) {
+	return c.eng.store.KnownCopies(ctx, digests)
+}
+
+func (c copier) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy, error) {
+	return c.eng.files.shelf.Add(contents)
+}
+
+// contentOf reads the copy of a file.
+func (e *Engine) contentOf(ctx context.Context, s *protocol.FileState) ([]byte, error) {
+	if s == nil || s.Kind != protocol.FileRegular {
+		return nil, nil
+	}
+	if s.Digest == "" {
+		return nil, fmt.Errorf("there is no copy: %s", s.Problem)
+	}
+	c, err := e.store.Copy(ctx, s.Digest)
+	if err != nil {
+		return nil, err
+	}
+	data, err := e.files.shelf.Read(c)
+	if err != nil { // it may have been moved just now
+		if c, err = e.store.Copy(ctx, s.Digest); err == nil {
+			data, err = e.files.shelf.Read(c)
+		}
+	}
+	return data, err
+}
