@@ -44,11 +44,11 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
 	}
 	t := w.now()
-	pid, err := w.eng.commands.Detach(&t, row.Cwd)
+	ref, err := w.eng.commands.Detach(&t, row.Cwd)
 	if err != nil {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "not_started", Message: err.Error()}
 	}
-	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: "process " + pid}); err != nil {
+	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); err != nil {
 		return nil
 	}
 	return watchDetached(ctx, w)
@@ -60,18 +60,59 @@ const (
 	lastLook  = time.Second
 )
 
-// watchDetached looks at a detached command until it has ended, or the daemon ends.
+// watchDetached looks at a detached command until it has ended, or the daemon ends. It is halted once that is wanted.
 func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
+	asked, tried, halted := w.asked, false, false
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		t := w.now()
 		out, known := w.eng.commands.Ended(&t)
+		by := w.unwanted()
 		switch {
+		case halted && (!known || out != nil && *out.ExitCode != 0):
+			return haltedBy(by, out)
 		case out != nil:
 			return out
 		case !known:
 			return task.Abandoned(&t, protocol.WriterSweep, "neither its process nor its exit status is there")
-		case pause(ctx, wait) != nil:
+		case by != "" && !tried:
+			err := w.eng.commands.Halt(ctx, &t)
+			if err != nil && ctx.Err() == nil {
+				w.eng.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
+			}
+			tried, halted, wait = true, err == nil, firstLook
+			continue
+		}
+		select {
+		case <-asked:
+			asked = nil
+		case <-time.After(wait):
+		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// haltedBy is the outcome of a detached command that was halted, and did not end well; of one that was killed nobody knows an exit
+// status.
+func haltedBy(by string, out *protocol.TaskOutcome) *protocol.TaskOutcome {
+	stopped := &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: by}
+	if out != nil {
+		stopped.ExitCode = out.ExitCode
+	}
+	return stopped
+}
+
+// unwanted is who has asked that the task ends, also before this daemon; empty: nobody.
+func (w *work) unwanted() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.task.Spec.Cancel == protocol.CancelElsewhere:
+		return ""
+	case w.stop != nil:
+		return w.stop.by
+	case w.task.CancelRequested != nil:
+		return w.task.CancelRequested.By
+	}
+	return ""
 }

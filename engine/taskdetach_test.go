@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lashd/engine"
 	"lashd/rpc/protocol"
 )
@@ -37,8 +39,10 @@ func TestDetached(t *testing.T) {
 			t.Errorf("its output is %q", out)
 		}
 	})
-	t.Run("issue/5-2 a detached command outlives the daemon, which cannot end it and sees it end all the same", func(t *testing.T) {
-		d.task(t, s, "tsk_long", apart("echo begun; until [ -e go ]; do sleep 0.02; done; echo gone on; exit 5"))
+	t.Run("issue/5-2 a detached command outlives the daemon, which does not end it if that is for others, and sees it end all the same", func(t *testing.T) {
+		spec := apart("echo begun; until [ -e go ]; do sleep 0.02; done; echo gone on; exit 5")
+		spec.Cancel = protocol.CancelElsewhere
+		d.task(t, s, "tsk_long", spec)
 		d.outputHas(t, s, "tsk_long", "begun")
 		must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_long"}}))
 		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
@@ -57,6 +61,30 @@ func TestDetached(t *testing.T) {
 			t.Errorf("its output is %q", out)
 		}
 	})
+	for _, c := range []struct {
+		name, script string
+		state        protocol.TaskState
+		want         protocol.TaskOutcome
+		output       string
+	}{
+		{"with all that it has started", "sleep 1000 & echo begun; exec sleep 1000", protocol.TaskCancelled, protocol.TaskOutcome{Kind: protocol.TaskStopped, ExitCode: new(143), By: "cli_b"}, "begun\n"},
+		{"as it likes", `trap "echo bye; exit 0" TERM; sleep 1000 & echo begun; wait`, protocol.TaskCompleted, protocol.TaskOutcome{Kind: protocol.TaskExited, ExitCode: new(0)}, "begun\nbye\n"},
+		{"or is killed", `trap "" TERM; echo begun; while :; do sleep 0.02; done`, protocol.TaskCancelled, protocol.TaskOutcome{Kind: protocol.TaskStopped, By: "cli_b"}, "begun\n"},
+	} {
+		t.Run("issue/5-2 a detached command that is asked to end does so, "+c.name, func(t *testing.T) {
+			id := protocol.TaskID(protocol.DigestOf([]byte(c.name)))
+			d.task(t, s, id, apart(c.script))
+			d.outputHas(t, s, id, "begun")
+			must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: id}}))
+			got := d.ended(t, s, id)
+			if diff := cmp.Diff(*got.Outcome, c.want); diff != "" || got.State != c.state {
+				t.Errorf("it ended as %s: %s", got.State, diff)
+			}
+			if out := d.output(t, s, id); out != c.output {
+				t.Errorf("its output is %q, want %q", out, c.output)
+			}
+		})
+	}
 	t.Run("issue/5-2 of one that is nowhere nobody can say how it ended", func(t *testing.T) {
 		d.task(t, s, "tsk_lost", apart("echo $$ >pid; sleep 1000"))
 		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd

@@ -139,7 +139,7 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 	if !ok {
 		return t
 	}
-	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil && !task.Detached(&t.Spec) {
+	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
 		m.after = append(m.after, func() { w.end(&taskStop{by: by, reason: reason}) })
 		return t
 	}

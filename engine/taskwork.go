@@ -337,14 +337,16 @@ func (w *work) await(ctx context.Context) error {
 	}
 }
 
-// end asks the attempt to end. One that is cooperative goes on until it wants to; what does not work yet, ends at once.
+// end asks the attempt to end. One that is cooperative goes on until it wants to, and one that only looks at a command until that has
+// ended; what does not work yet, ends at once.
 func (w *work) end(stop *taskStop) {
 	w.mu.Lock()
 	again := w.stop != nil
 	if !again {
 		w.stop = stop
 	}
-	wants := w.task.Spec.Cancel == protocol.CancelCooperative && w.task.Spec.Command == nil && (w.claimed || w.task.State == protocol.TaskIdle)
+	wants := w.task.Spec.Cancel == protocol.CancelCooperative && w.task.Spec.Command == nil && (w.claimed || w.task.State == protocol.TaskIdle) ||
+		task.Detached(&w.task.Spec)
 	w.mu.Unlock()
 	if !again {
 		close(w.asked)

@@ -11,8 +11,9 @@ import (
 
 // A detached command belongs to nobody: a shell of its own waits for it. What it puts out goes through a cat whose
 // file may not be longer than lashd would make it; its exit status becomes a file, all at once. For as long as that shell, or the command, is there it
-// holds a lock, which says more than a process id could: it holds over a restart of anything.
-const detached = `( { sh -c "$1" 3>&-; echo $? >"$2.new"; } 2>&1 | { (ulimit -f "$3"; exec cat); exec cat >/dev/null; } 2>/dev/null 3>&-; mv "$2.new" "$2" ) </dev/null >>"$4" 2>&1 & echo $!`
+// holds a lock, which says more than a process id could: it holds over a restart of anything. All of this is one group, of which
+// only the command minds when it is asked to end. That it has is not said in its output: the shell that sees it has none.
+const detached = `trap : TERM; ( trap : TERM; { trap : TERM; (exec sh -c "$1" 2>&1 3>&-); echo $? >"$2.new"; } | { trap "" TERM; (ulimit -f "$3"; exec cat); exec cat >/dev/null; } 2>/dev/null 3>&-; mv "$2.new" "$2" ) </dev/null >>"$4" 2>/dev/null &`
 
 // Files of a detached command, beside its output.
 const (

@@ -103,7 +103,7 @@ func checkCommand(s *protocol.TaskSpec) error {
 	return checkScript(c.Script)
 }
 
-// checkDetached checks a command that is left to itself: nobody can end it.
+// checkDetached checks a command that is left to itself.
 func checkDetached(s *protocol.TaskSpec) error {
 	switch {
 	case s.Kind != protocol.TaskCommand || s.Recovery != protocol.RecoverExternal:
@@ -111,7 +111,7 @@ func checkDetached(s *protocol.TaskSpec) error {
 	case s.Command.PTY != nil:
 		return &SpecError{"command/pty", "is not for a detached command"}
 	case s.TimeoutMs != 0:
-		return &SpecError{"timeoutMs", "is not for a detached command: nobody stops it"}
+		return &SpecError{"timeoutMs", "is not for a detached command, which may outlive whoever measures it"}
 	}
 	return checkScript(s.Command.Script)
 }

@@ -1544,6 +1544,7 @@ func Described() map[string]TypeDoc {
 		},
 		"TaskShell": {Doc: "TaskShell is a command of the shell.",
 			Fields: map[string]string{
+				"detach":  "it outlives lashd, which sees it end, and stops it when it is asked to; of an external command",
 				"pty":     "it gets a terminal",
 				"workdir": "absolute; empty: that of the session",
 			},

@@ -104,8 +104,8 @@ type TaskShell struct {
 	Script  string            `json:"script"`
 	Workdir string            `json:"workdir,omitempty"` // absolute; empty: that of the session
 	Env     map[string]string `json:"env,omitempty"`
-	PTY     *TaskTerminal     `json:"pty,omitempty"` // it gets a terminal
-	Detach  bool              `json:"detach,omitempty"`
+	PTY     *TaskTerminal     `json:"pty,omitempty"`    // it gets a terminal
+	Detach  bool              `json:"detach,omitempty"` // it outlives lashd, which sees it end, and stops it when it is asked to; of an external command
 }
 
 // TaskTerminal is the size of a terminal.

@@ -123,6 +123,20 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 			t.Errorf("sent something it says %v", err)
 		}
 	})
+	t.Run("runtime/K02 runtime/K06 what is detached can be stopped by another daemon, and by the next one if that dies over it", func(t *testing.T) {
+		stubborn := "LASHD_E2E_STUBBORN=" + w.dir
+		r := p.background(id, startsCommand{Detach: true, Command: stubborn + ` exec sh -c 'trap "" TERM; echo begun; sleep 1000 & while :; do sleep 0.02; done'`})
+		r.until("begun\n")
+		w.lashd("task", "cancel", "--reason", "enough", string(r.task.TaskID))
+		d.kill()
+		d = w.serve()
+		p = w.dial("")
+		r.same(p)
+		if got := r.wait(); got.State != protocol.TaskCancelled || got.Outcome.Kind != protocol.TaskStopped || got.Outcome.By != got.CancelRequested.By || got.CancelRequested.Reason != "enough" {
+			t.Errorf("it ended as %s, with %+v", got.State, got.Outcome)
+		}
+		unmarked(t, stubborn)
+	})
 	t.Run("runtime/K02 runtime/B02 what is detached goes on, is found again, and ends as it does", func(t *testing.T) {
 		detached.same(p)
 		before := detached.at

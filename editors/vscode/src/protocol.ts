@@ -2224,6 +2224,7 @@ export interface TaskShell {
   env?: Record<string, string>;
   /** it gets a terminal */
   pty?: TaskTerminal;
+  /** it outlives lashd, which sees it end, and stops it when it is asked to; of an external command */
   detach?: boolean;
 }
 

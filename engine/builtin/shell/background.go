@@ -18,7 +18,7 @@ import (
 const (
 	describeStart = "Start a command with sh that goes on after this turn, as a task with its own id, and return what it has put out after a " +
 		"moment. Read more with read_output, write to it with write_stdin, end it with stop_command. Unless it is rerunnable or " +
-		"detached it ends with lashd. A detached one is left to itself: it can only be looked at, and what it puts out be read."
+		"detached it ends with lashd. A detached one outlives lashd, and has no input: it can be looked at, read and stopped."
 	describeWrite = "Write to the input of a command that start_command has started, and return what it has put out after a moment. With " +
 		"interrupt it gets what Ctrl-C is to a command, with closeStdin the end of its input, both after the text."
 	describeRead = "Read what a task has put out: from an offset in bytes, or the newest if that is negative. With waitMs it first waits so " +
@@ -221,7 +221,7 @@ func (s *shell) stopCommand(ctx context.Context, call tool.Invocation, a stopArg
 			}
 			t = read.Task
 		}
-		if !t.State.Final() && t.Spec.Recovery != protocol.RecoverExternal {
+		if !t.State.Final() && (t.Spec.Recovery != protocol.RecoverExternal || t.Spec.Command != nil) {
 			if err := await(ctx, tasks, a.Task, stopMoment); err != nil {
 				return protocol.ToolOutput{}, err
 			}
