@@ -39,7 +39,7 @@ func open(t testing.TB, f plugin.Factory) *plugin.Session {
 }
 
 func TestExamplesKeepTheContract(t *testing.T) {
-	for _, name := range []string{"policy", "masker", "memory", "reviewer"} {
+	for _, name := range []string{"policy", "masker", "memory", "reminder", "reviewer"} {
 		t.Run("issue/4-9 example "+name, func(t *testing.T) {
 			c := plugintest.Config{Seams: 5 * time.Second}
 			switch name {
@@ -65,7 +65,7 @@ func TestExamplesKeepTheContract(t *testing.T) {
 func TestExamplesAreWhole(t *testing.T) {
 	for example, sdk := range map[string]string{
 		"policy": "sdk/python/lashd_plugin.py", "masker": "sdk/python/lashd_plugin.py", "memory": "sdk/typescript/lashd-plugin.mts",
-		"reviewer": "sdk/go/lashdplugin",
+		"reminder": "sdk/python/lashd_plugin.py", "reviewer": "sdk/go/lashdplugin",
 	} {
 		err := filepath.WalkDir(sdk, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {

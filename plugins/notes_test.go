@@ -38,6 +38,7 @@ func openPad(s *lashd.Session) error {
 	lashd.Operation(s, "notes.list", n.kept)
 	lashd.Operation(s, "notes.add", n.add)
 	lashd.On(s, lashd.Method[lashd.JSON, worked]{Name: "operation/task notes.work"}, n.work)
+	lashd.On(s, lashd.Method[lashd.None, built]{Name: "task/run build", Member: "outcome"}, buildFor)
 	lashd.On(s, lashd.Prompt, n.prompt)
 	lashd.On(s, lashd.Catalog, n.leaveOut)
 	lashd.On(s, lashd.ProjectProse, func(_ *lashd.Call, prose lashd.StreamChunk) (string, error) {
@@ -126,7 +127,10 @@ func (n *pad) noteDown(text string) {
 
 // noteArgs are the arguments of the tool, and noteResult is what it comes to.
 type (
-	noteArgs   struct{ Mode, Text string }
+	noteArgs struct {
+		Mode, Text string
+		Params     lashd.Object
+	}
 	noteResult struct {
 		Output  lashd.Output `json:"output"`
 		Control lashd.Object `json:"control"`
@@ -149,7 +153,7 @@ func (n *pad) note(c *lashd.Call, args noteArgs) (r noteResult, err error) {
 		n.noteDown("cancelled")
 		return r, context.Cause(c)
 	case "host":
-		r.Output = askBack(c, args.Text)
+		r.Output = askBack(c, args.Text, args.Params)
 		return r, nil
 	case "grow":
 		n.Lock()
@@ -170,8 +174,8 @@ func (n *pad) note(c *lashd.Call, args noteArgs) (r noteResult, err error) {
 	return r, err
 }
 
-func askBack(c *lashd.Call, method string) lashd.Output {
-	got, err := lashd.Host[lashd.JSON](c, method, nil)
+func askBack(c *lashd.Call, method string, params lashd.Object) lashd.Output {
+	got, err := lashd.Host[lashd.JSON](c, method, params)
 	if refused, ok := errors.AsType[*lashd.Error](err); ok {
 		return lashd.Succeed("refused: " + refused.Data.Kind)
 	}
@@ -179,10 +183,11 @@ func askBack(c *lashd.Call, method string) lashd.Output {
 }
 
 // trimmed are arguments as they come.
-type trimmed map[string]string
+type trimmed map[string]any
 
 func trim(_ *lashd.Call, args trimmed) (trimmed, error) {
-	args["text"] = strings.TrimSpace(args["text"])
+	text, _ := args["text"].(string)
+	args["text"] = strings.TrimSpace(text)
 	return args, nil
 }
 
@@ -211,6 +216,29 @@ type worked struct {
 func (n *pad) work(c *lashd.Call, args json.RawMessage) (worked, error) {
 	_, err := n.add(c, args)
 	return worked{1, []lashd.Object{{"type": "noted", "body": args}}}, err
+}
+
+// built is the outcome of the work of a task.
+type built struct {
+	Kind  string       `json:"kind"`
+	Value lashd.Object `json:"value"`
+}
+
+func buildFor(c *lashd.Call, _ lashd.None) (built, error) {
+	var run struct {
+		Task struct {
+			TaskID  string
+			Attempt int
+			Spec    struct{ Payload lashd.JSON }
+		}
+	}
+	err := json.Unmarshal(c.Params, &run)
+	for range 2 {
+		told := lashd.Object{"taskId": run.Task.TaskID, "name": "seen", "key": "once", "payload": lashd.Object{"n": 1}}
+		_, again := lashd.Host[lashd.JSON](c, "taskTell", told)
+		err = errors.Join(err, again)
+	}
+	return built{"completed", lashd.Object{"attempt": run.Task.Attempt, "payload": run.Task.Spec.Payload}}, err
 }
 
 // ran is all that was run, with what is run now.

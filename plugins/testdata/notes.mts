@@ -38,7 +38,7 @@ plugin.tool("note", async (call, args) => {
       return "stopped";
     case "host":
       try {
-        return JSON.stringify(await call.host(text));
+        return JSON.stringify(await call.host(text, args.params));
       } catch (e) {
         if (e instanceof HostError) return `refused: ${e.kind}`;
         throw e;
@@ -82,6 +82,12 @@ plugin.hook("beforeToolCall", (_, context) => {
   if (args.includes("forbidden")) return [deny("no", "forbidden")];
 });
 for (const name of ["afterToolCall", "checkpoint", "afterTurn"] as const) plugin.hook(name, () => trace("seen"));
+plugin.task("build", async (call, task) => {
+  const told = { taskId: task.taskId, name: "seen", key: "once", payload: { n: 1 } };
+  await call.host("taskTell", told);
+  await call.host("taskTell", told);
+  return { attempt: task.attempt, payload: task.spec.payload };
+});
 plugin.hook("catalog", ({ session }) => (session.state.length > 0 ? ["hidden", "spare"] : "hidden"));
 plugin.hook("projectProse", (_, { text }) => text.replaceAll("<code>", ""));
 plugin.hook("assistantStream", async (_, chunk) => chunk.text.toUpperCase());

@@ -86,6 +86,14 @@ def add(call, args):
     return lashd.outcome(len(call.session.state), events=[{"type": "noted", "body": args}])
 
 
+@plugin.task("build")
+def build(call, task):
+    told = dict(taskId=task["taskId"], name="seen", key="once", payload={"n": 1})
+    call.host("taskTell", **told)
+    call.host("taskTell", **told)
+    return {"attempt": task["attempt"], "payload": task["spec"]["payload"]}
+
+
 @plugin.hook("prompt")
 def prompt(call, context):
     return "%d notes" % len(call.session.state)

@@ -36,7 +36,7 @@ func withExamples(t *testing.T) (*world, *daemon, *peer) {
 	w.write(config, readText(t, config)+exampleOptions)
 	d := w.serve()
 	p := w.dial("")
-	for _, name := range []string{"formatter", "masker", "memory", "policy", "reviewer"} {
+	for _, name := range []string{"formatter", "masker", "memory", "policy", "reminder", "reviewer"} {
 		p.loads(name, nil)
 	}
 	return w, d, p
@@ -126,6 +126,23 @@ func TestExamples(t *testing.T) {
 			t.Errorf("the summary is %s, want %s", got, want)
 		}
 	})
+	t.Run("plugin/HC-13 runtime/B02 reminder wakes its session when it is time, once, also if lashd is killed meanwhile", func(t *testing.T) {
+		id := p.session(w.home)
+		p.says(id, "remind", `{"text":"tea","seconds":3}`, "You will be reminded")
+		w.model.Push(step(says("time for tea")))
+		d.kill()
+		d = w.serve()
+		p = w.dial("")
+		p.attach(id, 0)
+		if told := p.woken(id); strings.Count(told, "[task/due") != 1 || !strings.Contains(told, "remind of: tea") || !strings.Contains(told, "time for tea") {
+			t.Errorf("the conversation is %s", told)
+		}
+		task := ask[protocol.TaskListResult](p, "task/list", protocol.TaskListParams{SessionID: id}).Data[0]
+		done := ask[protocol.TaskWaitResult](p, "task/wait", protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task.ID}}).Settled[0]
+		if done.State != protocol.TaskCompleted || done.Attempt != 2 || string(done.Outcome.Value) != `"tea"` {
+			t.Errorf("the task is %s after %d attempts: %+v", done.State, done.Attempt, done.Outcome)
+		}
+	})
 	t.Run("issue/4-9 formatter formats what was written", func(t *testing.T) {
 		p.turn(id, written("ugly.go", "package   ugly\nfunc  f( ){}\n"))
 		if got, want := readText(t, filepath.Join(w.work, "ugly.go")), "package ugly\n\nfunc f() {}\n"; got != want {
@@ -135,4 +152,12 @@ func TestExamples(t *testing.T) {
 	if err := w.model.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// woken waits until something that no person sent has been dealt with, and gives the session's conversation.
+func (p *peer) woken(id protocol.SessionID) string {
+	p.t.Helper()
+	woken := p.event("what wakes it", func(e protocol.Event) bool { return e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 })
+	p.completed(woken.TurnID)
+	return mustArgs(ask[protocol.GraphReadResult](p, "graph/read", protocol.GraphReadParams{SessionID: id}))
 }

@@ -18,7 +18,6 @@ import process from "node:process";
 const protocolVersion = 1;
 const maxMessage = 8 << 20; // bytes; a longer one would end the plugin
 const maxInline = 1 << 20; // bytes of artifacts in one message; more of them are sent in pieces
-
 export type Json = any;
 type Maybe<T> = T | null | undefined | void;
 type Awaitable<T> = T | Promise<T>;
@@ -32,7 +31,6 @@ export interface Tool { name: string; description: string; input?: Json; kind?: 
 /** News for observers: a status (key, label, detail), or custom (name, payload). */
 export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
 export interface Directive { kind: string; [more: string]: Json }
-
 /** A call that is about to run. */
 export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; args: Json }
 /** A call that has run. */
@@ -70,7 +68,6 @@ export class Outcome {
   queue: Json[]; // turns, {input, sourceKey}
   constructor(output?: Json, events: { type: string; body: Json }[] = [], queue: Json[] = []) { [this.output, this.events, this.queue] = [output, events, queue]; }
 }
-
 type Directives = Maybe<Directive | Directive[]>;
 /** What hooks are given, and what they answer. Nothing leaves all as it was. */
 export interface Hooks {
@@ -114,7 +111,6 @@ export const trace = (name: string, payload?: Json): Directive => ({ kind: "emit
 export const compact = (): Directive => ({ kind: "compact_history" });
 /** A message, as compact answers with. */
 export const messageNode = (text: string, role = "user"): NodeBody => ({ message: { role, parts: [{ kind: "text", text }] } });
-
 /** Fails a call with a message, without a stack in the log. */
 export class PluginError extends Error { code = -32000; }
 class UnknownError extends PluginError { override code = -32601; }
@@ -176,7 +172,6 @@ export class Call<S> {
   /** Shows how far the call of a tool has come. */
   progress(text: string): void { this.#plugin.notify("tool/progress", { grant: this.params.grant ?? "", text }); }
 }
-
 /** Runs code cells, and keeps what they make. */
 export interface Executor<S> {
   execute(call: Call<S>, source: string): Awaitable<{ printed?: string; value?: Json; error?: string }>;
@@ -219,8 +214,10 @@ export class Plugin<S = null> {
   toolList(f: (session: Session<S>) => Awaitable<Tool[]>): void { this.#handle("list", "", f); }
   /** Answers an operation, with its output, or with the Outcome of a command or a task. */
   operation(name: string, f: (call: Call<S>, args: Json) => Awaitable<Json>): void { this.#handle("operation", name, f); }
-  /** Is told of sessions, and of the end. */
-  on(event: "open" | "restore" | "close" | "shutdown", f: (session: Session<S>) => void): void { this.#handle("on", event, f); }
+  /** Works at tasks that plugin.json names: f gives what the task comes to. call.signal says that it shall end. */
+  task(name: string, f: (call: Call<S>, task: Json) => Awaitable<Json>): void { this.#handle("task", name, f); }
+  /** Is told of sessions, of what is said of tasks, and of the end. */
+  on(event: "open" | "restore" | "close" | "task/signal" | "task/cancel" | "shutdown", f: (session: Session<S>, said?: Json) => void): void { this.#handle("on", event, f); }
   /** Adds to the log of the plugin. */
   log(level: "DEBUG" | "INFO" | "WARN" | "ERROR", message: string, data?: Json): void { this.notify("log", { level, message, data }); }
   /** Serves until lashd is done with the plugin. */
@@ -273,6 +270,7 @@ export class Plugin<S = null> {
     } else if (m.id !== undefined) void this.#answer(m);
     else if (m.method === "$/cancelRequest") this.#calls.get(m.params.id)?.abort();
     else if (m.method === "shutdown") this.#end();
+    else if (m.method.startsWith("task/")) this.#handlers.get(`on ${m.method}`)?.(this.#sessions.get(m.params.instance), m.params);
     else if (m.method === "session/close") {
       const session = this.#sessions.get(m.params.instance);
       this.#sessions.delete(m.params.instance);
@@ -310,7 +308,7 @@ export class Plugin<S = null> {
   }
   #differs(declared: Json): string[] {
     const wrong: string[] = [];
-    for (const kind of ["hook", "tool", "operation"]) {
+    for (const kind of ["hook", "tool", "operation", "task"]) {
       const names: string[] = declared[`${kind}s`] ?? [];
       const mine = [...this.#handlers.keys()].filter((key) => key.startsWith(`${kind} `)).map((key) => key.slice(kind.length + 1));
       const any = kind === "tool" && mine.includes("*");
@@ -338,6 +336,7 @@ export class Plugin<S = null> {
     "tool/list": async (call) => ({
       data: (await this.#find("list", "")(call.session)).map((t: Tool) => ({ ...t, contract: { replay: "never", ...t.contract } })) }),
     "operation/query": this.#operate, "operation/command": this.#operate, "operation/task": this.#operate,
+    "task/run": async (call) => ({ outcome: { kind: "completed", value: await this.#find("task", call.name)(call, call.params.task) } }),
     "snapshot/write": this.#writeState, "snapshot/restore": this.#restoreState,
     "code/execute": (call) => this.#options.executor?.execute(call, call.params.source),
     "code/snapshot": async (call) => ({ state: base64((await this.#options.executor?.snapshot(call.session)) ?? new Uint8Array()) }),

@@ -139,7 +139,6 @@ class Session(Generic[S]):
             finally:
                 self.revision += 1
                 self._plugin._tell("snapshot/changed", instance=self.instance, revision=self.revision)
-
     def tools_changed(self) -> None:
         """Has lashd ask for the list of tools again."""
         self._plugin._tell("tools/changed", instance=self.instance)
@@ -155,13 +154,9 @@ class Call(Generic[S]):
         self.deadline = time.monotonic() + params.get("deadlineMs", 0) / 1000
 
     def host(self, method: str, **params: Json) -> Json:
-        """Asks lashd for what this call is granted, such as host("toolCatalog"). A HostError says why it does not do it.
-        snapshotCurrent, snapshotSession{sessionId}, toolCatalog, toolState, applyToolState{state},
-        setToolMembership{names, member}, createSession{session}, takeFirstTurnInput{sessionId}, closeSession{sessionId},
-        startTurn{sessionId, turnId, input, ...}, awaitTurn{turnId}, cancelTurn{turnId}, appendNodes{sessionId, nodes, ...},
-        complete{...}, emitTrace{name, payload}, callTool{calls: [{name, args}]}, artifactWrite{type, data in base64}."""
+        """Asks lashd for what this call is granted, such as host("toolCatalog"). docs/plugins.md has the methods.
+        A HostError says why it does not do it."""
         return self._plugin._ask("host/" + method, dict(params, grant=self.grant))
-
     def progress(self, text: str) -> None:
         """Shows how far the call of a tool has come."""
         self._plugin._tell("tool/progress", grant=self.grant, text=text)
@@ -202,11 +197,13 @@ class Plugin(Generic[S]):
     def operation(self, name: str) -> Callable[[H], H]:
         """Answers an operation: f(call, args) gives its output, or the outcome() of a command or a task."""
         return self._handles("operation", name)
-
+    def task(self, name: str) -> Callable[[H], H]:
+        """Works at tasks that plugin.json names: f(call, task) gives what the task comes to. call.cancelled says that it shall end."""
+        return self._handles("task", name)
     def on(self, event: str) -> Callable[[H], H]:
-        """Is told of "open", "restore" and "close", with the session, and of "shutdown"."""
+        """Is told of "open", "restore" and "close", with the session; of "task/signal" and "task/cancel", with that and what is
+        said of a task; and of "shutdown"."""
         return self._handles("on", event)
-
     def log(self, level: str, message: str, data: Json = None) -> None:
         """Adds to the log of the plugin, with the level DEBUG, INFO, WARN or ERROR."""
         self._tell("log", level=level, message=message, data=data)
@@ -272,6 +269,8 @@ class Plugin(Generic[S]):
             threading.Thread(target=self._answer, args=(message["id"], method, params, cancelled), daemon=True).start()
         elif method == "$/cancelRequest":
             self._calls.get(params.get("id"), threading.Event()).set()
+        elif method.startswith("task/"):
+            self._fire(method, self._sessions.get(params["instance"]), params)
         elif method == "session/close":
             if params["instance"] in self._sessions:
                 self._fire("close", self._sessions.pop(params["instance"]))
@@ -311,7 +310,7 @@ class Plugin(Generic[S]):
         return {key: params[key] for key in ("protocolVersion", "pluginId", "nonce", "contributes")}
 
     def _differs(self, declared: Object) -> Iterator[str]:
-        for kind in ("hook", "tool", "operation"):
+        for kind in ("hook", "tool", "operation", "task"):
             names, mine = declared.get(kind + "s") or [], {name for of, name in self._handlers if of == kind}
             for name in sorted(set(names) ^ (mine - {"*"})):
                 if name in mine:
@@ -393,6 +392,7 @@ _METHODS: Dict[str, Callable[[Plugin[Any], Call[Any]], Json]] = {
     "tool/list": lambda p, c: {"data": [dict(t, contract=dict({"replay": "never"}, **t.get("contract") or {}))
                                         for t in p._find("list", "")(c.session)]},
     "operation/query": Plugin._operate, "operation/command": Plugin._operate, "operation/task": Plugin._operate,
+    "task/run": lambda p, c: {"outcome": {"kind": "completed", "value": p._find("task", c.name)(c, c.params["task"])}},
     "code/execute": lambda p, c: p._executor.execute(c, c.params["source"]) or {},
     "code/snapshot": lambda p, c: {"state": _encode(p._executor.snapshot(c.session))}, 
     "code/restore": lambda p, c: p._executor.restore(c.session, base64.b64decode(c.params.get("state") or "")) or {},
