@@ -44,7 +44,7 @@ type listener interface {
 }
 
 const (
-	exitDelay  = 200 * time.Millisecond // from the end of stdout to that of the process, if it ends
+	exitDelay  = time.Second            // from the end of stdout to that of the process, if it ends
 	drainDelay = 100 * time.Millisecond // for what is left in a pipe that somebody else still holds
 )
 
