@@ -65,7 +65,7 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 			r.result.Files[i].Problem = err.Error()
 		}
 	}
-	if _, err := r.look(ctx, func([]delta) []persistence.FileChange { return nil }); err != nil {
+	if _, err := r.look(ctx, false, func([]delta) []persistence.FileChange { return nil }); err != nil {
 		r.eng.Log.Warn("files are not looked at after a rewind", "session", p.SessionID, "error", err)
 	}
 	p.State, p.Journal = protocol.PointClosed, nil

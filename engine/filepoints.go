@@ -46,7 +46,7 @@ func (r *run) lookBefore(ctx context.Context) {
 	if r.eng.Files.Off || r.files == nil && !r.openFiles() {
 		return
 	}
-	err := r.files.lookFor(ctx, r.files.attribute)
+	err := r.files.lookFor(ctx, true, r.files.attribute)
 	r.files.ready = err == nil
 	r.filesFailed(err)
 }
@@ -88,7 +88,7 @@ func (r *run) afterFiles(ctx context.Context) {
 		return
 	}
 	seen := false
-	err := f.lookFor(ctx, func(deltas []delta) []persistence.FileChange {
+	err := f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
 		changes := f.attribute(deltas)
 		seen = len(changes) > 0
 		return changes
@@ -137,7 +137,7 @@ func (r *run) resumeFiles(ctx context.Context) {
 	f.begun = true
 	if err == nil {
 		f.point, f.kept = p.FilePoint, true
-		err = f.lookFor(ctx, func(deltas []delta) []persistence.FileChange {
+		err = f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
 			return f.changes(deltas, []protocol.PointID{f.point.ID}, true)
 		})
 	}
@@ -155,14 +155,14 @@ func (r *run) leaveFiles() {
 }
 
 // lookFor is look for a turn, which waits for it only so long.
-func (w *workspace) lookFor(ctx context.Context, note func([]delta) []persistence.FileChange) error {
+func (w *workspace) lookFor(ctx context.Context, catchUp bool, note noting) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), filePatience, errFilesSlow)
 	defer cancel()
 	if err := w.take(ctx); err != nil {
 		return err
 	}
 	defer w.giveBack()
-	_, err := w.look(ctx, note)
+	_, err := w.look(ctx, catchUp, note)
 	return err
 }
 

@@ -119,7 +119,7 @@ func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
 	if r.dir, err = filepoint.Open(r.root, r.eng.StateDir); err != nil {
 		return err
 	}
-	if _, err = r.look(ctx, r.attribute); err != nil {
+	if _, err = r.look(ctx, true, r.attribute); err != nil {
 		err = &UnrestorableError{Reason: err.Error()}
 	}
 	return err

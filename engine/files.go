@@ -121,20 +121,23 @@ type delta struct {
 	before, after *protocol.FileState
 }
 
+// noting says what changes mean for file points.
+type noting func([]delta) []persistence.FileChange
+
 // look finds out what has changed since the look before, keeps copies of it, and stores that, with what it means for those whose
 // tools are at work. The first look at a workspace finds no changes: all that there is was there. Whoever calls it has taken w.
-func (w *workspace) look(ctx context.Context, note func([]delta) []persistence.FileChange) ([]delta, error) {
+func (w *workspace) look(ctx context.Context, catchUp bool, note noting) ([]delta, error) {
 	if w.refused != nil && time.Now().Before(w.until) {
 		return nil, w.refused
 	}
-	deltas, err := w.lookOnce(ctx, note)
+	deltas, err := w.lookOnce(ctx, catchUp, note)
 	if many, ok := errors.AsType[*filepoint.TooManyError](err); ok {
 		w.refused, w.until = many, time.Now().Add(10*time.Minute) // to count them again before each call would take long
 	}
 	return deltas, err
 }
 
-func (w *workspace) lookOnce(ctx context.Context, note func([]delta) []persistence.FileChange) ([]delta, error) {
+func (w *workspace) lookOnce(ctx context.Context, catchUp bool, note noting) ([]delta, error) {
 	if err := w.learn(ctx); err != nil {
 		return nil, err
 	}
@@ -149,7 +152,7 @@ func (w *workspace) lookOnce(ctx context.Context, note func([]delta) []persisten
 		return nil, err
 	}
 	limits := w.eng.Files
-	read := w.toRead(found)
+	read := w.toRead(found, catchUp)
 	copies, err := dir.Capture(ctx, read, copier{w.eng}, limits.FileSize, limits.Budget/2-w.held(found))
 	if err != nil {
 		return nil, err
@@ -181,11 +184,12 @@ func (w *workspace) learn(ctx context.Context) error {
 	return nil
 }
 
-// toRead are the files that have to be looked into: those that are new or were changed, and those that could not be read before.
-func (w *workspace) toRead(found filepoint.Files) (read []persistence.WorkspaceFile) {
+// toRead are the files that have to be looked into: those that are new or were changed, and, who wants to catch up, those that could
+// not be read before.
+func (w *workspace) toRead(found filepoint.Files, catchUp bool) (read []persistence.WorkspaceFile) {
 	for p, now := range found {
 		was, known := w.known[p]
-		again := was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom
+		again := catchUp && (was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom)
 		if !known || again || !filepoint.Same(was, now) {
 			read = append(read, now)
 		}

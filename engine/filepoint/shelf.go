@@ -42,10 +42,7 @@ func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy
 	if len(contents) == 0 {
 		return nil, nil
 	}
-	packed := make(map[protocol.Digest][]byte, len(contents))
-	for d, data := range contents {
-		packed[d] = deflate(data)
-	}
+	packed := deflate(contents)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.openLocked(); err != nil {
@@ -148,12 +145,18 @@ func (s *Shelf) Grown() int64 {
 	return grown
 }
 
-func deflate(data []byte) []byte {
-	var out bytes.Buffer
-	w, _ := flate.NewWriter(&out, flate.BestSpeed) // fails only for a level that there is not
-	_, _ = w.Write(data)                           // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
+// deflate has one writer for all contents: to make one costs more than to compress a small file.
+func deflate(contents map[protocol.Digest][]byte) map[protocol.Digest][]byte {
+	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for a level that there is not
+	packed := make(map[protocol.Digest][]byte, len(contents))
+	for d, data := range contents {
+		var out bytes.Buffer
+		w.Reset(&out)
+		_, _ = w.Write(data) // a buffer takes everything
+		_ = w.Close()
+		packed[d] = out.Bytes()
+	}
+	return packed
 }
 
 // Move writes copies anew, and tells where they lie now, and what is wrong with those that cannot be read.
