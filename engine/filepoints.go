@@ -87,28 +87,24 @@ func (r *run) afterFiles(ctx context.Context) {
 	if f == nil {
 		return
 	}
-	seen := false
-	err := f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
-		changes := f.attribute(deltas)
-		seen = len(changes) > 0
-		return changes
-	})
+	err := f.lookFor(ctx, false, f.attribute)
 	if f.rest() {
 		r.filesFailed(err)
-	}
-	if seen {
 		r.countFiles(ctx)
 	}
 }
 
-// countFiles has the point tell how many files it is about.
+// countFiles has the point tell how many files it is about: another session may have seen a change that both may have made.
 func (r *run) countFiles(ctx context.Context) {
 	count, err := r.eng.store.PointCount(ctx, r.files.point.ID)
 	if err != nil {
 		r.eng.Log.Error("changes of files are not counted", "turn", r.id, "error", err)
 		return
 	}
-	r.files.point.Files, r.files.point.Unkept, r.files.kept = count.Files, count.Unkept, false
+	p := &r.files.point
+	if p.Files != count.Files || p.Unkept != count.Unkept {
+		p.Files, p.Unkept, r.files.kept = count.Files, count.Unkept, false
+	}
 }
 
 // filesFailed tells that files cannot be brought back to before the turn.

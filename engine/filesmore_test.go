@@ -1,0 +1,230 @@
+package engine_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// gated is a tool that changes files, says that it has, and goes on when it is let.
+func gated(name string, work func()) (toolFunc, chan struct{}, chan struct{}) {
+	at, on := make(chan struct{}), make(chan struct{})
+	return toolFunc{name: name, run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
+		work()
+		at <- struct{}{}
+		select {
+		case <-on:
+		case <-ctx.Done():
+		}
+		return tool.Result{Output: protocol.Succeed("done")}, nil
+	}}, at, on
+}
+
+// beside is another session in the same directory.
+func (d *daemon) beside(t testing.TB, dir string) protocol.SessionID {
+	t.Helper()
+	return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir})).SessionID
+}
+
+func onlyFiles(id protocol.SessionID, turn protocol.TurnID) protocol.SessionRewindParams {
+	return protocol.SessionRewindParams{SessionID: id, ToTurn: turn, Files: protocol.RewindOnly}
+}
+
+func TestFilePointsBesideOthers(t *testing.T) {
+	t.Run("issue/6-2 while a turn runs, or tools of another session are at work, nothing is brought back", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, "a.txt", "old\n")
+		work, at, on := gated("work", func() { write(t, dir, "a.txt", "new\n") })
+		d := start(t, setup{model: callsWork(), tools: []tool.Provider{work}})
+		first, second := d.beside(t, dir), d.beside(t, dir)
+		turn := d.begin(t, first, "go")
+		<-at
+		on <- struct{}{}
+		d.wait(t, turn.TurnID)
+		other := d.begin(t, second, "go")
+		<-at
+		undo := onlyFiles(first, turn.TurnID)
+		if _, err := d.Rewind(t.Context(), &undo); !errors.Is(err, engine.ErrFilesInUse) {
+			t.Errorf("beside another session: %v", err)
+		}
+		running := onlyFiles(second, other.TurnID)
+		if _, err := d.Rewind(t.Context(), &running); !errors.As(err, new(*engine.TurnActiveError)) {
+			t.Errorf("beside its own turn: %v", err)
+		}
+		on <- struct{}{}
+		d.wait(t, other.TurnID)
+		d.undo(t, undo)
+		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
+			t.Errorf("a.txt is %q", got)
+		}
+	})
+	t.Run("issue/6-2 what two sessions may both have done is undone by force only", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, "a.txt", "old\n")
+		n := 0
+		work, at, on := gated("work", func() { n++; write(t, dir, fmt.Sprint(n), "new\n") })
+		d := start(t, setup{model: callsWork(), tools: []tool.Provider{work}})
+		first, second := d.beside(t, dir), d.beside(t, dir)
+		one := d.begin(t, first, "go")
+		<-at
+		two := d.begin(t, second, "go")
+		<-at
+		on <- struct{}{}
+		on <- struct{}{}
+		d.wait(t, one.TurnID)
+		d.wait(t, two.TurnID)
+		undo := onlyFiles(first, one.TurnID)
+		_, err := d.Rewind(t.Context(), &undo)
+		refused, ok := errors.AsType[*engine.RewindConflictError](err)
+		if !ok || refused.Files[0].Conflict != protocol.ConflictShared {
+			t.Errorf("rewind: %v", err)
+		}
+	})
+	t.Run("issue/6-2 what sessions did that work for this one is undone with it", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{},
+			func(dir string) { write(t, dir, "a.txt", "parent\n") },
+			func(dir string) { write(t, dir, "b.txt", "child\n") },
+		)
+		before := treeOf(t, dir)
+		turn := d.turn(t, id, "go")
+		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+			Cwd: dir, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
+		})).SessionID
+		d.turn(t, child, "go")
+		d.undo(t, onlyFiles(id, turn.TurnID))
+		sameTree(t, dir, before)
+	})
+}
+
+func TestFilePointsAcrossRestarts(t *testing.T) {
+	t.Run("issue/6-2 a daemon that starts knows the workspace, and what changed meanwhile is nobody's", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, func(dir string) { write(t, dir, "a.txt", "first\n") })
+		first := d.turn(t, id, "go")
+		write(t, dir, "c.txt", "a person's\n")
+		d = d.restart(t, func(s *setup) {
+			s.tools = []tool.Provider{works(dir, func(dir string) { write(t, dir, "b.txt", "second\n") })}
+		})
+		second := d.turn(t, id, "go")
+		if p := d.points(t, id); len(p) != 2 || p[1].Files != 1 || p[1].TurnID != second.TurnID {
+			t.Errorf("points %+v", p)
+		}
+		d.undo(t, onlyFiles(id, first.TurnID))
+		now := treeOf(t, dir)
+		if !strings.HasSuffix(now["a.txt"], "three\n") || !strings.HasSuffix(now["b.txt"], "bee\n") || !strings.HasSuffix(now["c.txt"], "a person's\n") {
+			t.Errorf("files %q", now)
+		}
+	})
+	t.Run("issue/6-2 the same request is done once, and its answer is given again", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, everything(t))
+		turn := d.turn(t, id, "go")
+		undo := onlyFiles(id, turn.TurnID)
+		undo.IdempotencyKey = "k"
+		first := d.undo(t, undo)
+		write(t, dir, "a.txt", "later\n")
+		if again := d.undo(t, undo); !again.Duplicate || again.Point != first.Point {
+			t.Errorf("answer %+v, first %+v", again, first)
+		}
+		undo.Force = true
+		if _, err := d.Rewind(t.Context(), &undo); !errors.Is(err, persistence.ErrReceiptConflict) {
+			t.Errorf("another request with the key: %v", err)
+		}
+		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " later\n") {
+			t.Errorf("a.txt is %q", got)
+		}
+	})
+	t.Run("issue/6-2 what was ignored until then is not taken for new, so undo deletes nothing that was there", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, func(string) {}, func(dir string) { write(t, dir, ".gitignore", "nothing\n") })
+		write(t, dir, ".gitignore", "secret.env\n")
+		write(t, dir, "secret.env", "precious\n")
+		d.turn(t, id, "go")
+		turn := d.turn(t, id, "go")
+		undo := onlyFiles(id, turn.TurnID)
+		undo.Force = true
+		d.undo(t, undo)
+		now := treeOf(t, dir)
+		if !strings.HasSuffix(now["secret.env"], " precious\n") || !strings.HasSuffix(now[".gitignore"], " secret.env\n") {
+			t.Errorf("files %q", now)
+		}
+	})
+	t.Run("issue/6-2 what is ignored from a turn on is neither deleted nor forgotten", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
+			write(t, dir, ".gitignore", "b.txt\n")
+			write(t, dir, "a.txt", "new\n")
+		})
+		before := treeOf(t, dir)
+		turn := d.turn(t, id, "go")
+		d.undo(t, onlyFiles(id, turn.TurnID))
+		sameTree(t, dir, before)
+	})
+}
+
+func TestFileBudget(t *testing.T) {
+	t.Run("issue/6-2 copies stay within the budget: the oldest points are pruned, and say so", func(t *testing.T) {
+		const budget = 256 << 10
+		noise := make([]byte, 16<<10)
+		var steps []func(string)
+		for range 40 {
+			steps = append(steps, func(dir string) {
+				rand.Read(noise) // what cannot be compressed
+				write(t, dir, "a.txt", string(noise))
+			})
+		}
+		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.Files.Budget = budget }}, steps...)
+		var turns []protocol.TurnID
+		for range steps {
+			turns = append(turns, d.turn(t, id, "go").TurnID)
+		}
+		d = d.restart(t, nil) // which tidies up
+		deadline := time.Now().Add(20 * time.Second)
+		for size(t, filepath.Join(d.store.Dir(), "files")) > budget*2 || d.points(t, id)[0].Unrestorable == "" {
+			if time.Now().After(deadline) {
+				t.Fatalf("there are %d bytes of copies, points %+v", size(t, filepath.Join(d.store.Dir(), "files")), d.points(t, id)[0])
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		oldest := onlyFiles(id, turns[0])
+		if _, err := d.Rewind(t.Context(), &oldest); !errors.As(err, new(*engine.UnrestorableError)) {
+			t.Errorf("to before the oldest turn: %v", err)
+		}
+		d.undo(t, onlyFiles(id, turns[len(turns)-1]))
+	})
+	t.Run("issue/6-2 with its session the copies go", func(t *testing.T) {
+		d, id, _ := workspaceOf(t, setup{}, everything(t))
+		d.turn(t, id, "go")
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		d = d.restart(t, nil)
+		deadline := time.Now().Add(20 * time.Second)
+		for size(t, filepath.Join(d.store.Dir(), "files")) > 0 {
+			if time.Now().After(deadline) {
+				t.Fatal("copies are left")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+}
+
+// size is how many bytes the files of a directory have.
+func size(t testing.TB, dir string) (sum int64) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if fi, err := e.Info(); err == nil {
+			sum += fi.Size()
+		}
+	}
+	return sum
+}
