@@ -102,7 +102,7 @@ func (s *chatScreen) leaves() {
 	select {
 	case err := <-s.done:
 		if err != nil {
-			s.t.Error(err)
+			s.t.Errorf("%v: %s", err, s.letters()[s.seen:])
 		}
 	case <-time.After(patience):
 		s.t.Fatal("the chat does not end")
@@ -120,6 +120,7 @@ func TestChat(t *testing.T) {
 			fakemodel.Step{Parts: []fakemodel.Part{{Text: "Alpha beta gamma delta."}}},
 		)
 		d := w.serve()
+		w.dial("") // it is there
 		s := w.chat()
 		s.shows("idle")
 		s.enters("who are you?")
@@ -133,17 +134,28 @@ func TestChat(t *testing.T) {
 		if w.size("made.txt") == 0 {
 			t.Error("the command did not run")
 		}
+		s.shows("/undo brings back what they were")
+		s.enters("/diff")
+		s.shows("+sesame")
+		s.enters("/undo")
+		s.shows("deleted made.txt")
+		if w.size("made.txt") != 0 {
+			t.Error("the file is there")
+		}
 		s.enters("go on at length")
 		s.shows("Alpha beta")
 		w.model.Release()
 		d.kill()
 		s.shows("connecting")
 		s.shows("Alpha beta gamma delta.")
-		s.shows("idle")
 		p := w.dial("")
 		sessions := ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data
-		if len(sessions) != 1 || sessions[0].TurnIndex != 3 {
-			t.Errorf("there are %+v", sessions)
+		if len(sessions) != 1 {
+			t.Fatalf("there are %+v", sessions)
+		}
+		ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: sessions[0].ID})
+		if r := ask[protocol.SessionReadResult](p, "session/read", protocol.SessionReadParams{SessionID: sessions[0].ID}); r.Session.TurnIndex != 3 {
+			t.Errorf("it is %+v", r.Session)
 		}
 		s.enters("/quit")
 		s.shows(fmt.Sprintf("lashd chat %s", sessions[0].ID))

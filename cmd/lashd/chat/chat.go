@@ -99,6 +99,8 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return u, u.use(m)
 	case saidMsg:
 		return u, tea.Println(entry{note: string(m)}.shown(u.width))
+	case textMsg:
+		return u, tea.Println(string(m))
 	case tickMsg:
 		return u, tick()
 	}

@@ -30,6 +30,8 @@ func init() {
 		{"approve", "ask|allow|deny", "what becomes of calls that no rule names", (*ui).approve},
 		{"tools", "", "list what the agent can call", (*ui).tools},
 		{"tasks", "", "list what runs in the background", (*ui).taskList},
+		{"diff", "", "show what the newest turn did to files", (*ui).diff},
+		{"undo", "[POINT] [force]", "bring back what files were before the newest turn that changed some", (*ui).undo},
 		{"compact", "[WHAT MATTERS]", "have the history summarised", (*ui).compact},
 		{"title", "TEXT", "name the session", (*ui).title},
 		{"fork", "", "go on in a copy of the session", (*ui).fork},

@@ -118,6 +118,10 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		if e.Title != "" {
 			t.session.Title = e.Title
 		}
+	case protocol.EventFilePoint:
+		if note := pointNote(e.Point); note != "" {
+			return []entry{{note: note}}
+		}
 	case protocol.EventSessionCompacted:
 		return []entry{{note: "the history was summarised"}}
 	case protocol.EventSessionRewound:

@@ -44,7 +44,8 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	case err != nil:
 		return err
 	case !used && s.made && last == s.session: // nobody wants an empty session
-		return s.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: last}, nil)
+		s.close()
+		return e.ask(ctx, "session/delete", protocol.SessionMutationParams{SessionID: last}, nil)
 	case last != "":
 		fmt.Printf("The session goes on with: lashd chat %s\n", last)
 	}

@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// pointNote tells what became of files; empty: nothing worth a line.
+func pointNote(p *protocol.FilePoint) string {
+	switch {
+	case p == nil || p.State != protocol.PointClosed:
+		return ""
+	case p.Unrestorable != "":
+		return "what this turn did to files cannot be undone: " + p.Unrestorable
+	case p.Kind == protocol.PointRewind:
+		return fmt.Sprintf("%d files were brought back; /undo %s takes that back", p.Files, p.ID)
+	case p.Files > 0:
+		return fmt.Sprintf("%d files changed; /diff shows, /undo brings back what they were", p.Files)
+	}
+	return ""
+}
+
+var errNothingToUndo = errors.New("no turn has changed files that is not undone")
+
+// newest is the point of the newest turn that changed files and is not undone.
+func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
+	var r protocol.SessionPointsResult
+	if err := u.session.Call(u.ctx, "session/points", protocol.SessionParams{SessionID: id}, &r); err != nil {
+		return "", err
+	}
+	for _, p := range slices.Backward(r.Data) {
+		if p.Kind == protocol.PointTurn && !p.Undone && p.Files > 0 {
+			return p.ID, nil
+		}
+	}
+	return "", errNothingToUndo
+}
+
+// diff shows what the newest turn did to files.
+func (u *ui) diff(string) tea.Cmd {
+	id, width := u.talk.session.ID, u.width
+	return func() tea.Msg {
+		point, err := u.newest(id)
+		var r protocol.SessionDiffResult
+		if err == nil {
+			err = u.session.Call(u.ctx, "session/diff", protocol.SessionDiffParams{SessionID: id, PointID: point}, &r)
+		}
+		if err != nil {
+			return saidMsg(err.Error())
+		}
+		var all []string
+		for _, f := range r.Data {
+			all = append(all, diff(&protocol.FileChange{Path: f.Path, Diff: f.Diff, Added: f.Added, Removed: f.Removed}, width))
+		}
+		return textMsg(strings.Join(all, "\n"))
+	}
+}
+
+// textMsg is text that is shown as it is.
+type textMsg string
+
+// undo brings back what files were before the newest turn that changed some, or before a point. What somebody else has changed since
+// is only overwritten with the word force.
+func (u *ui) undo(rest string) tea.Cmd {
+	words := strings.Fields(rest)
+	force := slices.Contains(words, "force")
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "force" })
+	p := protocol.SessionRewindParams{Mutation: key(), SessionID: u.talk.session.ID, Files: protocol.RewindOnly, Force: force}
+	if len(words) > 0 {
+		p.ToPoint = protocol.PointID(words[0])
+	}
+	return func() (msg tea.Msg) {
+		var err error
+		if p.ToPoint == "" {
+			p.ToPoint, err = u.newest(p.SessionID)
+		}
+		var r protocol.SessionRewindResult
+		if err == nil {
+			err = u.session.Call(u.ctx, "session/rewind", p, &r)
+		}
+		if err != nil {
+			return saidMsg(err.Error())
+		}
+		return textMsg(rewound(r.Files))
+	}
+}
+
+// rewound tells what was done to files.
+func rewound(files []protocol.FileRewind) string {
+	if len(files) == 0 {
+		return faint.Render("· files are as they were already")
+	}
+	var all []string
+	for _, f := range files {
+		line := fmt.Sprintf("  %s %s", f.Effect, termtext.OneLine(f.Path, 100))
+		switch {
+		case f.Problem != "":
+			line += bad.Render(" " + termtext.OneLine(f.Problem, 100))
+		case f.Unkept != "":
+			line += asking.Render(" stays as it is: " + string(f.Unkept))
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
