@@ -62,6 +62,7 @@ var levels = map[string]int{
 	"lashd/pluginloader/child":           3,
 	"lashd/pluginloader/mcp":             5,
 	"lashd/engine":                       5,
+	"lashd/rpc/acp":                      5,
 	"lashd/rpc":                          7,
 	"lashd/rpc/internal/gen":             8,
 	"lashd/internal/termtext":            0,
@@ -80,6 +81,9 @@ var levels = map[string]int{
 
 // forbidden are edges that the levels would allow, but the design does not: factories are handed to the engine.
 var forbidden = map[string]string{"lashd/engine": "lashd/engine/builtin"}
+
+// confined are modules that one package alone knows.
+var confined = map[string]string{"github.com/coder/acp-go-sdk": "lashd/rpc/acp"}
 
 func TestPackagesImportOnlyLowerLevels(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -111,6 +115,9 @@ func checkFile(t *testing.T, path string) {
 	}
 	for _, imp := range file.Imports {
 		to, _ := strconv.Unquote(imp.Path.Value)
+		if only, ok := confined[to]; ok && pkg != only {
+			t.Errorf("%s: %s imports %s, which only %s does", path, pkg, to, only)
+		}
 		if to != "lashd" && !strings.HasPrefix(to, "lashd/") {
 			continue
 		}

@@ -4,8 +4,10 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
+	"net"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -51,3 +53,9 @@ func (c *Client) Gone() <-chan struct{} { return c.conn.DisconnectNotify() }
 
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
+
+// Lost tells whether an error is the loss of the connection, and no answer of the daemon.
+func Lost(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"lashd/cmd/lashd/chat"
+	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
 
@@ -83,8 +84,8 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 
 func (s *chatSession) dial(ctx context.Context) error {
 	s.close()
-	news := newInbox()
-	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, news.put)
+	news := client.NewInbox()
+	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, news.Put)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *chatSession) choose(ctx context.Context) error {
 func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 	for {
 		select {
-		case <-s.news.more:
+		case <-s.news.More():
 		case <-s.link.Gone():
 			if events := s.taken(); len(events) > 0 {
 				return events, nil
@@ -133,7 +134,7 @@ func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 }
 
 func (s *chatSession) taken() (events []protocol.Event) {
-	for _, raw := range s.news.take() {
+	for _, raw := range s.news.Take() {
 		var e protocol.Event
 		if json.Unmarshal(raw, &e) == nil && s.fresh(e) {
 			events = append(events, e)

@@ -41,6 +41,7 @@ type commands struct {
 	globals
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
 	Stdio   stdioCommand   `cmd:"" help:"Speak JSON-RPC on stdin and stdout, for editors."`
+	ACP     acpCommand     `cmd:"" name:"acp" help:"Speak the Agent Client Protocol on stdin and stdout, for editors."`
 	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
 	Chat    chatCommand    `cmd:"" help:"Talk with an agent in the terminal."`
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
@@ -62,8 +59,7 @@ func (e *environment) hello(ctx context.Context, start bool, onEvent func(json.R
 
 // reason tells the loss of the connection from answers. A daemon that is being killed may still take connections.
 func (l *link) reason(err error) error {
-	_, network := errors.AsType[net.Error](err)
-	if network || errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	if client.Lost(err) {
 		return errGone
 	}
 	return err

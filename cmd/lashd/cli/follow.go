@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"sync"
 
+	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
 
@@ -20,13 +19,13 @@ type follower struct {
 	seen    protocol.Seq // of the newest durable event that was handed out
 	epoch   int64        // in which it was seen
 	link    *link
-	news    *inbox
+	news    *client.Inbox
 }
 
 // connect makes a new connection; the caller closes it.
 func (f *follower) connect(ctx context.Context) error {
-	f.news = newInbox()
-	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, f.news.put)
+	f.news = client.NewInbox()
+	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, f.news.Put)
 	if err != nil {
 		return err
 	}
@@ -76,31 +75,4 @@ func (f *follower) fresh(ev protocol.Event) bool {
 	}
 	f.seen = ev.Seq
 	return true
-}
-
-// inbox holds events until somebody takes them, however many: the goroutine that reads the connection must not wait.
-type inbox struct {
-	mu     sync.Mutex
-	events []json.RawMessage
-	more   chan struct{} // has a value while there are events
-}
-
-func newInbox() *inbox { return &inbox{more: make(chan struct{}, 1)} }
-
-func (b *inbox) put(event json.RawMessage) {
-	b.mu.Lock()
-	b.events = append(b.events, event)
-	b.mu.Unlock()
-	select {
-	case b.more <- struct{}{}:
-	default:
-	}
-}
-
-func (b *inbox) take() []json.RawMessage {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	events := b.events
-	b.events = nil
-	return events
 }

@@ -122,7 +122,7 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 	interrupted := ctx.Done()
 	for {
 		select {
-		case <-t.news.more:
+		case <-t.news.More():
 			if t.show(ctx) {
 				return t.read(ctx)
 			}
@@ -144,7 +144,7 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 
 // show shows what came, and tells whether the turn has ended.
 func (t *turnRun) show(ctx context.Context) (ended bool) {
-	for _, raw := range t.news.take() {
+	for _, raw := range t.news.Take() {
 		var ev protocol.Event
 		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn && !t.below(ev.Decision) {
 			continue

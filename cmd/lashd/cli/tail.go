@@ -54,7 +54,7 @@ func (f *follower) tail(ctx context.Context) error {
 	}
 	for {
 		select {
-		case <-f.news.more:
+		case <-f.news.More():
 			f.print()
 		case <-f.link.Gone():
 			f.print()
@@ -66,7 +66,7 @@ func (f *follower) tail(ctx context.Context) error {
 }
 
 func (f *follower) print() {
-	for _, raw := range f.news.take() {
+	for _, raw := range f.news.Take() {
 		var ev protocol.Event
 		if json.Unmarshal(raw, &ev) == nil && f.fresh(ev) {
 			fmt.Println(printable(string(raw)))

@@ -1,0 +1,76 @@
+// Package acp speaks the Agent Client Protocol, version 1, with an editor, and is itself a client of a daemon: it keeps nothing
+// that the daemon does not have. The command line calls it. It is the only package that knows the SDK of the protocol.
+package acp
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// Config is what an agent needs. All fields are required.
+type Config struct {
+	// Dial connects to the daemon. If start is false, and there is none, it fails and starts none.
+	Dial    func(ctx context.Context, start bool) (net.Conn, error)
+	Log     *slog.Logger
+	Version string
+}
+
+// agent is one editor's connection.
+type agent struct {
+	Config
+	conn   *sdk.Connection
+	wire   *wire
+	daemon *daemon
+	ctx    context.Context // of Run: what an editor begins ends with its connection, unless it is the daemon's
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	ready    bool
+	offers   sdk.ClientCapabilities // of the editor
+	sessions map[protocol.SessionID]*session
+}
+
+// Run speaks with an editor until in ends or ctx is done. Turns go on without it. Nothing but messages is written to out.
+func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &agent{Config: cfg, ctx: ctx, daemon: newDaemon(cfg), sessions: map[protocol.SessionID]*session{}}
+	defer a.daemon.close()
+	a.wire = newWire(in, out)
+	a.conn = sdk.NewConnection(a.handle, a.wire, a.wire)
+	a.conn.SetLogger(cfg.Log)
+	select {
+	case <-a.conn.Done():
+	case <-ctx.Done():
+	}
+	a.leave()
+	cancel()
+	a.wg.Wait()
+	return a.wire.failed()
+}
+
+// session is one that the editor has made, loaded or resumed on this connection.
+func (a *agent) session(id sdk.SessionId) (*session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s, ok := a.sessions[protocol.SessionID(id)]; ok {
+		return s, nil
+	}
+	return nil, notFound("session " + string(id) + " was neither made, loaded nor resumed on this connection")
+}
+
+// leave takes the editor's tools out of its sessions, which go on without it.
+func (a *agent) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.sessions {
+		a.wg.Go(s.leave)
+	}
+}

@@ -1,0 +1,120 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// brought is what the editor adds to a session: as long as it is there.
+type brought struct {
+	servers protocol.MCPServers
+	tools   []protocol.ClientTool
+}
+
+func (b brought) nothing() bool { return len(b.servers)+len(b.tools) == 0 }
+
+// broughtBy is what the editor's params and capabilities come to.
+func (a *agent) broughtBy(list []sdk.McpServer, directories []string) (brought, error) {
+	if len(directories) > 0 {
+		return brought{}, bad("/additionalDirectories", "is not taken by this agent: see sessionCapabilities")
+	}
+	servers := protocol.MCPServers{}
+	for i := range list {
+		name, server, err := serverOf(&list[i], fmt.Sprintf("/mcpServers/%d", i))
+		if err != nil {
+			return brought{}, err
+		}
+		if _, taken := servers[name]; taken {
+			return brought{}, bad(fmt.Sprintf("/mcpServers/%d/name", i), fmt.Sprintf("%q is there twice", name))
+		}
+		servers[name] = server
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return brought{servers, toolsFor(a.offers)}, nil
+}
+
+func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, error) {
+	switch {
+	case m.Stdio != nil:
+		s := protocol.MCPServer{Command: m.Stdio.Command, Args: m.Stdio.Args, Env: map[string]string{}}
+		for _, e := range m.Stdio.Env {
+			s.Env[e.Name] = e.Value
+		}
+		return serverName(m.Stdio.Name), s, nil
+	case m.Http != nil:
+		s := protocol.MCPServer{URL: m.Http.Url, Headers: map[string]string{}}
+		for _, h := range m.Http.Headers {
+			s.Headers[h.Name] = h.Value
+		}
+		return serverName(m.Http.Name), s, nil
+	}
+	return "", protocol.MCPServer{}, bad(pointer, "is of a transport that this agent does not take: see mcpCapabilities")
+}
+
+// serverName is a name as it may stand in those of tools.
+func serverName(name string) string {
+	clean := func(c rune) rune {
+		if c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			return c
+		}
+		return '_'
+	}
+	return strings.Map(clean, name)
+}
+
+// bring gives a session what the editor adds to it, in place of what an editor has added before.
+func (s *session) bring(ctx context.Context) error {
+	if s.brung.nothing() {
+		return nil
+	}
+	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id, Tools: s.brung.tools, MCPServers: s.brung.servers}
+	return s.daemon.call(ctx, "session/setOverlay", p, nil)
+}
+
+// leavePatience is how long an editor that goes waits for its tools to be taken out.
+const leavePatience = 3 * time.Second
+
+// leave takes what the editor has added out of the session, which goes on with what it has itself.
+func (s *session) leave() {
+	if s.brung.nothing() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), leavePatience)
+	defer cancel()
+	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id}
+	if err := s.daemon.call(ctx, "session/setOverlay", p, nil); err != nil {
+		s.Log.Warn("what the editor has added stays in the session", "session", s.id, "error", err)
+	}
+}
+
+// toolKinds are the kinds of the session's tools, as they were when it was last looked.
+func (s *session) toolKinds() map[string]protocol.ToolKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools
+}
+
+// refresh looks at the session's tools, beside what else goes on.
+func (s *session) refresh() { s.work.Go(func() { s.refreshNow(s.ctx) }) }
+
+func (s *session) refreshNow(ctx context.Context) {
+	var list protocol.ToolListResult
+	if err := s.daemon.call(ctx, "tool/list", protocol.SessionParams{SessionID: s.id}, &list); err != nil {
+		s.Log.Debug("the tools of a session cannot be listed", "session", s.id, "error", err)
+		return
+	}
+	kinds := map[string]protocol.ToolKind{}
+	for _, t := range list.Data {
+		kinds[t.Name] = t.Kind
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools = kinds
+}

@@ -1,0 +1,85 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// inputOf is a prompt as an input of a turn.
+func (a *agent) inputOf(blocks []sdk.ContentBlock) ([]protocol.InputPart, error) {
+	if len(blocks) == 0 {
+		return nil, bad("/prompt", "must have at least one block")
+	}
+	var parts []protocol.InputPart
+	for i := range blocks {
+		part, err := partOf(&blocks[i], fmt.Sprintf("/prompt/%d", i))
+		if err != nil {
+			return nil, err
+		}
+		if part.Type == protocol.InputText && part.Text == "" {
+			continue // editors send them beside attachments
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return nil, bad("/prompt", "is empty")
+	}
+	return parts, nil
+}
+
+func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
+	switch {
+	case b.Text != nil:
+		return protocol.InputPart{Type: protocol.InputText, Text: b.Text.Text}, nil
+	case b.ResourceLink != nil:
+		l := b.ResourceLink
+		return protocol.InputPart{Type: protocol.InputText, Text: fmt.Sprintf("[%s](%s)", l.Name, l.Uri)}, nil
+	case b.Image != nil:
+		name := ""
+		if b.Image.Uri != nil {
+			name = *b.Image.Uri
+		}
+		return attached(pointer+"/data", name, b.Image.MimeType, b.Image.Data)
+	case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
+		return textResource(b.Resource.Resource.TextResourceContents), nil
+	case b.Resource != nil && b.Resource.Resource.BlobResourceContents != nil:
+		blob := b.Resource.Resource.BlobResourceContents
+		return attached(pointer+"/resource/blob", blob.Uri, cmp.Or(deref(blob.MimeType), "application/octet-stream"), blob.Blob)
+	case b.Audio != nil:
+		return protocol.InputPart{}, bad(pointer, "is audio, which this agent does not take: see promptCapabilities")
+	}
+	return protocol.InputPart{}, bad(pointer, "is no content block that this agent knows")
+}
+
+// textResource is text whatever it is of: so every model reads it.
+func textResource(r *sdk.TextResourceContents) protocol.InputPart {
+	kind := deref(r.MimeType)
+	if !strings.HasPrefix(kind, "text/") {
+		kind = "text/plain"
+	}
+	return protocol.InputPart{Type: protocol.InputAttachment, Attachment: &protocol.Attachment{Name: r.Uri, Type: kind, Data: []byte(r.Text)}}
+}
+
+func attached(pointer, name, kind, encoded string) (protocol.InputPart, error) {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return protocol.InputPart{}, bad(pointer, "is not base64")
+	}
+	if kind == "" {
+		return protocol.InputPart{}, bad(pointer, "has no mimeType")
+	}
+	return protocol.InputPart{Type: protocol.InputAttachment, Attachment: &protocol.Attachment{Name: name, Type: kind, Data: data}}, nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

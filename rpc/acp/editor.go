@@ -1,0 +1,172 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// offered is a tool that the editor's capabilities make, in place of lashd's own of that name: it sees what is not saved yet, and
+// people see it at work.
+type offered struct {
+	protocol.ClientTool
+	possible func(sdk.ClientCapabilities) bool
+	run      func(*session, context.Context, sdk.ToolCallId, editorArgs) protocol.ToolOutput
+}
+
+// editorArgs are the arguments of all of them.
+type editorArgs struct {
+	Path       string `json:"path"`
+	Offset     *int   `json:"offset"`
+	Limit      *int   `json:"limit"`
+	Content    string `json:"content"`
+	Old        string `json:"old"`
+	New        string `json:"new"`
+	ReplaceAll bool   `json:"replaceAll"`
+	Command    string `json:"command"`
+	Workdir    string `json:"workdir"`
+	TimeoutMs  int64  `json:"timeoutMs"`
+}
+
+const (
+	quickDeadline = time.Minute
+	shellDeadline = time.Hour
+	shellDefault  = 10 * time.Minute
+	maxOutput     = 256 << 10 // of a terminal, of which the end is kept
+)
+
+var offers = []offered{
+	{
+		clientTool("read", protocol.ToolKindRead, protocol.ReplaySafe, quickDeadline,
+			"Read a text file of the workspace as it is in the person's editor, also if it is not saved yet.",
+			`{"path":{"type":"string","description":"file to read, relative to the workspace or absolute inside it"},
+			"offset":{"type":"integer","minimum":1,"description":"line to start with; the first is 1"},
+			"limit":{"type":"integer","minimum":1,"description":"how many lines; 2000 if not given"}}`, "path"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile }, (*session).readFile,
+	},
+	{
+		clientTool("write", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
+			"Write a whole file of the workspace in the person's editor: make it, or replace what is in it. To change a part of a file, use edit.",
+			`{"path":{"type":"string","description":"file to write, relative to the workspace or absolute inside it"},
+			"content":{"type":"string","description":"the whole new content"}}`, "path", "content"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.WriteTextFile }, (*session).writeFile,
+	},
+	{
+		clientTool("edit", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
+			"Replace a piece of text in a file of the workspace, in the person's editor. The old text must stand in the file exactly as given, "+
+				"white space included, and exactly once, unless replaceAll is set. Read the file first.",
+			`{"path":{"type":"string","description":"file to change, relative to the workspace or absolute inside it"},
+			"old":{"type":"string","minLength":1,"description":"the text to replace, exactly as it is in the file"},
+			"new":{"type":"string","description":"the text to put there"},
+			"replaceAll":{"type":"boolean","description":"replace every occurrence"}}`, "path", "old", "new"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile && c.Fs.WriteTextFile }, (*session).editFile,
+	},
+	{
+		clientTool("shell", protocol.ToolKindExecute, protocol.ReplayNever, shellDeadline,
+			"Run a command with sh in the workspace, in a terminal of the person's editor, and return its output and its exit code.",
+			`{"command":{"type":"string","minLength":1,"description":"what sh shall run"},
+			"workdir":{"type":"string","description":"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"},
+			"timeoutMs":{"type":"integer","minimum":0,"maximum":3500000,"description":"milliseconds after which it is stopped; 600000 if not given"}}`, "command"),
+		func(c sdk.ClientCapabilities) bool { return c.Terminal }, (*session).runTerminal,
+	},
+}
+
+func clientTool(name string, kind protocol.ToolKind, replay protocol.Replay, deadline time.Duration, about, properties string, required ...string) protocol.ClientTool {
+	names, _ := json.Marshal(required) // texts
+	input := fmt.Sprintf(`{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, properties, names)
+	return protocol.ClientTool{
+		ToolManifest: protocol.ToolManifest{Name: name, Description: about, Input: json.RawMessage(input), Kind: kind},
+		Replay:       replay, DeadlineMs: deadline.Milliseconds(),
+	}
+}
+
+// toolsFor are the tools that an editor makes possible.
+func toolsFor(c sdk.ClientCapabilities) []protocol.ClientTool {
+	var tools []protocol.ClientTool
+	for _, o := range offers {
+		if o.possible(c) {
+			tools = append(tools, o.ClientTool)
+		}
+	}
+	return tools
+}
+
+// requested runs a tool of the editor, beside what else goes on.
+func (s *session) requested(ctx context.Context, ev *protocol.Event) {
+	if ev.ClientID != s.daemon.client || ev.ToolCall == nil {
+		return
+	}
+	for _, o := range offers {
+		if o.Name == ev.ToolCall.Name {
+			s.perform(ctx, &o, callID(ev.TurnID, ev.ToolCall.CallID), ev.ToolCall)
+			return
+		}
+	}
+}
+
+// perform runs a call until it is done or over, and answers it. That it has begun is said first, so that a call of which the answer is
+// lost is not taken for one that never began.
+func (s *session) perform(ctx context.Context, o *offered, id sdk.ToolCallId, call *protocol.ToolCall) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	s.running[id] = cancel
+	s.mu.Unlock()
+	s.work.Go(func() {
+		defer s.over(id)
+		if o.Replay == protocol.ReplayNever && !s.respond(ctx, protocol.ToolRespondParams{CallID: call.CallID, Ack: true}) {
+			return
+		}
+		var args editorArgs
+		out := protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments cannot be read", protocol.FromTool)
+		if json.Unmarshal(call.Args, &args) == nil {
+			out = o.run(s, ctx, id, args)
+		}
+		s.respond(context.WithoutCancel(ctx), protocol.ToolRespondParams{CallID: call.CallID, Output: &out})
+	})
+}
+
+// respond tells the daemon of a call, and whether that still counts.
+func (s *session) respond(ctx context.Context, p protocol.ToolRespondParams) bool {
+	p.Mutation, p.SessionID = once(), s.id
+	err := s.daemon.call(ctx, "tool/respond", p, nil)
+	if err != nil {
+		s.Log.Info("a call of an editor's tool is over already", "session", s.id, "call", p.CallID, "error", err)
+	}
+	return err == nil
+}
+
+// over ends what a call does in the editor.
+func (s *session) over(id sdk.ToolCallId) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel, ok := s.running[id]; ok {
+		cancel()
+		delete(s.running, id)
+	}
+}
+
+// inTerminal notes the terminal in which a call runs, and shows it.
+func (s *session) inTerminal(ctx context.Context, id sdk.ToolCallId, terminal string) {
+	s.mu.Lock()
+	s.shells[id] = terminal
+	s.mu.Unlock()
+	content := []sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)}
+	s.send(ctx, &sdk.SessionToolCallUpdate{ToolCallId: id, Content: content, SessionUpdate: "tool_call_update"})
+}
+
+// returned ends what a call still does in the editor that is over, and tells the view in which terminal it was.
+func (s *session) returned(item *protocol.Item) {
+	id := callID(item.TurnID, item.CallID)
+	s.over(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.view.calls[id]; known != nil {
+		known.terminal = s.shells[id]
+	}
+	delete(s.shells, id)
+}

@@ -1,0 +1,122 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// maxLines is how many lines of a file come at once.
+const maxLines = 2000
+
+func succeeded(format string, args ...any) protocol.ToolOutput {
+	return protocol.Succeed(fmt.Sprintf(format, args...))
+}
+
+// failed is what the editor could not do.
+func failed(ctx context.Context, doing string, err error) protocol.ToolOutput {
+	if ctx.Err() != nil {
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: doing + ": cancelled"}
+	}
+	return protocol.Fail(protocol.FailIO, "editor_refused", doing+": "+requestError(err).Message, protocol.FromTool)
+}
+
+func refused(code, format string, args ...any) *protocol.ToolOutput {
+	out := protocol.Fail(protocol.FailInvalidRequest, code, fmt.Sprintf(format, args...), protocol.FromTool)
+	return &out
+}
+
+// inside is a path as the editor takes it. What is outside of the workspace is refused, as lashd's own tools do.
+func (s *session) inside(path string) (string, *protocol.ToolOutput) {
+	absolute := s.view.absolute(path)
+	rel, err := filepath.Rel(s.cwd, absolute)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", refused("outside_workspace", "%s is not in the workspace %s", path, s.cwd)
+	}
+	return absolute, nil
+}
+
+func (s *session) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := s.inside(a.Path)
+	if no != nil {
+		return *no
+	}
+	first, limit := 1, maxLines
+	if a.Offset != nil {
+		first = max(*a.Offset, 1)
+	}
+	if a.Limit != nil {
+		limit = min(max(*a.Limit, 1), maxLines)
+	}
+	wanted := limit + 1 // one more tells whether there are more
+	text, err := s.editorText(ctx, sdk.ReadTextFileRequest{Path: path, Line: &first, Limit: &wanted})
+	if err != nil {
+		return failed(ctx, "read "+a.Path, err)
+	}
+	return protocol.Succeed(numbered(text, first, limit))
+}
+
+func (s *session) editorText(ctx context.Context, p sdk.ReadTextFileRequest) (string, error) {
+	p.SessionId = sdk.SessionId(s.id)
+	r, err := sdk.SendRequest[sdk.ReadTextFileResponse](s.conn, ctx, sdk.ClientMethodFsReadTextFile, p)
+	return r.Content, err
+}
+
+// numbered is text as lashd's own read shows it.
+func numbered(text string, first, limit int) string {
+	var out strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		if n == limit {
+			fmt.Fprintf(&out, "[There are more lines. Go on with offset %d.]\n", first+limit)
+			break
+		}
+		fmt.Fprintf(&out, "%6d\t%s\n", first+n, strings.TrimRight(line, "\r\n"))
+		n++
+	}
+	return cmp.Or(out.String(), "[There is nothing.]\n")
+}
+
+func (s *session) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := s.inside(a.Path)
+	if no != nil {
+		return *no
+	}
+	if err := s.putText(ctx, path, a.Content); err != nil {
+		return failed(ctx, "write "+a.Path, err)
+	}
+	return succeeded("%s is written: %d bytes.", a.Path, len(a.Content))
+}
+
+func (s *session) putText(ctx context.Context, path, content string) error {
+	p := sdk.WriteTextFileRequest{SessionId: sdk.SessionId(s.id), Path: path, Content: content}
+	return s.conn.SendRequestNoResult(ctx, sdk.ClientMethodFsWriteTextFile, p)
+}
+
+func (s *session) editFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := s.inside(a.Path)
+	if no != nil {
+		return *no
+	}
+	text, err := s.editorText(ctx, sdk.ReadTextFileRequest{Path: path})
+	if err != nil {
+		return failed(ctx, "edit "+a.Path, err)
+	}
+	found := strings.Count(text, a.Old)
+	switch {
+	case found == 0:
+		return *refused("not_found", "the old text does not stand in %s", a.Path)
+	case found > 1 && !a.ReplaceAll:
+		return *refused("not_unique", "the old text stands in %s %d times; give more of what is around it, or set replaceAll", a.Path, found)
+	}
+	if err := s.putText(ctx, path, strings.ReplaceAll(text, a.Old, a.New)); err != nil {
+		return failed(ctx, "edit "+a.Path, err)
+	}
+	return succeeded("%s is changed in %d places.", a.Path, found)
+}

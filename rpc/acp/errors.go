@@ -1,0 +1,82 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	sdk "github.com/coder/acp-go-sdk"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/rpc/protocol"
+)
+
+// Codes that the SDK has no constructor for, or another message.
+const (
+	codeNotFound   = -32002
+	codeTurnFailed = -32021
+	codeProvider   = -32020
+	codeNoDaemon   = -32010
+)
+
+func failure(code int, message string, data protocol.ErrorData) *sdk.RequestError {
+	return &sdk.RequestError{Code: code, Message: message, Data: data}
+}
+
+func parseError() *sdk.RequestError {
+	return failure(-32700, "the message is no JSON", protocol.ErrorData{
+		Kind: protocol.KindParse, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+	})
+}
+
+func invalidRequest(message string) *sdk.RequestError {
+	return failure(-32600, message, protocol.ErrorData{
+		Kind: protocol.KindInvalidRequest, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+	})
+}
+
+// bad says what is wrong with params; pointer leads to it.
+func bad(pointer, message string) *sdk.RequestError {
+	return failure(-32602, pointer+": "+message, protocol.ErrorData{
+		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer,
+	})
+}
+
+func notFound(message string) *sdk.RequestError {
+	return failure(codeNotFound, message, protocol.ErrorData{
+		Kind: protocol.KindSessionNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+	})
+}
+
+// requestError is what an editor is told of an error. The daemon's go through as they are.
+func requestError(err error) *sdk.RequestError {
+	if own, ok := errors.AsType[*sdk.RequestError](err); ok {
+		return own
+	}
+	if theirs, ok := errors.AsType[*jsonrpc2.Error](err); ok {
+		e := &sdk.RequestError{Code: int(theirs.Code), Message: theirs.Message}
+		if theirs.Data != nil {
+			e.Data = *theirs.Data
+		}
+		return e
+	}
+	if errors.Is(err, context.Canceled) {
+		return failure(-32800, "the request was cancelled", protocol.ErrorData{Kind: protocol.KindCancelled, Retry: protocol.RetryNever})
+	}
+	return failure(codeNoDaemon, err.Error(), protocol.ErrorData{
+		Kind: protocol.KindShuttingDown, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
+	})
+}
+
+// kindOf is what sort of error the daemon answered, if it did.
+func kindOf(err error) protocol.ErrorKind {
+	theirs, ok := errors.AsType[*jsonrpc2.Error](err)
+	if !ok || theirs.Data == nil {
+		return ""
+	}
+	var data protocol.ErrorData
+	if json.Unmarshal(*theirs.Data, &data) != nil {
+		return ""
+	}
+	return data.Kind
+}

@@ -1,0 +1,117 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	sdk "github.com/coder/acp-go-sdk"
+)
+
+// handler answers a method. It admits the next message as soon as that may take effect.
+type handler func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error)
+
+// methods are what editors may call.
+var methods = map[string]handler{
+	sdk.AgentMethodInitialize:             bind((*agent).initialize),
+	sdk.AgentMethodAuthenticate:           bind((*agent).authenticate),
+	sdk.AgentMethodSessionNew:             bind((*agent).newSession),
+	sdk.AgentMethodSessionLoad:            bind((*agent).loadSession),
+	sdk.AgentMethodSessionResume:          bind((*agent).resumeSession),
+	sdk.AgentMethodSessionList:            bind((*agent).listSessions),
+	sdk.AgentMethodSessionClose:           bind((*agent).closeSession),
+	methodSessionDelete:                   bind((*agent).deleteSession),
+	sdk.AgentMethodSessionPrompt:          bind((*agent).prompt),
+	sdk.AgentMethodSessionCancel:          bind((*agent).cancel),
+	sdk.AgentMethodSessionSetMode:         bind((*agent).setMode),
+	sdk.AgentMethodSessionSetModel:        bind((*agent).setModel),
+	sdk.AgentMethodSessionSetConfigOption: bind((*agent).setConfigOption),
+}
+
+// methodSessionDelete is not in the SDK yet.
+const methodSessionDelete = "session/delete"
+
+// none is the result of a method that has none.
+type none struct{}
+
+// checked is what the SDK knows of params beyond their shape.
+type checked interface{ Validate() error }
+
+func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) handler {
+	return func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error) {
+		p := new(P)
+		if err := json.Unmarshal(params, p); err != nil {
+			return nil, bad("", "the params are not those of the method: "+err.Error())
+		}
+		if c, ok := any(p).(checked); ok {
+			if err := c.Validate(); err != nil {
+				return nil, bad("", err.Error())
+			}
+		}
+		return do(a, ctx, r, p)
+	}
+}
+
+// handle is called by the SDK, for each request on a goroutine of its own.
+func (a *agent) handle(ctx context.Context, method string, params json.RawMessage) (result any, problem *sdk.RequestError) {
+	r := a.wire.take()
+	defer r.admit()
+	defer func() {
+		if p := recover(); p != nil {
+			a.Log.Error("a request of the editor panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			result, problem = nil, sdk.NewInternalError(nil)
+		}
+	}()
+	do, known := methods[method]
+	if !known {
+		return nil, &sdk.RequestError{Code: -32601, Message: fmt.Sprintf("there is no method %q", method)}
+	}
+	if method != sdk.AgentMethodInitialize && !a.initialized() {
+		return nil, invalidRequest("initialize comes first on this connection")
+	}
+	result, err := do(ctx, a, r, params)
+	if err == nil {
+		return result, nil
+	}
+	problem = requestError(err)
+	if r.id == "" {
+		a.Log.Warn("a notification of the editor was not followed", "method", method, "error", problem.Message)
+	}
+	return nil, problem
+}
+
+func (a *agent) initialized() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ready
+}
+
+func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeRequest) (*sdk.InitializeResponse, error) {
+	r.admit()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ready {
+		return nil, invalidRequest("this connection is initialized already")
+	}
+	a.ready, a.offers = true, p.ClientCapabilities
+	title := "lashd"
+	return &sdk.InitializeResponse{
+		ProtocolVersion: sdk.ProtocolVersionNumber, // whatever the editor has: it leaves if it cannot speak that
+		AgentInfo:       &sdk.Implementation{Name: "lashd", Title: &title, Version: a.Version},
+		AuthMethods:     []sdk.AuthMethod{},
+		AgentCapabilities: sdk.AgentCapabilities{
+			LoadSession:        true,
+			McpCapabilities:    sdk.McpCapabilities{Http: true},
+			PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
+			SessionCapabilities: sdk.SessionCapabilities{
+				Close: &sdk.SessionCloseCapabilities{}, List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
+			},
+		},
+	}, nil
+}
+
+// authenticate has nothing to do: who may start lashd is who it works for, and keys of models are the daemon's.
+func (a *agent) authenticate(_ context.Context, _ *request, p *sdk.AuthenticateRequest) (*none, error) {
+	return nil, bad("/methodId", fmt.Sprintf("there is no way of authentication %q, and none is needed", p.MethodId))
+}

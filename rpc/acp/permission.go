@@ -1,0 +1,154 @@
+package acp
+
+import (
+	"context"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// options are the choices of a decision that a person makes, as the protocol has them. A lasting no is not among them: lashd has none.
+var options = map[protocol.DecisionChoice]sdk.PermissionOption{
+	protocol.ChooseAllowOnce:    {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Allow once"},
+	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow in this session"},
+	protocol.ChooseAllowAlways:  {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always allow in this workspace"},
+	protocol.ChooseReject:       {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Reject"},
+	protocol.ChooseHappened:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "It took effect"},
+	protocol.ChooseNotHappened:  {Kind: sdk.PermissionOptionKindRejectOnce, Name: "It did not run"},
+	protocol.ChooseRunAgain:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Run it again"},
+	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Nobody knows"},
+}
+
+// optionsOf are those of a decision that the editor can put to a person. An answer in words is given elsewhere.
+func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
+	var all []sdk.PermissionOption
+	for _, c := range d.Choices {
+		if o, ok := options[c]; ok {
+			o.OptionId = sdk.PermissionOptionId(c)
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// ask puts an open decision to the person at the editor, unless it has been already. It does not wait for the answer.
+func (s *session) ask(ctx context.Context, d *protocol.Decision) {
+	if d == nil || d.Answer != nil || d.Kind == protocol.DecisionCompletion {
+		return
+	}
+	s.mu.Lock()
+	if _, asked := s.asked[d.ID]; asked {
+		s.mu.Unlock()
+		return
+	}
+	asking, withdraw := context.WithCancel(ctx)
+	s.asked[d.ID] = withdraw
+	s.mu.Unlock()
+	s.view.kinds = s.toolKinds()
+	updates, call := s.view.asked(d)
+	s.send(ctx, updates...)
+	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(s.id), ToolCall: call, Options: optionsOf(d)}
+	s.work.Go(func() { s.put(asking, d, &params) })
+}
+
+// put waits for the person's answer and passes it on. The first answer counts, whoever gives it.
+func (s *session) put(ctx context.Context, d *protocol.Decision, params *sdk.RequestPermissionRequest) {
+	r, err := sdk.SendRequest[sdk.RequestPermissionResponse](s.conn, ctx, sdk.ClientMethodSessionRequestPermission, params)
+	switch {
+	case ctx.Err() != nil:
+		return // it was answered elsewhere, or nobody is there any more: it stays open
+	case err != nil:
+		s.Log.Warn("the editor did not put a question to anybody; it stays open", "session", s.id, "decision", d.ID, "error", err)
+		return
+	}
+	choice := protocol.ChooseReject // of a person who closes it
+	if r.Outcome.Selected != nil {
+		choice = protocol.DecisionChoice(r.Outcome.Selected.OptionId)
+	} else if s.cancelling() {
+		return // the turn ends, and the question with it
+	}
+	if d.Kind == protocol.DecisionOutcome && r.Outcome.Selected == nil {
+		choice = protocol.ChooseTellModel
+	}
+	p := protocol.DecisionRespondParams{Mutation: once(), DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
+	if err := s.daemon.call(context.WithoutCancel(ctx), "decision/respond", p, nil); err != nil {
+		s.Log.Warn("an answer was not taken", "session", s.id, "decision", d.ID, "error", err)
+	}
+}
+
+// cancelling tells whether the editor has cancelled what it asked for.
+func (s *session) cancelling() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pr := range s.prompts {
+		if pr.cancelled {
+			return true
+		}
+	}
+	return false
+}
+
+// withdraw takes a question back that is settled.
+func (s *session) withdraw(id protocol.DecisionID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel, ok := s.asked[id]; ok {
+		cancel()
+		delete(s.asked, id)
+	}
+}
+
+// reconcile asks what is open by now, and takes back what is not.
+func (s *session) reconcile(ctx context.Context, open []protocol.Decision) {
+	still := map[protocol.DecisionID]bool{}
+	for i := range open {
+		still[open[i].ID] = true
+		s.ask(ctx, &open[i])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, cancel := range s.asked {
+		if !still[id] {
+			cancel()
+			delete(s.asked, id)
+		}
+	}
+}
+
+// asked is the call that a decision is about, as it is shown before it runs. The editor knows it from then on.
+func (v *view) asked(d *protocol.Decision) ([]update, sdk.ToolCallUpdate) {
+	if d.Call == nil {
+		id := sdk.ToolCallId(d.ID)
+		return nil, sdk.ToolCallUpdate{ToolCallId: id, Title: &d.Prompt}
+	}
+	id := callID(d.TurnID, d.Call.CallID)
+	u := v.begun(id, d.Call.Name, d.Call.Args, true)
+	if d.Kind != protocol.DecisionApproval {
+		u.Title = d.Prompt
+	}
+	call := sdk.ToolCallUpdate{
+		ToolCallId: id, Title: &u.Title, Kind: &u.Kind, Status: &u.Status, Content: u.Content, Locations: u.Locations, RawInput: u.RawInput,
+	}
+	if v.calls[id] != nil {
+		return nil, call
+	}
+	v.calls[id] = &shownCall{}
+	return []update{u}, call
+}
+
+// resolved ends what was shown of a call of a session that works for this one: of such calls nothing more is heard here.
+func (v *view) resolved(d *protocol.Decision, here protocol.SessionID) []update {
+	if d.Call == nil || d.SessionID == here || d.Answer == nil {
+		return nil
+	}
+	id, status := callID(d.TurnID, d.Call.CallID), sdk.ToolCallStatusCompleted
+	if v.calls[id] == nil {
+		return nil
+	}
+	if d.Answer.Choice == protocol.ChooseReject || d.Answer.Choice == protocol.ChooseCancelled {
+		status = sdk.ToolCallStatusFailed
+	}
+	delete(v.calls, id)
+	return []update{&sdk.SessionToolCallUpdate{ToolCallId: id, Status: &status, SessionUpdate: "tool_call_update"}}
+}

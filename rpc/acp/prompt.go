@@ -1,0 +1,316 @@
+package acp
+
+import (
+	"context"
+	"slices"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// prompt is one of the editor's that is under way.
+type prompt struct {
+	key      protocol.Mutation
+	sent     chan struct{} // closed once the daemon has it, or will not
+	ended    chan ending   // gets how it has ended
+	answered chan struct{} // closed when nobody waits for that any more
+
+	// Guarded by the session's mutex.
+	input     protocol.InputID
+	turn      protocol.TurnID // that has taken it in, as its events tell
+	within    protocol.TurnID // in which it was sent, until then
+	cancelled bool
+	stop      func() // ends a command
+}
+
+// ending is what an editor is answered.
+type ending struct {
+	stop sdk.StopReason
+	err  error
+}
+
+// prompt gives the session an input, and answers when the turn that takes it in has ended. Beside a running turn it enters that at its
+// next checkpoint.
+func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*sdk.PromptResponse, error) {
+	s, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	input, err := a.inputOf(p.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	pr, before := s.enter()
+	r.admit()
+	defer s.leavePrompt(pr)
+	if before != nil {
+		<-before
+	}
+	if c, ok := s.commandIn(p.Prompt); ok {
+		close(pr.sent)
+		return s.runCommand(ctx, pr, c)
+	}
+	err = s.start(pr, input)
+	close(pr.sent)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case e := <-pr.ended:
+		if e.err != nil {
+			return nil, e.err
+		}
+		return &sdk.PromptResponse{StopReason: e.stop}, nil
+	case <-ctx.Done():
+		return nil, s.unasked(ctx, pr)
+	}
+}
+
+// enter puts a prompt behind those that are under way. It is sent once the one before has been.
+func (s *session) enter() (pr *prompt, before chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pr = &prompt{key: once(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
+	before, s.last = s.last, pr.sent
+	s.prompts = append(s.prompts, pr)
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+	return pr, before
+}
+
+// queue waits until the daemon has what the editor has sent before; what comes after waits for leave.
+func (s *session) queue(r *request) (leave func()) {
+	mine := make(chan struct{})
+	s.mu.Lock()
+	before := s.last
+	s.last = mine
+	s.mu.Unlock()
+	r.admit()
+	if before != nil {
+		<-before
+	}
+	return func() { close(mine) }
+}
+
+func (s *session) leavePrompt(pr *prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prompts = slices.DeleteFunc(slices.Clone(s.prompts), func(p *prompt) bool { return p == pr })
+	close(pr.answered)
+}
+
+// start makes a prompt durable. What the editor wanted cancelled meanwhile is.
+func (s *session) start(pr *prompt, input []protocol.InputPart) error {
+	s.mu.Lock()
+	cancelled := pr.cancelled
+	s.mu.Unlock()
+	if cancelled {
+		pr.end(ending{stop: sdk.StopReasonCancelled})
+		return nil
+	}
+	p := protocol.TurnStartParams{Mutation: pr.key, SessionID: s.id, Input: input, WhenBusy: protocol.BusySteer}
+	var r protocol.TurnStartResult
+	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/start", p, &r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	pr.input, pr.within = r.InputID, r.TurnID
+	cancelled = pr.cancelled
+	s.mu.Unlock()
+	if cancelled {
+		s.interrupt(r.TurnID)
+	}
+	return nil
+}
+
+// end tells how a prompt has ended; the first time counts.
+func (pr *prompt) end(e ending) {
+	select {
+	case pr.ended <- e:
+	default:
+	}
+}
+
+// unasked is called when nobody waits for a prompt any more: because the editor has said so, or because it has gone. In that case the
+// turn goes on.
+func (s *session) unasked(ctx context.Context, pr *prompt) error {
+	select {
+	case <-s.conn.Done():
+	case <-s.ctx.Done():
+	default:
+		s.cancelPrompts(pr)
+	}
+	return context.Cause(ctx)
+}
+
+// cancel stops what the editor has asked of a session.
+func (a *agent) cancel(_ context.Context, r *request, p *sdk.CancelNotification) (*none, error) {
+	s, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	all := slices.Clone(s.prompts)
+	s.mu.Unlock()
+	s.cancelPrompts(all...)
+	r.admit()
+	return nil, nil
+}
+
+// cancelPrompts has turns interrupted. It does not wait for the daemon.
+func (s *session) cancelPrompts(prompts ...*prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turns := map[protocol.TurnID]bool{}
+	for _, pr := range prompts {
+		pr.cancelled = true
+		if pr.stop != nil {
+			pr.stop()
+		}
+		if pr.within != "" {
+			turns[pr.within] = true
+		}
+		if pr.turn != "" {
+			turns[pr.turn] = true
+		}
+	}
+	for turn := range turns {
+		s.wg.Go(func() { s.interrupt(turn) })
+	}
+}
+
+func (s *session) interrupt(turn protocol.TurnID) {
+	p := protocol.TurnInterruptParams{Mutation: once(), TurnID: turn, Reason: "cancelled in the editor"}
+	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/interrupt", p, nil); err != nil {
+		s.Log.Warn("a turn was not interrupted", "session", s.id, "turn", turn, "error", err)
+	}
+}
+
+// known waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of.
+func (s *session) knownInputs(ctx context.Context) {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last == nil {
+		return
+	}
+	select {
+	case <-last:
+	case <-ctx.Done():
+	}
+}
+
+// entered notes which turn has taken a prompt in. If it was cancelled before, so is the turn.
+func (s *session) entered(ctx context.Context, ev *protocol.Event) {
+	s.knownInputs(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ours := false
+	for _, pr := range s.prompts {
+		if pr.input == "" || !slices.Contains(ev.InputIDs, pr.input) {
+			continue
+		}
+		pr.turn, ours = ev.TurnID, true
+		if pr.cancelled && pr.turn != pr.within {
+			s.wg.Go(func() { s.interrupt(ev.TurnID) })
+		}
+	}
+	if !ours && ev.Type == protocol.EventTurnAccepted {
+		s.view.accepted(ev)
+	}
+}
+
+// own tells whether an item is what the editor itself has sent: it shows that already.
+func (s *session) own(ctx context.Context, item *protocol.Item) bool {
+	if item.Kind != protocol.ItemUserMessage || item.Origin == nil || item.Origin.InputID == "" {
+		return false
+	}
+	s.knownInputs(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.prompts, func(pr *prompt) bool { return pr.input == item.Origin.InputID })
+}
+
+// settle answers the prompts that a turn took in. One that is followed by another is not their end.
+func (s *session) settle(ctx context.Context, ev *protocol.Event) {
+	s.knownInputs(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pr := range s.prompts {
+		switch {
+		case pr.turn != ev.TurnID:
+		case ev.Follower != "":
+			pr.turn, pr.within = ev.Follower, ev.Follower
+		default:
+			pr.end(endingOf(ev.Outcome, ev.Issues))
+		}
+	}
+}
+
+// recover settles prompts whose events cannot be had any more.
+func (s *session) recover(ctx context.Context) {
+	s.knownInputs(ctx)
+	s.mu.Lock()
+	waiting := slices.Clone(s.prompts)
+	s.mu.Unlock()
+	for _, pr := range waiting {
+		s.mu.Lock()
+		turn := pr.within
+		s.mu.Unlock()
+		if turn == "" {
+			continue
+		}
+		s.work.Go(func() {
+			p := protocol.TurnWaitParams{TurnID: turn, Follow: true}
+			var report protocol.TurnReport
+			if err := s.daemon.call(ctx, "turn/wait", p, &report); err != nil {
+				pr.end(ending{err: err})
+				return
+			}
+			pr.end(endingOf(report.Outcome, report.Issues))
+		})
+	}
+}
+
+// abandonPrompts ends what waits for a daemon that does not come back.
+func (s *session) abandonPrompts(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pr := range s.prompts {
+		pr.end(ending{err: err})
+	}
+}
+
+// stops are the outcomes that the protocol has a word for. All others are errors.
+var stops = map[protocol.OutcomeKind]sdk.StopReason{
+	protocol.OutcomeAssistantMessage: sdk.StopReasonEndTurn,
+	protocol.OutcomeFinalValue:       sdk.StopReasonEndTurn,
+	protocol.OutcomeToolValue:        sdk.StopReasonEndTurn,
+	protocol.OutcomeFrameSwitch:      sdk.StopReasonEndTurn,
+	protocol.OutcomeCancelled:        sdk.StopReasonCancelled,
+	protocol.OutcomeIncomplete:       sdk.StopReasonMaxTokens,
+	protocol.OutcomeMaxTurns:         sdk.StopReasonMaxTurnRequests,
+}
+
+func endingOf(o *protocol.TurnOutcome, issues []protocol.Issue) ending {
+	if o == nil {
+		return ending{err: failure(codeTurnFailed, "the turn has no outcome", protocol.ErrorData{Kind: protocol.KindInternal, Retry: protocol.RetryNever})}
+	}
+	if stop, ok := stops[o.Kind]; ok {
+		return ending{stop: stop}
+	}
+	message, code, kind := "the turn failed: "+string(o.Kind), codeTurnFailed, protocol.KindOperationFailed
+	if o.Kind == protocol.OutcomeProviderError {
+		code, kind = codeProvider, protocol.KindProvider
+	}
+	for _, issue := range issues {
+		if issue.Stop == protocol.StopContentFilter {
+			return ending{stop: sdk.StopReasonRefusal}
+		}
+		message = "the turn failed: " + issue.Message
+	}
+	return ending{err: failure(code, message, protocol.ErrorData{Kind: kind, Retry: protocol.RetryNever, Outcome: protocol.EffectDurable})}
+}

@@ -1,0 +1,252 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/client"
+	"lashd/rpc/protocol"
+)
+
+// session is one of the daemon's as an editor follows it. Its goroutine, follow, reads its events, sends what the editor is shown of
+// them in their order, and owns the fields up to mu.
+type session struct {
+	*agent
+	id    protocol.SessionID
+	cwd   string
+	brung brought
+	link  *link
+	news  *client.Inbox
+	seen  protocol.Seq // of the newest durable event that was handled
+	known protocol.Seq // of the newest event when the session was attached: those before tell the past
+	epoch int64        // in which it was seen
+	view  *view
+
+	end  context.CancelFunc // ends follow, and what the session asks of the editor
+	poke chan struct{}      // has a value when the daemon is wanted
+	done chan struct{}      // closed when follow has ended
+	work sync.WaitGroup     // requests to the editor
+
+	mu      sync.Mutex
+	config  protocol.Config // as it is known to be
+	prompts []*prompt       // that are under way
+	last    chan struct{}   // closed once the newest of them has been sent
+	asked   map[protocol.DecisionID]context.CancelFunc
+	tools   map[string]protocol.ToolKind
+	running map[sdk.ToolCallId]context.CancelFunc // calls of the editor's tools
+	shells  map[sdk.ToolCallId]string             // terminals in which calls run
+}
+
+func (a *agent) prepare(id protocol.SessionID, cwd string, b brought) *session {
+	return &session{
+		agent: a, id: id, cwd: cwd, brung: b, view: newView(cwd), asked: map[protocol.DecisionID]context.CancelFunc{},
+		poke: make(chan struct{}, 1), done: make(chan struct{}), tools: map[string]protocol.ToolKind{},
+		running: map[sdk.ToolCallId]context.CancelFunc{}, shells: map[sdk.ToolCallId]string{},
+	}
+}
+
+// on has the session's events come over a connection.
+func (s *session) on(l *link) {
+	s.link, s.news = l, l.inbox(s.id)
+}
+
+// begin makes the session one of the connection's, as it was first seen. Its goroutine starts once the editor has the answer to r, so that it knows
+// the session which it hears of.
+func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
+	ctx, end := context.WithCancel(s.ctx)
+	s.end = end
+	s.agent.mu.Lock()
+	s.sessions[s.id] = s
+	s.agent.mu.Unlock()
+	known := r.answered()
+	s.wg.Go(func() {
+		defer close(s.done)
+		defer s.work.Wait()
+		defer end()
+		select {
+		case <-known:
+			s.present(ctx, first)
+			s.follow(ctx)
+		case <-ctx.Done():
+		}
+	})
+}
+
+// present shows what is under way in a session that was attached, and what else it has.
+func (s *session) present(ctx context.Context, first *protocol.SessionAttachResult) {
+	for i := range first.OpenItems {
+		s.send(ctx, s.view.started(&first.OpenItems[i])...)
+	}
+	for i := range first.Decisions {
+		s.ask(ctx, &first.Decisions[i])
+	}
+	s.greet(ctx)
+}
+
+// follow handles events until ctx is done or the session is gone.
+func (s *session) follow(ctx context.Context) {
+	for {
+		s.read(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err := s.again(ctx); err != nil {
+			s.abandon(err)
+			return
+		}
+	}
+}
+
+// read handles what comes until the connection has ended.
+func (s *session) read(ctx context.Context) {
+	for {
+		select {
+		case <-s.news.More():
+			s.handle(ctx, s.news.Take())
+		case <-s.link.Gone():
+			s.handle(ctx, s.news.Take())
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// again goes on where the last event was, on a new connection. While nobody waits for anything, no daemon is started for it.
+func (s *session) again(ctx context.Context) error {
+	for tries := 0; ctx.Err() == nil; tries++ {
+		r, err := s.reattach(ctx)
+		if err == nil {
+			s.caughtUp(ctx, r)
+			return nil
+		}
+		if kind := kindOf(err); kind == protocol.KindSessionNotFound || kind == protocol.KindSessionDeleted {
+			return err
+		}
+		if s.busy() && tries == maxLosses {
+			s.abandonPrompts(err)
+		}
+		s.Log.Warn("the session waits for the daemon", "session", s.id, "error", err)
+		select {
+		case <-time.After(stopPatrol):
+		case <-s.poke:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	l, err := s.daemon.link(ctx, s.busy())
+	if err != nil {
+		return nil, err
+	}
+	s.on(l)
+	if err := s.bring(ctx); err != nil {
+		return nil, err
+	}
+	p := protocol.SessionAttachParams{SessionID: s.id, AfterSeq: &s.seen, Epoch: s.epoch}
+	var r protocol.SessionAttachResult
+	return &r, l.Call(ctx, "session/attach", p, &r)
+}
+
+// caughtUp takes in how the session is by now; the events that lead there follow, unless there is a gap.
+func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult) {
+	s.known, s.epoch = r.Seq, s.link.epoch
+	if r.Gap != nil {
+		s.seen = r.Seq
+		s.view.reset()
+		s.send(ctx, thought("The history of this session is not the one that was shown: load it again.\n")...)
+		s.configured(ctx, r.Session.Config)
+		s.recover(ctx)
+	}
+	for i := range r.OpenItems {
+		s.send(ctx, s.view.started(&r.OpenItems[i])...)
+	}
+	s.reconcile(ctx, r.Decisions)
+	s.refresh()
+}
+
+// handle shows what happened. A durable event that was seen is not handled twice.
+func (s *session) handle(ctx context.Context, events []json.RawMessage) {
+	for _, raw := range events {
+		var ev protocol.Event
+		if err := json.Unmarshal(raw, &ev); err != nil {
+			s.Log.Warn("an event of the daemon cannot be read", "session", s.id, "error", err)
+			continue
+		}
+		if ev.Seq != 0 && ev.Seq <= s.seen {
+			continue
+		}
+		s.event(ctx, &ev)
+		if ev.Seq != 0 {
+			s.seen = ev.Seq
+		}
+	}
+}
+
+func (s *session) event(ctx context.Context, ev *protocol.Event) {
+	switch ev.Type {
+	case protocol.EventTurnAccepted, protocol.EventInputAccepted:
+		s.entered(ctx, ev)
+	case protocol.EventItemCompleted:
+		if s.own(ctx, ev.Item) {
+			return
+		}
+		s.returned(ev.Item)
+	case protocol.EventDecisionOpened:
+		if ev.Seq == 0 || ev.Seq > s.known {
+			s.ask(ctx, ev.Decision)
+		}
+		return
+	case protocol.EventDecisionResolved:
+		s.withdraw(ev.Decision.ID)
+		s.send(ctx, s.view.resolved(ev.Decision, s.id)...)
+		return
+	case protocol.EventSessionConfigured:
+		s.changed(ctx, ev)
+		return
+	case protocol.EventToolsChanged:
+		s.refresh()
+	case protocol.EventToolRequested:
+		s.requested(ctx, ev)
+		return
+	}
+	s.view.kinds = s.toolKinds()
+	s.send(ctx, s.view.event(ev)...)
+	if ev.Type == protocol.EventTurnCompleted {
+		s.settle(ctx, ev)
+	}
+}
+
+// busy tells whether somebody waits for the daemon.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.prompts)+len(s.asked) > 0
+}
+
+// abandon ends what waits for a session that is no more.
+func (s *session) abandon(err error) {
+	if !errors.Is(err, context.Canceled) {
+		s.Log.Warn("the session is not followed any more", "session", s.id, "error", err)
+	}
+	s.abandonPrompts(err)
+	s.agent.mu.Lock()
+	defer s.agent.mu.Unlock()
+	if s.sessions[s.id] == s {
+		delete(s.sessions, s.id)
+	}
+}
+
+// stop ends following, and waits for that.
+func (s *session) stop() {
+	s.end()
+	<-s.done
+	s.link.forget(s.id)
+}

@@ -1,0 +1,217 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// maxLine is how long a message may be: what the SDK takes at most.
+const maxLine = 10<<20 - 1
+
+// wire is the editor's stream of lines, between it and the SDK. It answers what is no message, which the SDK would pass over in
+// silence. It hands the SDK, which handles each request on a goroutine of its own, one message only when the one before has been
+// admitted, so that messages take effect in the order in which they came. It tells when an answer has been written.
+type wire struct {
+	in       *bufio.Reader
+	rest     []byte        // of the line that is being handed over
+	admitted chan struct{} // has a value once the message that was handed over is; nil: nobody waits for that
+
+	mu    sync.Mutex // of all below, and of writing
+	out   io.Writer
+	err   error
+	next  string // id of the request that is being handed over
+	after map[string]chan struct{}
+}
+
+func newWire(in io.Reader, out io.Writer) *wire {
+	return &wire{
+		in: bufio.NewReaderSize(in, 64<<10), out: out,
+		after: map[string]chan struct{}{},
+	}
+}
+
+// request is what a handler knows of the message that it handles.
+type request struct {
+	wire  *wire
+	id    string // as it was written; empty: it is a notification
+	admit func() // lets the next message in
+}
+
+// take is called first by whoever handles the message that was handed over.
+func (w *wire) take() *request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	admitted := w.admitted
+	return &request{wire: w, id: w.next, admit: sync.OnceFunc(func() { close(admitted) })}
+}
+
+// answered returns a channel that is closed once the answer has been written.
+func (r *request) answered() <-chan struct{} {
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	done := make(chan struct{})
+	r.wire.after[r.id] = done
+	return done
+}
+
+// Read implements io.Reader for the SDK.
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.rest) == 0 {
+		if err := w.line(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, w.rest)
+	w.rest = w.rest[n:]
+	return n, nil
+}
+
+// line waits for the next message that the SDK can handle.
+func (w *wire) line() error {
+	if w.admitted != nil {
+		<-w.admitted
+	}
+	for {
+		line, err := w.raw()
+		if err != nil {
+			return err
+		}
+		m, problem := parse(line)
+		if problem != nil {
+			if err := w.refuse(m.ID, problem); err != nil {
+				return err
+			}
+			continue
+		}
+		w.hand(m)
+		w.rest = append(line, '\n')
+		return nil
+	}
+}
+
+// hand makes ready that a message is handled. The SDK takes answers and cancellations in by itself, at once.
+func (w *wire) hand(m envelope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.admitted, w.next = nil, string(m.ID)
+	if m.Method != "" && !(m.Method == "$/cancel_request" && m.ID == nil) {
+		w.admitted = make(chan struct{})
+	}
+}
+
+// raw reads a line that is not empty. One that is too long is nil.
+func (w *wire) raw() ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := w.in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return nil, err // a last line without an end is cut off: it is no message
+		case long:
+			return nil, nil
+		case len(bytes.TrimSpace(line)) > 0:
+			return bytes.TrimSpace(line), nil
+		default:
+			line = line[:0]
+		}
+	}
+}
+
+// envelope is what of a message decides who gets it.
+type envelope struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// parse says what is wrong with a line, if it is no message.
+func parse(line []byte) (m envelope, problem error) {
+	switch {
+	case line == nil:
+		return m, invalidRequest(fmt.Sprintf("the message is longer than %d bytes", maxLine))
+	case !json.Valid(line):
+		return m, parseError()
+	case line[0] != '{':
+		return m, invalidRequest("the message is no object; the protocol has no batches")
+	}
+	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
+		return envelope{}, invalidRequest("the message is not one of JSON-RPC 2.0")
+	}
+	if len(m.ID) > 0 && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9') {
+		m.ID = nil
+		return m, invalidRequest("the id of the message is neither text nor a number")
+	}
+	switch {
+	case m.Method == "" && m.Result == nil && m.Error == nil:
+		return m, invalidRequest("the message is neither a request, a notification nor an answer")
+	case m.Error != nil && json.Unmarshal(m.Error, new(struct {
+		Code    int
+		Message string
+	})) != nil:
+		return envelope{}, invalidRequest("the error of an answer has no code and message")
+	}
+	return m, nil
+}
+
+// refuse answers a line that is no message.
+func (w *wire) refuse(id json.RawMessage, problem error) error {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	line, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   error           `json:"error"`
+	}{"2.0", id, problem})
+	if err == nil {
+		_, err = w.Write(append(line, '\n')) // that it failed is kept
+	}
+	return err
+}
+
+// notification begins the messages of which there are most; they answer nothing.
+var notification = []byte(`{"jsonrpc":"2.0","method":`)
+
+// Write implements io.Writer for the SDK, which writes whole lines.
+func (w *wire) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.out.Write(line)
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("write to the editor: %w", err)
+	}
+	if !bytes.HasPrefix(line, notification) {
+		w.answeredLocked(line)
+	}
+	return n, err
+}
+
+func (w *wire) answeredLocked(line []byte) {
+	var m envelope
+	if json.Unmarshal(line, &m) != nil || m.Method != "" {
+		return
+	}
+	if done, waited := w.after[string(m.ID)]; waited {
+		close(done)
+		delete(w.after, string(m.ID))
+	}
+}
+
+// failed is why the editor could not be written to, if it could not.
+func (w *wire) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}

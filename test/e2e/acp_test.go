@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// TestACPTurn has an editor run a turn of everything that it can show.
+func TestACPTurn(t *testing.T) {
+	w := newWorld(t, "ask",
+		step(says("I look"), says(" first."), uses("read", map[string]any{"path": "a.txt", "offset": 2})),
+		step(uses("edit", map[string]any{"path": "a.txt", "old": "two", "new": "2"})),
+		step(uses("update_plan", map[string]any{"steps": []map[string]string{{"text": "look", "status": "completed"}, {"text": "mend", "status": "inProgress"}}})),
+		step(says("Done.")))
+	w.write(w.work+"/a.txt", "one\ntwo\n")
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	made := e.open(w.work)
+	if got := string(made.Modes.CurrentModeId); got != "askAlways" || len(made.ConfigOptions) != 2 || made.Models.CurrentModelId != "fake" {
+		t.Errorf("issue/6-3 a new session is in mode %q, with options %+v and models %+v", got, made.ConfigOptions, made.Models)
+	}
+	if _, err := e.SetSessionMode(e.context(), sdk.SetSessionModeRequest{SessionId: e.id, ModeId: "default"}); err != nil {
+		t.Fatal("set_mode:", err)
+	}
+	if stop := e.says("mend it"); stop != sdk.StopReasonEndTurn {
+		t.Errorf("issue/6-3 the turn ends with %s", stop)
+	}
+	want := []string{
+		"mode: default",
+		"agent: I look first.",
+		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n"`,
+		`call edit edit a.txt (in_progress) "two"->"2"`, `call completed "one\ntwo\n"->"one\n2\n"`,
+		"call think update_plan (in_progress)", "plan: look completed, mend in_progress",
+		`call completed "The plan has 2 steps: 1 completed, 1 in progress, 0 pending."`,
+		"agent: Done.",
+	}
+	if got := e.story(); got != strings.Join(want, "\n") {
+		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+	}
+	if len(e.asked) != 1 || len(e.asked[0].Options) != 4 || *e.asked[0].ToolCall.Title != "edit a.txt" {
+		t.Errorf("issue/6-3 the person was asked %+v", e.asked)
+	}
+	if err := w.model.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACPPermissions has a person answer, cancel, and be asked again by the next editor; or somebody else answers first.
+func TestACPPermissions(t *testing.T) {
+	w := newWorld(t, "ask")
+	w.serve()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	hold := func(ctx context.Context, _ sdk.RequestPermissionRequest) string { <-ctx.Done(); return "" }
+	t.Run("issue/6-3 reject", func(t *testing.T) {
+		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "reject" }
+		if stop := e.says(commands("printf x >> rejected")); stop != sdk.StopReasonEndTurn || w.size("rejected") != 0 {
+			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("rejected"))
+		}
+	})
+	t.Run("issue/6-3 allowed in this session, it is not asked again", func(t *testing.T) {
+		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "allowSession" }
+		before := len(e.asked)
+		e.says(commands("printf x >> twice"))
+		e.says(commands("printf x >> twice"))
+		if asked := len(e.asked) - before; asked != 1 || w.size("twice") != 2 {
+			t.Errorf("asked %d times, %d bytes were written", asked, w.size("twice"))
+		}
+	})
+	t.Run("issue/6-3 closed by the person, it is a no", func(t *testing.T) {
+		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "" }
+		if stop := e.says(commands("printf x >> closed")); stop != sdk.StopReasonEndTurn || w.size("closed") != 0 {
+			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("closed"))
+		}
+	})
+	t.Run("issue/6-3 peers/R5 answered elsewhere, it is withdrawn", func(t *testing.T) {
+		withdrawn := make(chan struct{})
+		e.permit = func(ctx context.Context, _ sdk.RequestPermissionRequest) string {
+			<-ctx.Done()
+			close(withdrawn)
+			return "reject"
+		}
+		before := len(e.asked)
+		done := e.begins(commands("printf x >> elsewhere"))
+		e.until("the person is asked", func() bool { return len(e.asked) > before })
+		p := w.dial("")
+		for _, d := range ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{}).Data {
+			p.allow(d)
+		}
+		select {
+		case <-withdrawn:
+		case <-time.After(patience):
+			t.Fatal("the question is not withdrawn")
+		}
+		if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil || w.size("elsewhere") != 1 {
+			t.Errorf("the turn ends with %s %v, and %d bytes were written", r.stop, r.err, w.size("elsewhere"))
+		}
+	})
+	t.Run("issue/6-3 cancelled, everything ends", func(t *testing.T) {
+		e.permit = hold
+		before := len(e.asked)
+		done := e.begins(commands("printf x >> cancelled"))
+		e.until("the person is asked", func() bool { return len(e.asked) > before })
+		if err := e.Cancel(e.context(), sdk.CancelNotification{SessionId: e.id}); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-done; r.stop != sdk.StopReasonCancelled || r.err != nil || w.size("cancelled") != 0 {
+			t.Errorf("peers/30 the turn ends with %s %v, and %d bytes were written", r.stop, r.err, w.size("cancelled"))
+		}
+		if open := ask[protocol.DecisionListResult](w.dial(""), "decision/list", protocol.DecisionListParams{}).Data; len(open) != 0 {
+			t.Errorf("still open: %+v", open)
+		}
+	})
+	t.Run("issue/6-3 peers/28 an open question holds nothing up", func(t *testing.T) {
+		e.permit = hold
+		before := len(e.asked)
+		done := e.begins(commands("printf x >> later"))
+		e.until("the person is asked", func() bool { return len(e.asked) > before })
+		if _, err := e.ListSessions(e.context(), sdk.ListSessionsRequest{}); err != nil {
+			t.Error("session/list:", err)
+		}
+		e.in.Close() // the editor goes; its turn waits
+		if err := e.cmd.Wait(); err != nil {
+			t.Error("lashd acp ends with", err)
+		}
+		if r := <-done; r.err == nil {
+			t.Errorf("a prompt was answered although nobody was there: %s", r.stop)
+		}
+	})
+	t.Run("issue/6-3 asked again by the next editor", func(t *testing.T) {
+		next := w.editor(sdk.ClientCapabilities{})
+		next.id = e.id
+		if _, err := next.LoadSession(next.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.work, McpServers: []sdk.McpServer{}}); err != nil {
+			t.Fatal("session/load:", err)
+		}
+		next.until("the turn goes on", func() bool { return len(next.asked) == 1 && w.size("later") == 1 })
+	})
+}
+
+// TestACPCancel stops a turn that streams, and goes on.
+func TestACPCancel(t *testing.T) {
+	w := newWorld(t, "allow", step(says("One"), stalls), step(says("Two.")), step(stalls))
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	done := e.begins("first")
+	e.until("the answer begins", func() bool { return strings.Contains(e.storyLocked(), "agent: One") })
+	e.Cancel(e.context(), sdk.CancelNotification{SessionId: e.id})
+	if r := <-done; r.stop != sdk.StopReasonCancelled || r.err != nil {
+		t.Errorf("issue/6-3 peers/30 a cancelled prompt ends with %s %v", r.stop, r.err)
+	}
+	if stop := e.says("second"); stop != sdk.StopReasonEndTurn || !e.shown("agent: Two.") {
+		t.Errorf("issue/6-3 the next prompt ends with %s: %s", stop, e.story())
+	}
+	// The cancellation overtakes nothing, and nothing overtakes it.
+	ctx, withdraw := context.WithCancel(e.context())
+	go withdraw()
+	_, err := e.Prompt(ctx, sdk.PromptRequest{SessionId: e.id, Prompt: []sdk.ContentBlock{sdk.TextBlock("third")}})
+	if err == nil {
+		t.Error("issue/6-3 a prompt that was withdrawn was answered")
+	}
+	if r := ask[protocol.SessionWaitResult](w.dial(""), "session/wait", protocol.SessionWaitParams{SessionID: protocol.SessionID(e.id)}); r.State != protocol.SessionIdle {
+		t.Errorf("issue/6-3 after a prompt was withdrawn, the session is %s", r.State)
+	}
+}
+
+// TestACPHistory loads and resumes what was said.
+func TestACPHistory(t *testing.T) {
+	w := newWorld(t, "allow", step(says("Hello."), uses("read", map[string]any{"path": "a.txt"})), step(says("Bye.")), step(says("Again.")), step(says("From elsewhere.")))
+	w.write(w.work+"/a.txt", "one\n")
+	defer w.shutdown()
+	first := w.editor(sdk.ClientCapabilities{})
+	first.open(w.work)
+	first.says("hi")
+	told := "user: hi\n" + strings.Replace(first.story(), "call read read a.txt (in_progress)\ncall completed", "call read read a.txt (completed)", 1)
+	e := w.editor(sdk.ClientCapabilities{})
+	e.id = first.id
+	if _, err := e.LoadSession(e.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.work, McpServers: []sdk.McpServer{}}); err != nil {
+		t.Fatal("session/load:", err)
+	}
+	if got := e.story(); got != told {
+		t.Errorf("issue/6-3 history was told as:\n%s\nwant:\n%s", got, told)
+	}
+	list, err := e.ListSessions(e.context(), sdk.ListSessionsRequest{Cwd: &w.work})
+	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionId != e.id || list.Sessions[0].Cwd != w.work {
+		t.Errorf("issue/6-3 the sessions of the workspace are %+v, %v", list.Sessions, err)
+	}
+	third := w.editor(sdk.ClientCapabilities{})
+	third.id = first.id
+	if _, err := third.ResumeSession(third.context(), sdk.ResumeSessionRequest{SessionId: e.id, Cwd: w.work}); err != nil {
+		t.Fatal("session/resume:", err)
+	}
+	e.says("once more")
+	third.until("both follow", func() bool { return strings.HasSuffix(third.storyLocked(), "agent: Again.") })
+	if got := third.story(); got != "user: once more\nagent: Again." {
+		t.Errorf("issue/6-3 who resumed is told %q", got)
+	}
+	p := w.dial("")
+	p.wait(p.start(protocol.SessionID(e.id), "not from here").TurnID)
+	e.until("what others say is shown", func() bool { return strings.HasSuffix(e.storyLocked(), "user: not from here\nagent: From elsewhere.") })
+	if got := e.story(); strings.Contains(got, "user: once more") {
+		t.Errorf("issue/6-3 the editor is told what it has said itself: %s", got)
+	}
+	_, err = e.LoadSession(e.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.home.dir, McpServers: []sdk.McpServer{}})
+	if got := acpRefusal(err); got != "-32602 invalidParams" {
+		t.Errorf("issue/6-3 another directory: %s", got)
+	}
+	_, err = e.LoadSession(e.context(), sdk.LoadSessionRequest{SessionId: "ses_none", Cwd: w.work, McpServers: []sdk.McpServer{}})
+	if got := acpRefusal(err); got != "-32002 sessionNotFound" {
+		t.Errorf("issue/6-3 no session: %s", got)
+	}
+	if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn {
+		t.Errorf("issue/6-3 after what was refused, a turn ends with %s", stop)
+	}
+}
