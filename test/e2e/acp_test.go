@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +219,143 @@ func TestACPHistory(t *testing.T) {
 	}
 	if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn {
 		t.Errorf("issue/6-3 after what was refused, a turn ends with %s", stop)
+	}
+}
+
+// TestACPDaemonDies kills the daemon in mid-stream, again and again: the editor is shown everything once.
+func TestACPDaemonDies(t *testing.T) {
+	w := newWorld(t, "allow")
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	long := "[[fake deltas=300 size=8 us=5000]]"
+	done := e.begins(long)
+	for round := range 3 {
+		length := 0
+		e.until("more text comes", func() bool {
+			length = len(e.storyLocked())
+			return length > 200*(round+1)
+		})
+		w.killWhoServes()
+	}
+	if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil {
+		t.Fatalf("issue/6-3 the turn ends with %s %v", r.stop, r.err)
+	}
+	want := "agent: " + finalText(t, w, e)
+	if got := e.story(); got != want {
+		t.Errorf("issue/6-3 the editor was shown %d bytes:\n%.600s\nwant %d:\n%.600s", len(got), got, len(want), want)
+	}
+	w.killWhoServes()
+	if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn {
+		t.Errorf("issue/6-3 with a daemon that it has to start, a turn ends with %s", stop)
+	}
+}
+
+// killWhoServes kills the daemon that an editor has started.
+func (h *home) killWhoServes() {
+	h.t.Helper()
+	p := h.dial("")
+	process, err := os.FindProcess(ask[protocol.StatusResult](p, "server/status", protocol.Empty{}).Pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p.conn.Close()
+}
+
+// finalText is the answer of the newest turn as the daemon has it.
+func finalText(t *testing.T, w *world, e *acpEditor) string {
+	t.Helper()
+	r := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
+	return r.Data[len(r.Data)-1].Text
+}
+
+// TestACPDaemonDiesInAQuestion has a person answer after the daemon was killed, and a tool of unknown outcome.
+func TestACPDaemonDiesInAQuestion(t *testing.T) {
+	w := newWorld(t, "ask")
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	answer := make(chan string)
+	e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return <-answer }
+	done := e.begins(commands("printf x >> ran; sleep 100"))
+	e.until("the person is asked", func() bool { return len(e.asked) == 1 })
+	w.killWhoServes()
+	answer <- "allowOnce"
+	eventually(t, "the command runs", func() error {
+		if w.size("ran") != 1 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	w.killWhoServes()
+	e.until("the person is asked what became of it", func() bool { return len(e.asked) == 2 })
+	if got := e.asked[1]; !strings.Contains(*got.ToolCall.Title, "What became of the call?") || len(got.Options) != 4 {
+		t.Errorf("issue/6-3 the person was asked %+v", got)
+	}
+	answer <- "didNotRun"
+	if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil || w.size("ran") != 1 {
+		t.Errorf("issue/6-3 the turn ends with %s %v, and the command has run %d times", r.stop, r.err, w.size("ran"))
+	}
+}
+
+// TestACPEditorTools has the model work in the editor.
+func TestACPEditorTools(t *testing.T) {
+	w := newWorld(t, "allow",
+		step(uses("read", map[string]any{"path": "a.txt", "offset": 2, "limit": 1})),
+		step(uses("edit", map[string]any{"path": "a.txt", "old": "two", "new": "2"})),
+		step(uses("write", map[string]any{"path": "sub/b.txt", "content": "new\n"})),
+		step(uses("read", map[string]any{"path": "../outside"})),
+		step(shell("make it")),
+		step(says("Done.")),
+		step(shell("sleep 100")),
+		step(uses("read", map[string]any{"path": "a.txt"})), step(says("On disk.")))
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{Fs: sdk.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true})
+	e.files[w.work+"/a.txt"] = "one\ntwo\nthree\n"
+	e.open(w.work)
+	e.says("go")
+	want := []string{
+		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n[There are more lines. Go on with offset 3.]\n"`,
+		`call edit edit a.txt (in_progress) "two"->"2"`, "call completed",
+		`call edit write sub/b.txt (in_progress) ->"new\n"`, "call completed",
+		"call read read ../outside (in_progress)", `call failed "../outside is not in the workspace ` + w.work + `"`,
+		"call execute shell make it (in_progress)", "call completed terminal term-1",
+		"agent: Done.",
+	}
+	if got := e.story(); got != strings.Join(want, "\n") {
+		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+	}
+	if e.files[w.work+"/a.txt"] != "one\n2\nthree\n" || e.files[w.work+"/sub/b.txt"] != "new\n" || w.size("a.txt")+w.size("sub/b.txt") != 0 {
+		t.Errorf("issue/6-3 the editor's files are %q, and on disk are %d bytes", e.files, w.size("a.txt")+w.size("sub/b.txt"))
+	}
+	if got := strings.Join(e.terminals, ", "); got != "create sh -c make it in "+w.work+", release" {
+		t.Errorf("issue/6-3 terminals: %s", got)
+	}
+	read := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
+	if out := read.Data[len(read.Data)-2].Output; out == nil || out.Text != "what the terminal shows\n[Exit code 3.]\n" {
+		t.Errorf("issue/6-3 the model was told %+v", out)
+	}
+	done := e.begins("and stop")
+	e.until("the command runs", func() bool { return len(e.terminals) == 3 })
+	e.Cancel(e.context(), sdk.CancelNotification{SessionId: e.id})
+	if r := <-done; r.stop != sdk.StopReasonCancelled {
+		t.Errorf("issue/6-3 the cancelled turn ends with %s %v", r.stop, r.err)
+	}
+	e.until("the command is stopped", func() bool {
+		return strings.HasSuffix(strings.Join(e.terminals, ", "), "sleep 100 in "+w.work+", kill, release")
+	})
+	e.in.Close()
+	if err := e.cmd.Wait(); err != nil {
+		t.Fatal("lashd acp ends with", err)
+	}
+	w.write(w.work+"/a.txt", "from disk\n")
+	p := w.dial("")
+	p.wait(p.start(protocol.SessionID(e.id), "without the editor").TurnID)
+	read = ask[protocol.SessionReadResult](p, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
+	if out := read.Data[len(read.Data)-2].Output; out == nil || out.Text != "     1\tfrom disk\n" {
+		t.Errorf("issue/6-3 without the editor, the model reads %+v", out)
 	}
 }
