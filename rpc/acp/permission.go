@@ -20,7 +20,7 @@ var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Nobody knows"},
 }
 
-// optionsOf are those of a decision that the editor can put to a person. An answer in words is given elsewhere.
+// optionsOf are those of a decision that a person can choose. An answer in words is not among them: that wants a form.
 func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
 	var all []sdk.PermissionOption
 	for _, c := range d.Choices {
@@ -48,6 +48,10 @@ func (s *session) ask(ctx context.Context, d *protocol.Decision) {
 	s.view.kinds = s.toolKinds()
 	updates, call := s.view.asked(d)
 	s.send(ctx, updates...)
+	if d.Kind == protocol.DecisionQuestion && s.hasForms() {
+		s.work.Go(func() { s.elicit(asking, d, call.ToolCallId) })
+		return
+	}
 	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(s.id), ToolCall: call, Options: optionsOf(d)}
 	s.work.Go(func() { s.put(asking, d, &params) })
 }
@@ -71,7 +75,12 @@ func (s *session) put(ctx context.Context, d *protocol.Decision, params *sdk.Req
 	if d.Kind == protocol.DecisionOutcome && r.Outcome.Selected == nil {
 		choice = protocol.ChooseTellModel
 	}
-	p := protocol.DecisionRespondParams{Mutation: once(), DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
+	s.decide(ctx, d, protocol.DecisionRespondParams{Choice: choice})
+}
+
+// decide passes an answer on.
+func (s *session) decide(ctx context.Context, d *protocol.Decision, p protocol.DecisionRespondParams) {
+	p.Mutation, p.DecisionID, p.ArgsHash = once(), d.ID, d.ArgsHash
 	if err := s.daemon.call(context.WithoutCancel(ctx), "decision/respond", p, nil); err != nil {
 		s.Log.Warn("an answer was not taken", "session", s.id, "decision", d.ID, "error", err)
 	}

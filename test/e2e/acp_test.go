@@ -45,8 +45,8 @@ func TestACPTurn(t *testing.T) {
 	if got := e.story(); got != strings.Join(want, "\n") {
 		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
-	if len(e.asked) != 1 || len(e.asked[0].Options) != 4 || *e.asked[0].ToolCall.Title != "edit a.txt" {
-		t.Errorf("issue/6-3 the person was asked %+v", e.asked)
+	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 4 || *asked[0].ToolCall.Title != "edit a.txt" {
+		t.Errorf("issue/6-3 the person was asked %+v", asked)
 	}
 	if err := w.model.Check(); err != nil {
 		t.Error(err)
@@ -61,34 +61,32 @@ func TestACPPermissions(t *testing.T) {
 	e.open(w.work)
 	hold := func(ctx context.Context, _ sdk.RequestPermissionRequest) string { <-ctx.Done(); return "" }
 	t.Run("issue/6-3 reject", func(t *testing.T) {
-		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "reject" }
+		e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "reject" })
 		if stop := e.says(commands("printf x >> rejected")); stop != sdk.StopReasonEndTurn || w.size("rejected") != 0 {
 			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("rejected"))
 		}
 	})
 	t.Run("issue/6-3 allowed in this session, it is not asked again", func(t *testing.T) {
-		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "allowSession" }
-		before := len(e.asked)
+		before := e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "allowSession" })
 		e.says(commands("printf x >> twice"))
 		e.says(commands("printf x >> twice"))
-		if asked := len(e.asked) - before; asked != 1 || w.size("twice") != 2 {
+		if asked := len(e.questions()) - before; asked != 1 || w.size("twice") != 2 {
 			t.Errorf("asked %d times, %d bytes were written", asked, w.size("twice"))
 		}
 	})
 	t.Run("issue/6-3 closed by the person, it is a no", func(t *testing.T) {
-		e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return "" }
+		e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "" })
 		if stop := e.says(commands("printf x >> closed")); stop != sdk.StopReasonEndTurn || w.size("closed") != 0 {
 			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("closed"))
 		}
 	})
 	t.Run("issue/6-3 peers/R5 answered elsewhere, it is withdrawn", func(t *testing.T) {
 		withdrawn := make(chan struct{})
-		e.permit = func(ctx context.Context, _ sdk.RequestPermissionRequest) string {
+		before := e.answers(func(ctx context.Context, _ sdk.RequestPermissionRequest) string {
 			<-ctx.Done()
 			close(withdrawn)
 			return "reject"
-		}
-		before := len(e.asked)
+		})
 		done := e.begins(commands("printf x >> elsewhere"))
 		e.until("the person is asked", func() bool { return len(e.asked) > before })
 		p := w.dial("")
@@ -105,8 +103,7 @@ func TestACPPermissions(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-3 cancelled, everything ends", func(t *testing.T) {
-		e.permit = hold
-		before := len(e.asked)
+		before := e.answers(hold)
 		done := e.begins(commands("printf x >> cancelled"))
 		e.until("the person is asked", func() bool { return len(e.asked) > before })
 		if err := e.Cancel(e.context(), sdk.CancelNotification{SessionId: e.id}); err != nil {
@@ -120,8 +117,7 @@ func TestACPPermissions(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-3 peers/28 an open question holds nothing up", func(t *testing.T) {
-		e.permit = hold
-		before := len(e.asked)
+		before := e.answers(hold)
 		done := e.begins(commands("printf x >> later"))
 		e.until("the person is asked", func() bool { return len(e.asked) > before })
 		if _, err := e.ListSessions(e.context(), sdk.ListSessionsRequest{}); err != nil {
@@ -279,7 +275,7 @@ func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	e := w.editor(sdk.ClientCapabilities{})
 	e.open(w.work)
 	answer := make(chan string)
-	e.permit = func(context.Context, sdk.RequestPermissionRequest) string { return <-answer }
+	e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return <-answer })
 	done := e.begins(commands("printf x >> ran; sleep 100"))
 	e.until("the person is asked", func() bool { return len(e.asked) == 1 })
 	w.killWhoServes()
@@ -292,7 +288,7 @@ func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	})
 	w.killWhoServes()
 	e.until("the person is asked what became of it", func() bool { return len(e.asked) == 2 })
-	if got := e.asked[1]; !strings.Contains(*got.ToolCall.Title, "What became of the call?") || len(got.Options) != 4 {
+	if got := e.questions()[1]; !strings.Contains(*got.ToolCall.Title, "What became of the call?") || len(got.Options) != 4 {
 		t.Errorf("issue/6-3 the person was asked %+v", got)
 	}
 	answer <- "didNotRun"
@@ -328,12 +324,14 @@ func TestACPEditorTools(t *testing.T) {
 	if got := e.story(); got != strings.Join(want, "\n") {
 		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
+	e.mu.Lock()
 	if e.files[w.work+"/a.txt"] != "one\n2\nthree\n" || e.files[w.work+"/sub/b.txt"] != "new\n" || w.size("a.txt")+w.size("sub/b.txt") != 0 {
 		t.Errorf("issue/6-3 the editor's files are %q, and on disk are %d bytes", e.files, w.size("a.txt")+w.size("sub/b.txt"))
 	}
 	if got := strings.Join(e.terminals, ", "); got != "create sh -c make it in "+w.work+", release" {
 		t.Errorf("issue/6-3 terminals: %s", got)
 	}
+	e.mu.Unlock()
 	read := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
 	if out := read.Data[len(read.Data)-2].Output; out == nil || out.Text != "what the terminal shows\n[Exit code 3.]\n" {
 		t.Errorf("issue/6-3 the model was told %+v", out)

@@ -25,10 +25,8 @@ type acpEditor struct {
 	in     io.Closer
 	id     sdk.SessionId
 
-	// permit answers what a person is asked; nil: everything is allowed once.
-	permit func(context.Context, sdk.RequestPermissionRequest) string
-
 	mu        sync.Mutex
+	permit    func(context.Context, sdk.RequestPermissionRequest) string // answers what a person is asked; nil: everything is allowed once
 	changed   chan struct{}
 	updates   []sdk.SessionUpdate
 	asked     []sdk.RequestPermissionRequest
@@ -140,20 +138,34 @@ func (e *acpEditor) notice(change func()) {
 	e.changed = make(chan struct{})
 }
 
+// answers says what is answered from now on, and tells how often somebody was asked before.
+func (e *acpEditor) answers(permit func(context.Context, sdk.RequestPermissionRequest) string) (before int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.permit = permit
+	return len(e.asked)
+}
+
+// questions are what somebody was asked.
+func (e *acpEditor) questions() []sdk.RequestPermissionRequest {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.asked)
+}
+
 // SessionUpdate implements sdk.Client.
 func (e *acpEditor) SessionUpdate(_ context.Context, p sdk.SessionNotification) error {
-	if p.SessionId == e.id || e.id == "" {
-		e.notice(func() { e.updates = append(e.updates, p.Update) })
-	}
+	e.notice(func() { e.updates = append(e.updates, p.Update) })
 	return nil
 }
 
 // RequestPermission implements sdk.Client.
 func (e *acpEditor) RequestPermission(ctx context.Context, p sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
-	e.notice(func() { e.asked = append(e.asked, p) })
+	var permit func(context.Context, sdk.RequestPermissionRequest) string
+	e.notice(func() { e.asked, permit = append(e.asked, p), e.permit })
 	choice := "allowOnce"
-	if e.permit != nil {
-		choice = e.permit(ctx, p)
+	if permit != nil {
+		choice = permit(ctx, p)
 	}
 	outcome := sdk.NewRequestPermissionOutcomeCancelled()
 	if choice != "" {

@@ -1,0 +1,141 @@
+package acp
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lashd/rpc/protocol"
+)
+
+// TestTextIsShownOnce has a message break off and begin again, also as another one.
+func TestTextIsShownOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		pieces []string // of the first attempt, then after a | of the next one
+		whole  string
+		want   string // what is shown; * begins anew
+	}{
+		"as it comes":                       {[]string{"Hel", "lo"}, "Hello", "Hello"},
+		"again, the same":                   {[]string{"Hel", "|", "He", "llo"}, "Hello", "Hello"},
+		"again, cut elsewhere":              {[]string{"Hello", "|", "H", "el"}, "Hello there", "Hello there"},
+		"again, and other words":            {[]string{"Hello", "|", "Hel", "ps"}, "Helps", "Hello*Helps"},
+		"again, and shorter":                {[]string{"Hello", "|", "Hell"}, "Hell", "Hello*Hell"},
+		"a piece is missing":                {[]string{"Hel"}, "Hello", "Hello"},
+		"nothing came before the end":       {nil, "Hello", "Hello"},
+		"again twice, and other words once": {[]string{"ab", "|", "a", "|", "ac"}, "ac", "ab*ac"},
+	} {
+		t.Run("issue/6-3 "+name, func(t *testing.T) {
+			m, at, shown := &text{}, 0, ""
+			show := func(more string, anew bool) {
+				if anew {
+					shown += "*"
+				}
+				shown += more
+			}
+			for _, p := range c.pieces {
+				if p == "|" {
+					m.restart()
+					at = 0
+					continue
+				}
+				show(m.piece(at, p))
+				at += len(p)
+			}
+			show(m.whole(c.whole))
+			if shown != c.want {
+				t.Errorf("shown %q, want %q", shown, c.want)
+			}
+		})
+	}
+	t.Run("issue/6-3 what is shown last is the message", rapid.MakeCheck(func(t *rapid.T) {
+		m, shown := &text{}, ""
+		show := func(more string, anew bool) {
+			if anew {
+				shown = ""
+			}
+			shown += more
+		}
+		attempts := rapid.SliceOfN(rapid.StringMatching(`[ab]{0,6}`), 1, 4).Draw(t, "attempts")
+		for _, all := range attempts {
+			m.restart()
+			for at := 0; at < len(all); {
+				n := rapid.IntRange(1, len(all)-at).Draw(t, "length")
+				from := rapid.IntRange(0, at).Draw(t, "from")
+				show(m.piece(from, all[from:at+n]))
+				at += n
+			}
+		}
+		last := attempts[len(attempts)-1]
+		show(m.whole(last))
+		if shown != last {
+			t.Errorf("shown %q, want %q", shown, last)
+		}
+	}))
+}
+
+func TestDiffsAreReadBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		diff string
+		want string // path, old and new of each part
+	}{
+		"a change":                 {"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", "x[one\ntwo\nthree\n][one\n2\nthree\n]"},
+		"a new file":               {"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+new\n", "x new[][new\n]"},
+		"a file that goes":         {"--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n", "x[old\n][]"},
+		"what looks like a header": {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y\n", "x[-- a/y\n][++ b/y\n]"},
+		"lines without end":        {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", "x[a][b]"},
+		"two files": {
+			"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-e\n+f\n",
+			"x[a\n][b\n]x[c\n][d\n]y[e\n][f\n]",
+		},
+		"cut":        {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ The rest of the diff is left out\n", ""},
+		"broken off": {"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ""},
+		"no diff":    {"hello\n", ""},
+		"nothing":    {"", ""},
+	} {
+		t.Run("issue/6-3 "+name, func(t *testing.T) {
+			var got strings.Builder
+			for _, p := range newView("/w").changes(&protocol.FileChange{Diff: c.diff}) {
+				got.WriteString(strings.TrimPrefix(p.Diff.Path, "/w/"))
+				old := ""
+				if p.Diff.OldText == nil {
+					got.WriteString(" new")
+				} else {
+					old = *p.Diff.OldText
+				}
+				got.WriteString("[" + old + "][" + p.Diff.NewText + "]")
+			}
+			if got.String() != c.want {
+				t.Errorf("read %q, want %q", got.String(), c.want)
+			}
+		})
+	}
+}
+
+func TestModesAreSettings(t *testing.T) {
+	keeps := protocol.Config{
+		Approval: protocol.ApprovalConfig{DeadlineMs: 7, Rules: []protocol.ApprovalRule{{Tool: "shell", Action: protocol.ApproveDeny}}},
+		Options:  protocol.PluginOptions{"other": []byte(`{"a":1}`)},
+	}
+	for _, from := range modes {
+		for _, to := range modes {
+			t.Run("issue/6-3 from "+from.id+" to "+to.id, func(t *testing.T) {
+				c := keeps
+				c.Approval, c.Options = from.set(c)
+				c.Approval, c.Options = to.set(c)
+				if got := modeOf(c); got.id != to.id {
+					t.Errorf("it is in mode %s", got.id)
+				}
+				if c.Approval.Rules[0] != keeps.Approval.Rules[0] || c.Approval.DeadlineMs != 7 || string(c.Options["other"]) != `{"a":1}` {
+					t.Errorf("what the mode does not speak of has become %+v", c)
+				}
+			})
+		}
+	}
+	c := keeps
+	c.Approval, c.Options = modes[1].set(c)
+	c.Approval, c.Options = modes[0].set(c)
+	if len(c.Approval.Rules) != 1 || len(keeps.Approval.Rules) != 1 || len(c.Options) != 1 {
+		t.Errorf("issue/6-3 after accepting edits, the settings are %+v", c)
+	}
+}
