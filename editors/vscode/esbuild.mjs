@@ -1,0 +1,28 @@
+// Builds the extension and its webview into dist; --production for the vsix, --tests for the tests besides.
+
+import { readdirSync } from "node:fs";
+import { build } from "esbuild";
+
+const production = process.argv.includes("--production");
+
+/** @type {import("esbuild").BuildOptions} */
+const common = { bundle: true, outdir: "dist", minify: production, sourcemap: production ? false : "linked", logLevel: "warning" };
+
+/** @type {import("esbuild").BuildOptions} */
+const host = { ...common, platform: "node", format: "cjs", target: "node20", external: ["vscode", "mocha"] };
+
+/** @param {string} dir */
+const testsOf = (dir) => readdirSync(dir).filter((name) => name.endsWith(".ts")).map((name) => `${dir}/${name}`);
+
+await build({ ...host, entryPoints: ["src/extension.ts"] });
+await build({
+  ...common,
+  platform: "browser",
+  format: "iife",
+  target: "es2022",
+  entryPoints: [{ in: "src/webview/main.ts", out: "webview" }, { in: "src/webview/style.css", out: "webview" }],
+});
+if (process.argv.includes("--tests")) {
+  const entryPoints = ["test/unit", "test/live"].flatMap(testsOf);
+  await build({ ...host, entryPoints, outbase: "test", outdir: "dist/test", external: ["vscode", "mocha", "linkedom"] });
+}

@@ -1,0 +1,85 @@
+import * as vscode from "vscode";
+import type { SessionID } from "../protocol";
+import { Followed } from "../sessions";
+import { ofFile, ofSelection } from "./attachments";
+import { ChatPanel, viewType, type Context } from "./panel";
+
+/** Chats are the open chats of this window: one for a session at most. */
+export class Chats implements vscode.WebviewPanelSerializer {
+  private readonly open = new Map<SessionID, ChatPanel>();
+  private readonly changed = new vscode.EventEmitter<ChatPanel>();
+  /** fires when something in a chat has changed, or whether it is seen */
+  readonly onChange = this.changed.event;
+  private last?: ChatPanel;
+
+  constructor(private readonly context: Context) {}
+
+  /** show opens the chat of a session, or brings it to the front. */
+  show(id: SessionID): void {
+    const there = this.open.get(id);
+    if (there) {
+      there.reveal();
+      return;
+    }
+    this.add(id, vscode.window.createWebviewPanel(viewType, "lashd", vscode.ViewColumn.Active, { enableFindWidget: true }));
+  }
+
+  /** deserializeWebviewPanel brings back a chat that was open when the window was. */
+  deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { sessionId?: SessionID } | undefined): Thenable<void> {
+    if (state?.sessionId === undefined || this.open.has(state.sessionId)) {
+      panel.dispose();
+    } else {
+      this.add(state.sessionId, panel);
+    }
+    return Promise.resolve();
+  }
+
+  /** visible tells whether a person sees the chat of a session. */
+  visible(id: SessionID): boolean {
+    return this.open.get(id)?.visible ?? false;
+  }
+
+  /** active is the chat that has the focus, or had it last. */
+  get active(): ChatPanel | undefined {
+    return [...this.open.values()].find((chat) => chat.active) ?? this.last;
+  }
+
+  close(id: SessionID): void {
+    this.open.get(id)?.close();
+  }
+
+  closeAll(): void {
+    [...this.open.values()].forEach((chat) => chat.close());
+  }
+
+  attachSelection(): void {
+    const editor = vscode.window.activeTextEditor;
+    if (editor) {
+      this.active?.attach(ofSelection(editor));
+    }
+  }
+
+  async attachFile(uri: vscode.Uri): Promise<void> {
+    this.active?.attach(await ofFile(uri));
+  }
+
+  private add(id: SessionID, panel: vscode.WebviewPanel) {
+    const chat = new ChatPanel(panel, new Followed(this.context.daemon, id, this.context.log), this.context);
+    this.open.set(id, chat);
+    this.last = chat;
+    chat.onChange(() => {
+      this.last = chat.active ? chat : this.last;
+      this.changed.fire(chat);
+    });
+    chat.onClose(() => {
+      this.open.delete(id);
+      this.last = this.last === chat ? [...this.open.values()].at(-1) : this.last;
+      this.changed.fire(chat);
+    });
+    this.changed.fire(chat);
+  }
+
+  get size(): number {
+    return this.open.size;
+  }
+}

@@ -1,0 +1,25 @@
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+
+/** page is the HTML of a chat. Nothing in it comes from elsewhere, and only the script of the extension runs. */
+export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionId: string): string {
+  const nonce = randomBytes(16).toString("base64");
+  const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, "dist", name)).toString();
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
+<link rel="stylesheet" href="${uri("webview.css")}">
+<title>lashd</title>
+</head>
+<body data-session="${sessionId}">
+<header id="head"></header>
+<main id="scroller" tabindex="-1"><div id="list" role="feed" aria-label="Conversation"></div></main>
+<section id="asked" aria-label="Open questions" aria-live="assertive"></section>
+<section id="queue" aria-label="Waiting inputs"></section>
+<footer id="composer"></footer>
+<script nonce="${nonce}" src="${uri("webview.js")}"></script>
+</body>
+</html>`;
+}

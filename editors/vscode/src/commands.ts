@@ -1,0 +1,130 @@
+import * as vscode from "vscode";
+import type { Chats } from "./chat/chats";
+import { messageOf, type Daemon } from "./daemon/daemon";
+import { titleOf } from "./model/sessions";
+import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
+import type { Sessions } from "./sessions";
+import type { Questions } from "./views/questions";
+import { sessionOf, type Node } from "./views/sessionTree";
+
+/** Parts are what commands work with. */
+export interface Parts {
+  daemon: Daemon;
+  sessions: Sessions;
+  chats: Chats;
+  questions: Questions;
+  log: vscode.LogOutputChannel;
+  /** connects to the daemon of the demo, or to that of the user again */
+  demo(on: boolean): Promise<void>;
+}
+
+/** Target is what a command of a session is called with: an entry of the tree, an id, or nothing. */
+type Target = Node | SessionID | undefined;
+
+/** register makes the commands of the extension known. */
+export function register(parts: Parts): vscode.Disposable[] {
+  const { daemon, chats, questions, sessions, log } = parts;
+  const change = (what: (id: SessionID) => Thenable<unknown>) => async (target: Target) => {
+    const id = idOf(target, chats);
+    if (id !== undefined) {
+      await what(id);
+    }
+  };
+  const commands: Record<string, (...args: never[]) => unknown> = {
+    newSession: () => newSession(parts),
+    openSession: change((id) => Promise.resolve(chats.show(id))),
+    forkSession: change((sessionId) => fork(parts, sessionId)),
+    renameSession: change((id) => rename(parts, id)),
+    stopSession: change((id) => stop(parts, id)),
+    archiveSession: change((sessionId) => daemon.change("session/archive", { sessionId })),
+    unarchiveSession: change((sessionId) => daemon.change("session/archive", { sessionId, undo: true })),
+    deleteSession: change((id) => remove(parts, id)),
+    compactSession: change((sessionId) => daemon.change("session/compact", { sessionId })),
+    refresh: () => sessions.load(),
+    answer: (id: DecisionID, choice: DecisionChoice) => {
+      const decision = sessions.decisions.find((d) => d.decisionId === id);
+      return decision && questions.answer(decision, choice);
+    },
+    answerDecision: () => questions.ask(),
+    attachSelection: () => chats.attachSelection(),
+    attachFile: (uri: vscode.Uri) => chats.attachFile(uri),
+    restart: () => daemon.start(),
+    showLog: () => log.show(),
+    status: () => status(parts),
+    demo: () => parts.demo(true),
+    endDemo: () => parts.demo(false),
+  };
+  return Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`lashd.${name}`, (...args: never[]) => told(log, run, args)));
+}
+
+/** tells a person what went wrong with what they wanted */
+async function told(log: vscode.LogOutputChannel, run: (...args: never[]) => unknown, args: never[]) {
+  try {
+    return await run(...args);
+  } catch (error) {
+    log.error(messageOf(error));
+    void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
+  }
+}
+
+function idOf(target: Target, chats: Chats): SessionID | undefined {
+  return typeof target === "string" ? target : (sessionOf(target) ?? chats.active?.followed.id);
+}
+
+async function newSession({ daemon, chats }: Parts) {
+  const cwd = (await folder())?.uri.fsPath;
+  if (cwd === undefined) {
+    void vscode.window.showInformationMessage("lashd: open a folder first: a session works in one.");
+    return;
+  }
+  const { sessionId } = await daemon.change("session/new", { cwd });
+  chats.show(sessionId);
+}
+
+function folder() {
+  const all = vscode.workspace.workspaceFolders ?? [];
+  return all.length > 1 ? vscode.window.showWorkspaceFolderPick({ placeHolder: "Where is the session to work?" }) : Promise.resolve(all[0]);
+}
+
+async function fork({ daemon, chats }: Parts, id: SessionID) {
+  const { sessionId } = await daemon.change("session/fork", { sessionId: id });
+  chats.show(sessionId);
+}
+
+async function rename({ daemon, sessions }: Parts, sessionId: SessionID) {
+  const session = sessions.list.get(sessionId);
+  const title = await vscode.window.showInputBox({ prompt: "Title of the session", value: session && titleOf(session) });
+  if (title) {
+    await daemon.change("session/setTitle", { sessionId, title });
+  }
+}
+
+async function stop({ daemon }: Parts, sessionId: SessionID) {
+  const { data } = await daemon.call("turn/list", { sessionId, limit: 10 });
+  const running = data.find((turn) => turn.state === "running" || turn.state === "waiting");
+  if (running) {
+    await daemon.change("turn/interrupt", { turnId: running.turnId });
+  }
+}
+
+async function remove({ daemon, sessions, chats }: Parts, sessionId: SessionID) {
+  const session = sessions.list.get(sessionId);
+  const question = `Delete ${session ? titleOf(session) : sessionId} for ever?`;
+  if (await vscode.window.showWarningMessage(question, { modal: true }, "Delete")) {
+    chats.close(sessionId);
+    await daemon.change("session/delete", { sessionId });
+  }
+}
+
+async function status({ daemon, sessions, questions, log }: Parts) {
+  const { state } = daemon;
+  const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
+  const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [
+    { label: "$(question) Answer an open question", description: String(sessions.decisions.length), run: () => questions.ask() },
+    { label: "$(add) New session", run: () => vscode.commands.executeCommand("lashd.newSession") },
+    { label: "$(debug-restart) Reconnect", detail, run: () => daemon.start() },
+    { label: "$(output) Show log", run: () => log.show() },
+  ];
+  const open = sessions.decisions.length > 0 ? entries : entries.slice(1);
+  await (await vscode.window.showQuickPick(open, { placeHolder: `lashd is ${state.kind}` }))?.run();
+}

@@ -1,0 +1,43 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+
+/** Where to look for lashd. */
+export interface Places {
+  /** the setting lashd.path */
+  setting: string;
+  /** that of the extension */
+  extensionDir: string;
+  /** as the environment has it */
+  path: string;
+  windows: boolean;
+}
+
+/** Found is the program to run, or why there is none. */
+export type Found = { command: string } | { problem: string };
+
+/** locate finds lashd: as the setting says, beside the extension, or in PATH. What the setting names is never replaced by another. */
+export function locate(places: Places): Found {
+  if (places.setting !== "") {
+    return named(places.setting);
+  }
+  const name = places.windows ? "lashd.exe" : "lashd";
+  const dirs = [join(places.extensionDir, "bin"), ...places.path.split(delimiter).filter(isAbsolute)];
+  const command = dirs.map((dir) => join(dir, name)).find(runnable);
+  return command ? { command } : { problem: "lashd is not installed: it is neither in the extension nor in PATH. Set lashd.path." };
+}
+
+function named(path: string): Found {
+  if (!isAbsolute(path)) {
+    return { problem: `lashd.path has to be an absolute path, not ${path}` };
+  }
+  return runnable(path) ? { command: path } : { problem: `lashd.path is ${path}, which is no program` };
+}
+
+function runnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,78 @@
+import * as vscode from "vscode";
+import { provideTexts } from "./chat/changes";
+import { Chats } from "./chat/chats";
+import { viewType } from "./chat/panel";
+import { register } from "./commands";
+import { Daemon } from "./daemon/daemon";
+import { program } from "./program";
+import { Sessions } from "./sessions";
+import { Questions } from "./views/questions";
+import { Seen } from "./views/seen";
+import { folders, SessionTree } from "./views/sessionTree";
+import { StatusItem } from "./views/status";
+import { within } from "./model/sessions";
+
+const demoKey = "lashd.demo";
+
+/** activate connects to the daemon and shows what it has. */
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("lashd", { log: true });
+  const inDemo = () => context.workspaceState.get(demoKey, false);
+  const { version } = context.extension.packageJSON as { version: string };
+  const daemon = new Daemon({ program: () => program(context, inDemo()), version, log });
+  const sessions = new Sessions(daemon, log);
+  const chats: Chats = new Chats({ daemon, log, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
+  const questions = new Questions(daemon, sessions, (id) => chats.visible(id));
+  const seen = new Seen(context.workspaceState);
+  const tree = new SessionTree(sessions, seen);
+  const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
+  const status = new StatusItem();
+
+  const show = () => {
+    const open = sessions.decisions.filter((d) => mine(sessions, d.sessionId));
+    status.show(daemon.state, sessions, inDemo());
+    view.badge = { value: open.length, tooltip: `${open.length} open questions` };
+    questions.look();
+    tree.refresh();
+  };
+  daemon.onState((state) => {
+    log.info(`lashd is ${state.kind}`);
+    void vscode.commands.executeCommand("setContext", "lashd.state", state.kind);
+    show();
+  });
+  daemon.onNews((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
+  sessions.onChange(show);
+  chats.onChange((chat) => {
+    const { view: shown, id } = chat.followed;
+    if (shown && chat.visible) {
+      seen.mark(id, shown.seq);
+    }
+    void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
+    void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
+    questions.look();
+  });
+
+  const demo = async (on: boolean) => {
+    chats.closeAll();
+    await context.workspaceState.update(demoKey, on);
+    daemon.start();
+    if (on) {
+      await vscode.commands.executeCommand("lashd.newSession");
+    }
+  };
+  context.subscriptions.push(
+    log, view, status, provideTexts(),
+    vscode.window.registerWebviewPanelSerializer(viewType, chats),
+    ...register({ daemon, sessions, chats, questions, log, demo }),
+    vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
+    vscode.workspace.onDidChangeWorkspaceFolders(show),
+    { dispose: () => daemon.close() },
+    { dispose: () => questions.close() },
+  );
+  daemon.start();
+}
+
+function mine(sessions: Sessions, id: string): boolean {
+  const session = sessions.list.get(id);
+  return !session || within(session, folders());
+}

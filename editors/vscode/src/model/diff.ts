@@ -1,0 +1,47 @@
+/** Hunk is a part of a unified diff: the lines that were there, and those that are. */
+export interface Hunk {
+  /** line at which it begins in the new text, from 1; 0 where there is no line */
+  start: number;
+  before: string[];
+  after: string[];
+}
+
+/** parse reads the hunks of a unified diff of one file. */
+export function parse(diff: string): Hunk[] {
+  const hunks: Hunk[] = [];
+  for (const line of diff.split("\n")) {
+    const head = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(line);
+    const hunk = hunks.at(-1);
+    if (head) {
+      hunks.push({ start: Number(head[1]), before: [], after: [] });
+    } else if (hunk && line.startsWith("-")) {
+      hunk.before.push(line.slice(1));
+    } else if (hunk && line.startsWith("+")) {
+      hunk.after.push(line.slice(1));
+    } else if (hunk && line.startsWith(" ")) {
+      hunk.before.push(line.slice(1));
+      hunk.after.push(line.slice(1));
+    }
+  }
+  return hunks;
+}
+
+/** undo is the text before a diff, or undefined if the text is not what the diff left. */
+export function undo(text: string, hunks: Hunk[]): string | undefined {
+  const lines = text.split("\n");
+  for (const hunk of hunks.toReversed()) {
+    const at = Math.max(hunk.start - 1, 0);
+    const there = lines.slice(at, at + hunk.after.length);
+    if (there.length !== hunk.after.length || there.some((line, i) => line !== hunk.after[i])) {
+      return undefined;
+    }
+    lines.splice(at, hunk.after.length, ...hunk.before);
+  }
+  return lines.join("\n");
+}
+
+/** sides are the two texts of a diff as far as it shows them, for a file that has changed since. */
+export function sides(hunks: Hunk[]): { before: string; after: string } {
+  const join = (of: (hunk: Hunk) => string[]) => hunks.map((hunk) => of(hunk).join("\n")).join("\n...\n");
+  return { before: join((hunk) => hunk.before), after: join((hunk) => hunk.after) };
+}

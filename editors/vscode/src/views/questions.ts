@@ -1,0 +1,85 @@
+import * as vscode from "vscode";
+import { messageOf, type Daemon } from "../daemon/daemon";
+import { titleOf } from "../model/sessions";
+import type { Decision, DecisionChoice, DecisionID } from "../protocol";
+import type { Sessions } from "../sessions";
+import { words } from "../words";
+
+/**
+ * Questions shows a notification for each open question whose chat nobody sees. It goes when the question is settled, by
+ * whomever, and when the daemon does.
+ */
+export class Questions {
+  private readonly open = new Map<DecisionID, () => void>();
+
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (id: string) => boolean) {}
+
+  /** look compares what is shown with what is open. */
+  look(): void {
+    const hidden = this.sessions.decisions.filter((decision) => !this.visible(decision.sessionId));
+    const wanted = new Set(hidden.map((decision) => decision.decisionId));
+    for (const [id, close] of this.open) {
+      if (!wanted.has(id)) {
+        close();
+        this.open.delete(id);
+      }
+    }
+    hidden.filter((decision) => !this.open.has(decision.decisionId)).forEach((decision) => this.show(decision));
+  }
+
+  /** answer settles a question; one that somebody else has answered is left at that. */
+  async answer(decision: Decision, choice: DecisionChoice, value?: unknown): Promise<void> {
+    const argsHash = choice.startsWith("allow") && decision.argsHash ? { argsHash: decision.argsHash } : {};
+    try {
+      const params = { decisionId: decision.decisionId, choice, ...argsHash, ...(value !== undefined && { value }) };
+      const r = await this.daemon.change("decision/respond", params);
+      if (!r.won) {
+        void vscode.window.showInformationMessage(`lashd: ${r.answer.by} has answered already: ${words[r.answer.choice]}`);
+      }
+    } catch (error) {
+      void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
+    }
+  }
+
+  /** ask lets a person choose one of the open questions, and the answer. */
+  async ask(): Promise<void> {
+    const items = this.sessions.decisions.map((decision) => ({ label: decision.prompt, description: this.title(decision), decision }));
+    const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
+    if (!picked) {
+      return;
+    }
+    const answers = picked.decision.choices.map((choice) => ({ label: words[choice], choice }));
+    const answer = await vscode.window.showQuickPick(answers, { placeHolder: picked.decision.prompt });
+    const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: picked.decision.prompt }) : undefined;
+    if (answer && (answer.choice !== "answer" || text !== undefined)) {
+      await this.answer(picked.decision, answer.choice, text);
+    }
+  }
+
+  close(): void {
+    this.open.forEach((close) => close());
+    this.open.clear();
+  }
+
+  // Only a notification of progress can be taken away again; links in its text are its buttons.
+  private show(decision: Decision) {
+    const options = { location: vscode.ProgressLocation.Notification, title: `lashd, ${this.title(decision)}`, cancellable: false };
+    const offered = decision.choices.filter((choice) => choice === "allowOnce" || choice === "reject");
+    const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
+    const message = [plain(decision.prompt), ...links, link("Show", "lashd.openSession", [decision.sessionId])].join(" \u00b7 ");
+    void vscode.window.withProgress(options, (progress) => {
+      progress.report({ message });
+      return new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
+    });
+  }
+
+  private title(decision: Decision): string {
+    const session = this.sessions.list.get(decision.sessionId);
+    return session ? plain(titleOf(session)) : decision.sessionId;
+  }
+}
+
+const link = (label: string, command: string, args: unknown[]) => `[${label}](command:${command}?${encodeURIComponent(JSON.stringify(args))})`;
+
+/** plain is a text that makes no link: what an agent wants to do must not look like a button. */
+const plain = (text: string) => text.replace(/[[\]()]/g, (c) => ({ "[": "\u27e6", "]": "\u27e7", "(": "\u2768", ")": "\u2769" })[c] ?? c).slice(0, 300);

@@ -1,0 +1,98 @@
+import * as vscode from "vscode";
+import { age, children, groupOf, groups, shown, titleOf, type Group } from "../model/sessions";
+import type { Session, SessionID } from "../protocol";
+import type { Sessions } from "../sessions";
+import type { Seen } from "./seen";
+
+/** Node is an entry of the tree: a group, or a session. */
+export type Node = { group: Group; title: string } | { session: Session };
+
+const icons: Record<Group, vscode.ThemeIcon> = {
+  requiresAction: new vscode.ThemeIcon("question", new vscode.ThemeColor("notificationsWarningIcon.foreground")),
+  running: new vscode.ThemeIcon("sync~spin"),
+  idle: new vscode.ThemeIcon("comment-discussion"),
+  archived: new vscode.ThemeIcon("archive"),
+};
+
+/** SessionTree shows sessions in groups, those that work for others below these. */
+export class SessionTree implements vscode.TreeDataProvider<Node> {
+  private readonly changed = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+
+  constructor(private readonly sessions: Sessions, private readonly seen: Seen) {}
+
+  refresh(): void {
+    this.changed.fire(undefined);
+  }
+
+  getChildren(node?: Node): Node[] {
+    if (!node) {
+      const all = groups.map(([group, title]) => ({ group, title }));
+      return all.filter(({ group }) => this.of(group).length > 0);
+    }
+    const below = "group" in node ? this.of(node.group) : children(this.sessions.list, node.session.sessionId);
+    return below.map((session) => ({ session }));
+  }
+
+  getTreeItem(node: Node): vscode.TreeItem {
+    return "group" in node ? this.groupItem(node) : this.sessionItem(node.session);
+  }
+
+  private of(group: Group): Session[] {
+    return shown(this.sessions.list, group, folders());
+  }
+
+  private groupItem({ group, title }: { group: Group; title: string }) {
+    const state = vscode.TreeItemCollapsibleState;
+    const item = new vscode.TreeItem(title, group === "archived" ? state.Collapsed : state.Expanded);
+    item.id = group;
+    item.contextValue = "group";
+    item.description = String(this.of(group).length);
+    return item;
+  }
+
+  private sessionItem(session: Session) {
+    const state = vscode.TreeItemCollapsibleState;
+    const id = session.sessionId;
+    const below = children(this.sessions.list, id).length > 0;
+    const item = new vscode.TreeItem(titleOf(session), below ? state.Expanded : state.None);
+    const unread = this.seen.unread(session) ? "\u25cf " : "";
+    item.id = id;
+    item.description = `${unread}${age(session.updatedAtMs, Date.now())} \u00b7 ${session.config.model.id}`;
+    item.tooltip = this.tooltip(session);
+    item.iconPath = icons[groupOf(session)];
+    item.contextValue = contextOf(session);
+    item.command = { command: "lashd.openSession", title: "Open", arguments: [{ session }] };
+    return item;
+  }
+
+  private tooltip(session: Session): vscode.MarkdownString {
+    const asked = this.sessions.decisions.filter((d) => d.sessionId === session.sessionId);
+    const lines = [
+      `**${escaped(titleOf(session))}**`,
+      escaped(`${session.state}, ${session.turnIndex} turns, ${session.usage.input + session.usage.output} tokens`),
+      escaped(session.cwd),
+      ...asked.map((decision) => escaped(decision.prompt)),
+    ];
+    return new vscode.MarkdownString(lines.join("\n\n"));
+  }
+}
+
+/** contextOf says to the menus what can be done with a session. */
+function contextOf(session: Session): string {
+  return `session ${session.state === "idle" ? "idle" : "busy"} ${session.archived ? "archived" : "current"}`;
+}
+
+const escaped = (text: string) => text.replace(/[\\`*_{}[\]()#+\-.!<>|]/g, "\\$&");
+
+/** folders are those whose sessions are shown; undefined: all. */
+export function folders(): string[] | undefined {
+  const all = vscode.workspace.getConfiguration("lashd").get("sessions.scope") === "all";
+  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath);
+  return all ? undefined : open;
+}
+
+/** sessionOf is the session that an entry of the tree is, if it is one. */
+export function sessionOf(node: Node | undefined): SessionID | undefined {
+  return node && "session" in node ? node.session.sessionId : undefined;
+}

@@ -1,0 +1,46 @@
+import * as vscode from "vscode";
+import type { State } from "../daemon/daemon";
+import type { Sessions } from "../sessions";
+
+/** StatusItem says in the status bar how lashd is. */
+export class StatusItem {
+  private readonly item = vscode.window.createStatusBarItem("lashd.status", vscode.StatusBarAlignment.Left, 10);
+
+  constructor() {
+    this.item.name = "lashd";
+    this.item.command = "lashd.status";
+    this.item.show();
+  }
+
+  show(state: State, sessions: Sessions, demo: boolean): void {
+    const { text, tooltip, warn } = said(state, sessions);
+    this.item.text = `${text}${demo ? " (demo)" : ""}`;
+    this.item.tooltip = tooltip;
+    this.item.backgroundColor = warn ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
+  }
+
+  dispose(): void {
+    this.item.dispose();
+  }
+}
+
+interface Said {
+  text: string;
+  tooltip: string;
+  warn?: boolean;
+}
+
+function said(state: State, { list, decisions }: Sessions): Said {
+  if (state.kind === "failed") {
+    return { text: "$(error) lashd", tooltip: state.reason, warn: true };
+  }
+  if (state.kind !== "ready") {
+    return { text: "$(loading~spin) lashd", tooltip: "Connecting to the daemon" };
+  }
+  if (decisions.length > 0) {
+    return { text: `$(question) lashd: ${decisions.length}`, tooltip: `${decisions.length} open questions`, warn: true };
+  }
+  const running = [...list.values()].filter((session) => session.state === "running").length;
+  const busy = running > 0;
+  return { text: busy ? `$(sync~spin) lashd: ${running}` : "$(check) lashd", tooltip: `lashd ${state.server.serverInfo.version ?? ""}, ${running} running` };
+}

@@ -1,0 +1,82 @@
+import type { FromWebview } from "../chat/messages";
+import type { Decision, DecisionChoice } from "../protocol";
+import { words } from "../words";
+import { button, h } from "./dom";
+
+const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
+
+/** Asked shows the open questions of a session. While there is no connection nobody can answer them. */
+export class Asked {
+  private shown: Decision[] = [];
+  private connected = false;
+
+  constructor(private readonly place: HTMLElement, private readonly ask: (message: FromWebview) => void) {}
+
+  show(decisions: Decision[], connected: boolean): void {
+    const open = decisions.filter((decision) => decision.kind !== "completion");
+    const same = connected === this.connected && open.map((d) => d.decisionId).join() === this.shown.map((d) => d.decisionId).join();
+    if (same) {
+      return; // what a person is typing stays
+    }
+    this.shown = open;
+    this.connected = connected;
+    this.place.replaceChildren(...open.map((decision) => this.card(decision)));
+  }
+
+  /** key answers the first question, and tells whether the key was one of its answers. */
+  key(code: string): boolean {
+    const [first] = this.shown;
+    const choice = first?.choices.find((c) => `Key${keys[c]}` === code);
+    if (first && choice && this.connected) {
+      this.answer(first, choice);
+    }
+    return choice !== undefined;
+  }
+
+  private card(decision: Decision): HTMLElement {
+    const { call, prompt, choices, sessionId, deadlineAtMs } = decision;
+    const field = choices.includes("answer") ? this.field(decision) : undefined;
+    const plain = choices.filter((choice) => choice !== "answer");
+    const until = deadlineAtMs > 0 ? `Unanswered at ${new Date(deadlineAtMs).toLocaleTimeString()}: ${words[decision.default]}` : "";
+    const card = h(
+      "div",
+      { class: "card", role: "group", label: prompt },
+      h("p", {}, call ? `${prompt.slice(0, 600)}` : prompt),
+      call && h("details", {}, h("summary", {}, `All of the arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
+      field,
+      h("div", { class: "choices" }, ...plain.map((choice) => this.choice(decision, choice))),
+      h("small", {}, [this.connected ? "" : "lashd is not connected.", until].filter(Boolean).join(" ")),
+    );
+    card.dataset.session = sessionId;
+    return card;
+  }
+
+  private choice(decision: Decision, choice: DecisionChoice): HTMLElement {
+    const key = keys[choice];
+    const title = key ? `Alt+${key}` : undefined;
+    return button(words[choice], () => this.answer(decision, choice), { title, disabled: !this.connected, class: choice === "allowOnce" ? "first" : undefined });
+  }
+
+  /** where a question wants a value: text, or JSON where the form says that it is something else */
+  private field(decision: Decision): HTMLElement {
+    const { type, enum: offered } = (decision.form ?? {}) as { type?: string; enum?: unknown[] };
+    if (Array.isArray(offered)) {
+      return h("div", { class: "choices" }, ...offered.map((value) => button(String(value), () => this.answer(decision, "answer", value), { disabled: !this.connected })));
+    }
+    const input = h("textarea", { label: "Answer", class: "answer" });
+    const wrong = h("small", { class: "wrong" });
+    const send = () => {
+      try {
+        const text = type === undefined || type === "string";
+        this.answer(decision, "answer", text ? input.value : JSON.parse(input.value));
+      } catch {
+        wrong.textContent = "This has to be JSON.";
+      }
+    };
+    return h("div", {}, input, wrong, h("div", { class: "choices" }, button(words.answer, send, { disabled: !this.connected })));
+  }
+
+  private answer({ decisionId }: Decision, choice: DecisionChoice, value?: unknown) {
+    this.ask({ type: "answer", decisionId, choice, ...(value !== undefined && { value }) });
+  }
+}

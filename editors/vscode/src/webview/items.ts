@@ -1,0 +1,173 @@
+import type { FromWebview } from "../chat/messages";
+import type { Item, ToolOutput } from "../protocol";
+import { button, h } from "./dom";
+import { Growing, render } from "./markdown";
+import { endText, summaryOf, usageText, type ChatRow, type ItemRow } from "./rows";
+
+/** How much of a text is shown before somebody asks for all. */
+const longestShown = 20_000;
+
+const icons: Record<Item["status"], string> = { inProgress: "\u25d4", completed: "\u2713", failed: "\u2717", unknown: "?" };
+
+/** Items renders what is in a conversation. It remembers what a person has unfolded. */
+export class Items {
+  private readonly unfolded = new Map<string, boolean>();
+  private readonly growing = new Map<string, Growing>();
+  showReasoning = false;
+
+  constructor(private readonly ask: (message: FromWebview) => void) {}
+
+  /** row is the element of a row; the old one, changed, where that keeps what a person does with it. */
+  row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
+    const element = old ?? h("article", { tabindex: -1 });
+    if ("end" in row) {
+      const text = endText(row.end);
+      element.className = `row end${text.startsWith("Failed") ? " failed" : ""}`;
+      element.replaceChildren(h("span", {}, [text, usageText(row.end.usage)].filter(Boolean).join(" \u00b7 ")));
+      return element;
+    }
+    element.className = `row ${row.item.kind}${row.live ? " live" : ""}`;
+    element.dataset.item = row.item.itemId;
+    element.setAttribute("aria-label", labels[row.item.kind]);
+    element.replaceChildren(...this.item(row));
+    return element;
+  }
+
+  private item(row: ItemRow): Node[] {
+    const { item } = row;
+    switch (item.kind) {
+      case "userMessage":
+        return [h("div", { class: "text" }, item.text ?? ""), ...this.attachment(item), this.actions(item)];
+      case "agentMessage":
+        return [this.markdown(item, row.live)];
+      case "reasoning":
+        return [this.fold(item.itemId, this.showReasoning, "Reasoning", () => [this.markdown(item, row.live)])];
+      case "toolCall":
+        return [this.call(row)];
+      case "codeCell":
+        return [h("pre", {}, h("code", {}, item.text ?? ""))];
+      case "compaction":
+        return [h("div", { class: "mark" }, "History before this was summarised for the model.")];
+      case "notice":
+      case "plan":
+      case "fileChange":
+        return [h("div", { class: "mark" }, item.text ?? noticeOf(item))];
+    }
+  }
+
+  private markdown(item: Item, live: boolean): HTMLElement {
+    const text = item.text ?? "";
+    const element = h("div", { class: "markdown" });
+    if (live) {
+      const growing = this.growing.get(item.itemId) ?? new Growing();
+      this.growing.set(item.itemId, growing);
+      element.innerHTML = growing.render(text);
+    } else {
+      this.growing.delete(item.itemId);
+      element.innerHTML = render(text);
+    }
+    element.querySelectorAll("pre").forEach((pre) => pre.append(button("Copy", () => void navigator.clipboard.writeText(pre.querySelector("code")?.textContent ?? ""), { class: "copy" })));
+    return element;
+  }
+
+  private attachment({ attachment }: Item): Node[] {
+    return attachment ? [h("span", { class: "chip" }, attachment.name ?? attachment.type)] : [];
+  }
+
+  private actions(item: Item): HTMLElement {
+    const { itemId } = item;
+    return h(
+      "div",
+      { class: "actions" },
+      button("Fork here", () => this.ask({ type: "fork", itemId }), { title: "A session of its own that goes on from here" }),
+      button("Rewind to here", () => this.ask({ type: "rewind", itemId }), { title: "Take what came after this out of sight" }),
+    );
+  }
+
+  private call({ item, progress }: ItemRow): HTMLElement {
+    const change = item.output?.change;
+    const running = item.status === "inProgress";
+    const took = item.durationMs !== undefined && item.durationMs >= 1000 ? `${(item.durationMs / 1000).toFixed(1)} s` : "";
+    const head = h(
+      "span",
+      { class: `call ${item.status}` },
+      h("span", { class: "icon", label: item.status }, icons[item.status]),
+      h("b", {}, item.tool ?? ""),
+      h("code", {}, summaryOf(item)),
+      change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),
+      h("span", { class: "took" }, took),
+    );
+    const unfolded = running || change !== undefined || item.status === "failed";
+    return this.fold(item.itemId, unfolded, head, () => this.callBody(item, progress));
+  }
+
+  private callBody(item: Item, progress: string | undefined): Node[] {
+    const change = item.output?.change;
+    const body: Node[] = [];
+    if (change) {
+      body.push(diffOf(change.diff), button("Open diff", () => this.ask({ type: "diff", change }), { class: "link" }));
+    } else {
+      body.push(h("pre", { class: "args" }, JSON.stringify(item.args ?? {}, undefined, 2)));
+    }
+    const text = outputOf(item.output) ?? progress;
+    if (text && !change) {
+      body.push(this.long(`${item.itemId}:all`, text));
+    }
+    return body;
+  }
+
+  /** a text of which the beginning is shown until somebody wants it all */
+  private long(key: string, text: string): HTMLElement {
+    const pre = h("pre", { class: "output" });
+    const all = text.length <= longestShown || this.unfolded.get(key) === true;
+    pre.append(all ? text : text.slice(0, longestShown));
+    if (!all) {
+      pre.append(button(`Show all ${Math.round(text.length / 1024)} KiB`, () => (this.unfolded.set(key, true), pre.replaceChildren(text)), { class: "link" }));
+    }
+    return pre;
+  }
+
+  private fold(key: string, byDefault: boolean, head: Node | string, body: () => Node[]): HTMLElement {
+    const open = this.unfolded.get(key) ?? byDefault;
+    const details = h("details", { open }, h("summary", {}, head));
+    details.append(...(open ? body() : []));
+    details.addEventListener("toggle", () => {
+      if (details.open && details.childElementCount === 1) {
+        details.append(...body());
+      }
+      if (details.open !== byDefault || this.unfolded.has(key)) {
+        this.unfolded.set(key, details.open);
+      }
+    });
+    return details;
+  }
+}
+
+const labels: Record<Item["kind"], string> = {
+  userMessage: "You",
+  agentMessage: "Agent",
+  reasoning: "Reasoning",
+  toolCall: "Tool call",
+  codeCell: "Code",
+  fileChange: "File change",
+  plan: "Plan",
+  compaction: "Summary",
+  notice: "Notice",
+};
+
+function outputOf(output: ToolOutput | undefined): string | undefined {
+  return output && (output.text ?? output.failure?.message ?? (output.value === undefined ? "" : JSON.stringify(output.value, undefined, 2)));
+}
+
+function noticeOf(item: Item): string {
+  return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
+}
+
+function diffOf(diff: string): HTMLElement {
+  const pre = h("pre", { class: "diff" });
+  for (const line of diff.slice(0, longestShown).split("\n").slice(2)) {
+    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "at" : "same";
+    pre.append(h("span", { class: kind }, `${line}\n`));
+  }
+  return pre;
+}

@@ -1,0 +1,157 @@
+import type { FromWebview, Options, ToWebview } from "../chat/messages";
+import { page, reduce, type SessionView } from "../model/session";
+import type { Event as SessionEvent, QueuedInput } from "../protocol";
+import { Asked } from "./asked";
+import { Composer, type Draft } from "./composer";
+import { button, byId, h } from "./dom";
+import { Items } from "./items";
+import { List } from "./list";
+import { planOf, rowsOf, usageText, type ChatRow } from "./rows";
+
+/** Kept is what VS Code keeps of a page: which session, and what was being typed. All else is the daemon's. */
+interface Kept {
+  sessionId: string;
+  draft?: Draft;
+}
+
+interface Api {
+  postMessage(message: FromWebview): void;
+  getState(): Kept | undefined;
+  setState(state: Kept): void;
+}
+
+declare function acquireVsCodeApi(): Api;
+
+const api = acquireVsCodeApi();
+const ask = (message: FromWebview) => api.postMessage(message);
+const sessionId = document.body.dataset.session ?? "";
+
+let view: SessionView | undefined;
+let options: Options = { sendOnEnter: true, showReasoning: false };
+let connected = false;
+let wanted = ""; // the cursor of the page that was asked for
+
+const items = new Items(ask);
+const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), older);
+const asked = new Asked(byId("asked"), ask);
+const composer = new Composer(byId("composer"), ask, (draft) => api.setState({ sessionId, draft }));
+
+function older() {
+  if (view?.older !== undefined && view.older !== wanted) {
+    wanted = view.older;
+    ask({ type: "older" });
+  }
+}
+
+function hear(message: ToWebview) {
+  switch (message.type) {
+    case "reset":
+      ({ view, options, connected } = message);
+      wanted = "";
+      items.showReasoning = options.showReasoning;
+      break;
+    case "events":
+      fold(message.events);
+      break;
+    case "page":
+      view &&= page(view, message.page);
+      break;
+    case "connected":
+      ({ connected } = message);
+      break;
+    case "attached":
+      composer.attach(message.attached);
+      return;
+    case "sent":
+      composer.sent(message.ok);
+      list.end();
+      return;
+    case "failed":
+      fail(message.message);
+      return;
+  }
+  draw();
+}
+
+function fold(events: SessionEvent[]) {
+  view &&= reduce(view, events);
+}
+
+function draw() {
+  if (!view) {
+    return;
+  }
+  list.set(rowsOf(view));
+  asked.show(view.decisions, connected);
+  composer.show(view.turnId !== undefined, connected, options);
+  head(view);
+  queue(view);
+}
+
+function head(shown: SessionView) {
+  const { config, title } = shown.session;
+  const steps = planOf(shown);
+  const done = steps.filter((step) => step.status === "completed").length;
+  const marks = { pending: "\u25cb", inProgress: "\u25d4", completed: "\u2713" };
+  const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, `${marks[step.status]} ${step.text}`)));
+  const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
+  plan.open = unfolded;
+  const state = !connected ? "Reconnecting to lashd\u2026" : shown.retry ? `Trying again: ${shown.retry.reason}` : shown.turnId !== undefined ? "Working\u2026" : "";
+  byId("head").replaceChildren(
+    h("b", {}, title ?? ""),
+    h("span", { class: "state", role: "status" }, state),
+    h("span", { class: "space" }),
+    h("span", { class: "model", title: "Tokens of the session" }, [config.model.id, usageText(shown.total)].filter(Boolean).join(" \u00b7 ")),
+    ...(steps.length > 0 ? [plan] : []),
+  );
+}
+
+function queue(shown: SessionView) {
+  const waiting = shown.queue.filter((input) => input.turnId !== shown.turnId || input.state === "pendingActive");
+  byId("queue").replaceChildren(...waiting.map(queued));
+}
+
+function queued(input: QueuedInput): HTMLElement {
+  const text = input.input.map((part) => part.text ?? "").join(" ");
+  const withdraw = () => ask({ type: "withdraw", inputId: input.inputId });
+  const edit = () => {
+    withdraw();
+    composer.edit(input);
+  };
+  return h("div", { class: "queued" }, h("span", {}, `Next: ${text.slice(0, 200)}`), button("Edit", edit), button("Withdraw", withdraw));
+}
+
+function fail(message: string) {
+  const line = h("div", { class: "failure", role: "alert" }, message, button("\u00d7", () => line.remove(), { label: "Dismiss" }));
+  byId("asked").before(line);
+}
+
+window.addEventListener("message", (event: MessageEvent<ToWebview>) => hear(event.data));
+document.addEventListener("keydown", (event) => {
+  if (event.altKey && (asked.key(event.code) || steps(event.key))) {
+    event.preventDefault();
+  }
+});
+document.addEventListener("click", (event) => {
+  const link = (event.target as Element).closest("a");
+  if (link) {
+    event.preventDefault();
+    ask({ type: "open", href: link.getAttribute("href") ?? "" });
+  }
+});
+
+function steps(key: string): boolean {
+  const by = ({ ArrowUp: -1, ArrowDown: 1 } as const)[key as "ArrowUp" | "ArrowDown"];
+  if (by) {
+    list.step(by);
+  }
+  return by !== undefined;
+}
+
+const { draft } = api.getState() ?? {};
+if (draft) {
+  composer.restore(draft);
+}
+api.setState({ sessionId, ...(draft && { draft }) });
+composer.focus();
+ask({ type: "ready" });

@@ -1,0 +1,95 @@
+import type { SessionView, TurnEnd } from "../model/session";
+import type { Item, Usage } from "../protocol";
+import type { Row } from "./list";
+
+/** ItemRow is an item, with what its call has put out so far. */
+export interface ItemRow extends Row {
+  item: Item;
+  progress?: string;
+  live: boolean;
+}
+
+/** EndRow is how a turn ended. */
+export interface EndRow extends Row {
+  end: TurnEnd;
+}
+
+export type ChatRow = ItemRow | EndRow;
+
+/** rowsOf are the rows of a view. A row that shows the same has the same version. */
+export function rowsOf(view: SessionView): ChatRow[] {
+  const rows: ChatRow[] = [];
+  view.items.forEach((item, at) => {
+    rows.push(rowOf(view, item));
+    const { turnId } = item;
+    const end = turnId === undefined ? undefined : view.ends[turnId];
+    if (end && view.items[at + 1]?.turnId !== turnId) {
+      rows.push({ key: `end:${end.turnId}`, version: end, end });
+    }
+  });
+  return rows;
+}
+
+function rowOf(view: SessionView, item: Item): ItemRow {
+  const progress = item.callId === undefined ? undefined : view.progress[item.callId];
+  return { key: item.itemId, version: progress === undefined ? item : `${item.status}:${progress.length}:${progress.slice(-40)}`, item, progress, live: item.itemId in view.live };
+}
+
+/** Step is an entry of a plan. */
+export interface Step {
+  text: string;
+  status: "pending" | "inProgress" | "completed";
+}
+
+/** planOf is the newest plan that the model has written down. */
+export function planOf(view: SessionView): Step[] {
+  const call = view.items.findLast((item) => item.tool === "update_plan" && item.status === "completed");
+  const { steps } = (call?.args ?? {}) as { steps?: Step[] };
+  return Array.isArray(steps) ? steps : [];
+}
+
+/** endText is what is said of a turn that ended otherwise than with an answer; the others need no words. */
+export function endText(end: TurnEnd): string {
+  const kind = end.outcome?.kind;
+  switch (kind) {
+    case undefined:
+    case "assistantMessage":
+    case "frameSwitch":
+      return "";
+    case "finalValue":
+    case "toolValue":
+      return `Result: ${JSON.stringify(end.outcome?.value)}`;
+    case "cancelled":
+      return end.outcome?.cancel?.reason ? `Stopped: ${end.outcome.cancel.reason}` : "Stopped";
+    case "incomplete":
+      return "The answer was cut off: the model's output limit is reached.";
+    case "maxTurns":
+      return "Ended: the budget of the turn is used up.";
+    default:
+      return `Failed (${kind})${end.message ? `: ${end.message}` : ""}`;
+  }
+}
+
+/** usageText is how many tokens something took. */
+export function usageText(usage: Usage | undefined): string {
+  if (!usage) {
+    return "";
+  }
+  const read = usage.input + usage.cacheRead + usage.cacheWrite;
+  const cached = usage.cacheRead > 0 ? ` (${count(usage.cacheRead)} cached)` : "";
+  return `${count(read)} in${cached}, ${count(usage.output)} out`;
+}
+
+function count(tokens: number): string {
+  return tokens < 10_000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
+}
+
+/** summaryOf is a call in a few words: the argument that tells most. */
+export function summaryOf(item: Item): string {
+  const args = (item.args ?? {}) as Record<string, unknown>;
+  const known = ["command", "path", "pattern", "query", "url", "task", "name"].map((name) => args[name]);
+  const told = known.find((value) => typeof value === "string") ?? Object.values(args).find((value) => typeof value === "string");
+  const text = typeof told === "string" ? told : "";
+  const line = text.split("\n")[0] ?? "";
+  return line.length < text.length || line.length > 160 ? `${line.slice(0, 160)}\u2026` : line;
+}

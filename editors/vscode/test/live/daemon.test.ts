@@ -1,0 +1,99 @@
+import { strict as assert } from "node:assert";
+import { Daemon } from "../../src/daemon/daemon";
+import { Followed, Sessions } from "../../src/sessions";
+import { Home, isReady, log, until } from "./home";
+
+const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning.";
+
+const script = {
+  models: ["demo"],
+  turns: [
+    { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 15 }] },
+    { match: { lastUserContains: "write" }, replies: [{ toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\n" } }] }, { text: "written" }] },
+  ],
+  otherwise: { replies: [{ text: "hello" }] },
+};
+
+const start = (daemon: Daemon, sessionId: string, text: string) => daemon.change("turn/start", { sessionId, input: [{ type: "text", text }] });
+const texts = (followed: Followed) => followed.view?.items.map((item) => item.text ?? item.tool) ?? [];
+
+describe("issue/6-1 the connection to a daemon", function () {
+  this.timeout(60_000);
+  let home: Home;
+
+  beforeEach(() => {
+    home = new Home(script);
+  });
+  afterEach(async function () {
+    await home.close(this.currentTest?.state === "failed");
+  });
+
+  it("loses and doubles nothing when the daemon is killed in mid-stream", async () => {
+    const daemon = home.connect();
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    const followed = new Followed(daemon, sessionId, log);
+    const seqs: number[] = [];
+    followed.onChange((change) => void ("events" in change && seqs.push(...change.events.flatMap((event) => event.seq ?? []))));
+    await start(daemon, sessionId, "tell a story");
+    for (const part of [8, 30]) {
+      await until("text streams", () => (followed.view?.items.at(-1)?.text?.length ?? 0) > part && isReady(daemon));
+      await home.kill(daemon);
+      await until("the loss is noticed", () => !isReady(daemon));
+    }
+    await until("the turn ends", () => followed.view?.turnId === undefined && followed.view?.items.length === 2 && Object.keys(followed.view.live).length === 0);
+    assert.deepEqual(texts(followed), ["tell a story", story]);
+    assert.deepEqual(seqs, seqs.map((_, at) => at + 1));
+    const fresh = new Followed(daemon, sessionId, log);
+    await until("a second view is there", () => fresh.view);
+    assert.deepEqual(texts(fresh), texts(followed));
+  });
+
+  it("has a change done once whose answer was lost", async () => {
+    const daemon = home.connect();
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    const { pid } = await daemon.call("server/status", {});
+    const started = start(daemon, sessionId, "hi");
+    process.kill(pid, "SIGKILL");
+    const { turnId } = await started;
+    const { data } = await daemon.call("turn/list", { sessionId });
+    assert.deepEqual(data.map((turn) => turn.turnId), [turnId]);
+  });
+
+  it("tells every window of a question, and that one of them has answered it", async () => {
+    const [one, two] = [home.connect(), home.connect()];
+    const sessions = new Sessions(one, log);
+    const { sessionId } = await one.change("session/new", { cwd: home.work });
+    const [mine, theirs] = [new Followed(one, sessionId, log), new Followed(two, sessionId, log)];
+    await until("both are attached", () => mine.view && theirs.view);
+    await start(one, sessionId, "write it");
+    await until("both are asked", () => mine.view?.decisions.length === 1 && theirs.view?.decisions.length === 1 && sessions.decisions.length === 1);
+    const [decision] = theirs.view?.decisions ?? [];
+    assert.ok(decision?.argsHash);
+    const answer = { decisionId: decision.decisionId, argsHash: decision.argsHash };
+    assert.equal((await two.change("decision/respond", { ...answer, choice: "allowOnce" })).won, true);
+    await until("it is settled everywhere", () => mine.view?.decisions.length === 0 && sessions.decisions.length === 0);
+    const late = await one.change("decision/respond", { ...answer, choice: "reject" });
+    assert.deepEqual([late.won, late.answer.choice, late.answer.by], [false, "allowOnce", two.clientId]);
+  });
+
+  it("has no question open while the daemon is gone, and the same one when it is back", async () => {
+    const daemon = home.connect();
+    const sessions = new Sessions(daemon, log);
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    await start(daemon, sessionId, "write it");
+    await until("it is asked", () => sessions.decisions.length === 1);
+    const asked = sessions.decisions[0]?.decisionId;
+    let settled = false;
+    sessions.onChange(() => void (settled ||= sessions.decisions.length === 0));
+    await home.kill(daemon);
+    await until("it is settled", () => settled);
+    await until("it is asked again", () => sessions.decisions[0]?.decisionId === asked);
+  });
+
+  it("says what is wrong where there is nothing to run", async () => {
+    const daemon = new Daemon({ program: () => ({ command: "/nowhere/lashd", args: [], env: {} }), version: "test", log });
+    daemon.start();
+    await until("it fails", () => daemon.state.kind === "failed");
+    await assert.rejects(daemon.call("ping", {}), /ENOENT/);
+  });
+});

@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Daemon, type State } from "../../src/daemon/daemon";
+import type { Log } from "../../src/daemon/link";
+
+const command = process.env.LASHD ?? "";
+if (command === "") {
+  throw new Error("LASHD has to be the path of a lashd");
+}
+
+const said: string[] = [];
+const hear = (text: string) => void said.push(text);
+export const log: Log = { debug: hear, info: hear, warn: hear, error: hear };
+
+/** Home is a data directory with a model that plays a script, and a workspace. */
+export class Home {
+  readonly dir = mkdtempSync(join(tmpdir(), "lashd-"));
+  readonly work = join(this.dir, "work");
+  private readonly open: Daemon[] = [];
+
+  constructor(script: unknown) {
+    mkdirSync(this.work);
+    writeFileSync(join(this.dir, "script.json"), JSON.stringify(script));
+    writeFileSync(join(this.dir, "config.toml"), `script = ${JSON.stringify(join(this.dir, "script.json"))}\napproval = "ask"\n`);
+  }
+
+  /** connect is another window. */
+  connect(): Daemon {
+    const env = { ...process.env, LASHD_HOME: this.dir };
+    const daemon = new Daemon({ program: () => ({ command, args: ["stdio"], env }), version: "test", log });
+    this.open.push(daemon);
+    daemon.start();
+    return daemon;
+  }
+
+  /** kill ends the daemon with SIGKILL. */
+  async kill(daemon: Daemon): Promise<void> {
+    const { pid } = await daemon.call("server/status", {});
+    process.kill(pid, "SIGKILL");
+  }
+
+  async close(failed: boolean): Promise<void> {
+    if (failed) {
+      console.log(said.join("\n"));
+    }
+    said.length = 0;
+    const [last, ...others] = this.open; // whoever is still connected starts the daemon again
+    others.forEach((daemon) => daemon.close());
+    await last?.call("shutdown", { daemon: true }).catch(() => undefined);
+    last?.close();
+    await new Promise((resolve) => setTimeout(resolve, 300)); // its last words are on their way to the log
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** until waits for something to become true. */
+export async function until(what: string, holds: () => unknown, limitMs = 20_000): Promise<void> {
+  const end = Date.now() + limitMs;
+  while (!(await holds())) {
+    if (Date.now() > end) {
+      throw new Error(`${what}: not within ${limitMs} ms`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export const isReady = (daemon: Daemon) => (daemon.state).kind === "ready";

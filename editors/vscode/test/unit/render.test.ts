@@ -1,0 +1,116 @@
+import { strict as assert } from "node:assert";
+import { parseHTML } from "linkedom";
+import type { FromWebview } from "../../src/chat/messages";
+import { reduce, snapshot } from "../../src/model/session";
+import type { Decision, Item } from "../../src/protocol";
+import { Asked } from "../../src/webview/asked";
+import { Items } from "../../src/webview/items";
+import { Growing, render, settledEnd } from "../../src/webview/markdown";
+import { endText, planOf, rowsOf, summaryOf, usageText } from "../../src/webview/rows";
+import { attached, turn } from "./turn";
+
+describe("issue/6-1 markdown", () => {
+  it("runs nothing and loads nothing", () => {
+    const html = render("<script>x</script> <img src=x onerror=y> ![i](http://e/x.png) [a](javascript:x) [b](data:text/html,x) [c](command:x)");
+    const { document } = parseHTML(`<main>${html}</main>`);
+    assert.equal(document.querySelectorAll("script, img, iframe").length, 0);
+    assert.deepEqual([...document.querySelectorAll("a")].map((a) => a.getAttribute("href")).filter((href) => /^(javascript|data):/.test(href ?? "")), []);
+  });
+
+  it("of a growing text comes to the same as of the whole", () => {
+    const text = "# Title\n\nOne *two*.\n\n- a\n\n- b\n\n  c\n\nThree\n\n```js\nx\n\ny\n```\n\n~~~\n```\n\n~~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n> q\n\n> r\n\n1. one\n\n2. two\n";
+    const growing = new Growing();
+    for (let end = 1; end < text.length; end++) {
+      growing.render(text.slice(0, end));
+    }
+    assert.equal(growing.render(text), render(text));
+  });
+
+  it("leaves what will not change alone", () => {
+    assert.equal(settledEnd("a\n\nb"), 3);
+    assert.equal(settledEnd("a\n\n```\nb\n\nc"), 3);
+    assert.equal(settledEnd("- a\n\n- b"), 0);
+  });
+});
+
+describe("issue/6-1 rows of a chat", () => {
+  it("are items, each as long as it is the same", () => {
+    const view = reduce(snapshot(attached), turn);
+    const rows = rowsOf(view);
+    assert.deepEqual(rows.map((row) => row.key), ["nod_u:0", "nod_a:0", "nod_a:1", "nod_b:0", "end:trn_1"]);
+    const again = rowsOf(reduce(view, []));
+    assert.deepEqual(again.map((row, at) => row.version === rows[at]?.version), [true, true, true, true, true]);
+  });
+
+  it("tell how a turn ended that has no answer", () => {
+    assert.equal(endText({ turnId: "t", outcome: { kind: "assistantMessage" } }), "");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled" } }), "Stopped");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Failed (providerError): no key");
+  });
+
+  it("have the words that tell most of a call", () => {
+    const item = (args: unknown): Item => ({ itemId: "x", kind: "toolCall", status: "completed", atMs: 1, args });
+    assert.equal(summaryOf(item({ limit: 3, path: "a.ts" })), "a.ts");
+    assert.equal(summaryOf(item({ command: "one\ntwo" })), "one\u2026");
+    assert.equal(summaryOf(item(undefined)), "");
+  });
+
+  it("have the newest plan and the usage", () => {
+    const steps = [{ text: "a", status: "pending" }];
+    const item: Item = { itemId: "p", kind: "toolCall", status: "completed", atMs: 1, tool: "update_plan", args: { steps } };
+    assert.deepEqual(planOf({ ...snapshot(attached), items: [item, { ...item, status: "failed", args: {} }] }), steps);
+    assert.equal(usageText({ input: 100, cacheRead: 20_000, cacheWrite: 0, output: 7, reasoning: 0 }), "20k in (20k cached), 7 out");
+  });
+});
+
+describe("issue/6-1 items of a chat", () => {
+  before(() => {
+    Object.assign(globalThis, { document: parseHTML("<html><body></body></html>").document });
+  });
+  after(() => {
+    Reflect.deleteProperty(globalThis, "document");
+  });
+
+  const row = (item: Item) => new Items(() => undefined).row({ key: item.itemId, version: item, item, live: false }, undefined);
+  const call: Item = { itemId: "c", kind: "toolCall", status: "completed", atMs: 1, callId: "k", tool: "shell", args: { command: "<b>ls</b>" }, output: { status: "success", text: "<i>out</i>" } };
+
+  it("show what a tool says as text", () => {
+    const element = row({ ...call, status: "failed" });
+    assert.equal(element.querySelectorAll("i").length, 0);
+    assert.equal(element.querySelector(".output")?.textContent, "<i>out</i>");
+    assert.equal(element.querySelector("summary code")?.textContent, "<b>ls</b>");
+  });
+
+  it("open the diff that a call made", () => {
+    const asked: FromWebview[] = [];
+    const change = { path: "a.txt", diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n", added: 1, removed: 1 };
+    const item: Item = { ...call, output: { status: "success", change } };
+    const element = new Items((message) => asked.push(message)).row({ key: "c", version: 1, item, live: false }, undefined);
+    assert.equal(element.querySelector(".diff .added")?.textContent, "+y\n");
+    [...element.querySelectorAll("button")].find((b) => b.textContent === "Open diff")?.click();
+    assert.deepEqual(asked, [{ type: "diff", change }]);
+  });
+
+  it("fold reasoning", () => {
+    const element = row({ itemId: "r", kind: "reasoning", status: "completed", atMs: 1, text: "hm" });
+    assert.equal(element.querySelector("details")?.hasAttribute("open"), false);
+    assert.equal(element.querySelector("details")?.childElementCount, 1);
+  });
+
+  it("ask a question with its answers, which wait while there is no connection", () => {
+    const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
+    const place = document.createElement("section");
+    const said: FromWebview[] = [];
+    const asked = new Asked(place, (message) => said.push(message));
+    asked.show([decision], true);
+    assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
+    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow Once", "Allow for Session", "Always Allow", "Reject"]);
+    place.querySelectorAll("button")[1]?.click();
+    assert.equal(asked.key("KeyN"), true);
+    assert.deepEqual(said, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
+    asked.show([decision], false);
+    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.hasAttribute("disabled")), [true, true, true, true]);
+    asked.show([], true);
+    assert.equal(place.childElementCount, 0);
+  });
+});

@@ -1,0 +1,128 @@
+import { strict as assert } from "node:assert";
+import { page, reduce, replay, snapshot, type SessionView } from "../../src/model/session";
+import type { Decision, Event, Item } from "../../src/protocol";
+import { attached, session, turn } from "./turn";
+
+const texts = (view: SessionView) => view.items.map((item) => item.text ?? item.output?.text ?? item.tool);
+const whole = ["go", "I l\u00f6\u00f6k.", "a\nb\n", "done"];
+const begin = () => snapshot(attached);
+const durable = (events: Event[]) => events.filter((event) => event.seq !== undefined);
+
+describe("issue/6-1 the view of a session", () => {
+  it("has each item of a turn once, in order", () => {
+    const view = reduce(begin(), turn);
+    assert.deepEqual(texts(view), whole);
+    assert.deepEqual([view.seq, view.turnId, view.live, view.progress], [7, undefined, {}, {}]);
+  });
+
+  it("shows an input before the model answers", () => {
+    assert.deepEqual(texts(reduce(begin(), turn.slice(0, 2))), ["go"]);
+    assert.deepEqual(texts(reduce(begin(), turn.slice(0, 6))), ["go", "I l\u00f6\u00f6k."]);
+  });
+
+  it("shows what a call puts out until it has ended", () => {
+    assert.deepEqual(reduce(begin(), turn.slice(0, 11)).progress, { call_1: "a\nb\n" });
+  });
+
+  it("is the same however events are gathered", () => {
+    for (let cut = 0; cut <= turn.length; cut++) {
+      const view = reduce(reduce(begin(), turn.slice(0, cut)), turn.slice(cut));
+      assert.deepEqual(texts(view), whole, `gathered at ${cut}`);
+    }
+  });
+
+  it("leaves the view before as it was", () => {
+    const view = reduce(begin(), turn.slice(0, 6));
+    const before = JSON.stringify(view);
+    reduce(view, turn.slice(6));
+    assert.equal(JSON.stringify(view), before);
+  });
+
+  it("takes each durable event once", () => {
+    const view = reduce(begin(), turn);
+    assert.deepEqual(reduce(view, durable(turn)), view);
+  });
+
+  it("takes a piece of text once that comes again, or in part again", () => {
+    const half = reduce(begin(), turn.slice(0, 5));
+    const again: Event = { sessionId: "ses_1", atMs: 1, type: "item/delta", itemId: "nod_a:0", offset: 3, text: "\u00f6\u00f6k." };
+    assert.deepEqual(texts(reduce(half, [again, again])), ["go", "I l\u00f6\u00f6k."]);
+  });
+
+  it("says that it is to be read again where a piece or an event is missing", () => {
+    assert.equal(reduce(begin(), [...turn.slice(0, 4), ...turn.slice(5)]).stale, true, "a piece of text");
+    assert.equal(reduce(begin(), durable(turn).slice(1)).stale, true, "an event");
+    assert.equal(reduce(begin(), turn).stale, undefined);
+  });
+
+  it("loses and doubles nothing when the daemon is killed at any event", () => {
+    for (let cut = 0; cut <= turn.length; cut++) {
+      const seen = reduce(begin(), turn.slice(0, cut));
+      const stored = durable(turn.slice(0, cut)).length;
+      const before = replay(seen, { ...attached, seq: stored, ...(stored > 0 && stored < 7 && { turnId: "trn_1" }) });
+      assert.ok(texts(before).every((text, at) => text === whole[at] || text === "shell"), `after a kill at ${cut}: ${texts(before).join("|")}`);
+      const asked = turn.findLastIndex((event, at) => at <= cut && event.type === "model/requested");
+      const rest = turn.slice(Math.max(asked, 0)); // the call to the model is made again, and tells all of its text anew
+      assert.deepEqual(texts(reduce(before, rest)), whole, `killed at ${cut}`);
+    }
+  });
+
+  it("takes over what was told while there was no connection", () => {
+    for (let cut = 0; cut <= turn.length; cut++) {
+      const seen = reduce(begin(), turn.slice(0, cut));
+      const openItems: Item[] = [{ itemId: "nod_b:0", kind: "agentMessage", status: "inProgress", turnId: "trn_1", atMs: 3, text: "do" }];
+      const late = cut < 17; // after that the item is over
+      const r = { ...attached, seq: late ? 5 : 7, ...(late && { openItems, turnId: "trn_1" }) };
+      const missed = durable(turn).filter((event) => (event.seq ?? 0) <= r.seq && (event.seq ?? 0) > seen.seq);
+      const caught = reduce(replay(seen, r), missed);
+      assert.deepEqual(texts(caught), late ? ["go", "I l\u00f6\u00f6k.", "a\nb\n", "do"] : whole, `lost at ${cut}`);
+      assert.deepEqual(texts(reduce(caught, turn.slice(15))), whole, `lost at ${cut}, then the rest`);
+    }
+  });
+
+  it("begins anew with a snapshot, and pages back from it", () => {
+    const item = (n: number): Item => ({ itemId: `nod_${n}:0`, kind: "agentMessage", status: "completed", atMs: n, text: String(n) });
+    const view = snapshot({ ...attached, items: [item(3), item(4)], nextCursor: "older", seq: 9 });
+    const more = page(view, { session, data: [item(1), item(2), item(3)] });
+    assert.deepEqual(texts(more), ["1", "2", "3", "4"]);
+    assert.deepEqual([view.older, more.older], ["older", undefined]);
+  });
+
+  it("withdraws what is retracted, and what a failed turn has not stored", () => {
+    const retracted: Event = { sessionId: "ses_1", turnId: "trn_1", atMs: 1, type: "item/retracted", itemId: "nod_a:0" };
+    assert.deepEqual(texts(reduce(begin(), [...turn.slice(0, 6), retracted])), ["go"]);
+    const failed: Event = { sessionId: "ses_1", turnId: "trn_1", atMs: 1, seq: 2, type: "turn/completed", outcome: { kind: "providerError" }, issues: [{ kind: "provider", code: "x", message: "no" }] };
+    const view = reduce(begin(), [...turn.slice(0, 6), failed]);
+    assert.deepEqual([texts(view), view.ends["trn_1"]?.message, view.turnId], [[], "no", undefined]);
+  });
+
+  it("is to be read again after a rewind", () => {
+    assert.equal(reduce(reduce(begin(), turn), [{ sessionId: "ses_1", atMs: 1, seq: 8, type: "session/rewound" }]).stale, true);
+  });
+
+  it("shows a waiting input as one of the queue, and in the conversation once its turn begins", () => {
+    const accepted: Event = { sessionId: "ses_1", turnId: "trn_2", atMs: 1, seq: 2, type: "turn/accepted", inputIds: ["inp_2"], input: [{ type: "text", text: "more" }] };
+    const waiting = reduce(begin(), [turn[0]!, accepted]);
+    assert.deepEqual(texts(waiting), ["go"]);
+    const started = reduce(waiting, [{ sessionId: "ses_1", turnId: "trn_2", atMs: 1, type: "turn/started" }]);
+    assert.deepEqual(texts(started), ["go", "more"]);
+  });
+});
+
+describe("issue/6-1 questions in the view of a session", () => {
+  const decision: Decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
+  const opened: Event = { sessionId: "ses_1", atMs: 1, seq: 1, type: "decision/opened", decision };
+  const resolved: Event = { sessionId: "ses_1", atMs: 1, seq: 2, type: "decision/resolved", decision };
+
+  it("go when they are settled, by whomever", () => {
+    const asked = reduce(begin(), [opened]);
+    assert.deepEqual(asked.decisions.map((d) => d.decisionId), ["dec_1"]);
+    assert.deepEqual(reduce(asked, [resolved]).decisions, []);
+  });
+
+  it("are those that the daemon says are open after a loss of connection", () => {
+    const asked = reduce(begin(), [opened]);
+    assert.deepEqual(reduce(replay(asked, { ...attached, seq: 2 }), [resolved]).decisions, []);
+    assert.deepEqual(replay(asked, { ...attached, seq: 1, decisions: [decision] }).decisions, [decision]);
+  });
+});
