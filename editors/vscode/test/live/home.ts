@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Daemon, type State } from "../../src/daemon/daemon";
+import { Daemon } from "../../src/daemon/daemon";
 import type { Log } from "../../src/daemon/link";
 
 const command = process.env.LASHD ?? "";

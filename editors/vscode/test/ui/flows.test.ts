@@ -1,0 +1,78 @@
+import { strict as assert } from "node:assert";
+import type { DecisionListResult, StatusResult } from "../../src/protocol";
+import { patience, Workbench } from "./workbench";
+
+const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
+
+const script = {
+  models: ["demo"],
+  turns: [
+    { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 60 }] },
+    {
+      match: { lastUserContains: "write" },
+      replies: [{ reasoning: "A file is wanted.", text: "I write **it**.", chunkSize: 3, delayMs: 20, toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\ny\n" } }] }, { text: "Written." }],
+    },
+  ],
+  otherwise: { replies: [{ text: "Hello!" }] },
+};
+
+describe("issue/6-1 a real VS Code", function () {
+  this.timeout(3 * patience);
+  const code = new Workbench();
+
+  before(() => code.start(script));
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`.replaceAll(" ", "-"));
+  });
+  after(() => code.close());
+
+  const newSession = async () => {
+    await code.view();
+    await code.page.getByRole("treeitem").first().waitFor({ timeout: 2000 }).catch(() => undefined);
+    await code.run("lashd: New Session");
+    await code.chat.locator("#composer textarea").waitFor();
+  };
+
+  it("begins a session from the view, and answers", async () => {
+    await code.view();
+    await code.page.getByRole("button", { name: "New Session" }).last().click();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await code.page.getByRole("treeitem", { name: /Session/ }).first().waitFor();
+  });
+
+  it("streams a turn, and asks before a file is written", async () => {
+    await newSession();
+    await code.say("write it");
+    await code.chat.locator(".agentMessage strong", { hasText: "it" }).waitFor();
+    await code.chat.locator("#asked .card").getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
+    assert.equal(await code.chat.locator("#asked .card").count(), 0);
+    await code.chat.getByRole("button", { name: "Open diff" }).click();
+    await code.page.locator(".monaco-diff-editor").first().waitFor();
+  });
+
+  it("takes a question away that another client has answered, hidden or not", async () => {
+    await newSession();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
+    await code.run("lashd: New Session");
+    const toast = code.page.locator(".notification-toast", { hasText: "May the tool write run" });
+    await toast.waitFor();
+    const { data } = code.call<DecisionListResult>("decision/list", {});
+    const [decision] = data;
+    assert.ok(decision);
+    code.call("decision/respond", { decisionId: decision.decisionId, choice: "allowOnce", argsHash: decision.argsHash });
+    await toast.waitFor({ state: "detached" });
+    await code.status("check").waitFor();
+  });
+
+  it("goes on with a stream when the daemon is killed", async () => {
+    await newSession();
+    await code.say("tell a story");
+    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    process.kill(code.call<StatusResult>("server/status", {}).pid, "SIGKILL");
+    await code.chat.locator(".agentMessage:not(.live)", { hasText: "the sentence it owed." }).waitFor();
+    assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
+  });
+});

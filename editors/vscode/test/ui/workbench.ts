@@ -1,0 +1,170 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type Browser, type FrameLocator, type Locator, type Page } from "playwright-core";
+
+const need = (name: string): string => {
+  const value = process.env[name];
+  if (!value) {
+    throw new Error(`${name} is not set: run scripts/test-editor`);
+  }
+  return value;
+};
+
+export const patience = Number(process.env.PATIENCE ?? 60_000);
+
+/** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
+export class Workbench {
+  readonly dir = mkdtempSync(join(tmpdir(), "lashd-ui-"));
+  readonly work = join(this.dir, "work");
+  readonly home = join(this.dir, "home");
+  private server?: ChildProcess;
+  private browser?: Browser;
+  private port = 0;
+  page!: Page;
+
+  /** start installs the extension into a fresh profile and opens a window. */
+  async start(script: unknown): Promise<void> {
+    this.write("home/script.json", JSON.stringify(script));
+    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\napproval = "ask"\ntrace = true\n`);
+    this.write("work/readme.txt", "a workspace\n");
+    this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
+    this.write("ud/User/settings.json", JSON.stringify({
+      "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off", "extensions.autoUpdate": false,
+      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "security.workspace.trust.enabled": false,
+    }));
+    this.write("cfg.yaml", "auth: none\ncert: false\n");
+    mkdirSync(join(this.dir, "ext"));
+    this.port = await freePort();
+    const installed = spawnSync(...this.code("--install-extension", need("VSIX")), { encoding: "utf8" });
+    if (installed.status !== 0) {
+      throw new Error(`install: ${installed.stdout}${installed.stderr}`);
+    }
+    const [command, args] = this.code(
+      "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
+      "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3",
+    );
+    this.server = spawn(command, args, { stdio: "ignore", detached: true });
+    await this.answers();
+    this.browser = await chromium.launch({
+      executablePath: need("CHROMIUM"),
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    });
+    this.page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
+    this.page.setDefaultTimeout(patience);
+    await this.load();
+  }
+
+  /** load opens the window, or loads it again. */
+  async load(): Promise<void> {
+    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.work}`);
+    await this.page.locator(".monaco-workbench .activitybar").waitFor();
+    await this.status("check").waitFor();
+  }
+
+  /** status is the item in the status bar when it has an icon. */
+  status(icon: string): Locator {
+    return this.page.locator(`#lash\\.lashd\\.lashd\\.status .codicon-${icon}`);
+  }
+
+  /** view brings one of our views to the front. */
+  async view(): Promise<void> {
+    const title = this.page.locator(".part.sidebar .title-label", { hasText: /lashd/i });
+    if (!(await title.isVisible())) {
+      await this.page.locator('.activitybar .action-label[aria-label^="lashd"]').click();
+    }
+    await title.waitFor();
+  }
+
+  /** run runs a command by its title. */
+  async run(title: string): Promise<void> {
+    await this.page.locator(".part.statusbar").click({ position: { x: 600, y: 5 } }); // the focus leaves the webview
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+  }
+
+  /** chat is the page of the chat that is in front. */
+  get chat(): FrameLocator {
+    return this.page.frameLocator("iframe.webview.ready").last().frameLocator("iframe#active-frame");
+  }
+
+  /** say sends something to the session in front. */
+  async say(text: string): Promise<void> {
+    const field = this.chat.locator("#composer textarea");
+    await field.fill(text);
+    await field.press("Enter");
+  }
+
+  /** call is a script that talks to the same daemon. */
+  call<T>(method: string, params: unknown): T {
+    const made = spawnSync(need("LASHD"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
+    if (made.status !== 0) {
+      throw new Error(`${method}: ${made.stderr}`);
+    }
+    return JSON.parse(made.stdout) as T;
+  }
+
+  /** shot keeps what is seen, to look at. */
+  async shot(name: string): Promise<void> {
+    if (process.env.SHOTS) {
+      await this.page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.browser?.close();
+    if (this.server?.pid) {
+      const ended = new Promise((resolve) => this.server?.once("close", resolve));
+      process.kill(-this.server.pid, "SIGTERM");
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 5000))]);
+    }
+    try {
+      this.call("shutdown", { daemon: true });
+    } catch {
+      // it is gone already
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  write(path: string, text: string): void {
+    const file = join(this.dir, path);
+    mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
+    writeFileSync(file, text);
+  }
+
+  private code(...args: string[]): [string, string[]] {
+    const server = join(need("CODE_SERVER"), "node_modules", "code-server", "out", "node", "entry.js");
+    const node = join(need("CODE_SERVER"), "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
+    const dirs = ["--config", join(this.dir, "cfg.yaml"), "--user-data-dir", join(this.dir, "ud"), "--extensions-dir", join(this.dir, "ext")];
+    return [node, [server, ...dirs, ...args]];
+  }
+
+  private async answers() {
+    const end = Date.now() + patience;
+    for (;;) {
+      const ok = await fetch(`http://127.0.0.1:${this.port}/healthz`).then((r) => r.ok, () => false);
+      if (ok) {
+        return;
+      }
+      if (Date.now() > end) {
+        throw new Error("code-server does not answer");
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
