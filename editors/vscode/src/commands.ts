@@ -21,8 +21,16 @@ export interface Parts {
 /** Target is what a command of a session is called with: an entry of the tree, an id, or nothing. */
 type Target = Node | SessionID | undefined;
 
-/** register makes the commands of the extension known. */
-export function register(parts: Parts): vscode.Disposable[] {
+/** Commands are what is run, by name. */
+export type Commands = Record<string, (...args: never[]) => unknown>;
+
+/** register makes commands known. What goes wrong with one is told to whoever wanted it. */
+export function register(log: vscode.LogOutputChannel, commands: Commands): vscode.Disposable[] {
+  return Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`lashd.${name}`, (...args: never[]) => told(log, run, args)));
+}
+
+/** sessionCommands are those of sessions and of the connection. */
+export function sessionCommands(parts: Parts): Commands {
   const { daemon, chats, questions, sessions, log } = parts;
   const change = (what: (id: SessionID) => Thenable<unknown>) => async (target: Target) => {
     const id = idOf(target, chats);
@@ -30,7 +38,7 @@ export function register(parts: Parts): vscode.Disposable[] {
       await what(id);
     }
   };
-  const commands: Record<string, (...args: never[]) => unknown> = {
+  return {
     newSession: () => newSession(parts),
     openSession: change((id) => Promise.resolve(chats.show(id))),
     forkSession: change((sessionId) => fork(parts, sessionId)),
@@ -54,7 +62,6 @@ export function register(parts: Parts): vscode.Disposable[] {
     demo: () => parts.demo(true),
     endDemo: () => parts.demo(false),
   };
-  return Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`lashd.${name}`, (...args: never[]) => told(log, run, args)));
 }
 
 /** tells a person what went wrong with what they wanted */

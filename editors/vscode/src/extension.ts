@@ -1,16 +1,17 @@
 import * as vscode from "vscode";
-import { provideTexts } from "./chat/changes";
 import { Chats } from "./chat/chats";
 import { viewType } from "./chat/panel";
-import { register } from "./commands";
+import { register, sessionCommands } from "./commands";
 import { Daemon } from "./daemon/daemon";
+import { within } from "./model/sessions";
 import { program } from "./program";
 import { Sessions } from "./sessions";
 import { Questions } from "./views/questions";
 import { Seen } from "./views/seen";
 import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
-import { within } from "./model/sessions";
+import { Texts } from "./views/texts";
+import { Workshop } from "./workshop";
 
 const demoKey = "lashd.demo";
 
@@ -21,18 +22,21 @@ export function activate(context: vscode.ExtensionContext): void {
   const { version } = context.extension.packageJSON as { version: string };
   const daemon = new Daemon({ program: () => program(context, inDemo()), version, log });
   const sessions = new Sessions(daemon, log);
-  const chats: Chats = new Chats({ daemon, log, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
+  const texts = new Texts();
+  const chats: Chats = new Chats({ daemon, log, texts, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id));
   const seen = new Seen(context.workspaceState);
   const tree = new SessionTree(sessions, seen);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
+  const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
     const open = sessions.decisions.filter((d) => mine(sessions, d.sessionId));
     status.show(daemon.state, sessions, inDemo());
     view.badge = { value: open.length, tooltip: `${open.length} open questions` };
     questions.look();
+    workshop.look(chats);
     tree.refresh();
   };
   daemon.onState((state) => {
@@ -50,6 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
     void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
     questions.look();
+    workshop.look(chats);
   });
 
   const demo = async (on: boolean) => {
@@ -61,9 +66,9 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, provideTexts(),
+    log, view, status, workshop, texts.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
-    ...register({ daemon, sessions, chats, questions, log, demo }),
+    ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),
     { dispose: () => daemon.close() },

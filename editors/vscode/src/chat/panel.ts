@@ -4,6 +4,7 @@ import { messageOf } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { Followed } from "../sessions";
+import type { Texts } from "../views/texts";
 import { showChange } from "./changes";
 import { pick, toInput } from "./attachments";
 import type { Attached, FromWebview, Options, ToWebview } from "./messages";
@@ -19,6 +20,7 @@ export interface Context {
   daemon: Daemon;
   extensionUri: vscode.Uri;
   log: vscode.LogOutputChannel;
+  texts: Texts;
   /** opens the chat of another session */
   open(id: SessionID): void;
 }
@@ -132,7 +134,7 @@ export class ChatPanel {
       case "attach":
         return (await pick()).forEach((attached) => this.tell({ type: "attached", attached }));
       case "diff":
-        return showChange(message.change, this.followed.view?.session.cwd ?? "");
+        return showChange(this.context.texts, message.change, this.followed.view?.session.cwd ?? "");
       case "open":
         return this.openLink(message.href);
       case "fork":
@@ -149,9 +151,18 @@ export class ChatPanel {
       const params = { sessionId: this.followed.id, input, whenBusy: when };
       await daemon.change("turn/start", params);
       this.tell({ type: "sent", ok: true });
+      await this.name(text);
     } catch (error) {
       this.tell({ type: "sent", ok: false });
       throw error;
+    }
+  }
+
+  /** a session that has no title is named for the first thing that was asked of it */
+  private async name(text: string) {
+    const title = (text.split("\n")[0] ?? "").slice(0, 60).trim();
+    if (title !== "" && !this.followed.view?.session.title) {
+      await this.context.daemon.change("session/setTitle", { sessionId: this.followed.id, title });
     }
   }
 

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import type { DecisionListResult, StatusResult } from "../../src/protocol";
+import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
 import { patience, Workbench } from "./workbench";
 
 const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
@@ -74,5 +74,22 @@ describe("issue/6-1 a real VS Code", function () {
     process.kill(code.call<StatusResult>("server/status", {}).pid, "SIGKILL");
     await code.chat.locator(".agentMessage:not(.live)", { hasText: "the sentence it owed." }).waitFor();
     assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
+  });
+
+  it("keeps a tool from the next request that was unticked", async () => {
+    await newSession();
+    const [sessions, tools] = ["Sessions", "Plugins and Tools"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
+    await tools?.click();
+    await sessions?.click(); // so that all plugins have room
+    const plugin = code.page.getByRole("treeitem", { name: /^workspace/ });
+    await plugin.locator(".monaco-tl-twistie").click();
+    await code.page.getByRole("treeitem", { name: /^patch/ }).getByRole("checkbox").click();
+    await plugin.filter({ hasText: "6 of 7" }).waitFor();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
+    const prompt = code.call<DebugPromptResult>("debug/prompt", { sessionId: session?.sessionId });
+    const names = prompt.tools.map((tool) => tool.name);
+    assert.deepEqual([names.includes("patch"), names.includes("edit")], [false, true]);
   });
 });

@@ -1,0 +1,114 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import type { PluginInfo, PluginReadResult } from "../protocol";
+import type { Tools } from "../tools";
+import type { ToolNode } from "./toolTree";
+import { showTexts, type Texts } from "./texts";
+
+/** How much of a file is shown to whoever is to approve it. What is longer is told by its digest only. */
+const longest = 256 * 1024;
+
+/** Plugins is what a person does with plugins. */
+export class Plugins {
+  constructor(private readonly daemon: Daemon, private readonly tools: Tools, private readonly approved: vscode.Memento, private readonly log: vscode.LogOutputChannel, private readonly texts: Texts) {}
+
+  async setEnabled(node: ToolNode, enabled: boolean): Promise<void> {
+    await this.daemon.change("plugin/setEnabled", { ...this.named(node), enabled });
+    await this.tools.load();
+  }
+
+  async reload(): Promise<void> {
+    const { data, problems } = await this.daemon.change("plugin/reload", this.where());
+    const changed = data.filter((change) => change.change !== "unchanged").map((change) => `${change.name} ${change.change}`);
+    const ill = problems?.length ? `; ${problems.length} with problems` : "";
+    void vscode.window.showInformationMessage(`lashd: ${changed.join(", ") || "no plugin has changed"}${ill}`);
+    await this.tools.load();
+  }
+
+  async logs(node: ToolNode): Promise<void> {
+    const { data } = await this.daemon.call("plugin/logs", { ...this.named(node), limit: 1000 });
+    const lines = data.map((line) => `${new Date(line.atMs).toISOString()} ${line.level} ${line.text}`);
+    await showTexts(this.texts, `${this.named(node).name}.log`, lines.join("\n") || "It has said nothing.");
+  }
+
+  async untrust(node: ToolNode): Promise<void> {
+    const { name, cwd = "" } = this.named(node);
+    await this.daemon.change("plugin/untrust", { name, cwd });
+    await this.tools.load();
+  }
+
+  /** trust shows exactly what is to be approved, beside what was approved before, and asks. */
+  async trust(node: ToolNode): Promise<void> {
+    const { name, cwd = "" } = this.named(node);
+    const key = `lashd.approved ${cwd} ${name}`;
+    const { digest, text } = await this.look(name, cwd);
+    await showTexts(this.texts, `${name} (to be approved)`, text, this.approved.get<string>(key));
+    const question = `Approve the plugin ${name} as it is shown? Its programs run as you.`;
+    if (await vscode.window.showWarningMessage(question, { detail: `sha256 ${digest}` }, "Approve")) {
+      await this.daemon.change("plugin/trust", { name, cwd, digest });
+      await this.approved.update(key, text);
+      await this.tools.load();
+    }
+  }
+
+  /** reads a plugin until it was the same before and after */
+  private async look(name: string, cwd: string): Promise<{ digest: string; text: string }> {
+    for (let i = 0; i < 5; i++) {
+      const before = await this.daemon.call("plugin/read", { name, cwd });
+      const text = `${said(before)}\n${await files(before.plugin)}`;
+      const after = await this.daemon.call("plugin/read", { name, cwd });
+      if (after.digest === undefined) {
+        throw new Error(`the plugin ${name} is what runs already`);
+      }
+      if (before.digest === after.digest) {
+        return { digest: after.digest, text };
+      }
+      this.log.info(`plugin ${name} changed while it was read`);
+    }
+    throw new Error(`the plugin ${name} changes all the time`);
+  }
+
+  private where() {
+    const { cwd } = this.tools.place;
+    return cwd === undefined ? {} : { cwd };
+  }
+
+  private named(node: ToolNode): { name: string; cwd?: string } {
+    if (!("source" in node)) {
+      throw new Error("this is no plugin");
+    }
+    return { name: node.source, ...this.where() };
+  }
+}
+
+function said({ plugin, contributes, reach }: PluginReadResult): string {
+  const what = contributes.map(({ kind, name, detail }) => `  ${kind} ${name}${detail ? `: ${detail}` : ""}`);
+  const commands = (reach.commands ?? []).map((argv) => `  ${JSON.stringify(argv)}`);
+  const programs = (reach.executables ?? []).map((program) => `  ${program.name}: ${program.path} sha256 ${program.digest}`);
+  const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines] : []);
+  return [
+    `${plugin.name} ${plugin.version ?? ""}`,
+    ...part("It contributes", what),
+    ...part("It runs", commands),
+    ...part("Programs", programs),
+    ...part("Addresses", reach.addresses?.map((a) => `  ${a}`)),
+    ...part("Environment", reach.environment?.map((e) => `  ${e}`)),
+    ...part("It may ask for", reach.capabilities?.map((c) => `  ${c}`)),
+  ].join("\n");
+}
+
+async function files({ dir }: PluginInfo): Promise<string> {
+  if (!dir) {
+    return "";
+  }
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const parts = await Promise.all(paths.sort().map(async (path) => `\n==== ${relative(dir, path)}\n${shown(await readFile(path))}`));
+  return parts.join("\n");
+}
+
+function shown(bytes: Buffer): string {
+  return bytes.length > longest || bytes.includes(0) ? `(${bytes.length} bytes that are not shown)` : bytes.toString("utf8");
+}

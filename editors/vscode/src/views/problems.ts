@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { PluginInfo, PluginProblem } from "../protocol";
+
+/** Problems underlines what is wrong in the directories of plugins. */
+export class Problems {
+  private readonly found = vscode.languages.createDiagnosticCollection("lashd");
+
+  /** show replaces all that was shown. */
+  show(plugins: PluginInfo[]): void {
+    const byFile = new Map<string, vscode.Diagnostic[]>();
+    for (const plugin of plugins) {
+      for (const problem of plugin.problems ?? []) {
+        const file = plugin.dir && join(plugin.dir, problem.file ?? "plugin.json");
+        if (file) {
+          byFile.set(file, [...(byFile.get(file) ?? []), diagnosticOf(plugin, problem)]);
+        }
+      }
+    }
+    this.found.clear();
+    byFile.forEach((diagnostics, file) => this.found.set(vscode.Uri.file(file), diagnostics));
+  }
+
+  dispose(): void {
+    this.found.dispose();
+  }
+}
+
+function diagnosticOf(plugin: PluginInfo, problem: PluginProblem): vscode.Diagnostic {
+  const line = Math.max((problem.line ?? 1) - 1, 0);
+  const column = Math.max((problem.column ?? 1) - 1, 0);
+  const range = new vscode.Range(line, column, line, problem.column ? column + 1 : Number.MAX_SAFE_INTEGER);
+  const severity = problem.warning ? vscode.DiagnosticSeverity.Warning : vscode.DiagnosticSeverity.Error;
+  const diagnostic = new vscode.Diagnostic(range, problem.message, severity);
+  diagnostic.source = `lashd, plugin ${plugin.name}`;
+  return diagnostic;
+}

@@ -1,0 +1,113 @@
+import * as vscode from "vscode";
+import { Emitter } from "vscode-jsonrpc/node";
+import { messageOf, type Daemon } from "../daemon/daemon";
+import type { Log } from "../daemon/link";
+import { age } from "../model/sessions";
+import type { Task, TaskState } from "../protocol";
+
+const icons: Record<TaskState, string> = {
+  pending: "clock",
+  running: "sync~spin",
+  idle: "watch",
+  cancelRequested: "debug-stop",
+  completed: "pass",
+  failed: "error",
+  cancelled: "circle-slash",
+  abandoned: "question",
+};
+
+const over = new Set<TaskState>(["completed", "failed", "cancelled", "abandoned"]);
+
+/** isOver tells whether a task has ended. */
+export const isOver = (task: Task) => over.has(task.state);
+
+/** Tasks is what runs in the background for one session. */
+export class Tasks {
+  private readonly changes = new Emitter<void>();
+  readonly onChange = this.changes.event;
+  list: Task[] = [];
+  private sessionId?: string;
+  private asked = 0;
+
+  constructor(private readonly daemon: Daemon, private readonly log: Log) {
+    daemon.onState((state) => void (state.kind === "ready" && this.load()));
+    daemon.onEvent((event) => void (event.task && event.sessionId === this.sessionId && this.load()));
+  }
+
+  look(sessionId: string | undefined): void {
+    if (sessionId !== this.sessionId) {
+      this.sessionId = sessionId;
+      void this.load();
+    }
+  }
+
+  async load(): Promise<void> {
+    const mine = ++this.asked;
+    const { sessionId } = this;
+    try {
+      const data = sessionId === undefined ? [] : (await this.daemon.call("task/list", { sessionId, limit: 1000 })).data;
+      if (mine === this.asked) {
+        this.list = data.filter((task) => !task.pruned).toReversed();
+        this.changes.fire();
+      }
+    } catch (error) {
+      this.log.warn(`tasks: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** TaskTree shows tasks and monitors of the session in front, newest first. */
+export class TaskTree implements vscode.TreeDataProvider<Task> {
+  private readonly changed = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+
+  constructor(private readonly tasks: Tasks) {
+    tasks.onChange(() => this.changed.fire(undefined));
+  }
+
+  getChildren(task?: Task): Task[] {
+    return task ? [] : this.tasks.list;
+  }
+
+  getTreeItem(task: Task): vscode.TreeItem {
+    const { spec, outcome } = task;
+    const item = new vscode.TreeItem(spec.label || spec.command?.script.split("\n")[0] || task.taskId);
+    item.id = task.taskId;
+    item.description = [spec.kind, task.state, age(task.updatedAtMs, Date.now())].join(" \u00b7 ");
+    item.iconPath = new vscode.ThemeIcon(icons[task.state]);
+    item.tooltip = [spec.command?.script, outcome?.message, outcome?.exitCode === undefined ? undefined : `exit code ${outcome.exitCode}`].filter(Boolean).join("\n");
+    item.contextValue = `task ${isOver(task) ? "over" : "live"} ${spec.command ? "output" : ""}`;
+    item.command = { command: "lashd.taskOutput", title: "Show Output", arguments: [task] };
+    return item;
+  }
+}
+
+/** showOutput writes what a task puts out into a channel, until it has ended or another one is shown. */
+export function outputs(daemon: Daemon): { show(task: Task): Promise<void>; dispose(): void } {
+  const channel = vscode.window.createOutputChannel("lashd task");
+  let shown = 0;
+  return {
+    async show({ taskId, sessionId, spec }) {
+      const mine = ++shown;
+      channel.clear();
+      channel.appendLine(`# ${spec.label || taskId}`);
+      channel.show(true);
+      let offset = 0;
+      while (mine === shown) {
+        const r = await daemon.call("task/output", { sessionId, taskId, offset });
+        channel.append(r.text);
+        if (r.ended && r.nextOffset === offset) {
+          return;
+        }
+        if (r.nextOffset === offset) {
+          await new Promise((resolve) => setTimeout(resolve, 500));
+        }
+        offset = r.nextOffset;
+      }
+    },
+    dispose() {
+      shown++;
+      channel.dispose();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import * as vscode from "vscode";
+import type { Chats } from "./chat/chats";
+import type { Commands } from "./commands";
+import type { Daemon } from "./daemon/daemon";
+import type { Task } from "./protocol";
+import type { Sessions } from "./sessions";
+import { Tools } from "./tools";
+import { Plugins } from "./views/plugins";
+import { Problems } from "./views/problems";
+import { outputs, Tasks, TaskTree } from "./views/taskTree";
+import type { Texts } from "./views/texts";
+import { ToolTree, type ToolNode } from "./views/toolTree";
+
+/** Workshop is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks. */
+export class Workshop {
+  private readonly tools: Tools;
+  private readonly tasks: Tasks;
+  private readonly plugins: Plugins;
+  private readonly closing: vscode.Disposable[];
+  private readonly output;
+
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, approved: vscode.Memento, texts: Texts) {
+    this.tools = new Tools(daemon, log);
+    this.tasks = new Tasks(daemon, log);
+    this.plugins = new Plugins(daemon, this.tools, approved, log, texts);
+    this.output = outputs(daemon);
+    const problems = new Problems();
+    const tools = new ToolTree(this.tools);
+    const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
+    const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
+    view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
+    this.tools.onChange(() => problems.show(this.tools.plugins));
+    this.closing = [view, tasks, problems, this.output];
+  }
+
+  /** look turns to the session of the chat in front, or to the first folder. */
+  look(chats: Chats): void {
+    const sessionId = chats.active?.followed.id;
+    const session = sessionId === undefined ? undefined : this.sessions.list.get(sessionId);
+    const cwd = session?.cwd ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    this.tools.look({ cwd, sessionId });
+    this.tasks.look(sessionId);
+  }
+
+  get commands(): Commands {
+    const { plugins, daemon } = this;
+    return {
+      enablePlugin: (node: ToolNode) => plugins.setEnabled(node, true),
+      disablePlugin: (node: ToolNode) => plugins.setEnabled(node, false),
+      reloadPlugins: () => plugins.reload(),
+      pluginLogs: (node: ToolNode) => plugins.logs(node),
+      trustPlugin: (node: ToolNode) => plugins.trust(node),
+      untrustPlugin: (node: ToolNode) => plugins.untrust(node),
+      taskOutput: (task: Task) => this.output.show(task),
+      cancelTask: ({ sessionId, taskId }: Task) => daemon.change("task/cancel", { sessionId, taskId }),
+    };
+  }
+
+  dispose(): void {
+    this.closing.forEach((closing) => void closing.dispose());
+  }
+}
