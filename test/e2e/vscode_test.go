@@ -11,17 +11,20 @@ import (
 	"lashd/test/skip"
 )
 
+// TestVSCodeExtension runs the tests of the extension that need no editor, some of them with a lashd that is killed.
+func TestVSCodeExtension(t *testing.T) {
+	dir := extension(t)
+	t.Setenv("LASHD", filepath.Join(bin, "lashd"))
+	for _, script := range []string{"test", "live"} {
+		t.Run("issue/6-1 npm run "+script, func(t *testing.T) {
+			t.Logf("%s", command(t, dir, 4*patience, "npm", "run", "--silent", script))
+		})
+	}
+}
+
 // TestVSCodeClient runs the JSON-RPC library of VS Code, as it is, against lashd stdio.
 func TestVSCodeClient(t *testing.T) {
-	_, err := exec.LookPath("node")
-	skip.Unless(t, "NODE", err == nil, "node is not installed")
-	dir, err := filepath.Abs("../../editors/vscode")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "vscode-jsonrpc")); err != nil {
-		command(t, dir, 8*patience, "npm", "ci")
-	}
+	dir := extension(t)
 	w := newWorld(t, "allow", step(says("hel"), says("lo")), step(stalls))
 	defer w.shutdown()
 	lashd := w.command("stdio")
@@ -30,6 +33,21 @@ func TestVSCodeClient(t *testing.T) {
 	if err := w.model.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// extension is the directory of the extension, with what it needs installed.
+func extension(t *testing.T) string {
+	t.Helper()
+	_, err := exec.LookPath("node")
+	skip.Unless(t, "NODE", err == nil, "node is not installed")
+	dir, err := filepath.Abs("../../editors/vscode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "esbuild")); err != nil {
+		command(t, dir, 8*patience, "npm", "ci")
+	}
+	return dir
 }
 
 func command(t *testing.T, dir string, limit time.Duration, name string, args ...string) []byte {

@@ -117,7 +117,7 @@ func copyOfTree(t *testing.T) string {
 			return err
 		}
 		switch {
-		case d.IsDir() && slices.Contains([]string{".git", ".cache", "editors"}, rel) || d.IsDir() && d.Name() == "node_modules":
+		case d.IsDir() && slices.Contains([]string{".git", ".cache", "editors/vscode/dist", "editors/vscode/bin"}, rel) || d.IsDir() && d.Name() == "node_modules":
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
