@@ -16,6 +16,7 @@ const guess = 72;
 export class List<R extends Row> {
   private rows: R[] = [];
   private tops: number[] = [0];
+  private index = new Map<string, number>(); // of rows, by key
   private readonly heights = new Map<string, number>();
   private readonly mounted = new Map<string, { element: HTMLElement; version: unknown }>();
   private following = true;
@@ -37,6 +38,7 @@ export class List<R extends Row> {
   set(rows: R[]): void {
     const anchor = this.anchor();
     this.rows = rows;
+    this.index = new Map(rows.map((row, at) => [row.key, at]));
     this.measure();
     this.hold(anchor);
     this.draw();
@@ -78,7 +80,7 @@ export class List<R extends Row> {
   }
 
   private hold(anchor: { key: string; offset: number } | undefined) {
-    const at = anchor && !this.following ? this.rows.findIndex((row) => row.key === anchor.key) : -1;
+    const at = anchor && !this.following ? (this.index.get(anchor.key) ?? -1) : -1;
     this.canvas.style.height = `${this.top(this.rows.length)}px`;
     if (anchor && at >= 0) {
       const want = this.top(at) + anchor.offset;
@@ -137,7 +139,7 @@ export class List<R extends Row> {
     const rows = this.rows.slice(from, to + 1);
     const keys = new Set(rows.map((row) => row.key));
     for (const [key, { element }] of this.mounted) {
-      if (!keys.has(key) && !element.contains(document.activeElement)) {
+      if (!keys.has(key) && (!this.index.has(key) || !element.contains(document.activeElement))) {
         this.sizes.unobserve(element);
         element.remove();
         this.mounted.delete(key);
@@ -169,19 +171,17 @@ export class List<R extends Row> {
 
   /** puts what is mounted in its place, in the document too: that is the order in which it is read and tabbed through */
   private arrange() {
+    const mounted = [...this.mounted].map(([key, { element }]) => ({ element, at: this.index.get(key) ?? -1 }));
     let before: Element | null = null;
-    this.rows.forEach(({ key }, at) => {
-      const element = this.mounted.get(key)?.element;
-      if (element) {
-        element.style.top = `${this.top(at)}px`;
-        element.setAttribute("aria-posinset", String(at + 1));
-        element.setAttribute("aria-setsize", String(this.rows.length));
-        if (element.previousElementSibling !== before) {
-          this.canvas.insertBefore(element, before ? before.nextElementSibling : this.canvas.firstElementChild);
-        }
-        before = element;
+    for (const { element, at } of mounted.sort((a, b) => a.at - b.at)) {
+      element.style.top = `${this.top(at)}px`;
+      element.setAttribute("aria-posinset", String(at + 1));
+      element.setAttribute("aria-setsize", String(this.rows.length));
+      if (element.previousElementSibling !== before) {
+        this.canvas.insertBefore(element, before ? before.nextElementSibling : this.canvas.firstElementChild);
       }
-    });
+      before = element;
+    }
   }
 
   private scrolled() {

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
-import { patience, Workbench } from "./workbench";
+import { patience } from "./browser";
+import { Workbench } from "./workbench";
 
 const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
 

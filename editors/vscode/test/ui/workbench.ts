@@ -3,17 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium, type Browser, type FrameLocator, type Locator, type Page } from "playwright-core";
-
-const need = (name: string): string => {
-  const value = process.env[name];
-  if (!value) {
-    throw new Error(`${name} is not set: run scripts/test-editor`);
-  }
-  return value;
-};
-
-export const patience = Number(process.env.PATIENCE ?? 60_000);
+import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
+import { launch, need, patience } from "./browser";
 
 /** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
 export class Workbench {
@@ -48,10 +39,7 @@ export class Workbench {
     );
     this.server = spawn(command, args, { stdio: "ignore", detached: true });
     await this.answers();
-    this.browser = await chromium.launch({
-      executablePath: need("CHROMIUM"),
-      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-    });
+    this.browser = await launch();
     this.page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
     this.page.setDefaultTimeout(patience);
     await this.load();

@@ -1,0 +1,179 @@
+import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import type { FromWebview, ToWebview } from "../../src/chat/messages";
+import { snapshot } from "../../src/model/session";
+import type { Event, Item } from "../../src/protocol";
+import { attached } from "../unit/turn";
+import { launch, patience } from "./browser";
+
+declare global {
+  interface Window {
+    asked: FromWebview[];
+  }
+}
+
+/** How long the script of a chat may keep the page from being drawn. */
+const longestMs = 50;
+
+const body = '<header id="head"></header><main id="scroller"><div id="list" role="feed"></div></main><section id="asked"></section><section id="queue"></section><footer id="composer"></footer>';
+
+const kinds: ((n: number) => Partial<Item>)[] = [
+  (n) => ({ kind: "userMessage", text: `question ${n}` }),
+  (n) => ({ kind: "agentMessage", text: `# Answer ${n}\n\n${"Some *words* of a `model`. ".repeat(1 + (n % 40))}\n\n\`\`\`js\nconst n = ${n};\n\`\`\`\n` }),
+  (n) => ({ kind: "toolCall", callId: `c${n}`, tool: "edit", args: { path: `file${n}.ts` }, output: { status: "success", change: { path: `file${n}.ts`, added: 1, removed: 1, diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n" } } }),
+];
+
+const itemOf = (n: number): Item => ({ itemId: `nod_${n}:0`, kind: "notice", status: "completed", atMs: n, turnId: "trn_1", ...kinds[n % 3]?.(n) });
+const many = Array.from({ length: 10_000 }, (_, n) => itemOf(n));
+
+const mean = (all: number[]) => (all.reduce((sum, one) => sum + one, 0) / all.length).toFixed(1);
+
+/** meter tells how long the scripts of a page have run since it was last asked: in time of the processor, whatever else the machine does. */
+async function meter(page: Page): Promise<() => Promise<number>> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+  let last = 0;
+  const cost = async () => {
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    const now = metrics.find((metric) => metric.name === "ScriptDuration")?.value ?? NaN;
+    const spent = 1000 * (now - last);
+    last = now;
+    return spent;
+  };
+  await cost();
+  return cost;
+}
+
+describe("issue/6-1 the page of a chat", function () {
+  this.timeout(2 * patience);
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    browser = await launch();
+  });
+  after(() => browser.close());
+
+  beforeEach(async () => {
+    page = await browser.newPage({ viewport: { width: 900, height: 700 } });
+    await page.addInitScript(() => {
+      let state: unknown;
+      window.asked = [];
+      Object.assign(window, { acquireVsCodeApi: () => ({ postMessage: (m: FromWebview) => window.asked.push(m), getState: () => state, setState: (s: unknown) => (state = s) }) });
+    });
+    await page.goto("about:blank");
+    await page.setContent(`<style>${readFileSync("dist/webview.css", "utf8")}</style><body data-session="ses_1">${body}</body>`);
+    await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
+  });
+  afterEach(() => page.close());
+
+  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
+  const reset = (items: Item[], more = {}) => tell({ type: "reset", view: { ...snapshot({ ...attached, items }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true });
+  const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  const scrollTo = async (part: number) => {
+    await page.evaluate((to) => {
+      const scroller = document.getElementById("scroller");
+      scroller?.scrollTo(0, to * scroller.scrollHeight);
+    }, part);
+    await drawn();
+  };
+
+  it("shows 10,000 items, scrolls and grows without a frame over 50 ms of its script", async () => {
+    await reset(many);
+    await page.getByText("Answer 9997").waitFor();
+    const mounted = await page.locator(".row").count();
+    assert.ok(mounted < 60, `${mounted} rows are in the document`);
+    const cost = await meter(page);
+    const took: number[] = [];
+    for (let step = 0; step < 60; step++) {
+      await scrollTo(((step * 7) % 60) / 60);
+      took.push(await cost());
+    }
+    await scrollTo(1);
+    const item: Item = { itemId: "nod_live:0", kind: "agentMessage", status: "inProgress", atMs: 1, turnId: "trn_2" };
+    await tell({ type: "events", events: [{ type: "item/started", atMs: 1, turnId: "trn_2", item }] });
+    await cost();
+    for (let step = 0; step < 100; step++) {
+      const event: Event = { type: "item/delta", atMs: 1, turnId: "trn_2", itemId: item.itemId, offset: 50 * step, text: "Ten words more of an answer that grows.\n\n".padEnd(50) };
+      await tell({ type: "events", events: [event] });
+      await drawn();
+      took.push(await cost());
+    }
+    const sorted = took.toSorted((a, b) => b - a);
+    console.log(`      scrolling ${mean(took.slice(0, 60))} ms, growing ${mean(took.slice(60))} ms, longest ${sorted.slice(0, 3).map((ms) => ms.toFixed(1)).join(", ")} ms`);
+    assert.ok((sorted[0] ?? 0) < longestMs, `the longest took ${sorted[0]} ms`);
+    assert.ok((sorted[0] ?? 0) > 0, "nothing was measured");
+  });
+
+  it("stays where a person reads, whatever comes below or is loaded above", async () => {
+    await reset(many.slice(3000, 3200), { older: "cursor" });
+    await scrollTo(0.5);
+    const top = () => page.evaluate(() => {
+      const edge = document.getElementById("scroller")?.getBoundingClientRect().top ?? 0;
+      const rows = [...document.querySelectorAll<HTMLElement>(".row")].map((row) => ({ id: row.dataset.item, y: Math.round(row.getBoundingClientRect().top - edge) }));
+      return rows.find((row) => row.y >= 0);
+    });
+    const before = await top();
+    await tell({ type: "page", page: { session: attached.session, data: many.slice(2800, 3000) } });
+    await drawn();
+    await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_2", item: { ...itemOf(9999), itemId: "nod_new:0" } }] });
+    await drawn();
+    const after = await top();
+    assert.equal(after?.id, before?.id);
+    assert.ok(Math.abs((after?.y ?? 0) - (before?.y ?? 0)) <= 2, `${JSON.stringify(before)} became ${JSON.stringify(after)}`);
+  });
+
+  it("asks for older items at the top, once for each page", async () => {
+    await reset(many.slice(0, 200), { older: "cursor" });
+    await scrollTo(0);
+    await scrollTo(0.02);
+    await scrollTo(0);
+    const asked = await page.evaluate(() => window.asked.filter((message) => message.type === "older").length);
+    assert.equal(asked, 1);
+  });
+
+  it("is done with the keyboard alone", async () => {
+    await reset(many.slice(0, 30), { turnId: "trn_9" });
+    const field = page.locator("#composer textarea");
+    await field.focus();
+    await page.keyboard.type("one");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("two");
+    await page.keyboard.press("Enter");
+    await tell({ type: "sent", ok: true });
+    await page.keyboard.type("now");
+    await page.keyboard.press("Control+Enter");
+    await tell({ type: "sent", ok: true });
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Alt+ArrowUp");
+    assert.equal(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_29:0");
+    await page.keyboard.press("Alt+ArrowUp");
+    assert.equal(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_28:0");
+    const asked = await page.evaluate(() => window.asked.filter((message) => message.type === "send" || message.type === "stop"));
+    assert.deepEqual(asked, [
+      { type: "send", text: "one\ntwo", attached: [], when: "queue" },
+      { type: "send", text: "now", attached: [], when: "steer" },
+      { type: "stop" },
+    ]);
+  });
+
+  it("keeps what was typed when the daemon did not take it", async () => {
+    await reset([]);
+    await page.locator("#composer textarea").fill("precious");
+    await page.keyboard.press("Enter");
+    await tell({ type: "sent", ok: false });
+    await tell({ type: "failed", message: "the disk is full" });
+    assert.equal(await page.locator("#composer textarea").inputValue(), "precious");
+    await page.getByText("the disk is full").waitFor();
+  });
+
+  it("shows what waits, and takes it back", async () => {
+    const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
+    await reset([], { queue, turnId: "trn_1" });
+    await page.getByText("Next: later").waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    assert.equal(await page.locator("#composer textarea").inputValue(), "later");
+    assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);
+  });
+});
