@@ -1,7 +1,7 @@
 import { Emitter } from "vscode-jsonrpc/node";
 import { kindOf, messageOf, type Daemon } from "./daemon/daemon";
 import type { Log } from "./daemon/link";
-import { page, reduce, replay, snapshot, withEnds, type SessionView } from "./model/session";
+import { page, reduce, replay, snapshot, withPast, type SessionView } from "./model/session";
 import { told, type SessionList } from "./model/sessions";
 import type { Decision, Event, SessionID } from "./protocol";
 
@@ -143,7 +143,7 @@ export class Followed {
       this.view = fresh || !this.view ? snapshot(r) : replay(this.view, r);
       this.epoch = this.daemon.state.kind === "ready" ? this.daemon.state.server.epoch : server.epoch;
       if (fresh) {
-        await this.readEnds();
+        await this.readPast();
       }
       this.changes.fire({ view: this.view });
     } catch (error) {
@@ -154,11 +154,12 @@ export class Followed {
     }
   }
 
-  private async readEnds() {
-    const { data } = await this.daemon.call("turn/list", { sessionId: this.id, limit: 50 });
-    const over = data.filter((turn) => turn.outcome);
+  private async readPast() {
+    const sessionId = this.id;
+    const [turns, points] = await Promise.all([this.daemon.call("turn/list", { sessionId, limit: 50 }), this.daemon.call("session/points", { sessionId })]);
+    const over = turns.data.filter((turn) => turn.outcome);
     const ends = over.map(({ turnId, outcome, usage, issues }) => ({ turnId, outcome, usage, message: issues?.at(-1)?.message }));
-    this.view &&= withEnds(this.view, ends);
+    this.view &&= withPast(this.view, ends, points.data);
   }
 
   private fail(error: unknown) {

@@ -1,22 +1,37 @@
 import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
 import { parse, sides, undo } from "../model/diff";
-import type { FileChange } from "../protocol";
-import { type Texts } from "../views/texts";
+import type { FileChange, SessionID, TurnID } from "../protocol";
+import type { Texts } from "../views/texts";
+
+type Change = Pick<FileChange, "path" | "diff">;
 
 /** showChange opens what a call changed in a diff editor: beside the file itself, if that is as the call left it. */
 export async function showChange(texts: Texts, change: FileChange, cwd: string): Promise<void> {
+  const { left, right, now } = await editors(texts, change, cwd);
+  const title = `${change.path} (+${change.added} \u2212${change.removed})${now ? "" : ", as it was then"}`;
+  await vscode.commands.executeCommand("vscode.diff", left, right, title);
+}
+
+/** showTurn opens all that a turn did to files, whichever of its calls did it. */
+export async function showTurn({ daemon, texts }: { daemon: Daemon; texts: Texts }, sessionId: SessionID, turnId: TurnID, cwd: string): Promise<void> {
+  const { data, nextCursor } = await daemon.call("session/diff", { sessionId, turnId, limit: 500 });
+  const all = await Promise.all(data.map(async ({ path, diff = "" }) => ({ path, ...(await editors(texts, { path, diff }, cwd)) })));
+  const resources = all.map(({ path, left, right }) => [vscode.Uri.joinPath(vscode.Uri.file(cwd), path), left, right]);
+  await vscode.commands.executeCommand("vscode.changes", `Changes of the turn${nextCursor ? ", the first 500" : ""}`, resources);
+}
+
+/** the two sides of a change, and whether the right one is the file as it is now */
+async function editors(texts: Texts, change: Change, cwd: string): Promise<{ left: vscode.Uri; right: vscode.Uri; now: boolean }> {
   const hunks = parse(change.diff);
   const file = vscode.Uri.joinPath(vscode.Uri.file(cwd), change.path);
   const now = await read(file);
   const before = now === undefined ? undefined : undo(now, hunks);
-  const title = `${change.path} (+${change.added} \u2212${change.removed})`;
   if (before !== undefined) {
-    await vscode.commands.executeCommand("vscode.diff", texts.add(change.path, before), file, title);
-    return;
+    return { left: texts.add(change.path, before), right: file, now: true };
   }
   const part = sides(hunks);
-  const [left, right] = [texts.add(change.path, part.before), texts.add(change.path, part.after)];
-  await vscode.commands.executeCommand("vscode.diff", left, right, `${title}, as it was then`);
+  return { left: texts.add(change.path, part.before), right: texts.add(change.path, part.after), now: false };
 }
 
 async function read(uri: vscode.Uri): Promise<string | undefined> {

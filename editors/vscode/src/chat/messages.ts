@@ -1,5 +1,5 @@
 import type { SessionView } from "../model/session";
-import type { DecisionChoice, DecisionID, Event, InputID, Item, ItemID, SessionReadResult } from "../protocol";
+import type { DecisionChoice, DecisionID, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
 
 /** Attached is a piece of a file that goes with an input. */
 export interface Attached {
@@ -21,6 +21,7 @@ export type ToWebview =
   | { type: "page"; page: SessionReadResult }
   | { type: "connected"; connected: boolean }
   | { type: "attached"; attached: Attached }
+  | { type: "draft"; text: string }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
 
@@ -38,4 +39,7 @@ export type FromWebview =
   | { type: "attach" }
   | { type: "diff"; change: NonNullable<NonNullable<Item["output"]>["change"]> }
   | { type: "open"; href: string }
-  | { type: "fork" | "rewind"; itemId: ItemID };
+  | { type: "fork"; itemId: ItemID }
+  | { type: "changes"; turnId: TurnID }
+  /** to before a turn, whose input was text */
+  | { type: "rewind"; turnId: TurnID; text: string };

@@ -5,10 +5,11 @@ import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { Followed } from "../sessions";
 import type { Texts } from "../views/texts";
-import { showChange } from "./changes";
+import { showChange, showTurn } from "./changes";
 import { pick, toInput } from "./attachments";
 import type { Attached, FromWebview, Options, ToWebview } from "./messages";
 import { page } from "./page";
+import { rewind } from "./rewind";
 
 export const viewType = "lashd.chat";
 
@@ -140,7 +141,9 @@ export class ChatPanel {
       case "fork":
         return this.fork(message.itemId);
       case "rewind":
-        return this.rewind(message.itemId);
+        return this.rewind(message);
+      case "changes":
+        return showTurn(this.context, this.followed.id, message.turnId, this.followed.view?.session.cwd ?? "");
     }
   }
 
@@ -208,13 +211,10 @@ export class ChatPanel {
     this.context.open(r.sessionId);
   }
 
-  private async rewind(itemId: string) {
-    const { daemon } = this.context;
-    const params = { sessionId: this.followed.id, toNode: nodeOf(itemId) };
-    const { nodes } = await daemon.call("session/rewind", { ...params, dryRun: true });
-    const detail = `${nodes} entries of history go out of sight. They are kept. Files stay as they are.`;
-    if (await vscode.window.showWarningMessage("Rewind the session to here?", { modal: true, detail }, "Rewind")) {
-      await daemon.change("session/rewind", params);
+  private async rewind({ turnId, text }: FromWebview & { type: "rewind" }) {
+    const done = await rewind(this.context.daemon, this.followed.id, turnId);
+    if (done && done !== "only") {
+      this.tell({ type: "draft", text });
     }
   }
 

@@ -65,6 +65,11 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
   "session/rewound": (view) => {
     view.stale = true;
   },
+  "file/point": (view, { point }) => {
+    if (point?.turnId !== undefined) {
+      view.points[point.turnId] = point;
+    }
+  },
   "usage/updated": (view, event) => {
     view.total = event.total;
   },

@@ -2,6 +2,7 @@ import type {
   CallID,
   Decision,
   Event,
+  FilePoint,
   InputID,
   InputPart,
   Item,
@@ -45,6 +46,8 @@ export interface SessionView {
   accepted: Record<TurnID, { inputId: InputID; input: InputPart[] }>;
   tasks: Task[];
   ends: Record<TurnID, TurnEnd>;
+  /** what turns did to files */
+  points: Record<TurnID, FilePoint>;
   /** the running turn */
   turnId?: TurnID;
   /** of the session */
@@ -70,6 +73,7 @@ export function snapshot(r: SessionAttachResult): SessionView {
     accepted: {},
     tasks: [],
     ends: {},
+    points: {},
   };
   return arrive(view, r);
 }
@@ -87,9 +91,14 @@ export function page(view: SessionView, r: SessionReadResult): SessionView {
   return { ...view, items: [...r.data.filter((item) => !known.has(item.itemId)), ...view.items], older: r.nextCursor };
 }
 
-/** withEnds is the view with how turns ended before it began. */
-export function withEnds(view: SessionView, ends: TurnEnd[]): SessionView {
-  return { ...view, ends: { ...Object.fromEntries(ends.map((end) => [end.turnId, end])), ...view.ends } };
+/** withPast is the view with how turns ended before it began, and what they did to files. */
+export function withPast(view: SessionView, ends: TurnEnd[], points: FilePoint[]): SessionView {
+  const changed = points.flatMap((point) => (point.turnId === undefined ? [] : [[point.turnId, point] as const]));
+  return {
+    ...view,
+    ends: { ...Object.fromEntries(ends.map((end) => [end.turnId, end])), ...view.ends },
+    points: { ...Object.fromEntries(changed), ...view.points },
+  };
 }
 
 /** reduce is the view after events, in their order. Durable ones that are in it already change nothing. */
@@ -121,6 +130,7 @@ function draft(view: SessionView): SessionView {
     accepted: { ...view.accepted },
     tasks: [...view.tasks],
     ends: { ...view.ends },
+    points: { ...view.points },
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Attached, FromWebview, Options } from "../chat/messages";
-import type { QueuedInput } from "../protocol";
 import { button, h } from "./dom";
 
 /** Draft is what is being typed. */
@@ -50,9 +49,8 @@ export class Composer {
     this.field.focus();
   }
 
-  /** edit takes a waiting input back, to be changed and sent again. */
-  edit(input: QueuedInput): void {
-    const text = input.input.map((part) => part.text ?? "").join("\n");
+  /** add puts a text that was sent before back, to be changed and sent again. */
+  add(text: string): void {
     this.field.value = [this.field.value, text].filter((t) => t !== "").join("\n");
     this.changed();
     this.field.focus();

@@ -2,7 +2,7 @@ import type { FromWebview } from "../chat/messages";
 import type { Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
 import { Growing, render } from "./markdown";
-import { endText, summaryOf, usageText, type ChatRow, type ItemRow } from "./rows";
+import { endText, filesText, summaryOf, usageText, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
 /** How much of a text is shown before somebody asks for all. */
 const longestShown = 20_000;
@@ -21,9 +21,8 @@ export class Items {
   row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
     const element = old ?? h("article", { tabindex: -1 });
     if ("end" in row) {
-      const text = endText(row.end);
-      element.className = `row end${text.startsWith("Failed") ? " failed" : ""}`;
-      element.replaceChildren(h("span", {}, [text, usageText(row.end.usage)].filter(Boolean).join(" \u00b7 ")));
+      element.className = `row end${endText(row.end).startsWith("Failed") ? " failed" : ""}`;
+      element.replaceChildren(...this.end(row));
       return element;
     }
     element.className = `row ${row.item.kind}${row.live ? " live" : ""}`;
@@ -31,6 +30,14 @@ export class Items {
     element.setAttribute("aria-label", labels[row.item.kind]);
     element.replaceChildren(...this.item(row));
     return element;
+  }
+
+  private end({ end, after, point }: EndRow): Node[] {
+    const { turnId } = end;
+    const said = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
+    const fork = button("Fork here", () => this.ask({ type: "fork", itemId: after }), { title: "A session of its own that goes on from here" });
+    const changes = point && point.files > 0 && button("Show changes", () => this.ask({ type: "changes", turnId }), { title: "All that this turn did to files" });
+    return [h("span", {}, said), h("div", { class: "actions" }, changes, fork)];
   }
 
   private item(row: ItemRow): Node[] {
@@ -74,14 +81,9 @@ export class Items {
     return attachment ? [h("span", { class: "chip" }, attachment.name ?? attachment.type)] : [];
   }
 
-  private actions(item: Item): HTMLElement {
-    const { itemId } = item;
-    return h(
-      "div",
-      { class: "actions" },
-      button("Fork here", () => this.ask({ type: "fork", itemId }), { title: "A session of its own that goes on from here" }),
-      button("Rewind to here", () => this.ask({ type: "rewind", itemId }), { title: "Take what came after this out of sight" }),
-    );
+  private actions({ turnId, text = "" }: Item): HTMLElement {
+    const rewind = turnId !== undefined && button("Rewind to before this", () => this.ask({ type: "rewind", turnId, text }), { title: "The conversation, files, or both" });
+    return h("div", { class: "actions" }, rewind);
   }
 
   private call({ item, progress }: ItemRow): HTMLElement {

@@ -62,6 +62,9 @@ function hear(message: ToWebview) {
     case "attached":
       composer.attach(message.attached);
       return;
+    case "draft":
+      composer.add(message.text);
+      return;
     case "sent":
       composer.sent(message.ok);
       list.end();
@@ -112,11 +115,11 @@ function queue(shown: SessionView) {
 }
 
 function queued(input: QueuedInput): HTMLElement {
-  const text = input.input.map((part) => part.text ?? "").join(" ");
+  const text = input.input.map((part) => part.text ?? "").join("\n");
   const withdraw = () => ask({ type: "withdraw", inputId: input.inputId });
   const edit = () => {
     withdraw();
-    composer.edit(input);
+    composer.add(text);
   };
   return h("div", { class: "queued" }, h("span", {}, `Next: ${text.slice(0, 200)}`), button("Edit", edit), button("Withdraw", withdraw));
 }

@@ -1,5 +1,5 @@
 import type { SessionView, TurnEnd } from "../model/session";
-import type { Item, Usage } from "../protocol";
+import type { FilePoint, Item, ItemID, Usage } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow is an item, with what its call has put out so far. */
@@ -12,6 +12,9 @@ export interface ItemRow extends Row {
 /** EndRow is how a turn ended. */
 export interface EndRow extends Row {
   end: TurnEnd;
+  /** the last item of the turn */
+  after: ItemID;
+  point?: FilePoint;
 }
 
 export type ChatRow = ItemRow | EndRow;
@@ -24,7 +27,8 @@ export function rowsOf(view: SessionView): ChatRow[] {
     const { turnId } = item;
     const end = turnId === undefined ? undefined : view.ends[turnId];
     if (end && view.items[at + 1]?.turnId !== turnId) {
-      rows.push({ key: `end:${end.turnId}`, version: end, end });
+      const point = view.points[end.turnId];
+      rows.push({ key: `end:${end.turnId}`, version: point ? `${point.pointId} ${point.state} ${point.files} ${point.undone}` : end, end, after: item.itemId, point });
     }
   });
   return rows;
@@ -68,6 +72,15 @@ export function endText(end: TurnEnd): string {
     default:
       return `Failed (${kind})${end.message ? `: ${end.message}` : ""}`;
   }
+}
+
+/** filesText is what a turn did to files. */
+export function filesText(point: FilePoint | undefined): string {
+  if (!point || point.files === 0) {
+    return point?.unrestorable ? `Files cannot be brought back to before this: ${point.unrestorable}` : "";
+  }
+  const files = point.files === 1 ? "1 file changed" : `${point.files} files changed`;
+  return point.undone ? `${files}, undone` : files;
 }
 
 /** usageText is how many tokens something took. */

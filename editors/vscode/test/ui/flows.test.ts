@@ -1,21 +1,8 @@
 import { strict as assert } from "node:assert";
 import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
 import { patience } from "./browser";
+import { script, story } from "./script";
 import { Workbench } from "./workbench";
-
-const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
-
-const script = {
-  models: ["demo"],
-  turns: [
-    { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 60 }] },
-    {
-      match: { lastUserContains: "write" },
-      replies: [{ reasoning: "A file is wanted.", text: "I write **it**.", chunkSize: 3, delayMs: 20, toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\ny\n" } }] }, { text: "Written." }],
-    },
-  ],
-  otherwise: { replies: [{ text: "Hello!" }] },
-};
 
 describe("issue/6-1 a real VS Code", function () {
   this.timeout(3 * patience);
@@ -27,13 +14,6 @@ describe("issue/6-1 a real VS Code", function () {
   });
   after(() => code.close());
 
-  const newSession = async () => {
-    await code.view();
-    await code.page.getByRole("treeitem").first().waitFor({ timeout: 2000 }).catch(() => undefined);
-    await code.run("lashd: New Session");
-    await code.chat.locator("#composer textarea").waitFor();
-  };
-
   it("begins a session from the view, and answers", async () => {
     await code.view();
     await code.page.getByRole("button", { name: "New Session" }).last().click();
@@ -43,7 +23,7 @@ describe("issue/6-1 a real VS Code", function () {
   });
 
   it("streams a turn, and asks before a file is written", async () => {
-    await newSession();
+    await code.newSession();
     await code.say("write it");
     await code.chat.locator(".agentMessage strong", { hasText: "it" }).waitFor();
     await code.chat.locator("#asked .card").getByRole("button", { name: "Allow Once" }).click();
@@ -54,7 +34,7 @@ describe("issue/6-1 a real VS Code", function () {
   });
 
   it("takes a question away that another client has answered, hidden or not", async () => {
-    await newSession();
+    await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     await code.run("lashd: New Session");
@@ -69,7 +49,7 @@ describe("issue/6-1 a real VS Code", function () {
   });
 
   it("goes on with a stream when the daemon is killed", async () => {
-    await newSession();
+    await code.newSession();
     await code.say("tell a story");
     await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
     process.kill(code.call<StatusResult>("server/status", {}).pid, "SIGKILL");
@@ -78,7 +58,7 @@ describe("issue/6-1 a real VS Code", function () {
   });
 
   it("keeps a tool from the next request that was unticked", async () => {
-    await newSession();
+    await code.newSession();
     const [sessions, tools] = ["Sessions", "Plugins and Tools"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
     await tools?.click();
     await sessions?.click(); // so that all plugins have room

@@ -24,7 +24,7 @@ export class Workbench {
     this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
     this.write("ud/User/settings.json", JSON.stringify({
       "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off", "extensions.autoUpdate": false,
-      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "security.workspace.trust.enabled": false,
+      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom", "security.workspace.trust.enabled": false,
     }));
     this.write("cfg.yaml", "auth: none\ncert: false\n");
     mkdirSync(join(this.dir, "ext"));
@@ -74,6 +74,27 @@ export class Workbench {
     await input.waitFor();
     await input.fill(`>${title}`);
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+  }
+
+  /** newSession begins a session, whose chat is in front then. */
+  async newSession(): Promise<void> {
+    await this.view();
+    await this.run("lashd: New Session");
+    await this.chat.locator("#composer textarea").waitFor();
+  }
+
+  /** dialog answers the modal question that is asked. */
+  async dialog(answer: string): Promise<string> {
+    const dialog = this.page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    const text = await dialog.innerText();
+    await dialog.getByRole("button", { name: answer, exact: true }).click();
+    return text;
+  }
+
+  /** choose picks an entry of the list that is open. */
+  async choose(entry: string): Promise<void> {
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: entry }).first().click();
   }
 
   /** chat is the page of the chat that is in front. */

@@ -1,0 +1,64 @@
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import type { FileRewind, RewindFiles, SessionID, TurnID } from "../protocol";
+
+/** What a rewind is about, in words. */
+const ways: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
+  { label: "Conversation and files", description: "as they were before the turn", files: "also" },
+  { label: "Conversation", description: "files stay as they are" },
+  { label: "Files", description: "the conversation stays as it is", files: "only" },
+];
+
+/** rewind goes back to before a turn, once a person has seen what that would do. It answers what it was about. */
+export async function rewind(daemon: Daemon, sessionId: SessionID, toTurn: TurnID): Promise<RewindFiles | "none" | undefined> {
+  const way = await vscode.window.showQuickPick(ways, { placeHolder: "What is to be as before this message?" });
+  if (!way) {
+    return undefined;
+  }
+  const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
+  const preview = await daemon.call("session/rewind", { ...params, dryRun: true });
+  const files = preview.files ?? [];
+  const lost = files.filter((file) => file.conflict);
+  const go = lost.length > 0 ? "Rewind Anyway" : "Rewind";
+  if ((await vscode.window.showWarningMessage(question(way.files, preview.nodes), { modal: true, detail: detailOf(files) }, go)) !== go) {
+    return undefined;
+  }
+  const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
+  if (done.pointId !== undefined) {
+    void offerUndo(daemon, sessionId, done.pointId, done.files ?? []);
+  }
+  return way.files ?? "none";
+}
+
+async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: string, files: FileRewind[]) {
+  const left = files.filter((file) => file.problem ?? file.unkept);
+  const message = `lashd has brought back ${files.length - left.length} of ${files.length} files.`;
+  if (await vscode.window.showInformationMessage(message, "Undo")) {
+    await daemon.change("session/rewind", { sessionId, toPoint, files: "only" });
+  }
+}
+
+function question(files: RewindFiles | undefined, nodes: number): string {
+  const history = files === "only" ? "" : `${nodes} entries of the conversation go out of sight; they are kept.`;
+  return ["Rewind to before this message?", history].filter(Boolean).join(" ");
+}
+
+const verbs = { created: "comes back", modified: "changes", deleted: "goes" };
+
+const reasons = {
+  changedSince: "it was changed since, which would be lost",
+  shared: "another session changed it, too",
+  unsure: "it is not known what became of it",
+  notKept: "there is no copy of what it is now",
+};
+
+/** detailOf tells what becomes of each file. */
+export function detailOf(files: FileRewind[]): string {
+  const lines = files.map((file) => {
+    const lines = file.binary ? "" : ` (+${file.added ?? 0} \u2212${file.removed ?? 0})`;
+    const kept = file.unkept ? `stays: there is no copy of it (${file.unkept})` : `${verbs[file.effect]}${lines}`;
+    return `${file.path} ${kept}${file.conflict ? `: ${reasons[file.conflict]}` : ""}`;
+  });
+  const shown = lines.slice(0, 20);
+  return [...shown, ...(lines.length > shown.length ? [`and ${lines.length - shown.length} more`] : [])].join("\n");
+}

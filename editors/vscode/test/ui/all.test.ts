@@ -1,0 +1,194 @@
+import { strict as assert } from "node:assert";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SessionListResult } from "../../src/protocol";
+import { patience } from "./browser";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("issue/6-1 a real VS Code, at length", function () {
+  this.timeout(3 * patience);
+  const code = new Workbench();
+  const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0];
+  const row = (title: string) => code.page.getByRole("treeitem", { name: title }).first();
+  const menu = async (title: string, entry: string) => {
+    await row(title).click({ button: "right" });
+    await code.page.locator(".context-view .action-label", { hasText: entry }).first().click();
+  };
+  const write = async () => {
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
+  };
+
+  before(() => code.start(script));
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`.replaceAll(/[^a-z]+/gi, "-"));
+    await code.run("View: Close All Editors");
+    rmSync(join(code.work, "new.txt"), { force: true });
+  });
+  after(() => code.close());
+
+  it("rewinds conversation and files, and says what would be lost", async () => {
+    await write();
+    const file = join(code.work, "new.txt");
+    writeFileSync(file, "mine\n");
+    const back = async (way: string, answer: string) => {
+      await code.chat.locator(".userMessage").first().hover();
+      await code.chat.getByRole("button", { name: "Rewind to before this" }).first().click();
+      await code.choose(way);
+      return code.dialog(answer);
+    };
+    assert.match(await back("Conversation and files", "Cancel"), /new\.txt goes.*it was changed since, which would be lost/s);
+    assert.equal(readFileSync(file, "utf8"), "mine\n");
+    writeFileSync(file, "x\ny\n");
+    assert.doesNotMatch(await back("Conversation and files", "Rewind"), /would be lost/);
+    await code.chat.locator(".row").first().waitFor({ state: "detached" });
+    assert.throws(() => readFileSync(file, "utf8"), /ENOENT/);
+    assert.equal(await code.chat.locator("#composer textarea").inputValue(), "write it");
+    await code.page.locator(".notification-toast").getByRole("button", { name: "Undo" }).click();
+    await until(() => readFileSync(file, "utf8") === "x\ny\n");
+  });
+
+  it("shows all that a turn did to files", async () => {
+    await write();
+    await code.chat.locator(".row.end", { hasText: "1 file changed" }).hover();
+    await code.chat.getByRole("button", { name: "Show changes" }).click();
+    await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor();
+  });
+
+  it("forks where a turn ended", async () => {
+    await code.newSession();
+    await code.say("first");
+    await code.chat.locator(".row.end").first().hover();
+    await code.say("second");
+    await code.chat.locator(".row.end").nth(1).waitFor();
+    const whole = newest()?.sessionId;
+    await code.chat.locator(".row.end").first().hover();
+    await code.chat.getByRole("button", { name: "Fork here" }).first().click();
+    await until(() => newest()?.sessionId !== whole);
+    await until(async () => (await code.chat.locator(".userMessage .text").allInnerTexts()).join() === "first");
+    assert.equal(newest()?.relation.source?.sessionId, whole);
+  });
+
+  it("has its chats again when the window is loaded again, and what was being typed", async () => {
+    await code.newSession();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await code.chat.locator("#composer textarea").fill("not sent yet");
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // VS Code keeps the state of its windows now and then
+    await code.load();
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    assert.equal(await code.chat.locator("#composer textarea").inputValue(), "not sent yet");
+  });
+
+  it("queues, takes back, and stops", async () => {
+    await code.newSession();
+    await code.say("count");
+    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator(".toolCall .output", { hasText: "line 2" }).waitFor();
+    await code.say("later");
+    await code.chat.locator(".queued", { hasText: "later" }).waitFor();
+    await code.chat.getByRole("button", { name: "Withdraw" }).click();
+    await code.chat.locator(".queued").waitFor({ state: "detached" });
+    await code.chat.getByRole("button", { name: "Stop" }).click();
+    await code.chat.locator(".row.end", { hasText: "Stopped" }).waitFor();
+  });
+
+  it("steers a turn that runs", async () => {
+    await code.newSession();
+    await code.say("count");
+    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator(".toolCall .output", { hasText: "line 1" }).waitFor();
+    await code.chat.locator("#composer textarea").fill("and then");
+    await code.chat.locator("#composer textarea").press("Control+Enter");
+    await code.chat.locator(".userMessage", { hasText: "and then" }).waitFor();
+    await code.chat.locator(".agentMessage").first().waitFor();
+    assert.equal(await code.chat.locator(".row.end").count() <= 1, true, "it is one turn");
+  });
+
+  it("rejects, and the model is told", async () => {
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
+    await code.chat.locator("#composer textarea").press("Alt+n");
+    await code.chat.locator(".toolCall .failed").waitFor();
+    await code.chat.locator(".row.end").waitFor();
+  });
+
+  it("answers from the notification of a chat that is hidden", async () => {
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
+    await code.run("lashd: New Session");
+    const toast = code.page.locator(".notification-toast", { hasText: "May the tool write run" });
+    await toast.getByText("Allow Once").click();
+    await toast.waitFor({ state: "detached" });
+    await until(() => readFileSync(join(code.work, "new.txt"), "utf8") === "x\ny\n");
+  });
+
+  it("renames, archives and deletes from the tree", async () => {
+    await code.newSession();
+    await code.say("a session to go");
+    await row("a session to go").waitFor();
+    await menu("a session to go", "Rename Session");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("another name");
+    await code.page.keyboard.press("Enter");
+    await code.page.locator(".tab", { hasText: "another name" }).waitFor();
+    await menu("another name", "Archive Session");
+    await code.page.getByRole("treeitem", { name: /^Archived/ }).waitFor();
+    assert.equal(newest()?.title === "another name", false);
+    await code.page.getByRole("treeitem", { name: /^Archived/ }).click();
+    await menu("another name", "Delete Session");
+    await code.dialog("Delete");
+    await code.page.getByRole("treeitem", { name: /^Archived/ }).waitFor({ state: "detached" });
+  });
+
+  it("shows a plan, a table and code", async () => {
+    await code.newSession();
+    await code.say("make a plan");
+    await code.chat.locator(".plan summary", { hasText: "Plan: 1 of 3" }).click();
+    await code.chat.locator(".plan .inProgress", { hasText: "change" }).waitFor();
+    assert.deepEqual(await code.chat.locator(".markdown td").allInnerTexts(), ["1", "2"]);
+    await code.chat.locator(".markdown pre code", { hasText: "const x = 1;" }).waitFor();
+  });
+
+  it("shows tasks with their output", async () => {
+    await code.newSession();
+    await code.say("in the background");
+    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "It runs." }).waitFor();
+    const [sessions, tasks] = ["Sessions", "Tasks and Monitors"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
+    await tasks?.click();
+    await row("the server").click();
+    await code.page.locator(".output-view-container, .part.panel").getByText("from the background").waitFor();
+    await tasks?.click();
+    await sessions?.waitFor();
+  });
+
+  it("says in Problems what is wrong with a plugin, and no more once it is put right", async () => {
+    const manifest = (hook: string) => JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ slot: hook, content: "Be careful." }] } }, undefined, 2);
+    const problems = code.page.locator("#status\\.problems");
+    code.write("work/.agents/plugins/guard/plugin.json", manifest("nonsense").replace('"slot"', '"slott"'));
+    await problems.filter({ hasNotText: /^\s*0\s*0/ }).waitFor();
+    assert.doesNotMatch(await problems.innerText(), /^\s*0/);
+    code.write("work/.agents/plugins/guard/plugin.json", manifest("guidance"));
+    await until(async () => /^\s*0\s+0/.test(await problems.innerText()));
+  });
+});
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + patience;
+  for (;;) {
+    try {
+      if (await holds()) {
+        return;
+      }
+    } catch {
+      // not yet
+    }
+    assert.ok(Date.now() < end, "it does not come true");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

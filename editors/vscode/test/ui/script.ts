@@ -1,0 +1,26 @@
+export const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
+
+/** script is what the model of the flows says. */
+export const script = {
+  models: ["demo"],
+  turns: [
+    { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 60 }] },
+    {
+      match: { lastUserContains: "write" },
+      replies: [
+        { reasoning: "A file is wanted.", text: "I write **it**.", chunkSize: 3, delayMs: 20, toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\ny\n" } }] },
+        { text: "Written." },
+      ],
+    },
+    { match: { lastUserContains: "count" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 1; done" } }] }, { text: "Counted." }] },
+    { match: { lastUserContains: "background" }, replies: [{ toolCalls: [{ name: "start_command", args: { command: "echo from the background; sleep 60", label: "the server" } }] }, { text: "It runs." }] },
+    {
+      match: { lastUserContains: "plan" },
+      replies: [
+        { text: "A plan first.", toolCalls: [{ name: "update_plan", args: { steps: [{ text: "look", status: "completed" }, { text: "change", status: "inProgress" }, { text: "test", status: "pending" }] } }] },
+        { text: "Here is a table:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nconst x = 1;\n```\n" },
+      ],
+    },
+  ],
+  otherwise: { replies: [{ text: "Hello!" }] },
+};
