@@ -176,7 +176,10 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 func (s *services) add(ctx context.Context, t protocol.Task, event protocol.TaskEvent) (protocol.Task, error) {
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
 		live, ok := st.tasks[t.ID]
-		if !ok {
+		switch {
+		case st.onTheWay[t.ID]:
+			return t, fmt.Errorf("task %s: %w", t.ID, ErrTaskLeaving)
+		case !ok:
 			return st.eng.store.Task(ctx, st.id, t.ID)
 		}
 		err := st.moveTasks(ctx, nil, func(m *moves) { live, _ = m.add(live, event) })
