@@ -165,7 +165,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	for range min(recoveries, len(ids)) {
 		loading.Go(func() {
 			for id := range next {
-				e.load(ctx, id)
+				e.goOn(ctx, id)
 			}
 		})
 	}
@@ -175,6 +175,20 @@ func (e *Engine) recover(ctx context.Context) error {
 	close(next)
 	loading.Wait()
 	return nil
+}
+
+// goOn goes on with a session. One that was only there for a moment is deleted: nobody waits any more for what comes of it.
+func (e *Engine) goOn(ctx context.Context, id protocol.SessionID) {
+	row, err := e.store.Session(ctx, id)
+	if err == nil && row.Relation.Temporary {
+		_, err = e.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, AtMs: now()})
+	}
+	switch {
+	case err != nil && ctx.Err() == nil:
+		e.Log.Error("session cannot be looked at", "session", id, "error", err)
+	case !row.Relation.Temporary:
+		e.load(ctx, id)
+	}
 }
 
 func (e *Engine) load(ctx context.Context, id protocol.SessionID) {

@@ -123,6 +123,8 @@ func checkRelation(p *protocol.SessionNewParams) error {
 		switch {
 		case r.Parent != "" || r.Cause != "":
 			return bad("/relation/kind", "must be child where there is a parent")
+		case r.Temporary:
+			return bad("/relation/temporary", "is of a child: nobody deletes a root")
 		case sub != nil:
 			return bad("/relation/kind", "must be child, as the authority is a subagent's")
 		case p.UsageLabel != "":

@@ -1078,9 +1078,10 @@ func Described() map[string]TypeDoc {
 		"ReasoningSpec": {Doc: "ReasoningSpec says how a model's reasoning is controlled."},
 		"Relation": {Doc: "Relation is where a session comes from.",
 			Fields: map[string]string{
-				"cause":  "of a child",
-				"parent": "of a child",
-				"source": "of a fork",
+				"cause":     "of a child",
+				"parent":    "of a child",
+				"source":    "of a fork",
+				"temporary": "Of a child: it is there for a moment, until who made it deletes it. What a daemon leaves unfinished of one, the next one deletes.",
 			},
 		},
 		"RelationKind": {Doc: "RelationKind says how a session came to be.",

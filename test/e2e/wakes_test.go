@@ -153,7 +153,7 @@ var holds = []struct {
 	},
 	{
 		protocol.HoldCommand,
-		[]fakemodel.Step{step(says("one")), step(says("two")), to("Summarise", 0, step(stalls, says("lost"))), to("Summarise", 0, step(says("of no use")))},
+		[]fakemodel.Step{step(says("one")), step(says("two")), to("Summarise", 0, step(stalls, says("lost")))},
 		func(s *wokenScene) {
 			s.peer.turn(s.session, strings.Repeat("word", 400))
 			s.peer.turn(s.session, "second")
@@ -184,6 +184,11 @@ func TestWakesShareATurn(t *testing.T) {
 			s.toldOf()
 			s.again()
 			s.causedOnce(turn, 1)
+			for _, x := range ask[protocol.SessionListResult](s.peer, "session/list", protocol.SessionListParams{Children: true}).Data {
+				if x.Relation.Temporary {
+					t.Errorf("%s, which nobody waits for, is there after a restart: %q", x.ID, x.Title)
+				}
+			}
 		})
 	}
 }

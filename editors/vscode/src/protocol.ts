@@ -1480,6 +1480,8 @@ export interface Relation {
   cause?: string;
   /** of a fork */
   source?: ForkSource;
+  /** Of a child: it is there for a moment, until who made it deletes it. What a daemon leaves unfinished of one, the next one deletes. */
+  temporary?: boolean;
 }
 
 /** RelationKind says how a session came to be. */

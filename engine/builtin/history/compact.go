@@ -84,7 +84,7 @@ func summariser(v *plugin.View) *protocol.SessionNewParams {
 	return &protocol.SessionNewParams{
 		Cwd: v.Session.Cwd, Title: "Summary of " + string(v.Session.ID), Driver: v.Session.Config.Driver,
 		Budget: &protocol.Budget{Iterations: 1}, Authority: protocol.Authority{NoTools: true},
-		Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: v.Session.ID}, UsageLabel: "compaction", PluginSource: protocol.PluginsFresh,
+		Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: v.Session.ID, Temporary: true}, UsageLabel: "compaction", PluginSource: protocol.PluginsFresh,
 		Options: protocol.PluginOptions{ID: []byte(`{"off":true}`)},
 	}
 }
