@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up on it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // home is a data directory, the socket of its daemon, and a workspace and the home of a user beside them.
 type home struct {

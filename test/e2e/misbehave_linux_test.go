@@ -52,8 +52,12 @@ func misbehaving(t *testing.T) (*world, *daemon, *peer) {
 	w := newWorld(t, "allow")
 	w.has("python")
 	for name := range comesTo {
+		limit := 20_000
+		if slices.Contains(comesTo[name], "timeout") {
+			limit = 1500
+		}
 		w.plugin(name, map[string]string{"main.py": badProgram, "plugin.json": fmt.Sprintf(
-			`{"name":%q,"lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/main.py"]},"tools":[{"name":"%s_now","description":"d","timeoutMs":1500}]}}`, name, name)})
+			`{"name":%q,"lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/main.py"]},"tools":[{"name":"%s_now","description":"d","timeoutMs":%d}]}}`, name, name, limit)})
 	}
 	w.plugin("servers", map[string]string{".mcp.json": mcpJSON(map[string]server{"sdk": {Command: goServer(t)}})})
 	d := w.serve()
