@@ -40,3 +40,6 @@ func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...p
 		return err
 	}, err
 }
+
+// TidyFiles lets go of copies of files that nothing needs.
+func (e *Engine) TidyFiles(ctx context.Context) { e.tidyFiles(ctx) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -38,7 +39,25 @@ func (e *Engine) pointsOf(ctx context.Context, key int64) ([]persistence.StoredP
 		}
 	}
 	markUndone(points)
-	return points, err
+	return points, errors.Join(err, e.closeLeft(ctx, points))
+}
+
+// closeLeft says of points that they are over where nobody could: their turn ended without going on.
+func (e *Engine) closeLeft(ctx context.Context, points []persistence.StoredPoint) error {
+	for i := range points {
+		p := &points[i]
+		if p.State != protocol.PointOpen || p.Kind != protocol.PointTurn {
+			continue
+		}
+		turn, err := e.store.Turn(ctx, p.TurnID)
+		if err != nil {
+			return err
+		}
+		if turn.Report != nil {
+			p.State = protocol.PointClosed
+		}
+	}
+	return nil
 }
 
 func public(points []persistence.StoredPoint) (all []protocol.FilePoint) {

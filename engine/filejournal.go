@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"lashd/engine/filepoint"
 	"lashd/persistence"
@@ -76,15 +78,34 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 	return r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
 }
 
+// bringers is how many files are brought back at once: each is synced, which is mostly waiting.
+const bringers = 8
+
 // bring makes steps, and tells what went wrong with which. What is done already is not done again; what somebody has changed since
 // the steps were planned is left alone.
 func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[string]error {
+	var mu sync.Mutex
 	problems := map[string]error{}
-	for _, s := range steps {
+	one := func(s filepoint.Step) {
 		if err := r.bringOne(ctx, s); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
 			problems[s.Path] = err
 		}
 	}
+	ordered, free := filepoint.Split(steps)
+	for _, s := range ordered {
+		one(s)
+	}
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(free, max(1, (len(free)+bringers-1)/bringers)) {
+		wg.Go(func() {
+			for _, s := range part {
+				one(s)
+			}
+		})
+	}
+	wg.Wait()
 	if err := r.dir.Sync(steps); err != nil {
 		r.eng.Log.Error("files that were brought back are not synced", "root", r.root, "error", err)
 	}
@@ -95,7 +116,7 @@ func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[strin
 var errMeanwhile = errors.New("it was changed in this moment, and is left as it is")
 
 func (r *rewinding) bringOne(ctx context.Context, s filepoint.Step) error {
-	present, err := r.present(ctx, s.Path, false)
+	present, err := r.present(ctx, r.dir, s.Path, false)
 	switch {
 	case err != nil:
 		return err

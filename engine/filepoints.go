@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"lashd/engine/filepoint"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -16,6 +18,9 @@ type turnFiles struct {
 	kept  bool // the store has the point as it is
 	begun bool // the store has the point
 	ready bool // tools may go to work: what there is before is known
+
+	mu   sync.Mutex
+	said map[string]*protocol.FileState // what tools are about to change that looks leave out, as it was before
 }
 
 // changesFiles tells whether calls that are about to run may change files.
@@ -48,7 +53,9 @@ func (r *run) lookBefore(ctx context.Context) {
 	}
 	err := r.files.lookFor(ctx, true, r.files.attribute)
 	r.files.ready = err == nil
-	r.filesFailed(err)
+	if ctx.Err() == nil { // else no tool goes to work
+		r.filesFailed(err)
+	}
 }
 
 // openFiles makes the turn's file point, unless there is nothing to look at.
@@ -57,7 +64,7 @@ func (r *run) openFiles() bool {
 	if err != nil {
 		return false // no tool finds a directory there, either
 	}
-	r.files = &turnFiles{workspace: w, point: protocol.FilePoint{
+	r.files = &turnFiles{workspace: w, said: map[string]*protocol.FileState{}, point: protocol.FilePoint{
 		ID: protocol.NewPointID(), SessionID: r.session.id, Kind: protocol.PointTurn, State: protocol.PointOpen, TurnID: r.id, AtMs: now(),
 	}}
 	return true
@@ -87,11 +94,65 @@ func (r *run) afterFiles(ctx context.Context) {
 	if f == nil {
 		return
 	}
-	err := f.lookFor(ctx, false, f.attribute)
+	ctx = context.WithoutCancel(ctx)
+	err := f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
+		return f.attribute(append(deltas, f.saidDeltas(ctx, deltas)...))
+	})
 	if f.rest() {
 		r.filesFailed(err)
 		r.countFiles(ctx)
 	}
+}
+
+// announced takes a copy of what a tool is about to change, if looks leave it out. Without one it cannot be brought back, as
+// nobody knows of it.
+func (f *turnFiles) announced(ctx context.Context, path string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, filePatience, errFilesSlow)
+	defer cancel()
+	if f.take(ctx) != nil {
+		return
+	}
+	defer f.giveBack()
+	if _, known := f.known[path]; known {
+		return
+	}
+	dir, err := filepoint.Open(f.root, f.eng.StateDir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	before, err := f.present(ctx, dir, path, true)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, twice := f.said[path]; err == nil && !twice {
+		f.said[path] = before
+	}
+}
+
+// saidDeltas are the changes that were announced and that a look did not find.
+func (f *turnFiles) saidDeltas(ctx context.Context, found []delta) (deltas []delta) {
+	f.mu.Lock()
+	said := f.said
+	f.said = map[string]*protocol.FileState{}
+	f.mu.Unlock()
+	for _, d := range found {
+		delete(said, d.path)
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	dir, err := filepoint.Open(f.root, f.eng.StateDir)
+	if err != nil {
+		return nil // the look has told that
+	}
+	defer dir.Close()
+	for path, before := range said {
+		after, err := f.present(ctx, dir, path, true)
+		if err == nil && !filepoint.Equal(before, after) {
+			deltas = append(deltas, delta{path, before, after})
+		}
+	}
+	return deltas
 }
 
 // countFiles has the point tell how many files it is about: another session may have seen a change that both may have made.
@@ -152,7 +213,7 @@ func (r *run) leaveFiles() {
 
 // lookFor is look for a turn, which waits for it only so long.
 func (w *workspace) lookFor(ctx context.Context, catchUp bool, note noting) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), filePatience, errFilesSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, filePatience, errFilesSlow)
 	defer cancel()
 	if err := w.take(ctx); err != nil {
 		return err

@@ -220,7 +220,7 @@ func (r *rewinding) firstAfter(ctx context.Context, own []persistence.StoredPoin
 
 // planFile finds what is to be done to one file.
 func (r *rewinding) planFile(ctx context.Context, u filepoint.Undo) error {
-	present, err := r.present(ctx, u.Path, true)
+	present, err := r.present(ctx, r.dir, u.Path, true)
 	if err != nil {
 		return err
 	}
@@ -270,27 +270,6 @@ func (r *rewinding) count(ctx context.Context, f *protocol.FileRewind, from, to 
 	d, err := r.eng.compare(ctx, f.Path, from, to)
 	f.Added, f.Removed, f.Binary = d.Added, d.Removed, d.Binary
 	return err
-}
-
-// present is what stands at a path now. What a look leaves out is looked at here, and copied if somebody may want it back.
-func (r *rewinding) present(ctx context.Context, path string, keep bool) (*protocol.FileState, error) {
-	f, err := r.dir.Look(path)
-	if f == nil || err != nil {
-		return nil, err
-	}
-	if was, known := r.known[path]; known && filepoint.Same(was, *f) {
-		return &was.FileState, nil
-	}
-	if !keep {
-		r.dir.Read(ctx, f, r.eng.Files.FileSize)
-		return &f.FileState, nil
-	}
-	one := []persistence.WorkspaceFile{*f}
-	copies, err := r.dir.Capture(ctx, one, copier{r.eng}, r.eng.Files.FileSize, r.eng.Files.Budget/2)
-	if err == nil {
-		err = r.keepCopies(ctx, copies)
-	}
-	return &one[0].FileState, err
 }
 
 // compare makes the diff of two states of a file, as far as there are copies.

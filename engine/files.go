@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -161,7 +162,7 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, note noting) ([]
 	if err != nil {
 		return nil, err
 	}
-	deltas := append(w.compare(read), gone...)
+	deltas := append(w.compare(read, unignores(read, left)), gone...)
 	if err = w.keep(ctx, seen{read: read, copies: copies, left: left, changes: note(deltas)}); err == nil {
 		w.last, w.first = began, false
 	}
@@ -208,12 +209,17 @@ func (w *workspace) held(found filepoint.Files) (bytes int64) {
 	return bytes
 }
 
+// unignores tells whether git may ignore less than before.
+func unignores(read []persistence.WorkspaceFile, left []string) bool {
+	return slices.ContainsFunc(left, filepoint.IsIgnoreFile) ||
+		slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
+}
+
 // compare tells what became of files that were read.
-func (w *workspace) compare(read []persistence.WorkspaceFile) (deltas []delta) {
+func (w *workspace) compare(read []persistence.WorkspaceFile, unignored bool) (deltas []delta) {
 	if w.first {
 		return nil
 	}
-	unignored := slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
 	for i := range read {
 		now := &read[i]
 		was, known := w.known[now.Path]
@@ -274,6 +280,7 @@ func (w *workspace) keep(ctx context.Context, s seen) error {
 		c := persistence.FileCommit{Index: part}
 		for _, f := range part {
 			c.Changes = append(c.Changes, changes[f.Path]...)
+			delete(changes, f.Path)
 		}
 		if err := w.commit(ctx, c); err != nil {
 			return err
@@ -283,12 +290,16 @@ func (w *workspace) keep(ctx context.Context, s seen) error {
 		c := persistence.FileCommit{Gone: part}
 		for _, p := range part {
 			c.Changes = append(c.Changes, changes[p]...)
+			delete(changes, p)
 		}
 		if err := w.commit(ctx, c); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(changes) == 0 {
+		return nil
+	}
+	return w.commit(ctx, persistence.FileCommit{Changes: slices.Concat(slices.Collect(maps.Values(changes))...)}) // of what is announced
 }
 
 // news tells whether files are others than the store knows, beside their times.
@@ -324,6 +335,28 @@ func (w *workspace) commit(ctx context.Context, c persistence.FileCommit) error 
 		delete(w.fresh, p)
 	}
 	return nil
+}
+
+// present is what stands at a path now. What a look leaves out is looked at here, and copied if somebody may want it back.
+func (w *workspace) present(ctx context.Context, dir *filepoint.Workspace, path string, keep bool) (*protocol.FileState, error) {
+	f, err := dir.Look(path)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	if was, known := w.known[path]; known && filepoint.Same(was, *f) {
+		return &was.FileState, nil
+	}
+	limits := w.eng.Files
+	if !keep {
+		dir.Read(ctx, f, limits.FileSize)
+		return &f.FileState, nil
+	}
+	one := []persistence.WorkspaceFile{*f}
+	copies, err := dir.Capture(ctx, one, copier{w.eng}, limits.FileSize, limits.Budget/2)
+	if err == nil {
+		err = w.keepCopies(ctx, copies)
+	}
+	return &one[0].FileState, err
 }
 
 // copier keeps copies for filepoint.

@@ -144,18 +144,48 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-2 what was ignored until then is not taken for new, so undo deletes nothing that was there", func(t *testing.T) {
-		d, id, dir := workspaceOf(t, setup{}, func(string) {}, func(dir string) { write(t, dir, ".gitignore", "nothing\n") })
-		write(t, dir, ".gitignore", "secret.env\n")
-		write(t, dir, "secret.env", "precious\n")
-		d.turn(t, id, "go")
-		turn := d.turn(t, id, "go")
-		undo := onlyFiles(id, turn.TurnID)
-		undo.Force = true
-		d.undo(t, undo)
-		now := treeOf(t, dir)
-		if !strings.HasSuffix(now["secret.env"], " precious\n") || !strings.HasSuffix(now[".gitignore"], " secret.env\n") {
-			t.Errorf("files %q", now)
+		for what, change := range map[string]func(string){
+			"changed": func(dir string) { write(t, dir, ".gitignore", "nothing\n") },
+			"removed": func(dir string) { os.Remove(filepath.Join(dir, ".gitignore")) },
+		} {
+			d, id, dir := workspaceOf(t, setup{}, func(string) {}, change)
+			write(t, dir, ".gitignore", "secret.env\n")
+			write(t, dir, "secret.env", "precious\n")
+			d.turn(t, id, "go")
+			turn := d.turn(t, id, "go")
+			undo := onlyFiles(id, turn.TurnID)
+			undo.Force = true
+			d.undo(t, undo)
+			now := treeOf(t, dir)
+			if !strings.HasSuffix(now["secret.env"], " precious\n") || !strings.HasSuffix(now[".gitignore"], " secret.env\n") {
+				t.Errorf("%s: files %q", what, now)
+			}
 		}
+	})
+	t.Run("issue/6-2 what git ignores is undone, too, if a tool has announced that it changes it", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, ".gitignore", "*.env\n")
+		write(t, dir, "a.env", "old\n")
+		before := treeOf(t, dir)
+		edit := toolFunc{name: "work", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+			for _, name := range []string{"a.env", "new.env", "plain", "../outside"} {
+				if err := call.Host.Touch(ctx, name); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, name := range []string{"a.env", "new.env", "plain"} {
+				write(t, dir, name, "new\n")
+			}
+			return tool.Result{Output: protocol.Succeed("done")}, nil
+		}}
+		d := start(t, setup{model: callsWork(), tools: []tool.Provider{edit}})
+		id := d.beside(t, dir)
+		turn := d.turn(t, id, "go")
+		after := treeOf(t, dir)
+		done := d.undo(t, onlyFiles(id, turn.TurnID))
+		sameTree(t, dir, before)
+		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
+		sameTree(t, dir, after)
 	})
 	t.Run("issue/6-2 what is ignored from a turn on is neither deleted nor forgotten", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
@@ -227,4 +257,31 @@ func size(t testing.TB, dir string) (sum int64) {
 		}
 	}
 	return sum
+}
+
+func TestTidyBesideATurn(t *testing.T) {
+	t.Run("issue/6-2 who tidies up leaves alone what a turn knows of its workspace", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, "a.txt", "old\n")
+		n := 0
+		work, at, on := gated("work", func() {
+			if n++; n == 2 {
+				write(t, dir, "a.txt", "new\n")
+			}
+		})
+		d := start(t, setup{model: replies(calls("work"), calls("work")), tools: []tool.Provider{work}})
+		id := d.beside(t, dir)
+		turn := d.begin(t, id, "go")
+		<-at
+		d.TidyFiles(t.Context())
+		on <- struct{}{}
+		<-at
+		d.TidyFiles(t.Context())
+		on <- struct{}{}
+		d.wait(t, turn.TurnID)
+		d.undo(t, onlyFiles(id, turn.TurnID))
+		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
+			t.Errorf("a.txt is %q", got)
+		}
+	})
 }

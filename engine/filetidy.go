@@ -48,9 +48,16 @@ func (e *Engine) sweepFiles(ctx context.Context) error { return e.letGo(ctx, nil
 // letGo prunes points and forgets what is known of workspaces, with all that only these needed.
 func (e *Engine) letGo(ctx context.Context, points []persistence.StoredPoint, indexes []int64) error {
 	_, err := e.store.Commit(ctx, &persistence.Commit{
-		Files: persistence.FileCommit{Pruned: points}, Tidy: persistence.FileTidy{Indexes: indexes, Sweep: true}, AtMs: now(),
+		Files: persistence.FileCommit{Pruned: points}, Tidy: persistence.FileTidy{Indexes: indexes, Sweep: true, InUse: e.workspacesInUse()}, AtMs: now(),
 	})
 	return err
+}
+
+// workspacesInUse are those of which somebody may know more than is stored.
+func (e *Engine) workspacesInUse() []string {
+	e.files.mu.Lock()
+	defer e.files.mu.Unlock()
+	return slices.Collect(maps.Keys(e.files.open))
 }
 
 // pruneFiles lets the oldest points go, and then what is known of workspaces that have none, until copies fit into the budget.
@@ -92,13 +99,9 @@ func (e *Engine) pruneIndexes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.files.mu.Lock()
-	for workspace, root := range idle {
-		if e.files.open[root] != nil {
-			delete(idle, workspace)
-		}
+	for _, root := range e.workspacesInUse() {
+		maps.DeleteFunc(idle, func(_ int64, idle string) bool { return idle == root })
 	}
-	e.files.mu.Unlock()
 	return e.letGo(ctx, nil, slices.Collect(maps.Keys(idle)))
 }
 

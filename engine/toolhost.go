@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 
 	"lashd/engine/plugin"
@@ -53,8 +54,13 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 	return ref, err
 }
 
-// Touch implements tool.Host. File points are not taken yet, so there is nothing to do before a change.
-func (h *toolHost) Touch(context.Context, string) error { return nil }
+// Touch implements tool.Host. What looks at the workspace leave out, such as what git ignores, is copied before it is changed.
+func (h *toolHost) Touch(ctx context.Context, path string) error {
+	if f := h.run.files; f != nil && filepath.IsLocal(path) {
+		f.announced(ctx, filepath.ToSlash(path))
+	}
+	return nil
+}
 
 // Capabilities are those that plugin.ForTool gives a tool its part of.
 func (h *toolHost) Capabilities() plugin.Capabilities { return h.run.capabilities() }

@@ -26,6 +26,7 @@ type FileTidy struct {
 	Indexes []int64    // of workspaces that are to be looked at anew
 	Moved   []FileCopy // copies that lie elsewhere now
 	Sweep   bool       // copies and workspaces that nothing needs any more
+	InUse   []string   // roots of workspaces that stay in any case
 }
 
 // FileCopy says where the copy of a file's content lies.
@@ -70,9 +71,15 @@ type FileChangeBody struct {
 }
 
 // fileBodies are the parts of a FileCommit as JSON.
-type fileBodies struct{ points, changes, pruned [][]byte }
+type fileBodies struct {
+	points, changes, pruned [][]byte
+	inUse                   []byte
+}
 
-func (e *encoder) files(c FileCommit) (b fileBodies) {
+func (e *encoder) files(c FileCommit, tidy FileTidy) (b fileBodies) {
+	if tidy.Sweep {
+		b.inUse = e.json(append([]string{}, tidy.InUse...))
+	}
 	for _, p := range c.Points {
 		b.points = append(b.points, e.json(p.FilePoint))
 		e.size += len(p.Journal)
@@ -173,7 +180,8 @@ const (
 	moveCopy        = "UPDATE file_copies SET pack = ?, at = ?, length = ? WHERE digest = ?"
 	sweepWorkspaces = `
 DELETE FROM workspaces
-WHERE NOT EXISTS (SELECT 1 FROM file_points p WHERE p.workspace = workspaces.workspace)`
+WHERE NOT EXISTS (SELECT 1 FROM file_points p WHERE p.workspace = workspaces.workspace)
+  AND root NOT IN (SELECT value FROM json_each(?))`
 	sweepCopies = `
 DELETE FROM file_copies
 WHERE NOT EXISTS (SELECT 1 FROM workspace_files f WHERE f.digest = file_copies.digest)
@@ -204,7 +212,7 @@ func applyTidy(ctx context.Context, t *tx, c *change) error {
 	if !c.Tidy.Sweep {
 		return nil
 	}
-	if err := t.exec(ctx, sweepWorkspaces); err != nil {
+	if err := t.exec(ctx, sweepWorkspaces, c.files.inUse); err != nil {
 		return err
 	}
 	return t.exec(ctx, sweepCopies)

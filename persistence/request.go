@@ -83,7 +83,7 @@ func (e *encoder) change(c *Commit) *change {
 			k.first = e.json(c.Create.First)
 		}
 	}
-	k.triggers, k.files = e.triggers(c.Triggers), e.files(c.Files)
+	k.triggers, k.files = e.triggers(c.Triggers), e.files(c.Files, c.Tidy)
 	if c.Config != nil {
 		k.config = e.json(c.Config)
 	}

@@ -52,6 +52,15 @@ func Order(steps []Step) []Step {
 	return steps
 }
 
+// Split parts ordered steps into those that are made one after the other, and those that can be made in any order then.
+func Split(steps []Step) (ordered, free []Step) {
+	i := slices.IndexFunc(steps, func(s Step) bool { return s.Want != nil && s.Want.Kind != protocol.FileDirectory })
+	if i < 0 {
+		i = len(steps)
+	}
+	return steps[:i], steps[i:]
+}
+
 // ErrNotEmpty means that a directory stays because there is something in it.
 var ErrNotEmpty = errors.New("the directory is not empty")
 

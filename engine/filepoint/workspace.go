@@ -1,6 +1,7 @@
 // Package filepoint looks at the files of a workspace, keeps copies of them, tells what was changed, and brings back what there
-// was. It knows nothing of sessions and decides nothing; the engine does. A Workspace belongs to one goroutine at a time; a Shelf is
-// safe for concurrent use. No path leads out of the workspace, no symbolic link is followed, and nothing of lashd's own is opened.
+// was. It knows nothing of sessions and decides nothing; the engine does. A Workspace and a Shelf are safe for concurrent use, as far
+// as different files are concerned. No path leads out of the workspace, no symbolic link is followed, and nothing of lashd's own is
+// opened.
 package filepoint
 
 import (

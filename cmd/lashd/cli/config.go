@@ -38,6 +38,7 @@ type config struct {
 	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`
 	Replace      []string                 `toml:"replace"` // built-in plugins whose place plugins of the user's take
 	PluginLimits limitsConfig             `toml:"plugin_limits"`
+	Undo         undoConfig               `toml:"undo"`
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -59,6 +60,31 @@ type limitsConfig struct {
 	Processes *int64 `toml:"processes"`
 	OpenFiles *int64 `toml:"open_files"`
 	FileMiB   *int64 `toml:"file_mib"`
+}
+
+// undoConfig bounds the copies that lashd makes of files, to undo what turns do to them. What is 0 is as the engine has it.
+type undoConfig struct {
+	Off       bool  `toml:"off"`
+	BudgetMiB int64 `toml:"budget_mib"`
+	FileKiB   int64 `toml:"file_kib"`
+	Files     int   `toml:"files"`
+}
+
+func (c undoConfig) limits() engine.FileLimits {
+	return engine.FileLimits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: c.Files}
+}
+
+func (c undoConfig) check() error {
+	for _, l := range []struct {
+		key  string
+		said int64
+		most int64
+	}{{"budget_mib", c.BudgetMiB, 1 << 20}, {"file_kib", c.FileKiB, 64 << 10}, {"files", int64(c.Files), 1_000_000}} {
+		if l.said < 0 || l.said > l.most {
+			return fmt.Errorf("undo.%s is %d; it must be from 1 to %d, or 0 for what lashd thinks best", l.key, l.said, l.most)
+		}
+	}
+	return nil
 }
 
 func (c limitsConfig) limits() proc.Limits {
@@ -139,7 +165,7 @@ func parseConfig(data []byte) (config, error) {
 	default:
 		return c, fmt.Errorf("sandbox is %q; it must be off, on or required", c.Sandbox)
 	}
-	if err := c.PluginLimits.check(); err != nil {
+	if err := cmp.Or(c.PluginLimits.check(), c.Undo.check()); err != nil {
 		return c, err
 	}
 	switch c.Approval {
@@ -154,8 +180,11 @@ func unknownKey(line int, key toml.Key) error {
 	if len(key) > 1 {
 		table = reflect.TypeFor[modelConfig]()
 	}
-	if key[0] == "plugin_limits" {
+	switch key[0] {
+	case "plugin_limits":
 		table = reflect.TypeFor[limitsConfig]()
+	case "undo":
+		table = reflect.TypeFor[undoConfig]()
 	}
 	known := map[string]bool{}
 	for field := range table.Fields() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lashd/engine"
 	"lashd/engine/proc"
 )
 
@@ -43,6 +44,27 @@ func TestConfigOfResidency(t *testing.T) {
 	for _, text := range []string{`park_after = "0s"`, `park_after = "soon"`, `park_after = "-1m"`, `park_after = "10000h"`, `park_after = 10`} {
 		t.Run("runtime/S16 "+text+" is refused, with what it may be", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), "such as 10m") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestConfigOfUndo(t *testing.T) {
+	for text, want := range map[string]engine.FileLimits{
+		"":                   {},
+		"[undo]\noff = true": {Off: true},
+		"[undo]\nbudget_mib = 2\nfile_kib = 3\nfiles = 4\n": {Budget: 2 << 20, FileSize: 3 << 10, Files: 4},
+	} {
+		t.Run("issue/6-2 copies of files as "+text, func(t *testing.T) {
+			if c, err := parseConfig([]byte(text)); err != nil || c.Undo.limits() != want {
+				t.Errorf("%+v, %v", c.Undo.limits(), err)
+			}
+		})
+	}
+	for text, want := range map[string]string{"[undo]\nbudget_mib = -1": "from 1 to", "[undo]\nfile_kib = 100000": "from 1 to", "[undo]\nbudget = 1": "budget_mib"} {
+		t.Run("issue/6-2 "+text+" is refused", func(t *testing.T) {
+			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
 		})

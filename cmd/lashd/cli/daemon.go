@@ -138,7 +138,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
-		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration,
+		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, Files: cfg.Undo.limits(),
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},

@@ -1,0 +1,123 @@
+package persistence
+
+import (
+	"errors"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// digestOf is the digest of a content that has a copy in a pack.
+func digestOf(s string) protocol.Digest { return protocol.DigestOf([]byte(s)) }
+
+func regular(text string) protocol.FileState {
+	return protocol.FileState{Kind: protocol.FileRegular, Mode: 0o644, Size: int64(len(text)), Digest: digestOf(text)}
+}
+
+// looked is what a look finds in a workspace: one file, with a copy.
+func looked(text string) *Commit {
+	return &Commit{Files: FileCommit{
+		Workspace: "/w", Copies: []FileCopy{{Digest: digestOf(text), Pack: "p", Length: 7}},
+		Index: []WorkspaceFile{{Path: "f", FileState: regular(text), ModifiedNs: 5, Inode: 1<<64 - 1}},
+	}}
+}
+
+// pointed is a point of a session, whose turn made one text of another.
+func pointed(id protocol.PointID, step int64, before, after string) *Commit {
+	was, is := regular(before), regular(after)
+	c := looked(after)
+	c.Session = "ses_a"
+	c.Files.Points = []StoredPoint{{FilePoint: protocol.FilePoint{ID: id, SessionID: "ses_a", Kind: protocol.PointTurn, State: protocol.PointClosed, TurnID: protocol.TurnID("trn_" + id)}}}
+	c.Files.Changes = []FileChange{{Point: id, Step: step, Path: "f", FileChangeBody: FileChangeBody{Before: &was, After: &is}}}
+	return c
+}
+
+func (s *Store) copies(t *testing.T) int {
+	t.Helper()
+	return len(must(s.CopiesIn(t.Context(), "p")))
+}
+
+func TestFiles(t *testing.T) {
+	sweep := &Commit{Tidy: FileTidy{Sweep: true}}
+	t.Run("issue/6-2 what is known of a workspace is read back as it was stored", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		if w := must(s.WorkspaceFiles(t.Context(), "/w")); w.Known || len(w.Files) != 0 {
+			t.Errorf("before it is looked at: %+v", w)
+		}
+		commit(t, s, looked("one"))
+		commit(t, s, looked("two"))
+		w := must(s.WorkspaceFiles(t.Context(), "/w"))
+		if want := looked("two").Files.Index[0]; !w.Known || len(w.Files) != 1 || w.Files[0] != want {
+			t.Errorf("got %+v, want %+v", w, want)
+		}
+		commit(t, s, &Commit{Files: FileCommit{Workspace: "/w", Gone: []string{"f"}}})
+		if w := must(s.WorkspaceFiles(t.Context(), "/w")); !w.Known || len(w.Files) != 0 {
+			t.Errorf("once it is gone: %+v", w)
+		}
+	})
+	t.Run("issue/6-2 copies stay as long as the workspace or a point needs them, and go with both", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		commit(t, s, looked("one"))
+		commit(t, s, pointed("fpt_1", 1, "one", "two"))
+		commit(t, s, pointed("fpt_2", 2, "two", "three"))
+		commit(t, s, sweep)
+		if n := s.copies(t); n != 3 {
+			t.Errorf("%d copies, want 3", n)
+		}
+		old := must(s.OldestPoints(t.Context(), 1))
+		old[0].Unrestorable = "too old"
+		commit(t, s, &Commit{Files: FileCommit{Pruned: old}, Tidy: FileTidy{Sweep: true}})
+		points := must(s.FilePoints(t.Context(), must(s.Session(t.Context(), "ses_a")).Key))
+		if n := s.copies(t); n != 2 || len(points) != 2 || points[0].Unrestorable != "too old" || points[1].Unrestorable != "" {
+			t.Errorf("%d copies, want 2; points %+v", n, points)
+		}
+		commit(t, s, &Commit{Session: "ses_a", Delete: true})
+		commit(t, s, &Commit{Tidy: FileTidy{Sweep: true, InUse: []string{"/w"}}})
+		if n := s.copies(t); n != 1 {
+			t.Errorf("%d copies while somebody uses the workspace, want 1", n)
+		}
+		commit(t, s, sweep)
+		if n := s.copies(t); n != 0 {
+			t.Errorf("%d copies are left", n)
+		}
+	})
+	t.Run("issue/6-2 nothing refers to a copy that is not there", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		c := looked("one")
+		c.Files.Copies = nil
+		if _, err := s.Commit(t.Context(), c); err == nil {
+			t.Error("it is stored")
+		}
+		if w := must(s.WorkspaceFiles(t.Context(), "/w")); w.Known {
+			t.Errorf("there is %+v", w)
+		}
+	})
+	t.Run("issue/6-2 on a full disk nothing is copied", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		s.ballast.away.Store(true)
+		refuse(t, s, looked("one"), ErrFull)
+	})
+	t.Run("issue/6-2 rewinds that are not over are found, until their journal is gone", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		c := pointed("fpt_1", 1, "one", "one")
+		c.Files.Points[0].Journal = []byte(`{}`)
+		commit(t, s, c)
+		if ids := must(s.Rewinding(t.Context())); len(ids) != 1 || ids[0] != "ses_a" {
+			t.Errorf("rewinding %v", ids)
+		}
+		commit(t, s, &Commit{Session: "ses_a", Files: FileCommit{Workspace: "/w", Points: []StoredPoint{{FilePoint: c.Files.Points[0].FilePoint}}}})
+		if ids := must(s.Rewinding(t.Context())); len(ids) != 0 {
+			t.Errorf("rewinding %v", ids)
+		}
+	})
+	t.Run("issue/6-2 a point of no session is refused", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		c := pointed("fpt_1", 1, "one", "one")
+		c.Session = ""
+		if _, err := s.Commit(t.Context(), c); !errors.Is(err, ErrInvalid) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
