@@ -142,12 +142,15 @@ func (r *rewinding) plan(ctx context.Context) error {
 	r.base = points[0]
 	undo := map[protocol.PointID]bool{}
 	for _, p := range points {
+		if p.Root != r.root {
+			p.Unrestorable = "it was about files in " + p.Root
+		}
 		if p.Unrestorable != "" && !r.p.Force && !r.p.DryRun {
 			return &UnrestorableError{p.ID, p.Unrestorable}
 		}
-		undo[p.ID] = p.Root == r.root
+		undo[p.ID] = true
 	}
-	changes, err := r.eng.store.FileChanges(ctx, r.base.Workspace, r.base.Row)
+	changes, err := r.changesHere(ctx, points)
 	if err != nil {
 		return err
 	}
@@ -164,6 +167,15 @@ func (r *rewinding) plan(ctx context.Context) error {
 		return &RewindConflictError{against}
 	}
 	return nil
+}
+
+// changesHere are the changes in the workspace of the session: those that are to be undone, and those after them.
+func (r *rewinding) changesHere(ctx context.Context, points []persistence.StoredPoint) ([]persistence.FileChange, error) {
+	i := slices.IndexFunc(points, func(p persistence.StoredPoint) bool { return p.Root == r.root })
+	if i < 0 {
+		return nil, nil
+	}
+	return r.eng.store.FileChanges(ctx, points[i].Workspace, points[i].Row)
 }
 
 // points are those that the rewind undoes: of the session and of what works for it, from the first one that is left behind.

@@ -105,6 +105,30 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		d.undo(t, onlyFiles(id, turn.TurnID))
 		sameTree(t, dir, before)
 	})
+	t.Run("issue/6-2 what was done in another directory is told, and left alone by force", func(t *testing.T) {
+		other := t.TempDir()
+		d, id, dir := workspaceOf(t, setup{},
+			func(dir string) { write(t, dir, "a.txt", "parent\n") },
+			func(string) { write(t, other, "b.txt", "child\n") },
+		)
+		before := treeOf(t, dir)
+		turn := d.turn(t, id, "go")
+		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+			Cwd: other, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
+		})).SessionID
+		d.turn(t, child, "go")
+		undo := onlyFiles(id, turn.TurnID)
+		_, err := d.Rewind(t.Context(), &undo)
+		if refused, ok := errors.AsType[*engine.UnrestorableError](err); !ok || !strings.Contains(refused.Reason, other) {
+			t.Errorf("rewind: %v", err)
+		}
+		undo.Force = true
+		d.undo(t, undo)
+		sameTree(t, dir, before)
+		if got := treeOf(t, other)["b.txt"]; !strings.HasSuffix(got, " child\n") {
+			t.Errorf("elsewhere b.txt is %q", got)
+		}
+	})
 }
 
 func TestFilePointsAcrossRestarts(t *testing.T) {
