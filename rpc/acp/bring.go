@@ -69,13 +69,16 @@ func serverName(name string) string {
 	return strings.Map(clean, name)
 }
 
+// caller calls a method of the daemon: on one connection, or whatever becomes of it.
+type caller func(ctx context.Context, method string, params, result any) error
+
 // bring gives a session what the editor adds to it, in place of what an editor has added before.
-func (s *session) bring(ctx context.Context) error {
+func (s *session) bring(ctx context.Context, call caller) error {
 	if s.brung.nothing() {
 		return nil
 	}
 	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id, Tools: s.brung.tools, MCPServers: s.brung.servers}
-	return s.daemon.call(ctx, "session/setOverlay", p, nil)
+	return call(ctx, "session/setOverlay", p, nil)
 }
 
 // leavePatience is how long an editor that goes waits for its tools to be taken out.
@@ -101,12 +104,15 @@ func (s *session) toolKinds() map[string]protocol.ToolKind {
 	return s.tools
 }
 
-// refresh looks at the session's tools, beside what else goes on.
-func (s *session) refresh() { s.work.Go(func() { s.refreshNow(s.ctx) }) }
+// refresh looks at the session's tools, beside what else goes on. It does not start a daemon for that.
+func (s *session) refresh() {
+	call := s.link.Call
+	s.work.Go(func() { s.refreshNow(s.ctx, call) })
+}
 
-func (s *session) refreshNow(ctx context.Context) {
+func (s *session) refreshNow(ctx context.Context, call caller) {
 	var list protocol.ToolListResult
-	if err := s.daemon.call(ctx, "tool/list", protocol.SessionParams{SessionID: s.id}, &list); err != nil {
+	if err := call(ctx, "tool/list", protocol.SessionParams{SessionID: s.id}, &list); err != nil {
 		s.Log.Debug("the tools of a session cannot be listed", "session", s.id, "error", err)
 		return
 	}

@@ -19,16 +19,16 @@ const compact = "compact"
 
 // greet tells the editor, once it knows the session, what else there is.
 func (s *session) greet(ctx context.Context) {
-	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx), SessionUpdate: "available_commands_update"})
+	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, s.link.Call), SessionUpdate: "available_commands_update"})
 }
 
 // commands are what a prompt may begin with: what plugins offer to clients, and what lashd has itself.
-func (s *session) commands(ctx context.Context) []sdk.AvailableCommand {
+func (s *session) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
 		Name: compact, Description: "Summarise what came before, so that the model has room.",
 		Input: hint("what the summary must keep"),
 	}}
-	for _, o := range s.operations(ctx) {
+	for _, o := range s.operations(ctx, call) {
 		c := sdk.AvailableCommand{Name: o.Name, Description: o.Description}
 		if len(argumentNames(o)) > 0 {
 			c.Input = hint(strings.Join(argumentNames(o), ", "))
@@ -43,9 +43,9 @@ func hint(text string) *sdk.AvailableCommandInput {
 }
 
 // operations are those that can be called in a session.
-func (s *session) operations(ctx context.Context) []protocol.OperationInfo {
+func (s *session) operations(ctx context.Context, call caller) []protocol.OperationInfo {
 	var list protocol.OperationListResult
-	err := s.daemon.call(ctx, "operation/list", protocol.OperationListParams{SessionID: s.id}, &list)
+	err := call(ctx, "operation/list", protocol.OperationListParams{SessionID: s.id}, &list)
 	if err != nil && ctx.Err() == nil {
 		s.Log.Warn("the operations of a session cannot be listed", "session", s.id, "error", err)
 	}
@@ -80,7 +80,7 @@ func (s *session) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 	if c.name == compact {
 		return c, true
 	}
-	known := slices.ContainsFunc(s.operations(s.ctx), func(o protocol.OperationInfo) bool { return o.Name == c.name })
+	known := slices.ContainsFunc(s.operations(s.ctx, s.daemon.call), func(o protocol.OperationInfo) bool { return o.Name == c.name })
 	return c, known
 }
 
@@ -139,7 +139,7 @@ func (s *session) argumentsFor(ctx context.Context, c slash) (json.RawMessage, e
 	if c.rest == "" || strings.HasPrefix(c.rest, "{") {
 		return json.RawMessage(c.rest), nil
 	}
-	for _, o := range s.operations(ctx) {
+	for _, o := range s.operations(ctx, s.daemon.call) {
 		if names := argumentNames(o); o.Name == c.name && len(names) == 1 {
 			return json.Marshal(map[string]string{names[0]: c.rest})
 		}

@@ -142,6 +142,7 @@ func (d *daemon) do(ctx context.Context, on func(*link) error) error {
 		}
 		switch {
 		case client.Lost(err):
+			l.Close() // it may not have been noticed yet that nobody is there to read
 		case kindOf(err) == protocol.KindShuttingDown:
 			waitGone(ctx, l)
 		default:

@@ -84,9 +84,9 @@ const (
 )
 
 // settingsOf tells how a session is set, and what else there is.
-func (s *session) settingsOf(ctx context.Context, c protocol.Config) (*settings, error) {
+func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings, error) {
 	var list protocol.ModelListResult
-	if err := s.daemon.call(ctx, "model/list", protocol.Empty{}, &list); err != nil {
+	if err := call(ctx, "model/list", protocol.Empty{}, &list); err != nil {
 		return nil, err
 	}
 	now := modeOf(c)
@@ -164,7 +164,7 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.settingsOf(ctx, s.configuration())
+	st, err := settingsOf(ctx, s.daemon.call, s.configuration())
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (s *session) configured(ctx context.Context, c protocol.Config) {
 	s.mu.Unlock()
 	s.view.window = c.Model.ContextWindow
 	s.send(ctx, &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(modeOf(c).id), SessionUpdate: "current_mode_update"})
-	st, err := s.settingsOf(ctx, c)
+	st, err := settingsOf(ctx, s.link.Call, c)
 	if err != nil {
 		s.Log.Warn("the settings of a session cannot be told", "session", s.id, "error", err)
 		return

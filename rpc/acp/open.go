@@ -43,15 +43,15 @@ func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionReq
 
 // settings brings what the editor has for a session, and tells how it is set.
 func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings, error) {
-	if err := s.bring(ctx); err != nil {
+	if err := s.bring(ctx, s.daemon.call); err != nil {
 		return nil, err
 	}
-	s.refreshNow(ctx)
+	s.refreshNow(ctx, s.daemon.call)
 	s.mu.Lock()
 	s.config = is.Config
 	s.mu.Unlock()
 	s.view.window, s.view.kinds = is.Config.Model.ContextWindow, s.toolKinds()
-	return s.settingsOf(ctx, is.Config)
+	return settingsOf(ctx, s.daemon.call, is.Config)
 }
 
 // discard removes a session that the editor was not given.

@@ -147,7 +147,7 @@ func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, 
 		return nil, err
 	}
 	s.on(l)
-	if err := s.bring(ctx); err != nil {
+	if err := s.bring(ctx, l.Call); err != nil {
 		return nil, err
 	}
 	p := protocol.SessionAttachParams{SessionID: s.id, AfterSeq: &s.seen, Epoch: s.epoch}

@@ -67,7 +67,7 @@ func TestACPSteers(t *testing.T) {
 	second := e.begins("two")
 	p := w.dial("")
 	eventually(t, "the prompt waits to be taken in", func() error {
-		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 1 {
+		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // that of the running turn, and this one
 			return fmt.Errorf("%d wait", len(queue))
 		}
 		return nil
@@ -85,7 +85,7 @@ func TestACPSteers(t *testing.T) {
 	e.until("the answer begins", func() bool { return strings.Contains(e.storyLocked(), "agent: Hm") })
 	second = e.begins("four")
 	eventually(t, "the prompt waits for the next turn", func() error {
-		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 1 {
+		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // that of the running turn, and this one
 			return fmt.Errorf("%d wait", len(queue))
 		}
 		return nil
