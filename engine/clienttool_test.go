@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,40 @@ func TestClientTool(t *testing.T) {
 				t.Errorf("result %q", got)
 			}
 		})
+	})
+	t.Run("issue/6-3 an overlay that is to goes with its client, also over a restart", func(t *testing.T) {
+		for _, restarted := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				d := start(t, setup{model: replies(scripted.Reply{Text: "done"})})
+				id := d.session(t)
+				has := func(d *daemon) bool {
+					list := must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
+					return slices.ContainsFunc(list.Data, func(r protocol.ToolRecord) bool { return r.Name == "open_file" && !r.Orphan })
+				}
+				disconnect := d.Connected(client)
+				tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
+				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools, WhileConnected: true}))
+				time.Sleep(time.Hour)
+				if !has(d) {
+					t.Error("it went although its client is there")
+				}
+				disconnect()
+				if restarted {
+					d = d.restart(t, nil)
+					has(d)
+				}
+				if time.Sleep(29 * time.Second); !has(d) {
+					t.Error("it went before the client could come back")
+				}
+				if time.Sleep(2 * time.Second); has(d) {
+					t.Error("it stays without its client")
+				}
+				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
+				if time.Sleep(time.Hour); !has(d) {
+					t.Error("one that is to stay went")
+				}
+			})
+		}
 	})
 	t.Run("runtime/T10 a cancelled turn does not wait for its client", func(t *testing.T) {
 		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {

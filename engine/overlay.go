@@ -18,6 +18,7 @@ type overlay struct {
 	WithoutBase bool                  `json:"withoutBase,omitempty"`
 	Tools       []protocol.ClientTool `json:"tools,omitempty"`
 	Prompt      string                `json:"prompt,omitempty"`
+	Passing     bool                  `json:"passing,omitempty"` // it goes with its client
 }
 
 // SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
@@ -38,7 +39,7 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 		if err != nil {
 			return nil, err
 		}
-		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools}
+		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
 		if g == nil && st.guests == nil && bytes.Equal(encode(next), encode(st.overlay)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: st.row.Seq}, nil
 		}
@@ -106,6 +107,7 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 		return nil, errors.Join(err, t.overlay(st.overlay, old), st.rebuild(t))
 	}
 	st.overlay = next
+	st.watchOverlay()
 	if len(c.Component) > 1 {
 		st.saved = tools
 	}

@@ -38,6 +38,7 @@ type state struct {
 	decisions map[protocol.DecisionID]*openDecision
 	approved  []standing // for this session, by a person
 	overlay   overlay
+	overlaid  chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
 	saved     protocol.ToolState
 	plugged   *pluginState                      // as it is stored; nil: nothing is
 	recorded  recorded                          // likewise
@@ -99,6 +100,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	for _, d := range open {
 		st.watch(d)
 	}
+	st.watchOverlay()
 	s.feed.restart(row.Seq)
 	if !again {
 		s.key = row.Key

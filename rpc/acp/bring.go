@@ -77,7 +77,7 @@ func (s *session) bring(ctx context.Context, call caller) error {
 	if s.brung.nothing() {
 		return nil
 	}
-	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id, Tools: s.brung.tools, MCPServers: s.brung.servers}
+	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id, Tools: s.brung.tools, MCPServers: s.brung.servers, WhileConnected: true}
 	return call(ctx, "session/setOverlay", p, nil)
 }
 

@@ -1231,6 +1231,7 @@ func Described() map[string]TypeDoc {
 			Fields: map[string]string{
 				"includeBaseTools": "absent: true",
 				"mcpServers":       "that come and go with the client; absent: none",
+				"whileConnected":   "the rest goes with the client, too, when it has been away for half a minute",
 			},
 		},
 		"SessionOverlayResult": {Doc: "SessionOverlayResult is the catalog's state after an overlay was set."},

@@ -212,7 +212,8 @@ type SessionOverlayParams struct {
 	IncludeBaseTools *bool        `json:"includeBaseTools,omitempty"` // absent: true
 	Tools            []ClientTool `json:"tools,omitempty"`
 	Prompt           string       `json:"prompt,omitempty"`
-	MCPServers       MCPServers   `json:"mcpServers,omitempty"` // that come and go with the client; absent: none
+	MCPServers       MCPServers   `json:"mcpServers,omitempty"`     // that come and go with the client; absent: none
+	WhileConnected   bool         `json:"whileConnected,omitempty"` // the rest goes with the client, too, when it has been away for half a minute
 }
 
 // SessionOverlayResult is the catalog's state after an overlay was set.

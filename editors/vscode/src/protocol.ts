@@ -1743,6 +1743,8 @@ export interface SessionOverlayParams {
   prompt?: string;
   /** that come and go with the client; absent: none */
   mcpServers?: MCPServers;
+  /** the rest goes with the client, too, when it has been away for half a minute */
+  whileConnected?: boolean;
 }
 
 /** SessionOverlayResult is the catalog's state after an overlay was set. */
