@@ -84,6 +84,7 @@ func TestDiffsAreReadBack(t *testing.T) {
 		"a file that goes":         {"--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n", "x[old\n][]"},
 		"what looks like a header": {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y\n", "x[-- a/y\n][++ b/y\n]"},
 		"lines without end":        {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", "x[a][b]"},
+		"one line without end":     {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n", "x[a\n][b]"},
 		"two files": {
 			"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-e\n+f\n",
 			"x[a\n][b\n]x[c\n][d\n]y[e\n][f\n]",
