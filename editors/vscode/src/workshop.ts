@@ -7,7 +7,8 @@ import type { Sessions } from "./sessions";
 import { Tools } from "./tools";
 import { Plugins } from "./views/plugins";
 import { Problems } from "./views/problems";
-import { outputs, Tasks, TaskTree } from "./views/taskTree";
+import { showTask } from "./views/taskTerminal";
+import { Tasks, TaskTree } from "./views/taskTree";
 import type { Texts } from "./views/texts";
 import { ToolTree, type ToolNode } from "./views/toolTree";
 
@@ -17,20 +18,21 @@ export class Workshop {
   private readonly tasks: Tasks;
   private readonly plugins: Plugins;
   private readonly closing: vscode.Disposable[];
-  private readonly output;
 
   constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, approved: vscode.Memento, texts: Texts) {
     this.tools = new Tools(daemon, log);
     this.tasks = new Tasks(daemon, log);
     this.plugins = new Plugins(daemon, this.tools, approved, log, texts);
-    this.output = outputs(daemon);
     const problems = new Problems();
     const tools = new ToolTree(this.tools);
     const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
     const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
-    this.closing = [view, tasks, problems, this.output];
+    // The daemon watches the plugins of a workspace once it has seen that there are some.
+    const plugins = vscode.workspace.createFileSystemWatcher("**/.agents/plugins/*/**", false, true, true);
+    plugins.onDidCreate(() => void this.tools.load());
+    this.closing = [view, tasks, problems, plugins];
   }
 
   /** look turns to the session of the chat in front, or to the first folder. */
@@ -51,7 +53,7 @@ export class Workshop {
       pluginLogs: (node: ToolNode) => plugins.logs(node),
       trustPlugin: (node: ToolNode) => plugins.trust(node),
       untrustPlugin: (node: ToolNode) => plugins.untrust(node),
-      taskOutput: (task: Task) => this.output.show(task),
+      taskOutput: (task: Task) => showTask(daemon, task),
       cancelTask: ({ sessionId, taskId }: Task) => daemon.change("task/cancel", { sessionId, taskId }),
     };
   }

@@ -36,6 +36,7 @@ export class ChatPanel {
   private gathered: Event[] = [];
   private timer?: NodeJS.Timeout;
   private shown = false;
+  private there = true;
 
   constructor(private readonly panel: vscode.WebviewPanel, readonly followed: Followed, private readonly context: Context) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
@@ -53,11 +54,11 @@ export class ChatPanel {
   }
 
   get active(): boolean {
-    return this.panel.active;
+    return this.there && this.panel.active;
   }
 
   get visible(): boolean {
-    return this.panel.visible;
+    return this.there && this.panel.visible;
   }
 
   reveal(): void {
@@ -224,6 +225,7 @@ export class ChatPanel {
   }
 
   private dispose() {
+    this.there = false;
     clearTimeout(this.timer);
     this.followed.close();
     this.closing.forEach((closing) => void closing.dispose());

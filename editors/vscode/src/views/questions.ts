@@ -66,7 +66,8 @@ export class Questions {
     const options = { location: vscode.ProgressLocation.Notification, title: `lashd, ${this.title(decision)}`, cancellable: false };
     const offered = decision.choices.filter((choice) => choice === "allowOnce" || choice === "reject");
     const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
-    const message = [plain(decision.prompt), ...links, link("Show", "lashd.openSession", [decision.sessionId])].join(" \u00b7 ");
+    // They come first: of a long text only the beginning is seen.
+    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(decision.prompt)].join(" \u00b7 ");
     void vscode.window.withProgress(options, (progress) => {
       progress.report({ message });
       return new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));

@@ -76,38 +76,9 @@ export class TaskTree implements vscode.TreeDataProvider<Task> {
     item.description = [spec.kind, task.state, age(task.updatedAtMs, Date.now())].join(" \u00b7 ");
     item.iconPath = new vscode.ThemeIcon(icons[task.state]);
     item.tooltip = [spec.command?.script, outcome?.message, outcome?.exitCode === undefined ? undefined : `exit code ${outcome.exitCode}`].filter(Boolean).join("\n");
+    item.accessibilityInformation = { label: `${String(item.label)} ${item.description}` }; // else the tooltip would be read
     item.contextValue = `task ${isOver(task) ? "over" : "live"} ${spec.command ? "output" : ""}`;
     item.command = { command: "lashd.taskOutput", title: "Show Output", arguments: [task] };
     return item;
   }
-}
-
-/** showOutput writes what a task puts out into a channel, until it has ended or another one is shown. */
-export function outputs(daemon: Daemon): { show(task: Task): Promise<void>; dispose(): void } {
-  const channel = vscode.window.createOutputChannel("lashd task");
-  let shown = 0;
-  return {
-    async show({ taskId, sessionId, spec }) {
-      const mine = ++shown;
-      channel.clear();
-      channel.appendLine(`# ${spec.label || taskId}`);
-      channel.show(true);
-      let offset = 0;
-      while (mine === shown) {
-        const r = await daemon.call("task/output", { sessionId, taskId, offset });
-        channel.append(r.text);
-        if (r.ended && r.nextOffset === offset) {
-          return;
-        }
-        if (r.nextOffset === offset) {
-          await new Promise((resolve) => setTimeout(resolve, 500));
-        }
-        offset = r.nextOffset;
-      }
-    },
-    dispose() {
-      shown++;
-      channel.dispose();
-    },
-  };
 }

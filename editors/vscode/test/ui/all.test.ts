@@ -77,8 +77,9 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await code.chat.locator("#composer textarea").fill("not sent yet");
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // VS Code keeps the state of its windows now and then
+    const loaded = code.page.waitForEvent("load");
     await code.load();
+    await loaded;
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     assert.equal(await code.chat.locator("#composer textarea").inputValue(), "not sent yet");
   });
@@ -162,7 +163,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     const [sessions, tasks] = ["Sessions", "Tasks and Monitors"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
     await tasks?.click();
     await row("the server").click();
-    await code.page.locator(".output-view-container, .part.panel").getByText("from the background").waitFor();
+    await code.page.locator(".part.panel .xterm-rows").getByText("from the background").waitFor();
     await tasks?.click();
     await sessions?.waitFor();
   });
@@ -171,8 +172,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     const manifest = (hook: string) => JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ slot: hook, content: "Be careful." }] } }, undefined, 2);
     const problems = code.page.locator("#status\\.problems");
     code.write("work/.agents/plugins/guard/plugin.json", manifest("nonsense").replace('"slot"', '"slott"'));
-    await problems.filter({ hasNotText: /^\s*0\s*0/ }).waitFor();
-    assert.doesNotMatch(await problems.innerText(), /^\s*0/);
+    await until(async () => /^\s*2\s+0/.test(await problems.innerText()));
     code.write("work/.agents/plugins/guard/plugin.json", manifest("guidance"));
     await until(async () => /^\s*0\s+0/.test(await problems.innerText()));
   });

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
 import { launch, need, patience } from "./browser";
 
@@ -18,36 +19,61 @@ export class Workbench {
 
   /** start installs the extension into a fresh profile and opens a window. */
   async start(script: unknown): Promise<void> {
-    this.write("home/script.json", JSON.stringify(script));
-    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\napproval = "ask"\ntrace = true\n`);
-    this.write("work/readme.txt", "a workspace\n");
-    this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
-    this.write("ud/User/settings.json", JSON.stringify({
-      "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off", "extensions.autoUpdate": false,
-      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom", "security.workspace.trust.enabled": false,
-    }));
-    this.write("cfg.yaml", "auth: none\ncert: false\n");
-    mkdirSync(join(this.dir, "ext"));
-    this.port = await freePort();
+    await this.prepare(script);
     const installed = spawnSync(...this.code("--install-extension", need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
       throw new Error(`install: ${installed.stdout}${installed.stderr}`);
     }
+    await this.serve();
+    await this.load();
+  }
+
+  /** runTests runs tests within the extension host, on the extension as it is built in a directory, and answers what they said. */
+  async runTests(script: unknown, dir: string, tests: string): Promise<{ code: number; said: string }> {
+    await this.prepare(script);
+    await this.serve("--vscode-option", "enable-smoke-test-driver");
+    const said: string[] = [];
+    await this.page.exposeFunction("codeAutomationLog", (_: string, args: unknown[]) => void said.push(format(...args)));
+    const ended = new Promise<number>((resolve) => void this.page.exposeFunction("codeAutomationExit", resolve));
+    const at = (path: string) => `vscode-remote://127.0.0.1:${this.port}${path}`;
+    const payload = [["extensionDevelopmentPath", at(dir)], ["extensionTestsPath", at(tests)]];
+    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.work}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
+    return { code: await ended, said: said.join("\n") };
+  }
+
+  private async prepare(script: unknown) {
+    this.write("home/script.json", JSON.stringify(script));
+    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n`);
+    this.write("work/readme.txt", "a workspace\n");
+    this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
+    this.write("ud/User/settings.json", JSON.stringify({
+      "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off", "extensions.autoUpdate": false,
+      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom", "terminal.integrated.gpuAcceleration": "off", "security.workspace.trust.enabled": false,
+    }));
+    this.write("cfg.yaml", "auth: none\ncert: false\n");
+    mkdirSync(join(this.dir, "ext"));
+    this.port = await freePort();
+  }
+
+  private async serve(...more: string[]) {
     const [command, args] = this.code(
       "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
-      "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3",
+      "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
     );
     this.server = spawn(command, args, { stdio: "ignore", detached: true });
     await this.answers();
     this.browser = await launch();
     this.page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
     this.page.setDefaultTimeout(patience);
-    await this.load();
   }
 
   /** load opens the window, or loads it again. */
   async load(): Promise<void> {
-    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.work}`);
+    if (this.page.url().includes("folder=")) {
+      await this.run("Developer: Reload Window");
+    } else {
+      await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.work}`);
+    }
     await this.page.locator(".monaco-workbench .activitybar").waitFor();
     await this.status("check").waitFor();
   }

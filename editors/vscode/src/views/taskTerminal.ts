@@ -1,0 +1,63 @@
+import * as vscode from "vscode";
+import { messageOf, type Daemon } from "../daemon/daemon";
+import type { Task } from "../protocol";
+
+/** How long to wait before a task is asked again whether it has put out more. */
+const pauseMs = 300;
+
+/** showTask opens a terminal that shows what a task has put out and puts out, and sends it what is typed. */
+export function showTask(daemon: Daemon, task: Task): void {
+  const name = task.spec.label || task.taskId;
+  const terminal = vscode.window.createTerminal({ name, pty: new TaskTerminal(daemon, task), iconPath: new vscode.ThemeIcon("server-process") });
+  terminal.show(true);
+}
+
+/** TaskTerminal is a terminal on a task. It may be closed at any time: the task goes on. */
+class TaskTerminal implements vscode.Pseudoterminal {
+  private readonly written = new vscode.EventEmitter<string>();
+  readonly onDidWrite = this.written.event;
+  private open_ = false;
+
+  constructor(private readonly daemon: Daemon, private readonly task: Task) {}
+
+  open(): void {
+    this.open_ = true;
+    void this.follow().catch((error) => this.written.fire(`\r\n[${messageOf(error)}]\r\n`));
+  }
+
+  close(): void {
+    this.open_ = false;
+  }
+
+  handleInput(typed: string): void {
+    const terminal = this.task.spec.command?.pty !== undefined;
+    if (typed === "\x03" && !terminal) {
+      this.signal("interrupt");
+    } else {
+      this.signal("stdin", { text: terminal ? typed : typed.replaceAll("\r", "\n") });
+    }
+  }
+
+  private signal(name: string, payload?: unknown) {
+    const { sessionId, taskId } = this.task;
+    const params = { sessionId, taskId, name, ...(payload !== undefined && { payload }) };
+    this.daemon.call("task/signal", params).catch((error) => this.written.fire(`\r\n[${messageOf(error)}]\r\n`));
+  }
+
+  private async follow() {
+    const { sessionId, taskId } = this.task;
+    for (let offset = 0; this.open_; ) {
+      const r = await this.daemon.call("task/output", { sessionId, taskId, offset });
+      this.written.fire(r.text.replace(/\r?\n/g, "\r\n"));
+      const more = r.nextOffset > offset;
+      offset = r.nextOffset;
+      if (r.ended && !more) {
+        this.written.fire("\r\n[It has ended.]\r\n");
+        return;
+      }
+      if (!more) {
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+}

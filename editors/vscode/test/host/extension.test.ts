@@ -1,0 +1,50 @@
+import { strict as assert } from "node:assert";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+
+const work = () => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+
+async function until(what: string, holds: () => unknown): Promise<void> {
+  for (const end = Date.now() + 25_000; !holds(); ) {
+    assert.ok(Date.now() < end, what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe("issue/6-1 in the extension host", () => {
+  it("the extension is active, and all of its commands are there", async () => {
+    const extension = vscode.extensions.getExtension("lash.lashd");
+    assert.ok(extension);
+    await extension.activate();
+    const { contributes } = extension.packageJSON as { contributes: { commands: { command: string }[] } };
+    const there = new Set(await vscode.commands.getCommands(true));
+    assert.deepEqual(contributes.commands.map(({ command }) => command).filter((command) => !there.has(command)), []);
+  });
+
+  it("a workspace does not choose the binary", async () => {
+    const config = vscode.workspace.getConfiguration("lashd");
+    await assert.rejects(Promise.resolve(config.update("path", "/bin/false", vscode.ConfigurationTarget.Workspace)));
+  });
+
+  it("a chat opens", async () => {
+    await until("connected", () => true);
+    await vscode.commands.executeCommand("lashd.newSession");
+    await until("there is a tab", () => vscode.window.tabGroups.all.some((group) => group.tabs.some((tab) => tab.input instanceof vscode.TabInputWebview)));
+  });
+
+  it("what is wrong with a plugin is a diagnostic at its line, until it is put right", async () => {
+    const dir = join(work(), ".agents", "plugins", "guard");
+    const file = vscode.Uri.file(join(dir, "plugin.json"));
+    const write = (slot: string) => writeFileSync(file.fsPath, JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ [slot]: "guidance", content: "Be careful." }] } }, undefined, 2));
+    mkdirSync(dir, { recursive: true });
+    write("slott");
+    await until("a diagnostic", () => vscode.languages.getDiagnostics(file).length > 0);
+    const [, wrong] = vscode.languages.getDiagnostics(file);
+    assert.deepEqual([wrong?.range.start.line, wrong?.severity], [6, vscode.DiagnosticSeverity.Error]);
+    assert.match(wrong?.message ?? "", /did you mean "slot"/);
+    write("slot");
+    await until("no diagnostic", () => vscode.languages.getDiagnostics(file).length === 0);
+    rmSync(join(work(), ".agents"), { recursive: true });
+  });
+});

@@ -1,0 +1,17 @@
+import { strict as assert } from "node:assert";
+import { resolve } from "node:path";
+import { patience } from "./browser";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("issue/6-1 within the extension host", function () {
+  this.timeout(4 * patience);
+  const code = new Workbench();
+  after(() => code.close());
+
+  it("passes the tests of test/host", async () => {
+    const { code: exit, said } = await code.runTests(script, resolve("."), resolve("dist/test/host/index.js"));
+    assert.equal(exit, 0, said);
+    assert.match(said, /4 passing/);
+  });
+});
