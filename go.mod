@@ -2,6 +2,9 @@ module lashd
 
 go 1.26.0
 
+// Programs of npm may have Go in them.
+ignore node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.0.10
 	charm.land/lipgloss/v2 v2.0.5
