@@ -97,6 +97,7 @@ var wrongSession = []paramCase{
 	{"session/configure", inIdle + `"unknownOutcome":{"deadlineMs":-5}}`, param("/unknownOutcome/deadlineMs")},
 	{"session/setOverlay", `{}`, param("/sessionId")},
 	{"session/setOverlay", inIdle + `"includeBaseTools":"no"}`, param("/includeBaseTools")},
+	{"session/setOverlay", inIdle + `"whileConnected":"yes"}`, param("/whileConnected")},
 	{"session/setOverlay", inIdle + `"tools":[{"name":"a"}]}`, param("/tools/0/description")},
 	{"session/setOverlay", inIdle + `"tools":[{"description":"a"}]}`, param("/tools/0/name")},
 	{"session/setOverlay", inIdle + tools(`{"name":"","description":""}`), param("/tools/0/name")},

@@ -25,7 +25,9 @@ JetBrains, Neovim and Emacs. Messages are one JSON value a line; stdout carries 
 Sessions are those of the daemon of the data directory, which is started if there is none: the editor sees what was begun elsewhere,
 and turns go on when it leaves. If the daemon goes away, it is started again, and what the editor was shown goes on where it was.
 
---isolated needs the data directory for itself: no daemon may run on it.`
+--isolated needs the data directory for itself: no daemon may run on it.
+
+Example: npx acpx --agent 'lashd acp' 'what does this project do?'`
 }
 
 func (c acpCommand) Run(ctx context.Context, e *environment) error {
