@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Chats } from "./chat/chats";
 import { viewType } from "./chat/panel";
 import { register, sessionCommands } from "./commands";
+import { EditorTools } from "./editorTools";
 import { Daemon } from "./daemon/daemon";
 import { within } from "./model/sessions";
 import { program } from "./program";
@@ -14,6 +15,13 @@ import { Texts } from "./views/texts";
 import { Workshop } from "./workshop";
 
 const demoKey = "lashd.demo";
+
+let leave: () => Promise<void> = () => Promise.resolve();
+
+/** deactivate takes back what this window offers to sessions: nobody would answer. */
+export function deactivate(): Promise<void> {
+  return leave();
+}
 
 /** activate connects to the daemon and shows what it has. */
 export function activate(context: vscode.ExtensionContext): void {
@@ -29,6 +37,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new SessionTree(sessions, seen);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
+  const tools = new EditorTools(daemon, log);
+  leave = () => tools.offer(undefined);
   const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
@@ -55,6 +65,7 @@ export function activate(context: vscode.ExtensionContext): void {
     void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
     questions.look();
     workshop.look(chats);
+    void tools.offer(offered(sessions, chats.active?.followed.id));
   });
 
   const demo = async (on: boolean) => {
@@ -66,7 +77,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, workshop, texts.register(),
+    log, view, status, workshop, tools, texts.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
@@ -80,4 +91,11 @@ export function activate(context: vscode.ExtensionContext): void {
 function mine(sessions: Sessions, id: string): boolean {
   const session = sessions.list.get(id);
   return !session || within(session, folders());
+}
+
+/** The tools of this window are for a session that works in one of its folders. */
+function offered(sessions: Sessions, id: string | undefined): string | undefined {
+  const session = id === undefined ? undefined : sessions.list.get(id);
+  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
+  return session && within(session, open) ? id : undefined;
 }

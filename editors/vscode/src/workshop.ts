@@ -12,6 +12,9 @@ import { Tasks, TaskTree } from "./views/taskTree";
 import type { Texts } from "./views/texts";
 import { ToolTree, type ToolNode } from "./views/toolTree";
 
+/** How long a tree of files takes that is made at once. */
+const settleMs = 500;
+
 /** Workshop is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks. */
 export class Workshop {
   private readonly tools: Tools;
@@ -29,9 +32,10 @@ export class Workshop {
     const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
-    // The daemon watches the plugins of a workspace once it has seen that there are some.
-    const plugins = vscode.workspace.createFileSystemWatcher("**/.agents/plugins/*/**", false, true, true);
-    plugins.onDidCreate(() => void this.tools.load());
+    // The daemon watches the plugins of a workspace once it has seen that there are some. Of a tree that is made at once, VS Code
+    // tells the top only, and before the rest is there.
+    const plugins = vscode.workspace.createFileSystemWatcher("**/.agents{,/**}", false, true, true);
+    plugins.onDidCreate(() => setTimeout(() => void this.tools.load(), settleMs));
     this.closing = [view, tasks, problems, plugins];
   }
 

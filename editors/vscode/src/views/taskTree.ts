@@ -71,12 +71,13 @@ export class TaskTree implements vscode.TreeDataProvider<Task> {
 
   getTreeItem(task: Task): vscode.TreeItem {
     const { spec, outcome } = task;
-    const item = new vscode.TreeItem(spec.label || spec.command?.script.split("\n")[0] || task.taskId);
+    const label = spec.label || spec.command?.script.split("\n")[0] || task.taskId;
+    const item = new vscode.TreeItem(label);
     item.id = task.taskId;
     item.description = [spec.kind, task.state, age(task.updatedAtMs, Date.now())].join(" \u00b7 ");
     item.iconPath = new vscode.ThemeIcon(icons[task.state]);
     item.tooltip = [spec.command?.script, outcome?.message, outcome?.exitCode === undefined ? undefined : `exit code ${outcome.exitCode}`].filter(Boolean).join("\n");
-    item.accessibilityInformation = { label: `${String(item.label)} ${item.description}` }; // else the tooltip would be read
+    item.accessibilityInformation = { label: `${label} ${item.description}` }; // else the tooltip would be read
     item.contextValue = `task ${isOver(task) ? "over" : "live"} ${spec.command ? "output" : ""}`;
     item.command = { command: "lashd.taskOutput", title: "Show Output", arguments: [task] };
     return item;

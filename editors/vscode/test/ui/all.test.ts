@@ -24,7 +24,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
 
   before(() => code.start(script));
   afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`.replaceAll(/[^a-z]+/gi, "-"));
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
     await code.run("View: Close All Editors");
     rmSync(join(code.work, "new.txt"), { force: true });
   });
@@ -175,6 +175,44 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await until(async () => /^\s*2\s+0/.test(await problems.innerText()));
     code.write("work/.agents/plugins/guard/plugin.json", manifest("guidance"));
     await until(async () => /^\s*0\s+0/.test(await problems.innerText()));
+  });
+
+  it("lets the model use the editor", async () => {
+    await code.newSession();
+    await code.say("look at the editor");
+    await code.chat.locator(".agentMessage", { hasText: "I have seen it." }).waitFor();
+    await code.chat.locator(".toolCall .completed", { hasText: "editor_open_files" }).waitFor();
+    await code.page.locator(".tab", { hasText: "readme.txt" }).waitFor();
+  });
+
+  it("is as light, dark or contrasting as the editor", async () => {
+    await code.newSession();
+    await code.say("write it, to a plan");
+    await code.chat.locator("#asked .card").waitFor();
+    const themes = [["Default Light Modern", "vscode-light"], ["Default Dark Modern", "vscode-dark"], ["Default High Contrast", "vscode-high-contrast"]] as const;
+    const colors = new Set<string>();
+    for (const [theme, kind] of themes) {
+      code.settings({ "workbench.colorTheme": theme });
+      await code.chat.locator(`body.${kind}`).waitFor();
+      await code.shot(`theme ${kind}`);
+      colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
+    }
+    assert.equal(colors.size, 3, [...colors].join(", "));
+    code.settings({});
+    await code.chat.getByRole("button", { name: "Reject" }).click();
+  });
+
+  it("is tried from the walkthrough, without a model and beside what is the user's", async () => {
+    await code.run("lashd: Try lashd without a Model");
+    await code.chat.locator("#composer textarea").waitFor();
+    await code.say("fix the typo");
+    for (let step = 0; step < 2; step++) {
+      await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    }
+    await code.chat.locator(".agentMessage", { hasText: "now says Hello, world!" }).waitFor();
+    assert.equal(code.call<SessionListResult>("session/list", {}).data.some((session) => session.title === "fix the typo"), false);
+    await code.run("lashd: Leave the Demo");
+    await code.status("check").waitFor();
   });
 });
 

@@ -10,7 +10,7 @@ describe("issue/6-1 a real VS Code", function () {
 
   before(() => code.start(script));
   afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`.replaceAll(" ", "-"));
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
   });
   after(() => code.close());
 

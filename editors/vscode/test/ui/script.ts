@@ -12,6 +12,14 @@ export const script = {
         { text: "Written." },
       ],
     },
+    {
+      match: { lastUserContains: "editor" },
+      replies: [
+        { toolCalls: [{ name: "editor_reveal", args: { path: "readme.txt", line: 1 } }] },
+        { toolCalls: [{ name: "editor_open_files", args: {} }] },
+        { expect: { lastResultContains: "readme.txt" }, text: "I have seen it." },
+      ],
+    },
     { match: { lastUserContains: "count" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 1; done" } }] }, { text: "Counted." }] },
     { match: { lastUserContains: "background" }, replies: [{ toolCalls: [{ name: "start_command", args: { command: "echo from the background; sleep 60", label: "the server" } }] }, { text: "It runs." }] },
     {

@@ -1,0 +1,83 @@
+import * as vscode from "vscode";
+import { messageOf, type Daemon } from "./daemon/daemon";
+import type { ClientTool, Event, SessionID, ToolOutput } from "./protocol";
+import { handlers, type Handler } from "./editorHandlers";
+
+/**
+ * EditorTools lets the agent of the session in front use the editor it is shown in: tools that this window offers, and runs.
+ * A call that comes again, because the connection was lost, is not run again.
+ */
+export class EditorTools {
+  private offered?: SessionID;
+  private readonly calls = new Map<string, Promise<ToolOutput>>();
+  private readonly closing: vscode.Disposable;
+
+  constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
+    this.closing = vscode.Disposable.from(
+      daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
+      daemon.onState((state) => void (state.kind === "ready" && this.offered !== undefined && this.set(this.offered, tools()))),
+    );
+  }
+
+  /** offer turns to the session of the chat in front; the one before has these tools no more. */
+  async offer(sessionId: SessionID | undefined): Promise<void> {
+    const before = this.offered;
+    if (before === sessionId) {
+      return;
+    }
+    this.offered = sessionId;
+    if (before !== undefined) {
+      await this.set(before, []);
+    }
+    if (sessionId !== undefined && sessionId === this.offered) {
+      await this.set(sessionId, tools());
+    }
+  }
+
+  dispose(): void {
+    this.closing.dispose();
+  }
+
+  private async set(sessionId: SessionID, offer: ClientTool[]) {
+    try {
+      await this.daemon.change("session/setOverlay", { sessionId, tools: offer });
+    } catch (error) {
+      this.log.info(`tools of the editor for ${sessionId}: ${messageOf(error)}`);
+    }
+  }
+
+  private async run({ toolCall, sessionId = "" }: Event) {
+    if (!toolCall) {
+      return;
+    }
+    const { callId, name, args } = toolCall;
+    try {
+      const known = this.calls.get(callId);
+      if (!known) {
+        await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
+      }
+      const output = known ?? perform(handlers[name], args);
+      this.calls.set(callId, output);
+      await this.daemon.change("tool/respond", { sessionId, callId, output: await output });
+    } catch (error) {
+      this.log.warn(`${name}: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** What the settings let the agent use. */
+function tools(): ClientTool[] {
+  const on = vscode.workspace.getConfiguration("lashd").get("editorTools", true);
+  return on ? Object.entries(handlers).map(([name, { tool }]) => ({ name, ...tool })) : [];
+}
+
+async function perform(handler: Handler | undefined, args: unknown): Promise<ToolOutput> {
+  try {
+    if (!handler) {
+      throw new Error("this window has no such tool");
+    }
+    return { status: "success", text: await handler.run((args ?? {}) as never) };
+  } catch (error) {
+    return { status: "failure", failure: { class: "execution", code: "editor", message: messageOf(error), source: "tool" } };
+  }
+}
