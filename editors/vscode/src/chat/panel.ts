@@ -40,7 +40,8 @@ export class ChatPanel {
 
   constructor(private readonly panel: vscode.WebviewPanel, readonly followed: Followed, private readonly context: Context) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
-    panel.iconPath = vscode.Uri.joinPath(context.extensionUri, "media", "lashd.svg");
+    const icon = (theme: string) => vscode.Uri.joinPath(context.extensionUri, "media", `lashd-${theme}.svg`);
+    panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.onDidDispose(() => this.dispose());
     panel.onDidChangeViewState(() => this.changed.fire());
     this.closing.push(

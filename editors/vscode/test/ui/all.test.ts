@@ -189,16 +189,17 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.newSession();
     await code.say("write it, to a plan");
     await code.chat.locator("#asked .card").waitFor();
-    const themes = [["Default Light Modern", "vscode-light"], ["Default Dark Modern", "vscode-dark"], ["Default High Contrast", "vscode-high-contrast"]] as const;
+    const themes = [["Light Modern", "vscode-light"], ["Dark Modern", "vscode-dark"], ["Dark High Contrast", "vscode-high-contrast"]] as const;
     const colors = new Set<string>();
     for (const [theme, kind] of themes) {
-      code.settings({ "workbench.colorTheme": theme });
+      await code.run("Preferences: Color Theme");
+      await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
+      await code.choose(theme);
       await code.chat.locator(`body.${kind}`).waitFor();
       await code.shot(`theme ${kind}`);
       colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
     }
     assert.equal(colors.size, 3, [...colors].join(", "));
-    code.settings({});
     await code.chat.getByRole("button", { name: "Reject" }).click();
   });
 

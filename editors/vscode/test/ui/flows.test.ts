@@ -19,7 +19,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.page.getByRole("button", { name: "New Session" }).last().click();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
-    await code.page.getByRole("treeitem", { name: /Session/ }).first().waitFor();
+    await code.page.getByRole("treeitem", { name: /^hi/ }).first().waitFor();
   });
 
   it("streams a turn, and asks before a file is written", async () => {

@@ -46,18 +46,14 @@ export class Workbench {
     this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n`);
     this.write("work/readme.txt", "a workspace\n");
     this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
-    this.settings({});
+    this.write("ud/User/settings.json", JSON.stringify({
+      "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off",
+      "extensions.autoUpdate": false, "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom",
+      "terminal.integrated.gpuAcceleration": "off", "security.workspace.trust.enabled": false,
+    }));
     this.write("cfg.yaml", "auth: none\ncert: false\n");
     mkdirSync(join(this.dir, "ext"));
     this.port = await freePort();
-  }
-
-  /** settings writes those of the user. */
-  settings(more: Record<string, unknown>): void {
-    this.write("ud/User/settings.json", JSON.stringify({
-      ...more, "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off", "extensions.autoUpdate": false,
-      "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom", "terminal.integrated.gpuAcceleration": "off", "security.workspace.trust.enabled": false,
-    }));
   }
 
   private async serve(...more: string[]) {
