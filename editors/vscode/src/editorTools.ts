@@ -19,7 +19,7 @@ export class EditorTools {
     );
   }
 
-  /** offer turns to the session of the chat in front; the one before has these tools no more. */
+  /** offer turns to the session of the chat in front; the one before has these tools no more. Neither has one whose window is gone. */
   async offer(sessionId: SessionID | undefined): Promise<void> {
     const before = this.offered;
     if (before === sessionId) {
@@ -40,7 +40,7 @@ export class EditorTools {
 
   private async set(sessionId: SessionID, offer: ClientTool[]) {
     try {
-      await this.daemon.change("session/setOverlay", { sessionId, tools: offer });
+      await this.daemon.change("session/setOverlay", { sessionId, tools: offer, whileConnected: true });
     } catch (error) {
       this.log.info(`tools of the editor for ${sessionId}: ${messageOf(error)}`);
     }

@@ -16,13 +16,6 @@ import { Workshop } from "./workshop";
 
 const demoKey = "lashd.demo";
 
-let leave: () => Promise<void> = () => Promise.resolve();
-
-/** deactivate takes back what this window offers to sessions: nobody would answer. */
-export function deactivate(): Promise<void> {
-  return leave();
-}
-
 /** activate connects to the daemon and shows what it has. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
@@ -38,7 +31,6 @@ export function activate(context: vscode.ExtensionContext): void {
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
   const tools = new EditorTools(daemon, log);
-  leave = () => tools.offer(undefined);
   const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
