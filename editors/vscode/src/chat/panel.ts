@@ -36,6 +36,7 @@ export class ChatPanel {
   private gathered: Event[] = [];
   private timer?: NodeJS.Timeout;
   private shown = false;
+  private waiting: ToWebview[] = []; // for the page that is not there yet
   private there = true;
 
   constructor(private readonly panel: vscode.WebviewPanel, readonly followed: Followed, private readonly context: Context) {
@@ -43,7 +44,7 @@ export class ChatPanel {
     const icon = (theme: string) => vscode.Uri.joinPath(context.extensionUri, "media", `lashd-${theme}.svg`);
     panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.onDidDispose(() => this.dispose());
-    panel.onDidChangeViewState(() => this.changed.fire());
+    panel.onDidChangeViewState(() => this.turned());
     this.closing.push(
       panel.webview.onDidReceiveMessage((message: FromWebview) => void this.hear(message)),
       followed.onChange((change) => ("events" in change ? this.gather(change.events) : this.reset())),
@@ -76,9 +77,17 @@ export class ChatPanel {
     this.tell({ type: "attached", attached });
   }
 
+  /** The page of a chat that is hidden is gone. When it is back it says that it is ready. */
+  private turned() {
+    this.shown &&= this.panel.visible;
+    this.changed.fire();
+  }
+
   private tell(message: ToWebview) {
     if (this.shown) {
       void this.panel.webview.postMessage(message);
+    } else if (message.type === "attached" || message.type === "draft") {
+      this.waiting.push(message);
     }
   }
 
@@ -123,7 +132,8 @@ export class ChatPanel {
     switch (message.type) {
       case "ready":
         this.shown = true;
-        return this.reset();
+        this.reset();
+        return this.waiting.splice(0).forEach((late) => this.tell(late));
       case "send":
         return this.send(message);
       case "stop":

@@ -47,4 +47,13 @@ describe("issue/6-1 in the extension host", () => {
     await until("no diagnostic", () => vscode.languages.getDiagnostics(file).length === 0);
     rmSync(join(work(), ".agents"), { recursive: true });
   });
+
+  it("plugin.json is checked while it is written, before it is saved", async () => {
+    const file = vscode.Uri.file(join(work(), ".agents", "plugins", "draft", "plugin.json"));
+    const document = await vscode.workspace.openTextDocument(file.with({ scheme: "untitled" }));
+    const editor = await vscode.window.showTextDocument(document);
+    await vscode.languages.setTextDocumentLanguage(document, "json");
+    await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), '{"name": "draft", "version": 1}'));
+    await until("a diagnostic of the schema", () => vscode.languages.getDiagnostics(document.uri).some((d) => d.range.start.character === 29));
+  });
 });

@@ -185,6 +185,21 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.page.locator(".tab", { hasText: "readme.txt" }).waitFor();
   });
 
+  it("takes a selection along, also into a chat that is hidden", async () => {
+    await code.newSession();
+    const chat = newest()?.sessionId;
+    await code.page.keyboard.press("Control+p");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("readme.txt");
+    await code.choose("readme.txt");
+    await code.page.locator(".monaco-editor .view-line", { hasText: "a workspace" }).click();
+    await code.page.keyboard.press("Control+a");
+    await code.run("lashd: Send Selection to Session");
+    await code.chat.locator(".chip", { hasText: "readme.txt:1-2" }).waitFor();
+    await code.say("hi, what is this?");
+    await code.chat.locator(".userMessage", { hasText: "a workspace" }).waitFor();
+    assert.equal(newest()?.sessionId, chat);
+  });
+
   it("is as light, dark or contrasting as the editor", async () => {
     await code.newSession();
     await code.say("write it, to a plan");
