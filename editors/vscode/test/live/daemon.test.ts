@@ -49,6 +49,14 @@ describe("issue/6-1 the connection to a daemon", function () {
   });
 
   it("has a change done once whose answer was lost", async () => {
+    const daemon = home.connect('"inputId"');
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    const { turnId, duplicate } = await start(daemon, sessionId, "hi");
+    const { data } = await daemon.call("turn/list", { sessionId });
+    assert.deepEqual([data.map((turn) => turn.turnId), duplicate], [[turnId], true]);
+  });
+
+  it("has a change done that the daemon did not live to see", async () => {
     const daemon = home.connect();
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
     const { pid } = await daemon.call("server/status", {});

@@ -13,6 +13,15 @@ const said: string[] = [];
 const hear = (text: string) => void said.push(text);
 export const log: Log = { debug: hear, info: hear, warn: hear, error: hear };
 
+// Runs lashd and passes everything on, until it says a word.
+const relayed = `
+  const [command, word] = process.argv.slice(1);
+  const lashd = require("node:child_process").spawn(command, ["stdio"], { stdio: ["pipe", "pipe", "inherit"] });
+  process.stdin.pipe(lashd.stdin);
+  lashd.stdout.on("data", (said) => (String(said).includes(word) ? process.exit(5) : process.stdout.write(said)));
+  lashd.on("close", () => process.exit(5));
+`;
+
 /** Home is a data directory with a model that plays a script, and a workspace. */
 export class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-"));
@@ -25,10 +34,17 @@ export class Home {
     writeFileSync(join(this.dir, "config.toml"), `script = ${JSON.stringify(join(this.dir, "script.json"))}\napproval = "ask"\n`);
   }
 
-  /** connect is another window. */
-  connect(): Daemon {
+  /** connect is another window. The first of its connections may end when the daemon says a word, which is not heard. */
+  connect(deaf?: string): Daemon {
     const env = { ...process.env, LASHD_HOME: this.dir };
-    const daemon = new Daemon({ program: () => ({ command, args: ["stdio"], env }), version: "test", log });
+    let first = deaf !== undefined;
+    const program = () => {
+      const relay = { command: process.execPath, args: ["-e", relayed, command, deaf ?? ""], env };
+      const made = first ? relay : { command, args: ["stdio"], env };
+      first = false;
+      return made;
+    };
+    const daemon = new Daemon({ program, version: "test", log });
     this.open.push(daemon);
     daemon.start();
     return daemon;
