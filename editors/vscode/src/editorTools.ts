@@ -8,29 +8,22 @@ import { handlers, type Handler } from "./editorHandlers";
  * A call that comes again, because the connection was lost, is not run again.
  */
 export class EditorTools {
-  private offered?: SessionID;
+  private readonly offered = new Set<SessionID>();
   private readonly calls = new Map<string, Promise<ToolOutput>>();
   private readonly closing: vscode.Disposable;
 
   constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
     this.closing = vscode.Disposable.from(
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
-      daemon.onState((state) => void (state.kind === "ready" && this.offered !== undefined && this.set(this.offered, tools()))),
+      daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((id) => void this.set(id)))),
     );
   }
 
-  /** offer turns to the session of the chat in front; the one before has these tools no more. Neither has one whose window is gone. */
+  /** offer lets the session of the chat in front have these tools. They go with the window, not with each look at another chat: that would change sessions in which nothing has happened. */
   async offer(sessionId: SessionID | undefined): Promise<void> {
-    const before = this.offered;
-    if (before === sessionId) {
-      return;
-    }
-    this.offered = sessionId;
-    if (before !== undefined) {
-      await this.set(before, []);
-    }
-    if (sessionId !== undefined && sessionId === this.offered) {
-      await this.set(sessionId, tools());
+    if (sessionId !== undefined && !this.offered.has(sessionId)) {
+      this.offered.add(sessionId);
+      await this.set(sessionId);
     }
   }
 
@@ -38,9 +31,9 @@ export class EditorTools {
     this.closing.dispose();
   }
 
-  private async set(sessionId: SessionID, offer: ClientTool[]) {
+  private async set(sessionId: SessionID) {
     try {
-      await this.daemon.change("session/setOverlay", { sessionId, tools: offer, whileConnected: true });
+      await this.daemon.change("session/setOverlay", { sessionId, tools: tools(), whileConnected: true });
     } catch (error) {
       this.log.info(`tools of the editor for ${sessionId}: ${messageOf(error)}`);
     }
