@@ -127,7 +127,9 @@ func TestChat(t *testing.T) {
 		s.shows("I am **bold** here.")
 		s.enters("make it")
 		s.shows("allow once")
-		s.types("y")
+		s.types("a") // the beginning of something else allows nothing
+		s.types("\x7f")
+		s.types("y\r")
 		s.shows("approval: allowOnce")
 		s.shows("sesame")
 		s.shows("It is made.")

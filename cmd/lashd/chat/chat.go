@@ -35,7 +35,9 @@ type ui struct {
 	in      editor
 
 	width, height int
-	there         bool        // the session is open
+	there         bool // the session is open
+	moved         bool // another one is wanted, and what still comes is of the one before
+	next          protocol.SessionID
 	retries       int         // of opening it
 	unsent        []*outgoing // not acknowledged yet
 	leaving       bool        // Ctrl-C was pressed, and once more leaves
@@ -134,6 +136,11 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 
 // happened takes events, or the loss of the connection.
 func (u *ui) happened(m eventsMsg) tea.Cmd {
+	if u.moved {
+		u.moved = false
+		u.session.Use(u.next)
+		return u.open
+	}
 	var out []entry
 	for _, e := range m.events {
 		out = append(out, u.talk.apply(e)...)
@@ -166,8 +173,7 @@ func (u *ui) use(m switchMsg) tea.Cmd {
 	if !u.there {
 		return say("not while the daemon is away")
 	}
-	u.session.Use(m.id)
-	u.talk, u.there = newTranscript(), false
-	u.stop() // and what listens opens it
+	u.talk, u.there, u.moved, u.next = newTranscript(), false, true, m.id
+	u.stop() // and who listens opens it
 	return tea.Println(entry{note: m.note}.shown(u.width))
 }

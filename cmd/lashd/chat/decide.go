@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// keys answer a decision, while nothing is being entered.
+// keys answer a decision, entered alone.
 var keys = []struct {
 	key, says string
 	choice    protocol.DecisionChoice
@@ -30,10 +30,10 @@ func (t *transcript) asked() *protocol.Decision {
 	return &t.decisions[i]
 }
 
-// chosen is what a key means to a decision; empty: nothing.
-func chosen(d *protocol.Decision, key string) protocol.DecisionChoice {
+// chosen is what a line means to a decision; empty: nothing.
+func chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	for _, k := range keys {
-		if k.key == key && slices.Contains(d.Choices, k.choice) {
+		if k.key == line && slices.Contains(d.Choices, k.choice) {
 			return k.choice
 		}
 	}

@@ -30,12 +30,6 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		return u.entered()
 	}
-	d := u.talk.asked()
-	if d != nil && u.in.value() == "" {
-		if choice := chosen(d, name); choice != "" {
-			return u.respond(d, choice, "")
-		}
-	}
 	if !u.in.key(name) && m.Text != "" {
 		u.in.insert(m.Text)
 	}
@@ -69,6 +63,8 @@ func (u *ui) entered() tea.Cmd {
 	case u.talk.session.ID == "":
 		u.in.set(text)
 		return nil // there is no session yet
+	case d != nil && chosen(d, text) != "": // a whole line, as somebody may be writing something else when the question comes
+		return u.respond(d, chosen(d, text), "")
 	case d != nil && slices.Contains(d.Choices, protocol.ChooseAnswer):
 		return u.respond(d, protocol.ChooseAnswer, text)
 	}

@@ -43,7 +43,7 @@ func (u *ui) View() tea.View {
 func (u *ui) hint(d *protocol.Decision) string {
 	switch {
 	case d != nil:
-		return "answer above"
+		return "enter one of the letters above, or steer"
 	case u.talk.turn != "":
 		return "enter steers, /queue waits, esc stops"
 	}
