@@ -25,7 +25,7 @@ type soaking struct {
 // TestSoak has clients of many sessions run turns, tasks of all recovery contracts, monitors and triggers while a plugin is edited
 // and daemons are killed. At the end nothing may be left of it but what is stored. It takes a minute, or ten with LASHD_LONG=1.
 func TestSoak(t *testing.T) {
-	how := soaking{sessions: 40, clients: 8, lives: 4, life: 15 * time.Second, pause: 250 * time.Millisecond}
+	how := soaking{sessions: 30, clients: 6, lives: 3, life: 6 * time.Second, pause: 250 * time.Millisecond}
 	if os.Getenv("LASHD_LONG") != "" {
 		how = soaking{sessions: 200, clients: 20, lives: 10, life: time.Minute, pause: 500 * time.Millisecond}
 	}
