@@ -12,13 +12,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxWorkers is how many tasks work at once; those that are idle do not count. The number is upstream's.
-const maxWorkers = 64
-
-// maxChildren is how many subagents of one session work at once. They have no other places than these: a subagent that waits for
-// subagents of its own keeps only what those do not need.
-const maxChildren = 8
-
 // worker does what a task is for, and tells how that ended. It returns soon once ctx is done.
 type worker func(ctx context.Context, w *work) *protocol.TaskOutcome
 
@@ -57,54 +50,6 @@ type work struct {
 	task    protocol.Task      // as it was last told of
 }
 
-// workers are those that are at work, or wait for a place.
-type workers struct {
-	mu       sync.Mutex
-	all      map[workKey]*work
-	places   chan struct{}
-	children map[protocol.SessionID]chan struct{} // places of a session's subagents
-}
-
-type workKey struct {
-	session protocol.SessionID
-	task    protocol.TaskID
-}
-
-func newWorkers() workers {
-	return workers{all: map[workKey]*work{}, places: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
-}
-
-// placesFor are the places of which a task needs one.
-func (ws *workers) placesFor(session protocol.SessionID, spec *protocol.TaskSpec) chan struct{} {
-	if spec.Subagent == nil {
-		return ws.places
-	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if ws.children[session] == nil {
-		ws.children[session] = make(chan struct{}, maxChildren)
-	}
-	return ws.children[session]
-}
-
-func (ws *workers) of(session protocol.SessionID, id protocol.TaskID) *work {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	return ws.all[workKey{session, id}]
-}
-
-// list are the workers of a session; empty: of all.
-func (ws *workers) list(session protocol.SessionID) (found []*work) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	for k, w := range ws.all {
-		if session == "" || k.session == session {
-			found = append(found, w)
-		}
-	}
-	return found
-}
-
 func (e *Engine) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
 		eng: e, id: t.ID, run: run, session: t.SessionID, places: e.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
@@ -128,12 +73,6 @@ func (e *Engine) goWork(w *work, t protocol.Task) {
 		return
 	}
 	go w.live()
-}
-
-func (ws *workers) add(w *work) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.all[workKey{w.session, w.id}] = w
 }
 
 func (w *work) live() {
@@ -252,91 +191,6 @@ func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.Ta
 	return t, err
 }
 
-func (w *work) owner() protocol.SessionID {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.session
-}
-
-// move gives the work to another session, with its task.
-func (w *work) move(to protocol.SessionID) {
-	ws := &w.eng.workers
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ws.all[workKey{w.session, w.id}] == w {
-		delete(ws.all, workKey{w.session, w.id})
-		ws.all[workKey{to, w.id}] = w
-	}
-	w.session = to
-}
-
-func (w *work) leave() {
-	ws := &w.eng.workers
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ws.all[workKey{w.session, w.id}] == w {
-		delete(ws.all, workKey{w.session, w.id})
-	}
-	for session, places := range ws.children {
-		if places == w.places && len(places) == 0 && !ws.need(places) {
-			delete(ws.children, session)
-		}
-	}
-}
-
-func (ws *workers) need(places chan struct{}) bool {
-	for _, w := range ws.all {
-		if w.places == places {
-			return true
-		}
-	}
-	return false
-}
-
-// claim takes a place if one is free.
-func (w *work) claim() bool {
-	if w.light {
-		return true
-	}
-	select {
-	case w.places <- struct{}{}:
-		w.took()
-		return true
-	default:
-		return false
-	}
-}
-
-// took notes that the work has a place.
-func (w *work) took() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.claimed = true
-}
-
-// await waits for a place.
-func (w *work) await(ctx context.Context) error {
-	w.mu.Lock()
-	claimed := w.claimed || w.light
-	w.mu.Unlock()
-	if claimed {
-		return ctx.Err()
-	}
-	select {
-	case w.places <- struct{}{}:
-		w.took()
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
-	}
-}
-
 // end asks the attempt to end. One that is cooperative goes on until it wants to, and one that only looks at a command until that has
 // ended; what does not work yet, ends at once.
 func (w *work) end(stop *taskStop) {
@@ -353,55 +207,6 @@ func (w *work) end(stop *taskStop) {
 	}
 	if !wants {
 		w.cancel(stop)
-	}
-}
-
-// rest has the task wait for something: others may have its place meanwhile.
-func (w *work) rest(ctx context.Context, reason string) error {
-	return w.shifting(ctx, func() error {
-		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: reason}); err != nil {
-			return err
-		}
-		if w.now().State == protocol.TaskIdle {
-			w.release()
-		}
-		return nil
-	})
-}
-
-// resume has a task that waits go on, as soon as there is a place for it.
-func (w *work) resume(ctx context.Context) error {
-	return w.shifting(ctx, func() error {
-		if w.now().State != protocol.TaskIdle {
-			return nil
-		}
-		if err := w.await(ctx); err != nil {
-			return err
-		}
-		return w.tell(protocol.TaskEvent{Kind: protocol.TaskWasResumed})
-	})
-}
-
-// shifting lets one change of that kind happen at a time.
-func (w *work) shifting(ctx context.Context, f func() error) error {
-	select {
-	case w.shift <- struct{}{}:
-		defer func() { <-w.shift }()
-		return f()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
-	}
-}
-
-// release gives the place back.
-func (w *work) release() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.claimed {
-		w.claimed = false
-		<-w.places
 	}
 }
 
@@ -448,13 +253,6 @@ func (w *work) now() protocol.Task {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task
-}
-
-// queued tells whether it waits for a place.
-func (w *work) queued() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.claimed && !w.light && w.task.State != protocol.TaskIdle
 }
 
 // actorContext lives as long as sessions do.
