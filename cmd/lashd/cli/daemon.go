@@ -110,13 +110,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 			e.log.Warn("processes of this run could not be looked for", "error", err)
 		}
 	}()
-	builtin := plugin.Stack{
-		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
-		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
-		subagents.Factory{},
-	}
-	drivers := plugin.Stack{standard.Factory{}}
-	host, err := plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
+	host, err := e.shipped(cfg, nonce)
 	if err != nil {
 		return err
 	}
@@ -147,25 +141,33 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	tell(eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
 	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
+	return beside(ctx, stop, eng.Run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
+}
+
+// shipped are the plugins that ship inside, and those that a main of one's own adds.
+func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
+	builtin := plugin.Stack{
+		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
+		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
+		subagents.Factory{},
+	}
+	drivers := plugin.Stack{standard.Factory{}}
+	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
+}
+
+// beside serves while run runs, and has both end when one does.
+func beside(ctx context.Context, stop func(), run, serve func(context.Context) error) error {
 	failed := make(chan error, 1)
-	wg.Go(func() {
-		if err := eng.Run(ctx); err != nil {
-			failed <- err
+	go func() {
+		err := run(ctx)
+		if err != nil {
 			stop()
 		}
-	})
-	err = serve(ctx, srv, lock)
+		failed <- err
+	}()
+	err := serve(ctx)
 	stop()
-	wg.Wait()
-	select {
-	case engineErr := <-failed:
-		return errors.Join(engineErr, err)
-	default:
-		return err
-	}
+	return errors.Join(<-failed, err)
 }
 
 // load has plugins loaded from their directories until what it gives is called.

@@ -193,12 +193,17 @@ func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 
 // locate follows a path one component at a time through open handles, each compared with what was looked at before it
 // was opened: what is swapped during the walk is noticed, not followed. The caller closes place.dir.
-func (v *view) locate(name string) (place, error) {
+func (v *view) locate(name string) (p place, err error) {
 	rel, err := v.relative(name)
 	if err != nil {
 		return place{}, err
 	}
 	walk := trail{{root: v.root, path: "."}}
+	defer func() {
+		if err != nil {
+			walk.drop()
+		}
+	}()
 	todo := components(rel)
 	for links := 0; len(todo) > 0; {
 		c := todo[0]
@@ -211,34 +216,23 @@ func (v *view) locate(name string) (place, error) {
 			continue
 		}
 		fi, err := walk.last().root.Lstat(c)
-		if errors.Is(err, fs.ErrNotExist) {
-			if slices.Contains(todo, "..") {
-				walk.drop()
-				return place{}, err
-			}
-			return place{dir: walk.leave(), rest: append([]string{c}, todo...)}, nil
-		}
-		if err == nil && v.protected(fi) {
-			err = errProtected
-		}
-		if err != nil {
-			walk.drop()
-			return place{}, err
-		}
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && !slices.Contains(todo, ".."):
+			return place{dir: walk.leave(), rest: append([]string{c}, todo...)}, nil
+		case err != nil:
+			return place{}, err
+		case v.protected(fi):
+			return place{}, errProtected
 		case fi.Mode()&fs.ModeSymlink != 0:
 			if links++; links > maxLinks {
-				walk.drop()
 				return place{}, errLoop
 			}
 			if todo, err = v.follow(&walk, c, todo); err != nil {
-				walk.drop()
 				return place{}, err
 			}
 		case fi.IsDir():
 			next, err := v.enter(walk.last(), c, fi)
 			if err != nil {
-				walk.drop()
 				return place{}, err
 			}
 			walk = append(walk, next)
@@ -246,7 +240,6 @@ func (v *view) locate(name string) (place, error) {
 				return place{dir: walk.leave(), info: fi}, nil
 			}
 		case len(todo) > 0:
-			walk.drop()
 			return place{}, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 		default:
 			return place{dir: walk.leave(), rest: []string{c}, info: fi}, nil
@@ -254,7 +247,6 @@ func (v *view) locate(name string) (place, error) {
 	}
 	fi, err := walk.last().root.Stat(".")
 	if err != nil {
-		walk.drop()
 		return place{}, err
 	}
 	return place{dir: walk.leave(), info: fi}, nil
