@@ -135,6 +135,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopActors()
 	e.mu.Unlock()
 	e.actors.Wait()
+	e.files.forgetIdle()
 	return errors.Join(err, e.files.shelf.Close())
 }
 

@@ -11,13 +11,17 @@ import (
 )
 
 // turnFiles is the file point of a turn: what its tools do to files. Files are looked at before tools go to work and after it, so
-// that what a person does in between is not taken for theirs. It belongs to the goroutine of the turn.
+// that what a person does in between is not taken for theirs. It belongs to the goroutine of the turn; a look is made beside it, and
+// who needs what it comes to waits for it.
 type turnFiles struct {
 	*workspace
 	point protocol.FilePoint
 	kept  bool // the store has the point as it is
 	begun bool // the store has the point
 	ready bool // tools may go to work: what there is before is known
+
+	looked chan error  // gets what the look came to that is made now; nil: there is none
+	then   func(error) // what is done with that
 
 	mu   sync.Mutex
 	said map[string]*protocol.FileState // what tools are about to change that looks leave out, as it was before
@@ -38,7 +42,7 @@ func changesFiles(stages []*stage) bool {
 	return false
 }
 
-// beforeFiles looks at the files before tools go to work: what they are then is what undo brings back. What fails here does not
+// beforeFiles has the files looked at before tools go to work: what they are then is what undo brings back. What fails here does not
 // fail the turn, it is told.
 func (r *run) beforeFiles(ctx context.Context, stages []*stage) error {
 	if r.owner != nil && changesFiles(stages) {
@@ -47,15 +51,43 @@ func (r *run) beforeFiles(ctx context.Context, stages []*stage) error {
 	return nil
 }
 
+// lookBefore begins the look; atWork waits for it.
 func (r *run) lookBefore(ctx context.Context) {
 	if r.eng.Files.Off || r.files == nil && !r.openFiles() {
 		return
 	}
-	err := r.files.lookFor(ctx, true, r.files.attribute)
-	r.files.ready = err == nil
-	if ctx.Err() == nil { // else no tool goes to work
-		r.filesFailed(err)
+	f := r.files
+	f.beside(func() error { return f.lookFor(ctx, true, f.attribute) }, func(err error) {
+		f.ready = err == nil
+		if ctx.Err() == nil { // else no tool goes to work
+			r.filesFailed(err)
+		}
+	})
+}
+
+// beside makes a look beside the turn, once the one before it is over.
+func (f *turnFiles) beside(look func() error, then func(error)) {
+	f.settle(true)
+	looked := make(chan error, 1)
+	f.looked, f.then = looked, then
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				looked <- f.eng.panicked("file point", f.point.ID, p)
+			}
+		}()
+		looked <- look()
+	}()
+}
+
+// settle does what follows from the look that was made beside the turn, if it is over, or waits for that.
+func (f *turnFiles) settle(wait bool) {
+	if f == nil || f.looked == nil || !wait && len(f.looked) == 0 {
+		return
 	}
+	err := <-f.looked
+	f.looked = nil
+	f.then(err)
 }
 
 // openFiles makes the turn's file point, unless there is nothing to look at.
@@ -72,36 +104,81 @@ func (r *run) openFiles() bool {
 
 // atWork has the tools of the turn at work: what changes from now on is theirs.
 func (f *turnFiles) atWork() {
-	if f != nil && f.ready {
-		f.eng.files.mu.Lock()
-		defer f.eng.files.mu.Unlock()
-		f.busy[f.point.ID] = true
+	if f.settle(true); f != nil && f.ready {
+		f.ready = false
+		f.mark(f.point.ID, true)
 	}
 }
 
-// rest has them no more at work, and tells whether they were.
-func (f *turnFiles) rest() bool {
-	f.eng.files.mu.Lock()
-	defer f.eng.files.mu.Unlock()
-	was := f.busy[f.point.ID]
-	delete(f.busy, f.point.ID)
-	return was
+// mark says of a point whether its tools are at work, or were and are not looked after yet.
+func (w *workspace) mark(id protocol.PointID, working bool) {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	w.busy[id] = working
 }
 
-// afterFiles looks at what tools did.
+// marked tells whether the tools of a point are at work, and whether nobody has looked after them yet.
+func (w *workspace) marked(id protocol.PointID) (working, open bool) {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	working, open = w.busy[id]
+	return working, open
+}
+
+// resting are the points whose tools are not at work any more. The look that begins now sees all that they did.
+func (w *workspace) resting() (points []protocol.PointID) {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	for id, working := range w.busy {
+		if !working {
+			points = append(points, id)
+		}
+	}
+	return points
+}
+
+// seenTo lets go of points whose tools somebody has looked after.
+func (w *workspace) seenTo(points []protocol.PointID) {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	for _, id := range points {
+		delete(w.busy, id)
+	}
+}
+
+// afterFiles has somebody look at what tools did, beside what the turn does next. Its next tools wait for that, and so does its end.
 func (r *run) afterFiles(ctx context.Context) {
 	f := r.files
 	if f == nil {
 		return
 	}
+	f.settle(true)
+	if working, _ := f.marked(f.point.ID); !working {
+		return
+	}
+	f.mark(f.point.ID, false)
 	ctx = context.WithoutCancel(ctx)
-	err := f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
-		return f.attribute(append(deltas, f.saidDeltas(ctx, deltas)...))
-	})
-	if f.rest() {
+	f.beside(func() error { return f.lookAfter(ctx) }, func(err error) {
+		f.seenTo([]protocol.PointID{f.point.ID})
 		r.filesFailed(err)
 		r.countFiles(ctx)
+	})
+}
+
+// lookAfter looks at what tools did, unless another look has seen that meanwhile.
+func (f *turnFiles) lookAfter(ctx context.Context) error {
+	if _, open := f.marked(f.point.ID); !open && !f.hasSaid() {
+		return nil
 	}
+	return f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
+		return f.attribute(append(deltas, f.saidDeltas(ctx, deltas)...))
+	})
+}
+
+func (f *turnFiles) hasSaid() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.said) > 0
 }
 
 // announced takes a copy of what a tool is about to change, if looks leave it out. Without one it cannot be brought back, as
@@ -113,7 +190,10 @@ func (f *turnFiles) announced(ctx context.Context, path string) {
 		return
 	}
 	defer f.giveBack()
-	if _, known := f.known[path]; known {
+	if f.learn(ctx) != nil {
+		return
+	}
+	if _, known := f.known.Get(path); known {
 		return
 	}
 	dir, err := filepoint.Open(f.root, f.eng.StateDir)
@@ -204,9 +284,10 @@ func (r *run) resumeFiles(ctx context.Context) {
 
 // leaveFiles gives the workspace back when the turn is over, or left.
 func (r *run) leaveFiles() {
-	if r.files != nil {
-		r.files.rest()
-		r.files.forgo()
+	if f := r.files; f != nil {
+		f.settle(true)
+		f.seenTo([]protocol.PointID{f.point.ID})
+		f.forgo()
 		r.eng.tidyGrown()
 	}
 }
@@ -228,6 +309,7 @@ func (w *workspace) attribute(deltas []delta) []persistence.FileChange {
 	return w.changes(deltas, w.atWorkNow(), false)
 }
 
+// atWorkNow are the points of which the next look sees what their tools did.
 func (w *workspace) atWorkNow() (points []protocol.PointID) {
 	w.eng.files.mu.Lock()
 	defer w.eng.files.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lashd/engine/filepoint"
@@ -113,7 +114,7 @@ func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
 			r.leave()
 		}
 	}()
-	if len(r.atWorkNow()) > 0 {
+	if r.inUse() {
 		return ErrFilesInUse
 	}
 	if r.dir, err = filepoint.Open(r.root, r.eng.StateDir); err != nil {
@@ -123,6 +124,13 @@ func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
 		err = &UnrestorableError{Reason: err.Error()}
 	}
 	return err
+}
+
+// inUse tells whether tools of some turn are at work.
+func (w *workspace) inUse() bool {
+	w.eng.files.mu.Lock()
+	defer w.eng.files.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(w.busy)), true)
 }
 
 func (r *rewinding) leave() {

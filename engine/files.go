@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -55,14 +56,14 @@ type workspace struct {
 	eng   *Engine
 	root  string
 	taken chan struct{} // holds one while somebody has it
-	users int           // guarded by files.mu; without any, it is forgotten
+	users int           // guarded by files.mu
+	idle  *time.Timer   // likewise: forgets it, if nobody uses it meanwhile
 
-	known   filepoint.Files // as stored, with newer times; nil: not read from the store yet
-	fresh   map[string]bool // paths of which the store has older times
+	known   *filepoint.Index // as stored, with newer times; nil: not read from the store yet
 	step    int64
 	last    time.Time                 // when the look before this one began
 	first   bool                      // nobody has looked at it before
-	busy    map[protocol.PointID]bool // points of turns whose tools are at work; guarded by files.mu
+	busy    map[protocol.PointID]bool // points of turns whose tools are at work, or (false) were and are not looked after yet; guarded by files.mu
 	refused error                     // why the workspace cannot be looked at; nil: it can
 	until   time.Time                 // and until when that is believed
 }
@@ -80,16 +81,40 @@ func (e *Engine) use(dir string) (*workspace, error) {
 		w = &workspace{eng: e, root: root, taken: make(chan struct{}, 1), busy: map[protocol.PointID]bool{}}
 		e.files.open[root] = w
 	}
-	w.users++
+	if w.users++; w.idle != nil {
+		w.idle.Stop()
+	}
 	return w, nil
 }
 
+// forgo ends a use. What is known of the workspace is kept for the next one, for as long as a session would be that nobody uses.
 func (w *workspace) forgo() {
 	f := &w.eng.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.users--; w.users == 0 {
+		w.idle = time.AfterFunc(w.eng.Idle, w.forget)
+	}
+}
+
+// forget lets go of what is known, unless somebody uses it.
+func (w *workspace) forget() {
+	f := &w.eng.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.users == 0 && f.open[w.root] == w {
+		w.idle.Stop()
 		delete(f.open, w.root)
+	}
+}
+
+// forgetIdle lets go of what is known of workspaces that nobody uses.
+func (f *files) forgetIdle() {
+	f.mu.Lock()
+	idle := slices.Collect(maps.Values(f.open))
+	f.mu.Unlock()
+	for _, w := range idle {
+		w.forget()
 	}
 }
 
@@ -148,23 +173,25 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, note noting) ([]
 		return nil, err
 	}
 	defer dir.Close()
-	found, err := dir.Walk(ctx, w.eng.Files.Files)
+	rested := w.resting()
+	sight, err := dir.Walk(ctx, w.known, w.eng.Files.Files, catchUp)
 	if err != nil {
 		return nil, err
 	}
+	gone, err := w.missing(dir, &sight)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(sight.News, func(a, b persistence.WorkspaceFile) int { return cmp.Compare(a.Path, b.Path) })
 	limits := w.eng.Files
-	read := w.toRead(found, catchUp)
-	copies, err := dir.Capture(ctx, read, copier{w.eng}, limits.FileSize, limits.Budget/2-w.held(found))
+	copies, err := dir.Capture(ctx, sight.News, copier{w.eng}, limits.FileSize, limits.Budget/2-sight.Held)
 	if err != nil {
 		return nil, err
 	}
-	gone, left, err := w.missing(dir, found)
-	if err != nil {
-		return nil, err
-	}
-	deltas := append(w.compare(read, unignores(read, left)), gone...)
-	if err = w.keep(ctx, seen{read: read, copies: copies, left: left, changes: note(deltas)}); err == nil {
+	deltas := append(w.compare(sight), gone...)
+	if err = w.keep(ctx, seen{read: sight.News, copies: copies, left: sight.Missing, changes: note(deltas)}); err == nil {
 		w.last, w.first = began, false
+		w.seenTo(rested)
 	}
 	return deltas, err
 }
@@ -178,35 +205,8 @@ func (w *workspace) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.known, w.fresh, w.step, w.first = make(filepoint.Files, len(stored.Files)), map[string]bool{}, max(w.step, stored.Step), !stored.Known
-	for _, f := range stored.Files {
-		w.known[f.Path] = f
-	}
+	w.known, w.step, w.first = filepoint.NewIndex(stored.Files), max(w.step, stored.Step), !stored.Known
 	return nil
-}
-
-// toRead are the files that have to be looked into: those that are new or were changed, and, who wants to catch up, those that could
-// not be read before.
-func (w *workspace) toRead(found filepoint.Files, catchUp bool) (read []persistence.WorkspaceFile) {
-	for p, now := range found {
-		was, known := w.known[p]
-		again := catchUp && (was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom)
-		if !known || again || !filepoint.Same(was, now) {
-			read = append(read, now)
-		}
-	}
-	slices.SortFunc(read, func(a, b persistence.WorkspaceFile) int { return cmp.Compare(a.Path, b.Path) })
-	return read
-}
-
-// held is how much is copied of the files that are still there.
-func (w *workspace) held(found filepoint.Files) (bytes int64) {
-	for p := range found {
-		if f := w.known[p]; f.Digest != "" {
-			bytes += f.Size
-		}
-	}
-	return bytes
 }
 
 // unignores tells whether git may ignore less than before.
@@ -216,20 +216,23 @@ func unignores(read []persistence.WorkspaceFile, left []string) bool {
 }
 
 // compare tells what became of files that were read.
-func (w *workspace) compare(read []persistence.WorkspaceFile, unignored bool) (deltas []delta) {
+func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 	if w.first {
 		return nil
 	}
-	for i := range read {
-		now := &read[i]
-		was, known := w.known[now.Path]
+	unignored := unignores(sight.News, sight.Missing)
+	for i := range sight.News {
+		now := &sight.News[i]
+		was, known := w.known.Get(now.Path)
 		switch {
 		case known && filepoint.Changed(&was, now):
 			deltas = append(deltas, delta{now.Path, &was.FileState, &now.FileState})
 		case known:
+		case w.known.Hidden(now.Path):
+			deltas = append(deltas, delta{now.Path, unknown(protocol.FileUnreadable), &now.FileState})
 		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
 			// It is older than the look before, which did not see it: what git ignores has changed.
-			deltas = append(deltas, delta{now.Path, &protocol.FileState{Kind: protocol.FileUnknown, Problem: protocol.FileIgnored}, &now.FileState})
+			deltas = append(deltas, delta{now.Path, unknown(protocol.FileIgnored), &now.FileState})
 		default:
 			deltas = append(deltas, delta{now.Path, nil, &now.FileState})
 		}
@@ -237,19 +240,34 @@ func (w *workspace) compare(read []persistence.WorkspaceFile, unignored bool) (d
 	return deltas
 }
 
-// missing tells what became of files that were not found again: some are gone, others are only left out from now on.
-func (w *workspace) missing(dir *filepoint.Workspace, found filepoint.Files) (gone []delta, left []string, err error) {
-	for _, p := range filepoint.Missing(w.known, found) {
+func unknown(why protocol.FileProblem) *protocol.FileState {
+	return &protocol.FileState{Kind: protocol.FileUnknown, Problem: why}
+}
+
+// missing tells what became of files that a walk did not find again: some are gone, others are only left out from now on, and of
+// some nobody can tell. What came back while the walk went on is news.
+func (w *workspace) missing(dir *filepoint.Workspace, sight *filepoint.Sight) (gone []delta, err error) {
+	left := sight.Missing[:0]
+	for _, p := range sight.Missing {
 		there, err := dir.Look(p)
-		if err != nil {
-			return nil, nil, err
+		was, _ := w.known.Get(p)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			continue // it is known as it was when it could be looked at
+		case err != nil:
+			return nil, err
+		case there == nil:
+			gone = append(gone, delta{p, &was.FileState, nil})
+		case there.Kind == protocol.FileUnknown:
+			gone = append(gone, delta{p, &was.FileState, &there.FileState})
+		case !w.known.Ignored(p, there.Kind == protocol.FileDirectory):
+			sight.News = append(sight.News, *there)
+			continue
 		}
-		if left = append(left, p); there == nil {
-			was := w.known[p].FileState
-			gone = append(gone, delta{p, &was, nil})
-		}
+		left = append(left, p)
 	}
-	return gone, left, nil
+	sight.Missing = left
+	return gone, nil
 }
 
 // seen is what a look has to store.
@@ -260,64 +278,64 @@ type seen struct {
 	changes []persistence.FileChange
 }
 
-// keep stores what a look has seen, in parts: what a part says of a path and what that means stand in one commit.
+// keep stores what a look has seen, in parts: what a part says of a path and what that means stand in one commit, with the copies.
 func (w *workspace) keep(ctx context.Context, s seen) error {
 	ctx = context.WithoutCancel(ctx)
 	if len(s.copies)+len(s.changes)+len(s.left) == 0 && !w.news(s.read) {
 		for _, f := range s.read {
-			w.known[f.Path], w.fresh[f.Path] = f, true
+			w.known.Put(f)
 		}
 		return nil
 	}
-	if err := w.keepCopies(ctx, s.copies); err != nil {
-		return err
+	copies := map[protocol.Digest]persistence.FileCopy{}
+	for _, c := range s.copies {
+		copies[c.Digest] = c
 	}
 	changes := map[string][]persistence.FileChange{}
 	for _, c := range s.changes {
 		changes[c.Path] = append(changes[c.Path], c)
 	}
-	for part := range slices.Chunk(s.read, fileRows) {
-		c := persistence.FileCommit{Index: part}
-		for _, f := range part {
+	for len(s.read)+len(s.left)+len(changes) > 0 {
+		read, left := s.read[:min(len(s.read), fileRows)], s.left[:min(len(s.left), fileRows)]
+		s.read, s.left = s.read[len(read):], s.left[len(left):]
+		c := persistence.FileCommit{Index: read, Gone: left}
+		for _, f := range read {
+			if k, ok := copies[f.Digest]; ok {
+				c.Copies = append(c.Copies, k)
+				delete(copies, f.Digest)
+			}
 			c.Changes = append(c.Changes, changes[f.Path]...)
 			delete(changes, f.Path)
 		}
-		if err := w.commit(ctx, c); err != nil {
-			return err
-		}
-	}
-	for part := range slices.Chunk(s.left, fileRows) {
-		c := persistence.FileCommit{Gone: part}
-		for _, p := range part {
+		for _, p := range left {
 			c.Changes = append(c.Changes, changes[p]...)
 			delete(changes, p)
 		}
+		if len(s.read)+len(s.left) == 0 { // the rest is of what was announced
+			c.Changes = append(c.Changes, slices.Concat(slices.Collect(maps.Values(changes))...)...)
+			clear(changes)
+		}
 		if err := w.commit(ctx, c); err != nil {
 			return err
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return w.commit(ctx, persistence.FileCommit{Changes: slices.Concat(slices.Collect(maps.Values(changes))...)}) // of what is announced
+	return nil
 }
 
 // news tells whether files are others than the store knows, beside their times.
 func (w *workspace) news(read []persistence.WorkspaceFile) bool {
 	return slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool {
-		was, known := w.known[f.Path]
+		was, known := w.known.Get(f.Path)
 		return !known || filepoint.Changed(&was, &f) || was.Problem != f.Problem
 	})
 }
 
 // keepCopies stores where copies lie. Nobody tidies up as long as a workspace is taken.
 func (w *workspace) keepCopies(ctx context.Context, copies []persistence.FileCopy) error {
-	for part := range slices.Chunk(copies, fileRows) {
-		if err := w.commit(ctx, persistence.FileCommit{Copies: part}); err != nil {
-			return err
-		}
+	if len(copies) == 0 {
+		return nil
 	}
-	return nil
+	return w.commit(ctx, persistence.FileCommit{Copies: copies})
 }
 
 // commit stores a part, and then takes it for known.
@@ -327,12 +345,10 @@ func (w *workspace) commit(ctx context.Context, c persistence.FileCommit) error 
 		return err
 	}
 	for _, f := range c.Index {
-		w.known[f.Path] = f
-		delete(w.fresh, f.Path)
+		w.known.Put(f)
 	}
 	for _, p := range c.Gone {
-		delete(w.known, p)
-		delete(w.fresh, p)
+		w.known.Drop(p)
 	}
 	return nil
 }
@@ -343,7 +359,7 @@ func (w *workspace) present(ctx context.Context, dir *filepoint.Workspace, path 
 	if f == nil || err != nil {
 		return nil, err
 	}
-	if was, known := w.known[path]; known && filepoint.Same(was, *f) {
+	if was, known := w.known.Get(path); known && filepoint.Same(was, *f) {
 		return &was.FileState, nil
 	}
 	limits := w.eng.Files

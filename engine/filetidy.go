@@ -31,6 +31,7 @@ func (e *Engine) tidyFiles(ctx context.Context) {
 		return
 	}
 	defer e.files.places.Release(fileUsers)
+	e.files.forgetIdle()
 	err := e.sweepFiles(ctx)
 	if err == nil {
 		err = e.pruneFiles(ctx)

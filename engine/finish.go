@@ -14,6 +14,7 @@ import (
 // cannot be stored as it is ends with that as its outcome, and the head stays where it was.
 func (r *run) finish() (stored bool) {
 	r.capture()
+	r.files.settle(true)
 	for {
 		err := r.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
 		switch {

@@ -142,6 +142,7 @@ func (st *state) commitTurn(ctx context.Context, r *run, c *persistence.Commit, 
 
 // flush is commitTurn for a commit that has nothing to do with what else the actor knows.
 func (r *run) flush(ctx context.Context, add persistence.Commit, also ...logEvent) error {
+	r.files.settle(false)
 	return r.persist(ctx, func(ctx context.Context, st *state) error {
 		c := add
 		return st.commitTurn(ctx, r, &c, also...)

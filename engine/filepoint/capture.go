@@ -3,10 +3,8 @@ package filepoint
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -122,14 +120,14 @@ func (w *Workspace) content(ctx context.Context, f *persistence.WorkspaceFile, d
 	}
 	data, err := w.read(f, dirs, limit)
 	switch {
-	case errors.Is(err, errSwapped):
+	case errors.Is(err, errSwapped), errors.Is(err, errChanging):
 		return nil, protocol.FileLate
 	case err != nil:
 		return nil, protocol.FileUnreadable
 	case int64(len(data)) > limit:
 		return nil, protocol.FileTooLarge
 	}
-	if f.Size = int64(len(data)); time.Since(time.Unix(0, max(f.ModifiedNs, f.ChangedNs))) < racy {
+	if f.Size = int64(len(data)); young(max(f.ModifiedNs, f.ChangedNs)) {
 		f.ModifiedNs = 0 // nobody can tell by its time whether it changes once more in this moment
 	}
 	return data, ""
@@ -150,27 +148,28 @@ func (w *Workspace) Read(ctx context.Context, f *persistence.WorkspaceFile, limi
 
 // lastDir is the directory in which a file was read last: the next one is often in it, too.
 type lastDir struct {
-	path string
-	root *os.Root
+	path  string
+	at    place
+	there bool
 }
 
-func (l *lastDir) of(w *Workspace, file string) (*os.Root, error) {
+func (l *lastDir) of(w *Workspace, file string) (place, error) {
 	dir := path.Dir(file)
-	if l.root != nil && l.path == dir {
-		return l.root, nil
+	if l.there && l.path == dir {
+		return l.at, nil
 	}
 	l.close()
-	root, err := w.directory(file)
+	at, err := w.place(file)
 	if err == nil {
-		l.path, l.root = dir, root
+		l.path, l.at, l.there = dir, at, true
 	}
-	return root, err
+	return at, err
 }
 
 func (l *lastDir) close() {
-	if l.root != nil {
-		l.root.Close() // nothing is written through it
-		l.root = nil
+	if l.there {
+		l.at.close()
+		l.there = false
 	}
 }
 
@@ -190,15 +189,3 @@ func Changed(was, now *persistence.WorkspaceFile) bool {
 
 // Equal tells whether two states are the same; nil is nothing.
 func Equal(a, b *protocol.FileState) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// Missing are the paths that are known and were not found again, from the longest on, so that what is in a directory comes before it.
-func Missing(known, found Files) []string {
-	var paths []string
-	for p := range known {
-		if _, ok := found[p]; !ok {
-			paths = append(paths, p)
-		}
-	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(b, a) })
-	return paths
-}

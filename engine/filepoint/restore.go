@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -132,7 +133,7 @@ func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && w.ours(fi) {
+	if err == nil && w.ours(identityOf(fi)) {
 		return fs.ErrPermission
 	}
 	if isDir := err == nil && fi.IsDir(); err == nil && (s.Want == nil || isDir != (s.Want.Kind == protocol.FileDirectory)) {
@@ -164,6 +165,19 @@ func remove(dir *os.Root, name string, isDir bool) error {
 		return nil
 	}
 	return err
+}
+
+func namesIn(dir *os.Root, limit int) ([]string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return names, nil
 }
 
 func namesOf(dir *os.Root, name string) ([]string, error) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"lashd/internal/glob"
 	"lashd/persistence"
@@ -17,12 +19,11 @@ import (
 )
 
 const (
-	maxDepth  = 100
-	maxIgnore = 256 << 10 // bytes of a .gitignore
+	maxDepth   = 100
+	maxIgnore  = 256 << 10 // bytes of a .gitignore
+	ignoreName = ".gitignore"
+	walkers    = 2 // directories that are walked at once; more gain nothing where names are in memory
 )
-
-// Files are what stands at the paths of a workspace.
-type Files map[string]persistence.WorkspaceFile
 
 // TooManyError means that a workspace has more files than are looked at.
 type TooManyError struct{ Limit int }
@@ -31,100 +32,159 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("the workspace has more than %d files that git would not ignore", e.Limit)
 }
 
-// ignoring is a .gitignore, in the directory that it lies in.
-type ignoring struct {
-	dir   string // with a slash at its end; empty: the workspace
-	rules glob.Ignore
+// Sight is what a look finds that is not as it is known.
+type Sight struct {
+	News    []persistence.WorkspaceFile // what is new or was changed, and has to be looked into
+	Missing []string                    // paths that are known and were not found, what is in a directory before it
+	Held    int64                       // bytes of which there are copies already
 }
 
 // walker goes through a workspace.
 type walker struct {
 	*Workspace
-	limit int
-	found Files
-	rules []ignoring // of the directories above where it is
+	ctx     context.Context // of the walk
+	index   *Index
+	limit   int
+	catchUp bool
+	group   errgroup.Group
+	found   atomic.Int64
+
+	mu    sync.Mutex
+	news  []persistence.WorkspaceFile
+	rules map[string]ignoreFile
 }
 
-// Walk looks at all files of the workspace that git would not ignore, without reading them. It never goes into .git.
-func (w *Workspace) Walk(ctx context.Context, limit int) (Files, error) {
-	k := &walker{Workspace: w, limit: limit, found: Files{}}
-	if err := k.below(ctx, w.root, "", 0); err != nil {
-		return nil, err
+// Walk looks at all files of the workspace that git would not ignore, without reading them. It never goes into .git. Whoever wants to
+// catch up is also told of those that there was no time or no room for.
+func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp bool) (Sight, error) {
+	k := &walker{Workspace: w, ctx: ctx, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
+	root, err := w.begin()
+	if err != nil {
+		return Sight{}, err
 	}
-	return k.found, nil
+	index.look++
+	k.group.SetLimit(walkers - 1)
+	err = k.below(root, "", nil, 0)
+	if err = errors.Join(err, k.group.Wait()); err != nil {
+		return Sight{}, err
+	}
+	index.rules = k.rules
+	missing, held := index.missing()
+	return Sight{k.news, missing, held}, nil
 }
 
-func (k *walker) below(ctx context.Context, dir *os.Root, at string, depth int) error {
-	names, err := namesIn(dir, k.limit)
+// below walks a directory that is open, and closes it.
+func (k *walker) below(dir place, at string, rules []ignoring, depth int) error {
+	defer dir.close()
+	if err := context.Cause(k.ctx); err != nil {
+		return err
+	}
+	entries, err := dir.entries(k.limit + 1)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, ".gitignore") {
-		above := k.rules
-		defer func() { k.rules = above }()
-		k.rules = append(slices.Clip(above), ignoring{at, k.ignores(dir)})
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == ignoreName }) {
+		rules = append(slices.Clip(rules), ignoring{at, k.ignores(dir, at)})
 	}
-	for _, name := range names {
-		if err := context.Cause(ctx); err != nil {
+	var news []persistence.WorkspaceFile
+	for _, e := range entries {
+		if leftOut(e.Name()) || ignored(rules, at+e.Name(), e.IsDir()) {
+			continue
+		}
+		f, err := k.entry(dir, at, e, rules, depth)
+		if err != nil {
 			return err
 		}
-		if err := k.entry(ctx, dir, at, name, depth); err != nil {
-			return err
+		if f != nil && !k.known(f) {
+			news = append(news, *f)
 		}
+	}
+	if len(news) > 0 {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.news = append(k.news, news...)
 	}
 	return nil
 }
 
-func namesIn(dir *os.Root, limit int) ([]string, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
+// entry says what an entry is, and walks it if it is a directory; nil: it is gone, or not to be looked at.
+func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
+	name := e.Name()
+	if e.IsDir() && depth < maxDepth {
+		sub, is, err := k.enter(dir, name)
+		if err == nil {
+			f := k.describe(dir, at+name, is)
+			return f, errors.Join(k.count(), k.down(sub, at+name+"/", rules, depth+1))
+		}
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(limit + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	is, err := dir.stat(name)
+	if err != nil || k.ours(is.id) {
+		return nil, nil
 	}
-	return names, nil
+	f := k.describe(dir, at+name, is)
+	switch {
+	case f.Kind == protocol.FileUnknown:
+		return nil, nil // a socket, a device
+	case f.Kind == protocol.FileDirectory && depth < maxDepth:
+		f.Problem = protocol.FileUnreadable // nobody knows what is in it
+	}
+	return f, k.count()
 }
 
-func (k *walker) entry(ctx context.Context, dir *os.Root, at, name string, depth int) error {
-	if name == ".git" || strings.HasPrefix(name, tempPrefix) {
+// down walks a directory, beside the one above it if there is somebody to do it.
+func (k *walker) down(sub place, at string, rules []ignoring, depth int) error {
+	if k.group.TryGo(func() error { return k.enough(k.below(sub, at, rules, depth)) }) {
 		return nil
 	}
-	fi, err := dir.Lstat(name)
-	if err != nil || k.ours(fi) || k.ignored(at+name, fi.IsDir()) {
-		return nil // gone meanwhile, or not to be looked at
+	return k.enough(k.below(sub, at, rules, depth))
+}
+
+// enough are the errors that end a walk: a directory that is gone does not.
+func (k *walker) enough(err error) error {
+	if nothing(err) {
+		return nil
 	}
-	f := k.describe(dir, at+name, fi)
-	if f.Kind == protocol.FileUnknown {
-		return nil // a socket, a device
-	}
-	if len(k.found) == k.limit {
+	return err
+}
+
+func (k *walker) count() error {
+	if k.found.Add(1) > int64(k.limit) {
 		return &TooManyError{k.limit}
 	}
-	k.found[f.Path] = *f
-	if f.Kind != protocol.FileDirectory || depth == maxDepth {
-		return nil
-	}
-	sub, err := k.enter(dir, name)
-	if err != nil {
-		return nil // unreadable, or replaced meanwhile
-	}
-	defer sub.Close()
-	if err := k.below(ctx, sub, at+name+"/", depth+1); !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
 	return nil
 }
 
-// ignores reads the .gitignore of a directory. One that cannot be read ignores nothing.
-func (k *walker) ignores(dir *os.Root) glob.Ignore {
-	fi, err := dir.Lstat(".gitignore")
-	if err != nil || !fi.Mode().IsRegular() || k.ours(fi) {
+// known notes that a file was found, and tells whether it is as it is known. Only one goroutine comes to a path.
+func (k *walker) known(f *persistence.WorkspaceFile) bool {
+	was := k.index.files[f.Path]
+	if was == nil {
+		return false
+	}
+	was.look = k.index.look
+	if k.catchUp && (was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom) {
+		return false
+	}
+	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
+}
+
+// ignores reads the .gitignore of a directory, if it is not known. One that cannot be read ignores nothing.
+func (k *walker) ignores(dir place, at string) glob.Ignore {
+	is, err := dir.stat(ignoreName)
+	if err != nil || !is.mode.IsRegular() || k.ours(is.id) {
 		return nil
 	}
-	f, err := dir.Open(".gitignore")
+	known, ok := k.index.rules[at]
+	if !ok || known.is != is || young(max(is.modified, is.changed)) {
+		known = ignoreFile{is, parseIgnores(dir)}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rules[at] = known
+	return known.rules
+}
+
+func parseIgnores(dir place) glob.Ignore {
+	f, err := dir.readFile(ignoreName)
 	if err != nil {
 		return nil
 	}
@@ -136,15 +196,5 @@ func (k *walker) ignores(dir *os.Root) glob.Ignore {
 	return glob.ParseIgnore(string(text))
 }
 
-// ignored tells what the nearest .gitignore says that says something.
-func (k *walker) ignored(file string, dir bool) bool {
-	for _, ig := range slices.Backward(k.rules) {
-		if ignored, said := ig.rules.Verdict(strings.TrimPrefix(file, ig.dir), dir); said {
-			return ignored
-		}
-	}
-	return false
-}
-
-// IsIgnoreFile tells whether a file says what git ignores.
-func IsIgnoreFile(file string) bool { return path.Base(file) == ".gitignore" }
+// young tells that a file may be changed once more without its time telling.
+func young(ns int64) bool { return time.Since(time.Unix(0, ns)) < racy }

@@ -5,6 +5,7 @@
 package filepoint
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -22,7 +24,7 @@ import (
 // Workspace is an open directory whose files are looked at.
 type Workspace struct {
 	root *os.Root
-	own  []os.FileInfo // of lashd: closing one of the database's files would give up its locks
+	own  []identity // of lashd: closing one of the database's files would give up its locks
 }
 
 // Open opens a workspace. Whatever lies in state, lashd's own directory, is not looked at.
@@ -54,24 +56,22 @@ func (w *Workspace) learn(state string) error {
 	if err != nil {
 		return err
 	}
-	w.own = append(w.own, fi)
+	w.own = append(w.own, identityOf(fi))
 	entries, err := os.ReadDir(state)
 	for _, e := range entries {
 		if fi, err := os.Lstat(filepath.Join(state, e.Name())); err == nil {
-			w.own = append(w.own, fi)
+			w.own = append(w.own, identityOf(fi))
 		}
 	}
 	return err
 }
 
-func (w *Workspace) ours(fi os.FileInfo) bool {
-	return slices.ContainsFunc(w.own, func(o os.FileInfo) bool { return os.SameFile(o, fi) })
-}
+func (w *Workspace) ours(id identity) bool { return slices.ContainsFunc(w.own, id.same) }
 
 // errSwapped means that something else stands at a path than a moment before.
 var errSwapped = errors.New("it was replaced while it was looked at")
 
-// directory opens the directory that a path lies in, one name after the other, and none that is a link. The caller closes it.
+// directory opens the directory that a path lies in, to change something there. The caller closes it.
 func (w *Workspace) directory(file string) (*os.Root, error) {
 	at, err := w.root.OpenRoot(".")
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *Workspace) directory(file string) (*os.Root, error) {
 		return at, nil
 	}
 	for name := range strings.SplitSeq(dir, "/") {
-		next, err := w.enter(at, name)
+		next, err := w.enterRoot(at, name)
 		at.Close()
 		if err != nil {
 			return nil, err
@@ -92,15 +92,15 @@ func (w *Workspace) directory(file string) (*os.Root, error) {
 	return at, nil
 }
 
-// enter opens a directory in another one.
-func (w *Workspace) enter(at *os.Root, name string) (*os.Root, error) {
+// enterRoot opens a directory in another one.
+func (w *Workspace) enterRoot(at *os.Root, name string) (*os.Root, error) {
 	fi, err := at.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !fi.IsDir():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
-	case w.ours(fi):
+	case w.ours(identityOf(fi)):
 		return nil, fs.ErrPermission
 	}
 	next, err := at.OpenRoot(name + "/.") // the dot insists on a directory
@@ -114,74 +114,147 @@ func (w *Workspace) enter(at *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
+// place opens the directory that a path lies in, to look at it: one name after the other, and none that is a link. The caller closes it.
+func (w *Workspace) place(file string) (place, error) {
+	at, err := w.begin()
+	if err != nil {
+		return place{}, err
+	}
+	dir := path.Dir(file)
+	if dir == "." {
+		return at, nil
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		next, _, err := w.enter(at, name)
+		at.close()
+		if err != nil {
+			return place{}, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// enter opens a directory in another one, and says what it is.
+func (w *Workspace) enter(at place, name string) (place, facts, error) {
+	next, err := at.enter(name)
+	if err != nil {
+		return place{}, facts{}, err
+	}
+	f, err := next.self()
+	if err == nil && w.ours(f.id) {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		next.close()
+		return place{}, facts{}, err
+	}
+	return next, f, nil
+}
+
+// facts are what the system says of a file.
+type facts struct {
+	mode     fs.FileMode
+	size     int64
+	modified int64
+	changed  int64 // when something about it was changed last, which no program can choose
+	inode    uint64
+	id       identity
+}
+
 // Look tells what stands at a path, without reading it; nil: nothing.
 func (w *Workspace) Look(file string) (*persistence.WorkspaceFile, error) {
-	dir, err := w.directory(file)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	at, err := w.place(file)
+	if nothing(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	fi, err := dir.Lstat(path.Base(file))
-	if errors.Is(err, fs.ErrNotExist) {
+	defer at.close()
+	f, err := at.stat(path.Base(file))
+	if nothing(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return w.describe(dir, file, fi), nil
+	return w.describe(at, file, f), nil
+}
+
+// nothing tells that an error means that nothing is there: a link on the way leads elsewhere, and not to it.
+func nothing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
 // describe says what an entry is, all but its content.
-func (w *Workspace) describe(dir *os.Root, file string, fi os.FileInfo) *persistence.WorkspaceFile {
-	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: uint32(fi.Mode().Perm())}}
-	switch mode := fi.Mode(); {
-	case w.ours(fi):
+func (w *Workspace) describe(at place, file string, is facts) *persistence.WorkspaceFile {
+	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: uint32(is.mode.Perm())}}
+	switch {
+	case w.ours(is.id):
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable
-	case mode.IsDir():
+	case is.mode.IsDir():
 		f.Kind = protocol.FileDirectory
 		return f // its times change with what is in it
-	case mode&fs.ModeSymlink != 0:
+	case is.mode&fs.ModeSymlink != 0:
 		f.Kind, f.Mode = protocol.FileLink, 0
-		link, err := dir.Readlink(fi.Name())
-		if err != nil {
-			f.Problem = protocol.FileUnreadable
-		}
-		f.Link = link
+		f.Link, f.Problem = linkOf(at, path.Base(file))
 		return f
-	case mode.IsRegular():
-		f.Size = fi.Size()
+	case is.mode.IsRegular():
+		f.Size = is.size
 	default:
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable
 	}
-	f.ModifiedNs = fi.ModTime().UnixNano()
-	f.ChangedNs, f.Inode = changeOf(fi)
+	f.ModifiedNs, f.ChangedNs, f.Inode = is.modified, is.changed, is.inode
 	return f
 }
 
-// read reads a regular file, if it is the one that was looked at.
+// linkOf is where a link leads. What is no text cannot be kept.
+func linkOf(at place, name string) (string, protocol.FileProblem) {
+	link, err := at.link(name)
+	if err != nil || !utf8.ValidString(link) {
+		return strings.ToValidUTF8(link, "\uFFFD"), protocol.FileUnreadable
+	}
+	return link, ""
+}
+
+// attempts is how often a file is read that changes while it is read.
+const attempts = 3
+
+// read reads a regular file, if it is the one that was looked at, as it was at one moment.
 func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int64) ([]byte, error) {
-	dir, err := dirs.of(w, f.Path)
+	at, err := dirs.of(w, f.Path)
 	if err != nil {
 		return nil, err
 	}
+	for range attempts {
+		data, err := w.readOnce(at, f, limit)
+		if !errors.Is(err, errChanging) {
+			return data, err
+		}
+	}
+	return nil, errChanging
+}
+
+// errChanging means that what was read may be half of what was there before, and half of what came then.
+var errChanging = errors.New("it was changed while it was read")
+
+func (w *Workspace) readOnce(at place, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
 	name := path.Base(f.Path)
-	fi, err := dir.Lstat(name)
+	is, err := at.stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() || w.ours(fi) {
+	if !is.mode.IsRegular() || w.ours(is.id) {
 		return nil, errSwapped
 	}
-	file, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // the name may have become a FIFO since
+	file, err := at.readFile(name) // which may have become a FIFO since
 	if err != nil {
 		return nil, err
 	}
-	now, err := file.Stat()
-	if err != nil || !os.SameFile(fi, now) {
-		if err != nil || !w.ours(now) {
+	was, err := factsOfFile(file)
+	if err != nil || !is.id.same(was.id) {
+		if err != nil || !w.ours(was.id) {
 			file.Close()
 		} // else it stays open: to close a file of the database would give up its locks
 		return nil, errSwapped
@@ -191,6 +264,10 @@ func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int6
 	if err != nil {
 		return nil, err
 	}
-	*f = *w.describe(dir, f.Path, now)
+	now, err := factsOfFile(file)
+	if err != nil || now.size != was.size || now.modified != was.modified || now.changed != was.changed {
+		return nil, cmp.Or(err, errChanging)
+	}
+	*f = *w.describe(at, f.Path, was)
 	return data, nil
 }

@@ -1,6 +1,9 @@
 package glob
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Ignore is the patterns of one .gitignore, for paths from the directory that it lies in.
 type Ignore []ignoreRule
@@ -43,12 +46,12 @@ func (ig Ignore) Match(p string, dir bool) bool {
 
 // Verdict is Match, and tells whether a pattern says so: the .gitignore of a directory further up counts where none does.
 func (ig Ignore) Verdict(p string, dir bool) (ignored, said bool) {
-	for _, r := range ig {
+	for _, r := range slices.Backward(ig) { // the last one counts
 		if (dir || !r.dirOnly) && r.Glob.Match(p) {
-			ignored, said = !r.keep, true
+			return !r.keep, true
 		}
 	}
-	return ignored, said
+	return false, false
 }
 
 // Covers says whether a directory, or one above it, is ignored.
