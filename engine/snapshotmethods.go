@@ -29,8 +29,9 @@ func (e *Engine) CreateSnapshot(ctx context.Context, p *protocol.SnapshotMutatio
 		}
 		c := &persistence.Commit{Save: p.Name, Keep: inSnapshots}
 		kept := st.keep(c, k)
+		head := st.row.Head
 		result := &protocol.SnapshotResult{
-			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: st.row.Head.Leaf, AtMs: now()}, Seq: st.row.Seq + 1,
+			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: head.Leaf, AtMs: now(), Nodes: head.Generation}, Seq: st.row.Seq + 1,
 		}
 		c.Receipt = rc.with(result)
 		if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventSnapshotCreated, Name: p.Name}}); err != nil {
@@ -57,9 +58,13 @@ func (e *Engine) Snapshots(ctx context.Context, p *protocol.SessionParams) (*pro
 	all, err := e.store.Snapshots(ctx, row.Key)
 	result := &protocol.SnapshotListResult{Data: []protocol.SnapshotInfo{}}
 	for _, s := range all {
-		result.Data = append(result.Data, protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs})
+		result.Data = append(result.Data, infoOf(s))
 	}
 	return result, err
+}
+
+func infoOf(s persistence.Snapshot) protocol.SnapshotInfo {
+	return protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs, Nodes: s.Generation, Bytes: s.Bytes}
 }
 
 // ReadSnapshot reads what a snapshot holds.
@@ -72,20 +77,26 @@ func (e *Engine) ReadSnapshot(ctx context.Context, p *protocol.SnapshotParams) (
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.SnapshotReadResult{
-		Snapshot: protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs}, Tools: s.tools, Plugins: []protocol.PluginState{},
+	result := &protocol.SnapshotReadResult{Snapshot: infoOf(s.Snapshot), Tools: s.tools, Plugins: s.plugins.public()}
+	if s.plugins != nil {
+		result.Fingerprint = s.plugins.Fingerprint
 	}
-	if s.plugins == nil {
-		return result, nil
+	return result, nil
+}
+
+// public is what plugins keep as clients see it, in order of plugin.
+func (s *pluginState) public() []protocol.PluginState {
+	all := []protocol.PluginState{}
+	if s == nil {
+		return all
 	}
-	result.Fingerprint = s.plugins.Fingerprint
-	for _, id := range slices.Sorted(maps.Keys(s.plugins.Entries)) {
-		entry := s.plugins.Entries[id]
-		result.Plugins = append(result.Plugins, protocol.PluginState{
+	for _, id := range slices.Sorted(maps.Keys(s.Entries)) {
+		entry := s.Entries[id]
+		all = append(all, protocol.PluginState{
 			Plugin: id, Version: entry.Meta.Version, Revision: entry.Meta.Revision, State: entry.Meta.State, Artifacts: entry.Artifacts,
 		})
 	}
-	return result, nil
+	return all
 }
 
 // snapshot is a named snapshot with its components.
@@ -120,21 +131,27 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 // state back. History stays; the leaf that is left is pinned. If a plugin cannot take its state, nothing is changed.
 func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
 	return mutate(ctx, e, p.SessionID, "snapshot/restore", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotRestoreResult, error) {
-		if err := st.idle(); err != nil {
-			return nil, err
-		}
-		if st.inUse() {
-			return nil, ErrSessionInUse
-		}
-		s, err := e.readSnapshot(ctx, st.key, p.Name)
+		s, err := st.restorable(ctx, p.Name)
 		if err != nil {
-			return nil, err
-		}
-		if err := st.tryOut(s); err != nil {
 			return nil, err
 		}
 		return st.restore(ctx, s, rc)
 	})
+}
+
+// restorable is a snapshot that the session can be restored to now.
+func (st *state) restorable(ctx context.Context, name string) (*snapshot, error) {
+	if err := st.idle(); err != nil {
+		return nil, err
+	}
+	if st.inUse() {
+		return nil, ErrSessionInUse
+	}
+	s, err := st.eng.readSnapshot(ctx, st.key, name)
+	if err != nil {
+		return nil, err
+	}
+	return s, st.tryOut(s)
 }
 
 // keptIn is what plugins get that are opened with the state of a snapshot.
@@ -237,8 +254,9 @@ func (st *state) startOver() {
 // DeleteSnapshot lets a snapshot go.
 func (e *Engine) DeleteSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, e, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
-		result := &protocol.SeqResult{Seq: st.row.Seq}
-		_, err := st.commit(ctx, &persistence.Commit{Drop: p.Name, Receipt: rc.with(result)})
+		result := &protocol.SeqResult{Seq: st.row.Seq + 1}
+		event := logEvent{Event: protocol.Event{Type: protocol.EventSnapshotDeleted, Name: p.Name}}
+		_, err := st.commit(ctx, &persistence.Commit{Drop: p.Name, Receipt: rc.with(result)}, event)
 		return result, err
 	})
 }

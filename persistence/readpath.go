@@ -107,6 +107,21 @@ func (s *Store) Locate(ctx context.Context, session Session, id protocol.NodeID)
 	return Cursor{}, &NotFoundError{What: "node", ID: string(id)}
 }
 
+// Common finds the newest place that the paths from two places have in common. There is one if both are of one session.
+func (s *Store) Common(ctx context.Context, a, b Cursor) (Cursor, error) {
+	passed := map[int64]int64{} // by branch, where the path from a leaves it
+	var err error
+	for ; !a.Done && err == nil; a, err = s.parentCursor(ctx, a.Branch) {
+		passed[a.Branch] = a.Generation
+	}
+	for ; !b.Done && err == nil; b, err = s.parentCursor(ctx, b.Branch) {
+		if at, ok := passed[b.Branch]; ok {
+			return Cursor{Branch: b.Branch, Generation: min(at, b.Generation)}, nil
+		}
+	}
+	return Cursor{Generation: -1, Done: true}, err
+}
+
 // Place finds a node, on whatever path it is.
 func (s *Store) Place(ctx context.Context, id protocol.NodeID) (Cursor, error) {
 	var at int64

@@ -14,6 +14,8 @@ type Snapshot struct {
 	Name string
 	Node protocol.NodeID // the leaf
 	AtMs int64
+	// Generation is that of the leaf, and Bytes what its components have. Neither is there without a read.
+	Generation, Bytes int64
 }
 
 // applySnapshots comes after the session's other rows: what is saved is what the commit leaves.
@@ -131,20 +133,34 @@ func dropBlobs(ctx context.Context, t *tx, all []protocol.Digest) error {
 	return nil
 }
 
-func scanSnapshot(rows *sql.Rows, s *Snapshot) error { return rows.Scan(&s.Name, &s.Node, &s.AtMs) }
+const selectSnapshots = `
+SELECT s.name, s.node_id, s.at, s.place & 0xffffffff, coalesce(sum(coalesce(length(c.body), b.size)), 0)
+FROM snapshots s
+LEFT JOIN components c ON c.session = s.session AND c.snapshot = s.name
+LEFT JOIN blobs b ON c.body IS NULL AND b.digest = c.digest
+WHERE s.session = ? AND (? = '' OR s.name = ?)
+GROUP BY s.name
+ORDER BY s.name`
+
+func (s *Store) snapshots(ctx context.Context, session int64, name string) ([]Snapshot, error) {
+	scan := func(rows *sql.Rows, s *Snapshot) error {
+		return rows.Scan(&s.Name, &s.Node, &s.AtMs, &s.Generation, &s.Bytes)
+	}
+	return list(ctx, s.read, scan, selectSnapshots, session, name, name)
+}
 
 // Snapshots lists a session's snapshots, in order of name.
 func (s *Store) Snapshots(ctx context.Context, session int64) ([]Snapshot, error) {
-	return list(ctx, s.read, scanSnapshot, "SELECT name, node_id, at FROM snapshots WHERE session = ? ORDER BY name", session)
+	return s.snapshots(ctx, session, "")
 }
 
 // Snapshot reads one snapshot of a session, or fails with ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, session int64, name string) (Snapshot, error) {
-	found, err := list(ctx, s.read, scanSnapshot, "SELECT name, node_id, at FROM snapshots WHERE session = ? AND name = ?", session, name)
+	found, err := s.snapshots(ctx, session, name)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if len(found) == 0 {
+	if name == "" || len(found) == 0 {
 		return Snapshot{}, &NotFoundError{What: "snapshot", ID: name}
 	}
 	return found[0], nil

@@ -83,6 +83,8 @@ var states = []paramCase{
 	{"action/invoke", inIdle + `"name":"none"}`, notFound("unknownOperation", "never")},
 	{"snapshot/create", inIdle + `"name":"s","idempotencyKey":"used"}`, "1 -32011 conflict never none"},
 	{"snapshot/read", inIdle + `"name":"none"}`, notFound("snapshotNotFound", "reload")},
+	{"snapshot/preview", inIdle + `"name":"none"}`, notFound("snapshotNotFound", "reload")},
+	{"snapshot/preview", `{"sessionId":"$busy","name":"none"}`, "1 -32010 turnActive reload none"},
 	{"snapshot/restore", inIdle + `"name":"none"}`, notFound("snapshotNotFound", "reload")},
 	{"snapshot/restore", `{"sessionId":"$busy","name":"none"}`, "1 -32010 turnActive reload none"},
 	{"snapshot/delete", inIdle + `"name":"none"}`, notFound("snapshotNotFound", "reload")},
@@ -103,7 +105,7 @@ var needSession = map[string]string{
 	"tool/call": `,"name":"deploy"}`, "tool/respond": `,"callId":"c","ack":true}`, "usage/read": `}`, "debug/prompt": `}`,
 	"operation/list": `}`, "operation/query": `,"name":"x"}`, "operation/command": `,"name":"x"}`, "operation/task": `,"name":"x"}`,
 	"action/invoke": `,"name":"x"}`, "snapshot/create": `,"name":"x"}`, "snapshot/list": `}`, "snapshot/read": `,"name":"x"}`,
-	"snapshot/restore": `,"name":"x"}`, "snapshot/delete": `,"name":"x"}`, "artifact/write": `,"uploadId":"u","bytes":""}`,
+	"snapshot/preview": `,"name":"x"}`, "snapshot/restore": `,"name":"x"}`, "snapshot/delete": `,"name":"x"}`, "artifact/write": `,"uploadId":"u","bytes":""}`,
 	"completion/create": `,"model":"stalled",` + asked[1:len(asked)-1] + `}`,
 }
 

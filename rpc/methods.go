@@ -133,6 +133,7 @@ func groups() []group {
 			"snapshot/create":  bind("Gives the state of a session a name: its leaf, its plugins and its tools.", toEngine((*engine.Engine).CreateSnapshot)),
 			"snapshot/list":    bind("Lists the snapshots of a session.", toEngine((*engine.Engine).Snapshots)),
 			"snapshot/read":    bind("Reads what a snapshot holds.", toEngine((*engine.Engine).ReadSnapshot)),
+			"snapshot/preview": bind("Tells what a restore would change, if it would succeed; changes nothing.", toEngine((*engine.Engine).PreviewSnapshot)),
 			"snapshot/restore": bind("Begins a new head at a snapshot's leaf, with its plugins and tools; history stays.", toEngine((*engine.Engine).RestoreSnapshot)),
 			"snapshot/delete":  bind("Lets a snapshot go.", toEngine((*engine.Engine).DeleteSnapshot)),
 			"artifact/read":    bind("Reads a part of an artifact by its digest.", toEngine((*engine.Engine).ReadArtifact)),

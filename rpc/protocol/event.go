@@ -64,6 +64,8 @@ const (
 	EventMonitorUpdate EventType = "monitor/update"
 	// A named snapshot was made: name.
 	EventSnapshotCreated EventType = "snapshot/created"
+	// A named snapshot is there no more: name.
+	EventSnapshotDeleted EventType = "snapshot/deleted"
 	// A turn, or a rewind, changed files, or files cannot be brought back to before it: point as it is then.
 	EventFilePoint EventType = "file/point"
 	// Tokens were booked: usage of this turn or call, total of the session.

@@ -20,6 +20,8 @@ type SnapshotInfo struct {
 	Name   string `json:"name"`
 	NodeID NodeID `json:"nodeId"` // it stays reachable
 	AtMs   int64  `json:"atMs"`
+	Nodes  int64  `json:"nodes"`           // of history before it
+	Bytes  int64  `json:"bytes,omitempty"` // that plugins, tools and monitors take; snapshot/create does not tell
 }
 
 // SnapshotResult is a snapshot that was made.
@@ -40,6 +42,24 @@ type SnapshotReadResult struct {
 	Plugins     []PluginState `json:"plugins"`            // by plugin
 	Fingerprint uint64        `json:"fingerprint,string"` // of the plugins when they were captured
 	Tools       *ToolState    `json:"tools,omitempty"`    // absent: nobody had decided anything
+}
+
+// SnapshotPreviewResult is what a restore would change.
+type SnapshotPreviewResult struct {
+	Snapshot SnapshotInfo `json:"snapshot"`
+	Now      SnapshotSide `json:"now"`  // the session as it is
+	Then     SnapshotSide `json:"then"` // as it would be
+}
+
+// SnapshotSide is a session on one side of a restore.
+type SnapshotSide struct {
+	NodeID    NodeID        `json:"nodeId"`              // its leaf
+	Nodes     int64         `json:"nodes"`               // of history that the other side does not have
+	Items     []Item        `json:"items"`               // what the newest of these show, of at most 100
+	Plugins   []PluginState `json:"plugins"`             // by plugin
+	Tools     ToolState     `json:"tools"`               // what was decided about them
+	Monitors  []Monitor     `json:"monitors"`            // a restore stops those that run
+	Execution Digest        `json:"execution,omitempty"` // of what the code executor keeps
 }
 
 // PluginState is the saved state of a plugin.

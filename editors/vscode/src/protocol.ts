@@ -461,7 +461,7 @@ export interface Event {
 }
 
 /** EventType names what happened. See Durable for which types have a Seq. */
-export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "file/point" | "usage/updated";
+export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "usage/updated";
 
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
@@ -1860,6 +1860,10 @@ export interface SnapshotInfo {
   /** it stays reachable */
   nodeId: NodeID;
   atMs: number;
+  /** of history before it */
+  nodes: number;
+  /** that plugins, tools and monitors take; snapshot/create does not tell */
+  bytes?: number;
 }
 
 /** SnapshotListResult are the snapshots of a session, by name. */
@@ -1878,6 +1882,15 @@ export interface SnapshotMutationParams {
 export interface SnapshotParams {
   sessionId: SessionID;
   name: string;
+}
+
+/** SnapshotPreviewResult is what a restore would change. */
+export interface SnapshotPreviewResult {
+  snapshot: SnapshotInfo;
+  /** the session as it is */
+  now: SnapshotSide;
+  /** as it would be */
+  then: SnapshotSide;
 }
 
 /** SnapshotReadResult is what a snapshot holds. */
@@ -1905,6 +1918,24 @@ export interface SnapshotResult {
   snapshot: SnapshotInfo;
   seq: Seq;
   duplicate?: boolean;
+}
+
+/** SnapshotSide is a session on one side of a restore. */
+export interface SnapshotSide {
+  /** its leaf */
+  nodeId: NodeID;
+  /** of history that the other side does not have */
+  nodes: number;
+  /** what the newest of these show, of at most 100 */
+  items: Item[];
+  /** by plugin */
+  plugins: PluginState[];
+  /** what was decided about them */
+  tools: ToolState;
+  /** a restore stops those that run */
+  monitors: Monitor[];
+  /** of what the code executor keeps */
+  execution?: Digest;
 }
 
 /** StartKind names a way to begin. */
@@ -3103,6 +3134,8 @@ export interface Methods {
   "snapshot/delete": { params: SnapshotMutationParams; result: SeqResult };
   /** Lists the snapshots of a session. */
   "snapshot/list": { params: SessionParams; result: SnapshotListResult };
+  /** Tells what a restore would change, if it would succeed; changes nothing. */
+  "snapshot/preview": { params: SnapshotParams; result: SnapshotPreviewResult };
   /** Reads what a snapshot holds. */
   "snapshot/read": { params: SnapshotParams; result: SnapshotReadResult };
   /** Begins a new head at a snapshot's leaf, with its plugins and tools; history stays. */

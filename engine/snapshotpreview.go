@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"lashd/engine/graph"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// previewNodes is how many nodes a preview tells of on each side.
+const previewNodes = 100
+
+// PreviewSnapshot tells what a restore would change. It refuses what a restore would refuse, and changes nothing.
+func (e *Engine) PreviewSnapshot(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotPreviewResult, error) {
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SnapshotPreviewResult, error) {
+		s, err := st.restorable(ctx, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		r := &protocol.SnapshotPreviewResult{Snapshot: infoOf(s.Snapshot)}
+		if r.Now, err = st.sideNow(); err != nil {
+			return nil, err
+		}
+		if r.Then, err = st.sideThen(s); err != nil {
+			return nil, err
+		}
+		return r, st.tellApart(ctx, &r.Now, &r.Then)
+	})
+}
+
+// sideNow is what plugins, tools and monitors of the session are like.
+func (st *state) sideNow() (side protocol.SnapshotSide, err error) {
+	k, err := st.captureIdle()
+	if err != nil {
+		return side, err
+	}
+	plugins, tools := st.plugged, st.saved
+	if tools.Tools == nil {
+		tools.Tools = map[string]protocol.ToolSetting{}
+	}
+	if k != nil && k.state != nil {
+		plugins = k.state
+	}
+	execution, err := st.executed("")
+	if k != nil && k.execution != nil {
+		execution = k.execution.State
+	}
+	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.public(), Tools: tools, Monitors: []protocol.Monitor{}, Execution: digestOf(execution)}
+	if st.monitors != nil {
+		for _, id := range slices.Sorted(maps.Keys(st.monitors.Entries)) {
+			side.Monitors = append(side.Monitors, st.shown(st.monitors.Entries[id]))
+		}
+	}
+	return side, err
+}
+
+// sideThen is what a restore would make of them.
+func (st *state) sideThen(s *snapshot) (protocol.SnapshotSide, error) {
+	execution, err := st.executed(s.Name)
+	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: st.toolsAgain(s), Monitors: []protocol.Monitor{}, Execution: digestOf(execution)}
+	if s.monitors != nil {
+		for _, id := range slices.Sorted(maps.Keys(s.monitors.Entries)) {
+			side.Monitors = append(side.Monitors, s.monitors.Entries[id].disarmed().Monitor)
+		}
+	}
+	return side, err
+}
+
+func digestOf(state []byte) protocol.Digest {
+	if len(state) == 0 {
+		return ""
+	}
+	return protocol.DigestOf(state)
+}
+
+// tellApart finds the history that each side has for itself.
+func (st *state) tellApart(ctx context.Context, now, then *protocol.SnapshotSide) error {
+	a := persistence.Cursor{Branch: st.branch, Generation: st.row.Head.Generation}
+	b, err := st.eng.store.Place(ctx, then.NodeID)
+	if err != nil {
+		return err
+	}
+	common, err := st.eng.store.Common(ctx, a, b)
+	if err != nil {
+		return err
+	}
+	if err := st.tellSide(ctx, now, a, common.Generation); err != nil {
+		return err
+	}
+	return st.tellSide(ctx, then, b, common.Generation)
+}
+
+// tellSide tells of the nodes of a path that are newer than a generation.
+func (st *state) tellSide(ctx context.Context, side *protocol.SnapshotSide, leaf persistence.Cursor, after int64) error {
+	side.Nodes, side.Items = leaf.Generation-after, []protocol.Item{}
+	n := min(side.Nodes, previewNodes)
+	if n == 0 {
+		return nil
+	}
+	nodes, _, err := st.eng.store.Path(ctx, leaf, int(n))
+	side.Items = list(graph.Items(persistence.Reversed(nodes)))
+	return err
+}
