@@ -7,6 +7,8 @@ import type { Sessions } from "./sessions";
 import { Tools } from "./tools";
 import { Plugins } from "./views/plugins";
 import { Problems } from "./views/problems";
+import { Restore } from "./views/restore";
+import { Snapshots, SnapshotTree } from "./views/snapshotTree";
 import { showTask } from "./views/taskTerminal";
 import { Tasks, TaskTree } from "./views/taskTree";
 import type { Texts } from "./views/texts";
@@ -15,28 +17,33 @@ import { ToolTree, type ToolNode } from "./views/toolTree";
 /** How long a tree of files takes that is made at once. */
 const settleMs = 500;
 
-/** Workshop is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks. */
+/** Workshop is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks, snapshots. */
 export class Workshop {
   private readonly tools: Tools;
   private readonly tasks: Tasks;
   private readonly plugins: Plugins;
+  private readonly snapshots: Snapshots;
+  private readonly restore: Restore;
   private readonly closing: vscode.Disposable[];
 
   constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, approved: vscode.Memento, texts: Texts) {
     this.tools = new Tools(daemon, log);
     this.tasks = new Tasks(daemon, log);
     this.plugins = new Plugins(daemon, this.tools, approved, log, texts);
+    this.snapshots = new Snapshots(daemon, log);
+    this.restore = new Restore(daemon, sessions, this.snapshots, texts);
     const problems = new Problems();
     const tools = new ToolTree(this.tools);
     const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
     const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
+    const snapshots = vscode.window.createTreeView("lashd.snapshots", { treeDataProvider: new SnapshotTree(this.snapshots) });
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
     // The daemon watches the plugins of a workspace once it has seen that there are some. Of a tree that is made at once, VS Code
     // tells the top only, and before the rest is there.
     const plugins = vscode.workspace.createFileSystemWatcher("**/.agents{,/**}", false, true, true);
     plugins.onDidCreate(() => setTimeout(() => void this.tools.load(), settleMs));
-    this.closing = [view, tasks, problems, plugins];
+    this.closing = [view, tasks, snapshots, problems, plugins];
   }
 
   /** look turns to the session of the chat in front, or to the first folder. */
@@ -46,11 +53,13 @@ export class Workshop {
     const cwd = session?.cwd ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
     this.tools.look({ cwd, sessionId });
     this.tasks.look(sessionId);
+    this.snapshots.look(sessionId);
   }
 
   get commands(): Commands {
     const { plugins, daemon } = this;
     return {
+      ...this.restore.commands,
       enablePlugin: (node: ToolNode) => plugins.setEnabled(node, true),
       disablePlugin: (node: ToolNode) => plugins.setEnabled(node, false),
       reloadPlugins: () => plugins.reload(),

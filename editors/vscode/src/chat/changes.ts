@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { parse, sides, undo } from "../model/diff";
-import type { FileChange, SessionID, TurnID } from "../protocol";
+import type { FileChange, SessionDiffParams } from "../protocol";
 import type { Texts } from "../views/texts";
 
 type Change = Pick<FileChange, "path" | "diff">;
@@ -13,12 +13,12 @@ export async function showChange(texts: Texts, change: FileChange, cwd: string):
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
 }
 
-/** showTurn opens all that a turn did to files, whichever of its calls did it. */
-export async function showTurn({ daemon, texts }: { daemon: Daemon; texts: Texts }, sessionId: SessionID, turnId: TurnID, cwd: string): Promise<void> {
-  const { data, nextCursor } = await daemon.call("session/diff", { sessionId, turnId, limit: 500 });
+/** showChanges opens all that a turn, or what a file point tells of, did to files, whichever call did it. */
+export async function showChanges({ daemon, texts }: { daemon: Daemon; texts: Texts }, of: SessionDiffParams, cwd: string): Promise<void> {
+  const { data, nextCursor } = await daemon.call("session/diff", { ...of, limit: 500 });
   const all = await Promise.all(data.map(async ({ path, diff = "" }) => ({ path, ...(await editors(texts, { path, diff }, cwd)) })));
   const resources = all.map(({ path, left, right }) => [vscode.Uri.joinPath(vscode.Uri.file(cwd), path), left, right]);
-  await vscode.commands.executeCommand("vscode.changes", `Changes of the turn${nextCursor ? ", the first 500" : ""}`, resources);
+  await vscode.commands.executeCommand("vscode.changes", `Changes of ${of.turnId === undefined ? "files" : "the turn"}${nextCursor ? ", the first 500" : ""}`, resources);
 }
 
 /** the two sides of a change, and whether the right one is the file as it is now */

@@ -5,7 +5,7 @@ import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { Followed } from "../sessions";
 import type { Texts } from "../views/texts";
-import { showChange, showTurn } from "./changes";
+import { showChange, showChanges } from "./changes";
 import { pick, toInput } from "./attachments";
 import type { Attached, FromWebview, Options, ToWebview } from "./messages";
 import { page } from "./page";
@@ -155,7 +155,7 @@ export class ChatPanel {
       case "rewind":
         return this.rewind(message);
       case "changes":
-        return showTurn(this.context, this.followed.id, message.turnId, this.followed.view?.session.cwd ?? "");
+        return showChanges(this.context, { sessionId, turnId: message.turnId }, this.followed.view?.session.cwd ?? "");
     }
   }
 

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import type { FileRewind, RewindFiles, SessionID, TurnID } from "../protocol";
+import type { FileRewind, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
 
 /** What a rewind is about, in words. */
 const ways: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
@@ -16,21 +16,31 @@ export async function rewind(daemon: Daemon, sessionId: SessionID, toTurn: TurnI
     return undefined;
   }
   const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
+  return (await rewound(daemon, params, "this message")) ? (way.files ?? "none") : undefined;
+}
+
+/** rewindFiles brings files back to before a file point, likewise. */
+export async function rewindFiles(daemon: Daemon, sessionId: SessionID, toPoint: PointID): Promise<void> {
+  await rewound(daemon, { sessionId, toPoint, files: "only" }, "this");
+}
+
+/** shows what a rewind would do, and does it if that is wanted */
+async function rewound(daemon: Daemon, params: SessionRewindParams, before: string): Promise<boolean> {
   const preview = await daemon.call("session/rewind", { ...params, dryRun: true });
   const files = preview.files ?? [];
   const lost = files.filter((file) => file.conflict);
   const go = lost.length > 0 ? "Rewind Anyway" : "Rewind";
-  if ((await vscode.window.showWarningMessage(question(way.files, preview.nodes), { modal: true, detail: detailOf(files) }, go)) !== go) {
-    return undefined;
+  if ((await vscode.window.showWarningMessage(question(params.files, preview.nodes, before), { modal: true, detail: detailOf(files) }, go)) !== go) {
+    return false;
   }
   const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
   if (done.pointId !== undefined) {
-    void offerUndo(daemon, sessionId, done.pointId, done.files ?? []);
+    void offerUndo(daemon, params.sessionId, done.pointId, done.files ?? []);
   }
-  return way.files ?? "none";
+  return true;
 }
 
-async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: string, files: FileRewind[]) {
+async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: PointID, files: FileRewind[]) {
   const left = files.filter((file) => file.problem ?? file.unkept);
   const message = `lashd has brought back ${files.length - left.length} of ${files.length} files.`;
   if (await vscode.window.showInformationMessage(message, "Undo")) {
@@ -38,9 +48,9 @@ async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: string, 
   }
 }
 
-function question(files: RewindFiles | undefined, nodes: number): string {
+function question(files: RewindFiles | undefined, nodes: number, before: string): string {
   const history = files === "only" ? "" : `${nodes} entries of the conversation go out of sight; they are kept.`;
-  return ["Rewind to before this message?", history].filter(Boolean).join(" ");
+  return [`Rewind to before ${before}?`, history].filter(Boolean).join(" ");
 }
 
 const verbs = { created: "comes back", modified: "changes", deleted: "goes" };

@@ -1,0 +1,66 @@
+import type { FilePoint, Item, Monitor, PluginState, SnapshotInfo, SnapshotPreviewResult, SnapshotSide, ToolState } from "../protocol";
+
+/** sideText is a session on one side of a restore, to be compared with the other. */
+export function sideText(side: SnapshotSide): string {
+  const { nodes, items, plugins, tools, monitors, execution } = side;
+  const parts: [string, string[]][] = [
+    ["Conversation, as far as the two differ", conversation(nodes, items)],
+    ["Plugins", plugins.map(pluginText)],
+    ["Tools", toolLines(tools)],
+    ["Monitors", monitors.map(monitorText)],
+    ["State of the code executor", execution ? [`sha256 ${execution}`] : []],
+  ];
+  return parts.map(([title, lines]) => `${title}\n${lines.map((line) => `  ${line.replaceAll("\n", "\n  ")}\n`).join("")}`).join("\n");
+}
+
+function conversation(nodes: number, items: Item[]): string[] {
+  const earlier = nodes > items.length ? [`(${nodes} entries, of which the newest are shown)`] : [];
+  return [...earlier, ...items.map(itemText)];
+}
+
+const speakers: Partial<Record<Item["kind"], string>> = { userMessage: "You", agentMessage: "Agent", reasoning: "Reasoning" };
+
+function itemText({ kind, text = "", tool, args, status }: Item): string {
+  return tool === undefined ? `${speakers[kind] ?? kind}: ${text}` : `Tool ${tool} ${JSON.stringify(args ?? {})}: ${status}`;
+}
+
+function pluginText({ plugin, version, state, artifacts = [] }: PluginState): string {
+  const bulk = artifacts.map(({ name, size, digest }) => `${name}: ${size} bytes, sha256 ${digest}`);
+  return [`${plugin} ${version}`, ...(state === undefined ? [] : [JSON.stringify(state, undefined, 2)]), ...bulk].join("\n");
+}
+
+function toolLines({ tools }: ToolState): string[] {
+  const lines = Object.values(tools).map(({ manifest, member, override }) => {
+    const how = override === undefined ? "" : `, ${JSON.stringify(override)}`;
+    return `${manifest.name}: ${member === false ? "not for the model" : "for the model"}${how}`;
+  });
+  return lines.sort();
+}
+
+function monitorText({ spec, state, armed }: Monitor): string {
+  return `${spec.monitorId}: ${state}${armed ? ", armed" : ""}\n${spec.command}`;
+}
+
+/** restoreText is what a person is asked before a restore. */
+export function restoreText({ snapshot, now, then }: SnapshotPreviewResult): string {
+  const entries = (n: number) => (n === 1 ? "1 entry" : `${n} entries`);
+  const lines = [
+    `Restore the session to ${snapshot.name}?`,
+    now.nodes > 0 ? `${entries(now.nodes)} of the conversation will go out of sight, and be kept.` : "",
+    then.nodes > 0 ? `${entries(then.nodes)} will come back.` : "",
+    now.monitors.some(({ state }) => state === "running") ? "Monitors that run will be stopped." : "",
+    "Files will stay as they are.",
+  ];
+  return lines.filter(Boolean).join(" ");
+}
+
+/** holdsText is what a snapshot holds, in a few words. */
+export function holdsText({ nodes, bytes = 0 }: SnapshotInfo): string {
+  const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KiB`;
+  return `${nodes} entries, ${size}`;
+}
+
+/** pointTitle is what a file point is known by. */
+export function pointTitle({ kind, files }: FilePoint): string {
+  return `${kind === "turn" ? "A turn" : "A rewind"} changed ${files === 1 ? "1 file" : `${files} files`}`;
+}

@@ -1,0 +1,97 @@
+import * as vscode from "vscode";
+import { showChanges } from "../chat/changes";
+import { rewind, rewindFiles } from "../chat/rewind";
+import type { Commands } from "../commands";
+import type { Daemon } from "../daemon/daemon";
+import { restoreText, sideText } from "../model/snapshots";
+import type { FilePoint, SnapshotInfo, SnapshotPreviewResult } from "../protocol";
+import type { Sessions } from "../sessions";
+import type { Snapshots } from "./snapshotTree";
+import type { Texts } from "./texts";
+
+/** Restore is what a person does with snapshots of the session in front. */
+export class Restore {
+  constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts) {}
+
+  get commands(): Commands {
+    return {
+      createSnapshot: () => this.create(),
+      previewSnapshot: ({ snapshot }: { snapshot: SnapshotInfo }) => this.preview(snapshot.name),
+      restoreSnapshot: (node?: { snapshot: SnapshotInfo }) => this.restore(node?.snapshot.name),
+      deleteSnapshot: ({ snapshot }: { snapshot: SnapshotInfo }) => this.remove(snapshot.name),
+      showPoint: ({ point }: { point: FilePoint }) => this.showPoint(point),
+      rewindPoint: ({ point }: { point: FilePoint }) => this.rewindTo(point),
+    };
+  }
+
+  private async create() {
+    const sessionId = this.session();
+    const taken = new Set(this.snapshots.snapshots.map(({ name }) => name));
+    const validateInput = (name: string) => (taken.has(name) ? "There is a snapshot of this name." : undefined);
+    const name = await vscode.window.showInputBox({ prompt: "Name of the snapshot", validateInput });
+    if (name) {
+      await this.daemon.change("snapshot/create", { sessionId, name });
+      await this.snapshots.load();
+    }
+  }
+
+  /** preview shows what a restore would change: the session as it is, and as it would be. */
+  private async preview(name: string): Promise<SnapshotPreviewResult> {
+    const seen = await this.daemon.call("snapshot/preview", { sessionId: this.session(), name });
+    const [now, then] = [seen.now, seen.then].map((side) => this.texts.add(`${name}.txt`, sideText(side)));
+    await vscode.commands.executeCommand("vscode.diff", now, then, `${name}: now \u2194 restored`);
+    return seen;
+  }
+
+  /** restore restores what a person has seen, and nothing else: if the session is another by then, it is shown again. */
+  private async restore(picked: string | undefined) {
+    const sessionId = this.session();
+    const name = picked ?? (await this.pick());
+    if (name === undefined) {
+      return;
+    }
+    for (;;) {
+      const seen = await this.preview(name);
+      if ((await vscode.window.showWarningMessage(restoreText(seen), "Restore")) !== "Restore") {
+        return;
+      }
+      const still = await this.daemon.call("snapshot/preview", { sessionId, name });
+      if (sideText(still.now) === sideText(seen.now) && still.now.nodeId === seen.now.nodeId) {
+        await this.daemon.change("snapshot/restore", { sessionId, name });
+        return;
+      }
+      void vscode.window.showInformationMessage("lashd: the session has changed since; this is what a restore would change now.");
+    }
+  }
+
+  private async pick() {
+    const items = this.snapshots.snapshots.map(({ name, atMs }) => ({ label: name, description: new Date(atMs).toLocaleString() }));
+    return (await vscode.window.showQuickPick(items, { placeHolder: "Snapshot to restore" }))?.label;
+  }
+
+  private async remove(name: string) {
+    const sessionId = this.session();
+    if (await vscode.window.showWarningMessage(`Delete the snapshot ${name}?`, { modal: true }, "Delete")) {
+      await this.daemon.change("snapshot/delete", { sessionId, name });
+      await this.snapshots.load();
+    }
+  }
+
+  private showPoint({ pointId }: FilePoint) {
+    const sessionId = this.session();
+    return showChanges(this, { sessionId, pointId }, this.sessions.list.get(sessionId)?.cwd ?? "");
+  }
+
+  /** to before a turn, as from the chat, or to before a rewind, which undoes it */
+  private async rewindTo({ turnId, pointId }: FilePoint) {
+    await (turnId === undefined ? rewindFiles(this.daemon, this.session(), pointId) : rewind(this.daemon, this.session(), turnId));
+  }
+
+  private session(): string {
+    const { sessionId } = this.snapshots;
+    if (sessionId === undefined) {
+      throw new Error("open the chat of a session first");
+    }
+    return sessionId;
+  }
+}

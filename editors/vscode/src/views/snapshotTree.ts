@@ -1,0 +1,112 @@
+import * as vscode from "vscode";
+import { Emitter } from "vscode-jsonrpc/node";
+import { messageOf, type Daemon } from "../daemon/daemon";
+import type { Log } from "../daemon/link";
+import { age } from "../model/sessions";
+import { holdsText, pointTitle } from "../model/snapshots";
+import type { Event, FilePoint, SessionID, SnapshotInfo } from "../protocol";
+
+/** SnapshotNode is an entry of the tree: a group, a snapshot, or what a turn or a rewind did to files. */
+export type SnapshotNode = { group: "Snapshots" | "Files" } | { snapshot: SnapshotInfo } | { point: FilePoint };
+
+const news = new Set<Event["type"]>(["snapshot/created", "snapshot/deleted", "file/point"]);
+
+/** Snapshots is what one session can be taken back to. */
+export class Snapshots {
+  private readonly changes = new Emitter<void>();
+  readonly onChange = this.changes.event;
+  /** newest first */
+  snapshots: SnapshotInfo[] = [];
+  points: FilePoint[] = [];
+  sessionId?: SessionID;
+  private asked = 0;
+
+  constructor(private readonly daemon: Daemon, private readonly log: Log) {
+    daemon.onState((state) => void (state.kind === "ready" && this.load()));
+    daemon.onEvent((event) => void (news.has(event.type) && event.sessionId === this.sessionId && this.load()));
+  }
+
+  look(sessionId: SessionID | undefined): void {
+    if (sessionId !== this.sessionId) {
+      this.sessionId = sessionId;
+      void this.load();
+    }
+  }
+
+  /** load reads all of it anew; of several answers the newest counts. */
+  async load(): Promise<void> {
+    const mine = ++this.asked;
+    const { sessionId, daemon } = this;
+    try {
+      const [snapshots, points] = sessionId === undefined ? [[], []] : await Promise.all([
+        daemon.call("snapshot/list", { sessionId }).then(({ data }) => data),
+        daemon.call("session/points", { sessionId }).then(({ data }) => data),
+      ]);
+      if (mine === this.asked) {
+        this.snapshots = snapshots.toSorted((a, b) => b.atMs - a.atMs);
+        this.points = points.filter(({ files, unrestorable }) => files > 0 || unrestorable).toReversed();
+        this.changes.fire();
+      }
+    } catch (error) {
+      this.log.warn(`snapshots: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** SnapshotTree shows the snapshots of the session in front, and what its turns did to files. */
+export class SnapshotTree implements vscode.TreeDataProvider<SnapshotNode> {
+  private readonly changed = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+
+  constructor(private readonly model: Snapshots) {
+    model.onChange(() => this.changed.fire(undefined));
+  }
+
+  getChildren(node?: SnapshotNode): SnapshotNode[] {
+    const { snapshots, points } = this.model;
+    if (!node) {
+      return [...(snapshots.length > 0 ? [{ group: "Snapshots" as const }] : []), ...(points.length > 0 ? [{ group: "Files" as const }] : [])];
+    }
+    if (!("group" in node)) {
+      return [];
+    }
+    return node.group === "Snapshots" ? snapshots.map((snapshot) => ({ snapshot })) : points.map((point) => ({ point }));
+  }
+
+  getTreeItem(node: SnapshotNode): vscode.TreeItem {
+    if ("group" in node) {
+      const item = new vscode.TreeItem(node.group, vscode.TreeItemCollapsibleState.Expanded);
+      item.id = node.group;
+      item.contextValue = "group";
+      return item;
+    }
+    return "snapshot" in node ? snapshotItem(node) : pointItem(node);
+  }
+}
+
+function snapshotItem(node: { snapshot: SnapshotInfo }): vscode.TreeItem {
+  const { snapshot } = node;
+  const item = new vscode.TreeItem(snapshot.name);
+  item.id = `snapshot ${snapshot.name}`;
+  item.description = `${age(snapshot.atMs, Date.now())} \u00b7 ${holdsText(snapshot)}`;
+  item.tooltip = `${new Date(snapshot.atMs).toLocaleString()}\nA click shows what restoring it would change.`;
+  item.accessibilityInformation = { label: `${snapshot.name} ${item.description}` }; // else the tooltip would be read
+  item.iconPath = new vscode.ThemeIcon("save-all");
+  item.contextValue = "snapshot";
+  item.command = { command: "lashd.previewSnapshot", title: "Compare", arguments: [node] };
+  return item;
+}
+
+function pointItem(node: { point: FilePoint }): vscode.TreeItem {
+  const { point } = node;
+  const { state, undone, unrestorable } = point;
+  const item = new vscode.TreeItem(pointTitle(point));
+  item.id = point.pointId;
+  item.description = [age(point.atMs, Date.now()), state === "open" && "goes on", undone && "undone", unrestorable && "cannot be undone"].filter(Boolean).join(" \u00b7 ");
+  item.tooltip = unrestorable ?? new Date(point.atMs).toLocaleString();
+  item.accessibilityInformation = { label: `${pointTitle(point)} ${item.description}` };
+  item.iconPath = new vscode.ThemeIcon(point.kind === "turn" ? "diff" : "discard");
+  item.contextValue = `point ${state} ${unrestorable ? "" : "restorable"}`;
+  item.command = { command: "lashd.showPoint", title: "Show Changes", arguments: [node] };
+  return item;
+}

@@ -1,0 +1,42 @@
+import { strict as assert } from "node:assert";
+import { holdsText, restoreText, sideText } from "../../src/model/snapshots";
+import type { Item, SnapshotSide, ToolSetting } from "../../src/protocol";
+
+const side: SnapshotSide = { nodeId: "nod_1", nodes: 0, items: [], plugins: [], tools: { generation: 1, tools: {} }, monitors: [] };
+const snapshot = { name: "before", nodeId: "nod_1", atMs: 1, nodes: 4, bytes: 2048 };
+const setting = (name: string, more: Partial<ToolSetting>): ToolSetting => ({ manifest: { name, description: "" }, ...more });
+
+describe("issue/6-1 snapshots", () => {
+  it("are compared by what a restore changes", () => {
+    const items: Item[] = [
+      { itemId: "a", kind: "userMessage", status: "completed", atMs: 1, text: "go\non" },
+      { itemId: "b", kind: "toolCall", status: "failed", atMs: 1, tool: "shell", args: { command: "ls" } },
+    ];
+    const text = sideText({
+      ...side, nodes: 5, items, execution: "abc",
+      plugins: [{ plugin: "plan", version: "1", revision: 2, state: { steps: [] }, artifacts: [{ name: "notes", size: 9, digest: "def" }] }],
+      tools: { generation: 7, tools: { b: setting("shell", { member: false }), a: setting("read", {}) } },
+      monitors: [{ spec: { monitorId: "logs", command: "tail" }, armed: true, state: "running", eventCount: 1 }],
+    });
+    assert.deepEqual(text.split("\n").filter((line) => line !== ""), [
+      "Conversation, as far as the two differ", "  (5 entries, of which the newest are shown)", "  You: go", "  on", '  Tool shell {"command":"ls"}: failed',
+      "Plugins", "  plan 1", "  {", '    "steps": []', "  }", "  notes: 9 bytes, sha256 def",
+      "Tools", "  read: for the model", "  shell: not for the model",
+      "Monitors", "  logs: running, armed", "  tail",
+      "State of the code executor", "  sha256 abc",
+    ]);
+  });
+
+  it("do not differ by what only counts changes", () => {
+    assert.equal(sideText(side), sideText({ ...side, nodeId: "nod_2", tools: { generation: 9, tools: {} } }));
+  });
+
+  it("say what a restore does before it is done", () => {
+    const asked = restoreText({ snapshot, now: { ...side, nodes: 1 }, then: { ...side, nodes: 3 } });
+    assert.equal(asked, "Restore the session to before? 1 entry of the conversation will go out of sight, and be kept. 3 entries will come back. Files will stay as they are.");
+  });
+
+  it("say what they hold", () => {
+    assert.equal(holdsText(snapshot), "4 entries, 2 KiB");
+  });
+});
