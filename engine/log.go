@@ -149,21 +149,30 @@ func (s *session) expand(ctx context.Context, row persistence.StoredEvent, nodes
 	default:
 		return splice(s.id, row.Seq, row.Body), nil
 	}
+	e, err := s.event(ctx, row, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return encode(e), nil
+}
+
+// event is an event of the log as observers get it.
+func (s *session) event(ctx context.Context, row persistence.StoredEvent, nodes *nodeReader) (protocol.Event, error) {
 	var e logEvent
 	if err := json.Unmarshal(row.Body, &e); err != nil {
-		return nil, err
+		return e.Event, err
 	}
 	if e.Ref != nil {
 		item, ok := e.Ref.Resolve(func(id protocol.NodeID) *protocol.Node { return nodes.node(ctx, id) })
 		if nodes.err != nil {
-			return nil, nodes.err
+			return e.Event, nodes.err
 		}
 		if ok {
 			e.Item = &item
 		}
 	}
 	e.SessionID, e.Seq = s.id, row.Seq
-	return encode(e.Event), nil
+	return e.Event, nil
 }
 
 // nodeReader finds nodes for a page of events: those of the running turn, then those of the store, each read once.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -118,6 +119,34 @@ func (r *reader) events(ctx context.Context, session int64, after protocol.Seq, 
 
 func scanEvent(rows *sql.Rows, e *StoredEvent) error {
 	return rows.Scan(&e.Seq, &e.Type, &e.Body, &e.chain)
+}
+
+// traceWindow is how much of the log is searched at once: a long read would block checkpoints.
+const traceWindow = 8192
+
+const selectTurnEvents = `
+SELECT place & 0xffffffff, type, body, chain
+FROM events
+WHERE place > ? AND place <= ? AND instr(body, ?) > 0
+ORDER BY place
+LIMIT ?`
+
+// TurnEvents reads up to limit events of a session after a seq that speak of a turn, in order, up to the end of the turn.
+func (s *Store) TurnEvents(ctx context.Context, session Session, turn protocol.TurnID, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	var all []StoredEvent
+	named := []byte(`"turnId":"` + string(turn) + `"`)
+	for from := after; from < session.Seq && len(all) < limit; from += traceWindow {
+		low, high := place(session.Key, int64(from)), place(session.Key, int64(min(from+traceWindow, session.Seq)))
+		page, err := list(ctx, s.read, scanEvent, selectTurnEvents, low, high, named, limit-len(all))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if slices.ContainsFunc(page, func(e StoredEvent) bool { return e.Type == protocol.EventTurnCompleted }) {
+			break
+		}
+	}
+	return all, nil
 }
 
 // Receipt reads the answer that was given to a key, or fails with ErrNotFound or ErrReceiptConflict.

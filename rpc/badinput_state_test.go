@@ -49,6 +49,8 @@ var states = []paramCase{
 	{"turn/interrupt", `{"turnId":"trn_none"}`, notFound("turnNotFound", "reload")},
 	{"turn/interrupt", `{"turnId":"$running","idempotencyKey":"used"}`, "1 -32011 conflict never none"},
 	{"turn/wait", `{"turnId":"trn_none"}`, notFound("turnNotFound", "reload")},
+	{"turn/trace", `{"turnId":"none"}`, notFound("turnNotFound", "reload")},
+	{"turn/trace", `{"turnId":"$done","cursor":"$turns"}`, param("/cursor")},
 	{"turn/read", `{"turnId":""}`, notFound("turnNotFound", "reload")},
 	{"turn/read", `{"turnId":"` + strings.Repeat("x", 1_000_000) + `"}`, notFound("turnNotFound", "reload")},
 	{"turn/read", `{"turnId":"trn\u0000"}`, notFound("turnNotFound", "reload")},

@@ -71,6 +71,7 @@ func groups() []group {
 			"turn/steer":     bind("Sends an input into a running turn, at its next checkpoint.", toEngine((*engine.Engine).Steer)),
 			"turn/interrupt": bind("Stops a turn.", toEngineAs((*engine.Engine).Interrupt)),
 			"turn/read":      bind("Reports a turn as it is.", toEngine((*engine.Engine).ReadTurn)),
+			"turn/trace":     bind("Reads what the log has of a turn, event by event; also of one that goes on.", toEngine((*engine.Engine).TraceTurn)),
 			"turn/list":      bind("Lists the turns of a session, newest first.", toEngine((*engine.Engine).Turns)),
 		}},
 		{"Input queue", map[string]Method{

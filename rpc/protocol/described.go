@@ -1935,6 +1935,12 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"TurnSteerResult": {Doc: "TurnSteerResult says that the input is durable. If the turn ends first, the input gets the next one."},
+		"TurnTraceParams": {Doc: "TurnTraceParams reads what the log has of a turn.",
+			Fields: map[string]string{
+				"limit": "1 to 500; absent: 200",
+			},
+		},
+		"TurnTraceResult": {Doc: "TurnTraceResult is a page of the durable events of a turn, in order: its inputs, model calls with tokens and attempts, tool calls, questions and their answers, and its end."},
 		"TurnWaitParams": {Doc: "TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes.",
 			Fields: map[string]string{
 				"follow":    "wait for the turn that follows in another frame instead, and so on",

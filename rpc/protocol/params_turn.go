@@ -94,6 +94,21 @@ type TurnListResult struct {
 	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
+// TurnTraceParams reads what the log has of a turn.
+type TurnTraceParams struct {
+	TurnID TurnID `json:"turnId"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // 1 to 500; absent: 200
+}
+
+// TurnTraceResult is a page of the durable events of a turn, in order: its inputs, model calls with tokens and attempts, tool
+// calls, questions and their answers, and its end.
+type TurnTraceResult struct {
+	Turn       TurnReport `json:"turn"`
+	Data       []Event    `json:"data"`
+	NextCursor string     `json:"nextCursor,omitempty"`
+}
+
 // QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended.
 type QueueListResult struct {
 	Data []QueuedInput `json:"data"`

@@ -2963,6 +2963,21 @@ export interface TurnSteerResult {
   duplicate?: boolean;
 }
 
+/** TurnTraceParams reads what the log has of a turn. */
+export interface TurnTraceParams {
+  turnId: TurnID;
+  cursor?: string;
+  /** 1 to 500; absent: 200 */
+  limit?: number;
+}
+
+/** TurnTraceResult is a page of the durable events of a turn, in order: its inputs, model calls with tokens and attempts, tool calls, questions and their answers, and its end. */
+export interface TurnTraceResult {
+  turn: TurnReport;
+  data: Event[];
+  nextCursor?: string;
+}
+
 /** TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes. */
 export interface TurnWaitParams {
   turnId: TurnID;
@@ -3208,6 +3223,8 @@ export interface Methods {
   "turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Sends an input into a running turn, at its next checkpoint. */
   "turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
+  /** Reads what the log has of a turn, event by event; also of one that goes on. */
+  "turn/trace": { params: TurnTraceParams; result: TurnTraceResult };
   /** Waits for the end of a turn; may be asked by anybody, at any time. */
   "turn/wait": { params: TurnWaitParams; result: TurnReport };
   /** Sums the tokens that were used, by source and model. */

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"lashd/rpc/protocol"
+)
+
+// TraceTurn reads a page of what the log has of a turn: all durable events that observers were told of it. It may be asked
+// while the turn goes on, and long after it.
+func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*protocol.TurnTraceResult, error) {
+	report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: p.TurnID})
+	if err != nil {
+		return nil, err
+	}
+	row, err := e.store.Session(ctx, report.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := parseCursor(p.Cursor, tracePages(row.Key), 1)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := pageSize(p.Limit, 200, 500)
+	if err != nil {
+		return nil, err
+	}
+	page, err := e.store.TurnEvents(ctx, row, p.TurnID, protocol.Seq(after[0]), limit)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.lookup(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.TurnTraceResult{Turn: *report, Data: []protocol.Event{}}
+	nodes := nodeReader{session: s, read: map[protocol.NodeID]*protocol.Node{}}
+	for _, row := range page {
+		event, err := s.event(ctx, row, &nodes)
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", row.Seq, err)
+		}
+		if event.TurnID == p.TurnID {
+			result.Data = append(result.Data, event)
+		}
+	}
+	if len(page) == limit && page[limit-1].Type != protocol.EventTurnCompleted {
+		result.NextCursor = cursor(tracePages(row.Key), int64(page[limit-1].Seq))
+	}
+	return result, nil
+}
+
+func tracePages(session int64) string { return "e" + strconv.FormatInt(session, 36) }
