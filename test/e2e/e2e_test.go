@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,9 @@ import (
 
 	_ "lashd/cmd/lashd/cli" // what is built below: so no result is kept that is not of it
 )
+
+// rewrite puts into transcripts what is told and printed now; that is read before it is committed.
+var rewrite = flag.Bool("update", false, "write docs/plugin-transcript.md and testdata/clients.golden anew")
 
 // bin is the directory of the binary under test.
 var bin string

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,9 +17,6 @@ import (
 
 	"lashd/test/skip"
 )
-
-// rewrite puts into the transcript what its commands print now; it is read before it is committed.
-var rewrite = flag.Bool("update", false, "write docs/plugin-transcript.md anew")
 
 // TestTranscript types what docs/plugin-transcript.md says an author of a plugin types, at a terminal.
 func TestTranscript(t *testing.T) {
