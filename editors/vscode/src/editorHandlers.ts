@@ -1,10 +1,12 @@
+import { isAbsolute, relative } from "node:path";
 import * as vscode from "vscode";
 import type { ClientTool } from "./protocol";
 
 /** Handler is a tool that this window offers, and what it does. */
 export interface Handler {
   tool: Omit<ClientTool, "name">;
-  run: (args: never) => Promise<string> | string;
+  /** cwd is where the session works, which paths are from */
+  run: (args: never, cwd: string) => Promise<string> | string;
 }
 
 interface Place {
@@ -20,7 +22,7 @@ interface Edit {
 
 const object = (properties: Record<string, unknown>, required: string[] = []) => ({ type: "object", properties, required, additionalProperties: false });
 
-const path = { type: "string", description: "from the workspace, or absolute" };
+const path = { type: "string", description: "from the working directory, or absolute" };
 
 /** handlers are the tools of the editor, by name. */
 export const handlers: Record<string, Handler> = {
@@ -72,44 +74,50 @@ export const handlers: Record<string, Handler> = {
 };
 
 /** A tool of the editor reaches into the folders that are open, and nowhere else. */
-function fileOf(path: string): vscode.Uri {
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const uri = path.startsWith("/") || /^[a-z]:/i.test(path) ? vscode.Uri.file(path) : vscode.Uri.joinPath(folders[0]?.uri ?? vscode.Uri.file("/"), path);
+function fileOf(path: string, cwd: string): vscode.Uri {
+  const uri = isAbsolute(path) ? vscode.Uri.file(path) : vscode.Uri.joinPath(vscode.Uri.file(cwd), path);
   if (!vscode.workspace.getWorkspaceFolder(uri)) {
     throw new Error(`${path} is in no folder that is open in the editor`);
   }
   return uri;
 }
 
-function openFiles(): string {
+/** pathOf is what an agent calls a file. */
+function pathOf(uri: vscode.Uri, cwd: string): string {
+  const path = relative(cwd, uri.fsPath);
+  return uri.scheme !== "file" ? uri.toString() : path.startsWith("..") ? uri.fsPath : path;
+}
+
+function openFiles(_: object, cwd: string): string {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${vscode.workspace.asRelativePath(input.uri)}${isDirty ? " (not saved)" : ""}`] : []));
+  const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${pathOf(input.uri, cwd)}${isDirty ? " (not saved)" : ""}`] : []));
   const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
   if (!editor) {
     return files.join("\n") || "No file is open.";
   }
   const { start, end, isEmpty } = editor.selection;
-  const front = vscode.workspace.asRelativePath(editor.document.uri);
+  const front = pathOf(editor.document.uri, cwd);
   const selected = isEmpty ? `at line ${start.line + 1}` : `lines ${start.line + 1} to ${end.line + 1} are selected:\n${editor.document.getText(editor.selection)}`;
   return `${files.join("\n")}\n\nIn front: ${front}, ${selected}`;
 }
 
-function diagnostics({ path }: { path?: string }): string {
-  const all: [vscode.Uri, vscode.Diagnostic[]][] = path === undefined ? vscode.languages.getDiagnostics() : [[fileOf(path), vscode.languages.getDiagnostics(fileOf(path))]];
+function diagnostics({ path }: { path?: string }, cwd: string): string {
+  const file = path === undefined ? undefined : fileOf(path, cwd);
+  const all: [vscode.Uri, vscode.Diagnostic[]][] = file ? [[file, vscode.languages.getDiagnostics(file)]] : vscode.languages.getDiagnostics();
   const lines = all.flatMap(([uri, found]) =>
-    found.map((d) => `${vscode.workspace.asRelativePath(uri)}:${d.range.start.line + 1}:${d.range.start.character + 1} ${vscode.DiagnosticSeverity[d.severity].toLowerCase()}: ${d.message}`),
+    found.map((d) => `${pathOf(uri, cwd)}:${d.range.start.line + 1}:${d.range.start.character + 1} ${vscode.DiagnosticSeverity[d.severity].toLowerCase()}: ${d.message}`),
   );
   return lines.slice(0, 200).join("\n") || "There are none.";
 }
 
-async function reveal({ path, line = 1 }: Place): Promise<string> {
+async function reveal({ path, line = 1 }: Place, cwd: string): Promise<string> {
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
-  await vscode.window.showTextDocument(fileOf(path), { selection: range, preserveFocus: true, viewColumn: vscode.ViewColumn.Beside });
+  await vscode.window.showTextDocument(fileOf(path, cwd), { selection: range, preserveFocus: true, viewColumn: vscode.ViewColumn.Beside });
   return `${path} is shown.`;
 }
 
-async function applyEdit({ path, old, new: text }: Edit): Promise<string> {
-  const uri = fileOf(path);
+async function applyEdit({ path, old, new: text }: Edit, cwd: string): Promise<string> {
+  const uri = fileOf(path, cwd);
   const document = await vscode.workspace.openTextDocument(uri);
   const at = document.getText().indexOf(old);
   if (at < 0 || document.getText().includes(old, at + 1)) {
@@ -137,11 +145,14 @@ async function runTask({ name }: { name?: string }): Promise<string> {
   }
   const execution = await vscode.tasks.executeTask(task);
   return new Promise((resolve) => {
-    const listening = vscode.tasks.onDidEndTaskProcess((end) => {
-      if (end.execution === execution) {
-        listening.dispose();
-        resolve(`${name} ended with code ${end.exitCode}.`);
-      }
-    });
+    const ended = (how: string) => {
+      listening.dispose();
+      resolve(`${name} ended${how}.`);
+    };
+    // Of a task that is only others there is no process. The end of one comes before that of its task.
+    const listening = vscode.Disposable.from(
+      vscode.tasks.onDidEndTaskProcess((end) => end.execution === execution && ended(` with code ${end.exitCode}`)),
+      vscode.tasks.onDidEndTask((end) => end.execution === execution && ended("")),
+    );
   });
 }

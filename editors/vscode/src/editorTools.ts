@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
-import type { ClientTool, Event, SessionID, ToolOutput } from "./protocol";
+import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
 import { handlers, type Handler } from "./editorHandlers";
 
 /**
@@ -8,22 +8,22 @@ import { handlers, type Handler } from "./editorHandlers";
  * A call that comes again, because the connection was lost, is not run again.
  */
 export class EditorTools {
-  private readonly offered = new Set<SessionID>();
+  private readonly offered = new Map<SessionID, string>(); // with where the session works
   private readonly calls = new Map<string, Promise<ToolOutput>>();
   private readonly closing: vscode.Disposable;
 
   constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
     this.closing = vscode.Disposable.from(
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
-      daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((id) => void this.set(id)))),
+      daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((_, id) => void this.set(id)))),
     );
   }
 
   /** offer lets the session of the chat in front have these tools. They go with the window, not with each look at another chat: that would change sessions in which nothing has happened. */
-  async offer(sessionId: SessionID | undefined): Promise<void> {
-    if (sessionId !== undefined && !this.offered.has(sessionId)) {
-      this.offered.add(sessionId);
-      await this.set(sessionId);
+  async offer(session: Session | undefined): Promise<void> {
+    if (session && !this.offered.has(session.sessionId)) {
+      this.offered.set(session.sessionId, session.cwd);
+      await this.set(session.sessionId);
     }
   }
 
@@ -49,7 +49,7 @@ export class EditorTools {
       if (!known) {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
       }
-      const output = known ?? perform(handlers[name], args);
+      const output = known ?? perform(handlers[name], args, this.offered.get(sessionId) ?? "");
       this.calls.set(callId, output);
       await this.daemon.change("tool/respond", { sessionId, callId, output: await output });
     } catch (error) {
@@ -64,12 +64,12 @@ function tools(): ClientTool[] {
   return on ? Object.entries(handlers).map(([name, { tool }]) => ({ name, ...tool })) : [];
 }
 
-async function perform(handler: Handler | undefined, args: unknown): Promise<ToolOutput> {
+async function perform(handler: Handler | undefined, args: unknown, cwd: string): Promise<ToolOutput> {
   try {
     if (!handler) {
       throw new Error("this window has no such tool");
     }
-    return { status: "success", text: await handler.run((args ?? {}) as never) };
+    return { status: "success", text: await handler.run((args ?? {}) as never, cwd) };
   } catch (error) {
     return { status: "failure", failure: { class: "execution", code: "editor", message: messageOf(error), source: "tool" } };
   }

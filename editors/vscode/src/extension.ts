@@ -6,6 +6,7 @@ import { EditorTools } from "./editorTools";
 import { Daemon } from "./daemon/daemon";
 import { within } from "./model/sessions";
 import { program } from "./program";
+import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { Questions } from "./views/questions";
 import { Seen } from "./views/seen";
@@ -86,8 +87,8 @@ function mine(sessions: Sessions, id: string): boolean {
 }
 
 /** The tools of this window are for a session that works in one of its folders. */
-function offered(sessions: Sessions, id: string | undefined): string | undefined {
+function offered(sessions: Sessions, id: string | undefined): Session | undefined {
   const session = id === undefined ? undefined : sessions.list.get(id);
   const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
-  return session && within(session, open) ? id : undefined;
+  return session && within(session, open) ? session : undefined;
 }

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patience } from "./browser";
+import { patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -231,18 +231,3 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.status("check").waitFor();
   });
 });
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + patience;
-  for (;;) {
-    try {
-      if (await holds()) {
-        return;
-      }
-    } catch {
-      // not yet
-    }
-    assert.ok(Date.now() < end, "it does not come true");
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}

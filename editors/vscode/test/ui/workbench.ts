@@ -1,11 +1,19 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
 import { launch, need, patience } from "./browser";
+
+/** How is what a workbench is begun with, where that is not as usual. */
+export interface How {
+  /** an extension that brings its lashd: no other is to be found */
+  bundle?: string;
+  /** folders of the window, of a workspace if there are several */
+  folders?: string[];
+}
 
 /** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
 export class Workbench {
@@ -15,17 +23,28 @@ export class Workbench {
   private server?: ChildProcess;
   private browser?: Browser;
   private port = 0;
+  private opened = "";
   page!: Page;
 
   /** start installs the extension into a fresh profile and opens a window. */
-  async start(script: unknown): Promise<void> {
-    await this.prepare(script);
-    const installed = spawnSync(...this.code("--install-extension", need("VSIX")), { encoding: "utf8" });
+  async start(script: unknown, { bundle, folders = ["work"] }: How = {}): Promise<void> {
+    await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") });
+    const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
       throw new Error(`install: ${installed.stdout}${installed.stderr}`);
     }
+    folders.forEach((folder) => mkdirSync(join(this.dir, folder), { recursive: true }));
+    this.write("several.code-workspace", JSON.stringify({ folders: folders.map((path) => ({ path })) }));
+    this.opened = folders.length > 1 ? `workspace=${join(this.dir, "several.code-workspace")}` : `folder=${join(this.dir, folders[0] ?? "work")}`;
     await this.serve();
     await this.load();
+  }
+
+  /** another is a second window of the same folders, on the same daemon. */
+  async another(): Promise<Workbench> {
+    const other = Object.assign(Object.create(this) as Workbench, { page: await this.newPage() });
+    await other.load();
+    return other;
   }
 
   /** runTests runs tests within the extension host, on the extension as it is built in a directory, and answers what they said. */
@@ -41,11 +60,11 @@ export class Workbench {
     return { code: await ended, said: said.join("\n") };
   }
 
-  private async prepare(script: unknown) {
+  private async prepare(script: unknown, settings: object = { "lashd.path": need("LASHD") }) {
     this.write("home/script.json", JSON.stringify(script));
     this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n`);
     this.write("work/readme.txt", "a workspace\n");
-    this.write("ud/Machine/settings.json", JSON.stringify({ "lashd.path": need("LASHD"), "lashd.home": this.home }));
+    this.write("ud/Machine/settings.json", JSON.stringify({ ...settings, "lashd.home": this.home }));
     this.write("ud/User/settings.json", JSON.stringify({
       "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off",
       "extensions.autoUpdate": false, "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom",
@@ -61,19 +80,25 @@ export class Workbench {
       "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
       "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
     );
-    this.server = spawn(command, args, { stdio: "ignore", detached: true });
+    const dirs = (process.env.PATH ?? "").split(delimiter).filter((dir) => !existsSync(join(dir, "lashd")));
+    this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...process.env, PATH: dirs.join(delimiter) } });
     await this.answers();
-    this.browser = await launch();
-    this.page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
-    this.page.setDefaultTimeout(patience);
+    this.page = await this.newPage();
+  }
+
+  private async newPage(): Promise<Page> {
+    this.browser ??= await launch();
+    const page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
+    page.setDefaultTimeout(patience);
+    return page;
   }
 
   /** load opens the window, or loads it again. */
   async load(): Promise<void> {
-    if (this.page.url().includes("folder=")) {
+    if (this.page.url().includes("http")) {
       await this.run("Developer: Reload Window");
     } else {
-      await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.work}`);
+      await this.page.goto(`http://127.0.0.1:${this.port}/?${this.opened}`);
     }
     await this.page.locator(".monaco-workbench .activitybar").waitFor();
     await this.status("check").waitFor();
