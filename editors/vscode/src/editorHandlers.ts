@@ -1,12 +1,24 @@
 import { isAbsolute, relative } from "node:path";
 import * as vscode from "vscode";
 import type { ClientTool } from "./protocol";
+import { confirm } from "./views/proposal";
+import type { Texts } from "./views/texts";
 
 /** Handler is a tool that this window offers, and what it does. */
 export interface Handler {
   tool: Omit<ClientTool, "name">;
-  /** cwd is where the session works, which paths are from */
-  run: (args: never, cwd: string) => Promise<string> | string;
+  run: (args: never, from: From) => Promise<string> | string;
+}
+
+/** From is where a call comes from. */
+export interface From {
+  /** where the session works, which paths are from */
+  cwd: string;
+  /** the editor that a person was in last, which the chat may cover */
+  editor?: vscode.TextEditor;
+  texts: Texts;
+  /** is aborted once nobody waits for the answer */
+  signal: AbortSignal;
 }
 
 interface Place {
@@ -88,20 +100,19 @@ function pathOf(uri: vscode.Uri, cwd: string): string {
   return uri.scheme !== "file" ? uri.toString() : path.startsWith("..") ? uri.fsPath : path;
 }
 
-function openFiles(_: object, cwd: string): string {
+function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0] }: From): string {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${pathOf(input.uri, cwd)}${isDirty ? " (not saved)" : ""}`] : []));
-  const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
-  if (!editor) {
+  if (!editor || editor.document.isClosed) {
     return files.join("\n") || "No file is open.";
   }
   const { start, end, isEmpty } = editor.selection;
-  const front = pathOf(editor.document.uri, cwd);
+  const path = pathOf(editor.document.uri, cwd);
   const selected = isEmpty ? `at line ${start.line + 1}` : `lines ${start.line + 1} to ${end.line + 1} are selected:\n${editor.document.getText(editor.selection)}`;
-  return `${files.join("\n")}\n\nIn front: ${front}, ${selected}`;
+  return `${files.join("\n")}\n\nIn front: ${path}, ${selected}`;
 }
 
-function diagnostics({ path }: { path?: string }, cwd: string): string {
+function diagnostics({ path }: { path?: string }, { cwd }: From): string {
   const file = path === undefined ? undefined : fileOf(path, cwd);
   const all: [vscode.Uri, vscode.Diagnostic[]][] = file ? [[file, vscode.languages.getDiagnostics(file)]] : vscode.languages.getDiagnostics();
   const lines = all.flatMap(([uri, found]) =>
@@ -110,28 +121,37 @@ function diagnostics({ path }: { path?: string }, cwd: string): string {
   return lines.slice(0, 200).join("\n") || "There are none.";
 }
 
-async function reveal({ path, line = 1 }: Place, cwd: string): Promise<string> {
+async function reveal({ path, line = 1 }: Place, { cwd }: From): Promise<string> {
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
   await vscode.window.showTextDocument(fileOf(path, cwd), { selection: range, preserveFocus: true, viewColumn: vscode.ViewColumn.Beside });
   return `${path} is shown.`;
 }
 
-async function applyEdit({ path, old, new: text }: Edit, cwd: string): Promise<string> {
+async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }: From): Promise<string> {
   const uri = fileOf(path, cwd);
-  const document = await vscode.workspace.openTextDocument(uri);
-  const at = document.getText().indexOf(old);
-  if (at < 0 || document.getText().includes(old, at + 1)) {
-    throw new Error(at < 0 ? `${path} does not have that text` : `${path} has that text more than once`);
-  }
-  const edit = new vscode.WorkspaceEdit();
-  const range = new vscode.Range(document.positionAt(at), document.positionAt(at + old.length));
-  edit.replace(uri, range, text, { needsConfirmation: true, label: "An agent wants to change this" });
-  const before = document.version;
-  if (!(await vscode.workspace.applyEdit(edit)) || document.version === before) {
+  const before = (await vscode.workspace.openTextDocument(uri)).getText();
+  const at = once(before, old, path);
+  const after = before.slice(0, at) + text + before.slice(at + old.length);
+  if (!(await confirm(texts, { path, before, after, signal }))) {
     throw new Error("the person did not want the change");
   }
-  await document.save();
+  const document = await vscode.workspace.openTextDocument(uri); // as it is by now
+  const from = once(document.getText(), old, path);
+  const edit = new vscode.WorkspaceEdit();
+  edit.replace(uri, new vscode.Range(document.positionAt(from), document.positionAt(from + old.length)), text);
+  if (!(await vscode.workspace.applyEdit(edit)) || !(await document.save())) {
+    throw new Error(`${path} could not be changed`);
+  }
   return `${path} is changed.`;
+}
+
+/** once is where a text is that occurs once. */
+function once(text: string, part: string, path: string): number {
+  const at = text.indexOf(part);
+  if (at < 0 || text.includes(part, at + 1)) {
+    throw new Error(at < 0 ? `${path} does not have that text` : `${path} has that text more than once`);
+  }
+  return at;
 }
 
 async function runTask({ name }: { name?: string }): Promise<string> {

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
-import { handlers, type Handler } from "./editorHandlers";
+import { handlers, type From, type Handler } from "./editorHandlers";
+import type { Texts } from "./views/texts";
 
 /**
  * EditorTools lets the agent of the session in front use the editor it is shown in: tools that this window offers, and runs.
@@ -10,11 +11,15 @@ import { handlers, type Handler } from "./editorHandlers";
 export class EditorTools {
   private readonly offered = new Map<SessionID, string>(); // with where the session works
   private readonly calls = new Map<string, Promise<ToolOutput>>();
+  private readonly open = new Map<string, AbortController>();
+  private editor = vscode.window.activeTextEditor;
   private readonly closing: vscode.Disposable;
 
-  constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
+  constructor(private readonly daemon: Daemon, private readonly texts: Texts, private readonly log: vscode.LogOutputChannel) {
     this.closing = vscode.Disposable.from(
+      vscode.window.onDidChangeActiveTextEditor((editor) => void (this.editor = editor ?? this.editor)),
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
+      daemon.onEvent(({ type, item }) => void (type === "item/completed" && item?.callId !== undefined && this.open.get(item.callId)?.abort())),
       daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((_, id) => void this.set(id)))),
     );
   }
@@ -49,12 +54,20 @@ export class EditorTools {
       if (!known) {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
       }
-      const output = known ?? perform(handlers[name], args, this.offered.get(sessionId) ?? "");
+      const output = known ?? perform(handlers[name], args, this.from(sessionId, callId));
       this.calls.set(callId, output);
       await this.daemon.change("tool/respond", { sessionId, callId, output: await output });
     } catch (error) {
       this.log.warn(`${name}: ${messageOf(error)}`);
+    } finally {
+      this.open.delete(callId);
     }
+  }
+
+  private from(sessionId: SessionID, callId: string): From {
+    const call = new AbortController();
+    this.open.set(callId, call);
+    return { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal: call.signal };
   }
 }
 
@@ -64,12 +77,12 @@ function tools(): ClientTool[] {
   return on ? Object.entries(handlers).map(([name, { tool }]) => ({ name, ...tool })) : [];
 }
 
-async function perform(handler: Handler | undefined, args: unknown, cwd: string): Promise<ToolOutput> {
+async function perform(handler: Handler | undefined, args: unknown, from: From): Promise<ToolOutput> {
   try {
     if (!handler) {
       throw new Error("this window has no such tool");
     }
-    return { status: "success", text: await handler.run((args ?? {}) as never, cwd) };
+    return { status: "success", text: await handler.run((args ?? {}) as never, from) };
   } catch (error) {
     return { status: "failure", failure: { class: "execution", code: "editor", message: messageOf(error), source: "tool" } };
   }

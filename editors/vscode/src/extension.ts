@@ -31,7 +31,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new SessionTree(sessions, seen);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
-  const tools = new EditorTools(daemon, log);
+  const tools = new EditorTools(daemon, texts, log);
   const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {

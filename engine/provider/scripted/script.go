@@ -185,13 +185,21 @@ func ofTurn(messages []*protocol.Message) (n int) {
 	return n
 }
 
+// heard is what a model reads of a result: its value, or why it failed, where there is no text.
+func heard(out *protocol.ToolOutput) string {
+	text := cmp.Or(out.Text, string(out.Value))
+	if text == "" && out.Failure != nil {
+		text = out.Failure.Message
+	}
+	return out.Noted(text)
+}
+
 func (m *moment) add(msg *protocol.Message) {
 	said := false
 	for _, p := range msg.Parts {
 		switch p.Kind {
 		case protocol.PartToolResult:
-			out := p.Result.Output // the model reads its value where there is no text
-			m.results = append(m.results, out.Noted(cmp.Or(out.Text, string(out.Value))))
+			m.results = append(m.results, heard(&p.Result.Output))
 		case protocol.PartText, protocol.PartAttachment:
 			said = true
 		}

@@ -54,7 +54,7 @@ const story = `{
   "otherwise": {"replies": [{"text": "lost"}]}
 }`
 
-// talk builds a conversation: u: for the user, a: for the assistant, r: for a tool result, t: for a transient message.
+// talk builds a conversation: u: for the user, a: for the assistant, r: for a tool result, v: for one that is a value, f: for one that failed, t: for a transient message.
 func talk(lines ...string) []*protocol.Message {
 	var messages []*protocol.Message
 	for _, line := range lines {
@@ -67,6 +67,8 @@ func talk(lines ...string) []*protocol.Message {
 			m.Parts[0] = protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{Output: protocol.Succeed(text)}}
 		case "v":
 			m.Parts[0] = protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{Output: protocol.ToolOutput{Value: json.RawMessage(text)}}}
+		case "f":
+			m.Parts[0] = protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{Output: protocol.ToolOutput{Status: protocol.OutputFailure, Failure: &protocol.ToolFailure{Message: text}}}}
 		case "t":
 			m.Origin = &protocol.Origin{Transient: true}
 		}
@@ -107,6 +109,7 @@ func TestReplyDependsOnTheConversation(t *testing.T) {
 		{"match does not use up a turn", talk("u:weather", "a:look", "r:rain", "a:umbrella", "u:hi"), "first"},
 		{"match again starts again", talk("u:weather", "a:look", "r:rain", "a:umbrella", "u:weather"), "look"},
 		{"after tool results", talk("u:weather", "a:look", "r:rain"), "umbrella"},
+		{"after a failure", talk("u:weather", "a:look", "f:the gauge drowned in rain"), "umbrella"},
 		{"after a result without a text", talk("u:weather", "a:look", `v:{"sky":"rain"}`), "umbrella"},
 		{"transient messages do not count", talk("u:weather", "a:look", "r:rain", "t:it is noon"), "umbrella"},
 		{"an unexpected result", talk("u:weather", "a:look", "r:sun"), "script_mismatch"},

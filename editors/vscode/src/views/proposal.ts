@@ -1,0 +1,26 @@
+import * as vscode from "vscode";
+import { showTexts, type Texts } from "./texts";
+
+/** Proposal is a change of a file that somebody wants to make. */
+export interface Proposal {
+  path: string;
+  before: string;
+  after: string;
+  /** is aborted once nobody wants it any more */
+  signal: AbortSignal;
+}
+
+/** confirm shows a person a change beside what there is, and tells whether they want it. What shows it is closed then. */
+export async function confirm(texts: Texts, { path, before, after, signal }: Proposal): Promise<boolean> {
+  const title = `${path} (proposed by an agent)`;
+  const close = () => void vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
+  await showTexts(texts, title, after, before);
+  signal.addEventListener("abort", close);
+  const answer = await vscode.window.showInformationMessage(`lashd: an agent wants to change ${path} as it is shown.`, "Apply", "Discard");
+  if (signal.aborted) {
+    void vscode.window.showInformationMessage(`lashd: the agent does not wait for the change of ${path} any more.`);
+  }
+  signal.removeEventListener("abort", close);
+  close();
+  return answer === "Apply" && !signal.aborted;
+}

@@ -1,0 +1,133 @@
+import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SessionListResult, TurnListResult } from "../../src/protocol";
+import { patience } from "./browser";
+import { Workbench } from "./workbench";
+
+const call = (name: string, args: object = {}) => ({ toolCalls: [{ name, args }] });
+const told = (lastResultContains: string, text: string) => ({ expect: { lastResultContains }, text });
+const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace" };
+
+/** What the model calls, and what it has to be told. */
+const script = {
+  models: ["demo"],
+  turns: [
+    { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), told("In front: readme.txt, lines 1 to 2 are selected:\na workspace", "I see what is selected.")] },
+    { match: { lastUserContains: "problems" }, replies: [call("editor_diagnostics", { path: "wrong.json" }), told("wrong.json:2:8 error: ", "I see the mistake.")] },
+    { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), told("is shown", "It is shown.")] },
+    { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), told("in no folder that is open", "I may not.")] },
+    { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), told("readme.txt is changed", "You took it.")] },
+    { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), told("the person did not want the change", "You did not want it.")] },
+    { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), told("build ended with code 3", "It fails.")] },
+    { match: { lastUserContains: "all tasks" }, replies: [call("editor_run_task", { name: "both" }), told("both ended.", "They have run.")] },
+  ],
+  otherwise: { replies: [{ text: "Hello!" }] },
+};
+
+const shell = (label: string, command: string) => ({ label, type: "shell", command, problemMatcher: [] });
+const tasks = { version: "2.0.0", tasks: [shell("build", "exit 3"), shell("one", "true"), shell("two", "true"), { label: "both", dependsOn: ["one", "two"], problemMatcher: [] }] };
+
+describe("issue/6-1 the editor that an agent uses", function () {
+  this.timeout(3 * patience);
+  const code = new Workbench();
+  const readme = join(code.work, "readme.txt");
+  const answer = (text: string) => code.chat.locator(".agentMessage", { hasText: text }).waitFor();
+  const allow = () => code.chat.getByRole("button", { name: "Allow Once" }).click();
+  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "wants to change" }).getByRole("button", { name: what, exact: true }).click();
+  const open = async (file: string) => {
+    await code.run("Go to File");
+    await code.page.locator(".quick-input-widget:visible input.input").fill(file);
+    await code.choose(file);
+    await code.page.locator(".tab.active", { hasText: file }).waitFor();
+  };
+  const ask = async (text: string) => {
+    await code.run("lashd: New Session");
+    await code.chat.locator("#composer textarea").waitFor();
+    await code.say(text);
+  };
+
+  before(async () => {
+    code.write("work/wrong.json", '{\n  "a": }\n');
+    code.write("work/long.txt", Array.from({ length: 400 }, (_, at) => `line ${at + 1}\n`).join(""));
+    code.write("work/.vscode/tasks.json", JSON.stringify(tasks));
+    await code.start(script);
+    await code.view();
+  });
+  beforeEach(() => code.write("work/readme.txt", "a workspace\n"));
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.run("View: Close All Editors");
+  });
+  after(() => code.close());
+
+  it("tells what is open and selected", async () => {
+    await open("readme.txt");
+    await code.page.locator(".monaco-editor .view-line").first().click();
+    await code.page.keyboard.press("Control+a");
+    await ask("what is selected?");
+    await answer("I see what is selected.");
+  });
+
+  it("tells what Problems shows", async () => {
+    await open("wrong.json");
+    await code.page.locator(".monaco-editor .squiggly-error").first().waitFor();
+    await ask("which problems are there?");
+    await answer("I see the mistake.");
+  });
+
+  it("shows a file at a line", async () => {
+    await ask("show it");
+    await answer("It is shown.");
+    await code.page.locator(".monaco-editor .view-line", { hasText: /^line.300$/ }).waitFor();
+  });
+
+  it("reaches into open folders only", async () => {
+    await ask("look outside");
+    await answer("I may not.");
+  });
+
+  it("shows a change before it is made, and makes it", async () => {
+    await ask("change it");
+    await allow();
+    await code.page.locator(".monaco-diff-editor .view-line", { hasText: /^a.changed.workspace$/ }).waitFor();
+    assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
+    await decide("Apply");
+    await answer("You took it.");
+    assert.equal(readFileSync(readme, "utf8"), "a changed workspace\n");
+  });
+
+  it("makes no change that a person discards", async () => {
+    await ask("something to discard");
+    await allow();
+    await decide("Discard");
+    await answer("You did not want it.");
+    assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
+  });
+
+  it("makes no change whose turn was stopped", async () => {
+    await ask("change it");
+    await allow();
+    const preview = code.page.locator(".tab", { hasText: "proposed by an agent" });
+    await preview.waitFor();
+    const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
+    const [turn] = code.call<TurnListResult>("turn/list", { sessionId: session?.sessionId }).data;
+    code.call("turn/interrupt", { turnId: turn?.turnId });
+    await preview.waitFor({ state: "detached" });
+    await decide("Apply");
+    await code.page.locator(".notification-toast", { hasText: "does not wait" }).waitFor();
+    assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
+  });
+
+  it("runs a task of the workspace, and tells how it ended", async () => {
+    await ask("build it");
+    await allow();
+    await answer("It fails.");
+  });
+
+  it("runs a task that is only others", async () => {
+    await ask("all tasks");
+    await allow();
+    await answer("They have run.");
+  });
+});
