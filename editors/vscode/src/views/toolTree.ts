@@ -62,7 +62,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private sourceItem(source: string, plugin: PluginInfo | undefined) {
     const tools = this.of(source);
     const state = vscode.TreeItemCollapsibleState;
-    const item = new vscode.TreeItem(source, tools.length > 0 ? state.Collapsed : state.None);
+    const item = new vscode.TreeItem(source.startsWith("client:") ? "of an editor" : source, tools.length > 0 ? state.Collapsed : state.None);
     const members = tools.filter((tool) => tool.member);
     const tokens = members.reduce((sum, tool) => sum + tool.estimatedTokens, 0);
     const ill = plugin && plugin.status !== "loaded" ? [plugin.status] : [];

@@ -1,0 +1,51 @@
+import { strict as assert } from "node:assert";
+import { readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { StatusResult } from "../../src/protocol";
+import { need, patience, until } from "./browser";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("issue/6-1 the extension with a daemon in it, where there is no other", function () {
+  this.timeout(3 * patience);
+  const code = new Workbench();
+
+  before(() => code.start(script, { bundle: need("BUNDLE") }));
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.run("View: Close All Editors");
+  });
+  after(() => code.close());
+
+  it("runs the daemon that came with it", () => {
+    const { pid } = code.call<StatusResult>("server/status", {});
+    const program = readlinkSync(`/proc/${pid}/exe`);
+    assert.ok(program.startsWith(join(code.dir, "ext", "lash.lashd-")), program);
+  });
+
+  it("is tried with clicks alone, from its page of first steps", async () => {
+    await code.run("Welcome: Open Walkthrough");
+    await code.choose("Agents that survive the editor");
+    const page = code.page.locator(".gettingStartedContainer");
+    const step = (title: string) => page.locator(".getting-started-step", { hasText: title });
+    await step("Try it without a model").waitFor();
+    assert.equal(await page.locator(".complete").count(), 0);
+    await step("Try it without a model").getByRole("button", { name: "Begin" }).click();
+    await code.say("fix the typo");
+    for (let question = 0; question < 2; question++) {
+      await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    }
+    await code.chat.locator(".agentMessage", { hasText: "now says Hello, world!" }).waitFor();
+    assert.equal(readFileSync(join(code.work, "greeting.txt"), "utf8"), "Hello, world!\n");
+    await code.page.locator(".tab", { hasText: "Welcome" }).click();
+    await step("Try it without a model").locator(".complete").waitFor();
+    await step("Use a model of yours").click();
+    await step("Use a model of yours").getByRole("button", { name: "Leave the Demo" }).click();
+    await until(async () => !(await code.page.locator("#lash\\.lashd\\.lashd\\.status").innerText()).includes("demo"));
+    await code.status("check").waitFor();
+    await step("Begin a session").click();
+    await step("Begin a session").getByRole("button", { name: "New Session" }).click();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+  });
+});

@@ -1,0 +1,68 @@
+import { strict as assert } from "node:assert";
+import type { DebugPromptResult, PluginListResult, SessionListResult } from "../../src/protocol";
+import { patience, until } from "./browser";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("issue/6-1 trust in a plugin of a workspace", function () {
+  this.timeout(3 * patience);
+  const code = new Workbench();
+  const toast = () => code.page.locator(".notification-toast", { hasText: "Approve the plugin guard" });
+  const shown = (text: RegExp, where = ".monaco-editor") => code.page.locator(`${where} .view-line`, { hasText: text }).first().waitFor();
+  const write = (advice: string) =>
+    code.write("work/.agents/plugins/guard/plugin.json", JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ slot: "guidance", content: advice }] } }, undefined, 2));
+  const status = () => code.call<PluginListResult>("plugin/list", { cwd: code.work }).data.find((one) => one.name === "guard")?.status;
+  const prompt = () => {
+    const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
+    return JSON.stringify(code.call<DebugPromptResult>("debug/prompt", { sessionId: session?.sessionId }));
+  };
+  const look = async () => {
+    await code.page.getByRole("treeitem", { name: /^guard/ }).click({ button: "right" });
+    await code.page.locator(".context-view .action-label", { hasText: "Look at Plugin and Trust It" }).click();
+    await toast().waitFor();
+  };
+
+  before(async () => {
+    await code.start(script);
+    await code.newSession();
+    await code.page.locator('.pane-header[aria-label="Plugins and Tools Section"]').click();
+    await code.page.locator('.pane-header[aria-label="Sessions Section"]').click();
+  });
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+  });
+  after(() => code.close());
+
+  it("is given to exactly what is shown, and until then nothing of it holds", async () => {
+    write("Be careful.");
+    await look();
+    await shown(/Be.careful/);
+    assert.deepEqual([status(), prompt().includes("Be careful.")], ["untrusted", false]);
+    await toast().getByRole("button", { name: "Approve" }).click();
+    await until(() => status() === "loaded");
+    await code.chat.locator("#composer textarea").waitFor({ state: "hidden" });
+    assert.equal(prompt().includes("Be careful."), true);
+  });
+
+  it("ends with a change, which is shown beside what was trusted", async () => {
+    write("Be reckless.");
+    await until(() => status() === "modified");
+    await look();
+    await shown(/Be.careful/, ".monaco-diff-editor .original");
+    await shown(/Be.reckless/, ".monaco-diff-editor .modified");
+    assert.deepEqual([prompt().includes("Be careful."), prompt().includes("Be reckless.")], [true, false]);
+    await toast().getByRole("button", { name: "Approve" }).click();
+    await until(() => status() === "loaded" && prompt().includes("Be reckless."));
+  });
+
+  it("is not given to what has changed since it was shown", async () => {
+    write("Be quick.");
+    await until(() => status() === "modified");
+    await look();
+    write("Be sly.");
+    await until(() => prompt().includes("Be reckless.") && status() === "modified");
+    await toast().getByRole("button", { name: "Approve" }).click();
+    await code.page.locator(".notification-toast", { hasText: "the directory holds" }).waitFor();
+    assert.deepEqual([status(), prompt().includes("Be sly."), prompt().includes("Be quick.")], ["modified", false, false]);
+  });
+});
