@@ -64,7 +64,7 @@ var levels = map[string]int{
 	"lashd/engine":                       5,
 	"lashd/rpc/acp":                      5,
 	"lashd/rpc":                          7,
-	"lashd/rpc/internal/gen":             8,
+	"lashd/rpc/internal/gen":             9,
 	"lashd/internal/termtext":            0,
 	"lashd/cmd/lashd/chat":               7,
 	"lashd/cmd/lashd/cli":                8,

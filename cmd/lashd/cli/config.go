@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"lashd/engine"
 	"lashd/engine/proc"
@@ -24,21 +19,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// config is config.toml of the data directory. All of it is optional; the README explains each key.
+// config is config.toml of the data directory: how the daemon works. All of it is optional, and read when the daemon starts.
 type config struct {
-	Model        string                   `toml:"model"`
-	BaseURL      string                   `toml:"base_url"`
-	KeyEnv       string                   `toml:"key_env"`
-	Script       string                   `toml:"script"`
-	Approval     protocol.ApprovalMode    `toml:"approval"`
-	Trace        bool                     `toml:"trace"`
-	ParkAfter    duration                 `toml:"park_after"` // how long a session that nobody uses stays in memory; 0: as the engine has it
-	Models       []modelConfig            `toml:"models"`
-	Plugins      map[string]any           `toml:"plugins"` // options for all sessions, by plugin
-	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`
-	Replace      []string                 `toml:"replace"` // built-in plugins whose place plugins of the user's take
-	PluginLimits limitsConfig             `toml:"plugin_limits"`
-	Undo         undoConfig               `toml:"undo"`
+	Model        string                   `toml:"model"`         // id of the model, as its server calls it; gpt-5 if nothing is said
+	BaseURL      string                   `toml:"base_url"`      // OpenAI-compatible server, with /v1; $OPENAI_BASE_URL or OpenAI if nothing is said
+	KeyEnv       string                   `toml:"key_env"`       // environment variable that holds the key, not the key itself; OPENAI_API_KEY if nothing is said
+	Script       string                   `toml:"script"`        // transcript to play instead of a model, for tests
+	Approval     protocol.ApprovalMode    `toml:"approval"`      // what is done about tool calls; if nothing is said, those that change something are asked about
+	Trace        bool                     `toml:"trace"`         // writes all model calls to trace.jsonl
+	ParkAfter    duration                 `toml:"park_after"`    // how long a session that nobody uses or watches stays in memory, such as 90s, 10m or 2h
+	Models       []modelConfig            `toml:"models"`        // one model each; the first is the default
+	Plugins      map[string]any           `toml:"plugins"`       // options for all sessions, by plugin, in its own words
+	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`       // what becomes of the sandbox that a plugin asks for; on if nothing is said
+	Replace      []string                 `toml:"replace"`       // ids of built-in plugins whose place plugins of yours take
+	PluginLimits limitsConfig             `toml:"plugin_limits"` // what programs of plugins are held to that say nothing of it
+	Undo         undoConfig               `toml:"undo"`          // copies of files, for undo
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -56,35 +51,22 @@ func (d *duration) UnmarshalText(text []byte) error {
 
 // limitsConfig bounds programs of plugins that say nothing of it. What is absent is as lashd has it, and 0 is no bound.
 type limitsConfig struct {
-	MemoryMiB *int64 `toml:"memory_mib"`
-	Processes *int64 `toml:"processes"`
-	OpenFiles *int64 `toml:"open_files"`
-	FileMiB   *int64 `toml:"file_mib"`
+	MemoryMiB *int64 `toml:"memory_mib" from:"16" to:"65536"`   // memory of a program; 0 is no limit
+	Processes *int64 `toml:"processes" from:"1" to:"1048576"`   // processes and threads of your user; 0 is no limit
+	OpenFiles *int64 `toml:"open_files" from:"16" to:"1048576"` // files that a program has open at once; 0 is no limit
+	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // size of a file that is written; 0 is no limit
 }
 
 // undoConfig bounds the copies that lashd makes of files, to undo what turns do to them. What is 0 is as the engine has it.
 type undoConfig struct {
-	Off       bool  `toml:"off"`
-	BudgetMiB int64 `toml:"budget_mib"`
-	FileKiB   int64 `toml:"file_kib"`
-	Files     int   `toml:"files"`
+	Off       bool  `toml:"off"`                              // no copies are made: nothing can be undone
+	BudgetMiB int64 `toml:"budget_mib" from:"1" to:"1048576"` // of all copies; 0 is what lashd thinks best
+	FileKiB   int64 `toml:"file_kib" from:"1" to:"65536"`     // size up to which a file is copied; 0 is what lashd thinks best
+	Files     int64 `toml:"files" from:"1" to:"1000000"`      // files of a workspace that are looked at; 0 is what lashd thinks best
 }
 
 func (c undoConfig) limits() engine.FileLimits {
-	return engine.FileLimits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: c.Files}
-}
-
-func (c undoConfig) check() error {
-	for _, l := range []struct {
-		key  string
-		said int64
-		most int64
-	}{{"budget_mib", c.BudgetMiB, 1 << 20}, {"file_kib", c.FileKiB, 64 << 10}, {"files", int64(c.Files), 1_000_000}} {
-		if l.said < 0 || l.said > l.most {
-			return fmt.Errorf("undo.%s is %d; it must be from 1 to %d, or 0 for what lashd thinks best", l.key, l.said, l.most)
-		}
-	}
-	return nil
+	return engine.FileLimits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: int(c.Files)}
 }
 
 func (c limitsConfig) limits() proc.Limits {
@@ -101,27 +83,14 @@ func (c limitsConfig) limits() proc.Limits {
 	return l
 }
 
-// check refuses what would let nothing start.
-func (c limitsConfig) check() error {
-	for _, l := range []struct {
-		key         string
-		said        *int64
-		least, most int64
-	}{{"memory_mib", c.MemoryMiB, 16, 65536}, {"processes", c.Processes, 1, 1 << 20}, {"open_files", c.OpenFiles, 16, 1 << 20}, {"file_mib", c.FileMiB, 1, 1 << 20}} {
-		if l.said != nil && *l.said != 0 && (*l.said < l.least || *l.said > l.most) {
-			return fmt.Errorf("plugin_limits.%s is %d; it must be 0 for no limit, or from %d to %d", l.key, *l.said, l.least, l.most)
-		}
-	}
-	return nil
-}
-
+// modelConfig is a model that sessions can use.
 type modelConfig struct {
-	Name          string `toml:"name"`
-	ID            string `toml:"id"`
-	BaseURL       string `toml:"base_url"`
-	KeyEnv        string `toml:"key_env"`
-	ContextWindow int64  `toml:"context_window"`
-	OutputLimit   int64  `toml:"output_limit"`
+	Name          string `toml:"name"`           // what sessions call it; its id if nothing is said
+	ID            string `toml:"id"`             // as its server calls it
+	BaseURL       string `toml:"base_url"`       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
+	KeyEnv        string `toml:"key_env"`        // environment variable that holds the key; the key key_env above if nothing is said
+	ContextWindow int64  `toml:"context_window"` // in tokens; one that is not known is never found full
+	OutputLimit   int64  `toml:"output_limit"`   // in tokens
 }
 
 func (e *environment) configFile() string { return filepath.Join(e.home, "config.toml") }
@@ -138,60 +107,7 @@ func (e *environment) config() (config, error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", e.configFile(), err)
 	}
-	if c.Script != "" && !filepath.IsAbs(c.Script) {
-		c.Script = filepath.Join(e.home, c.Script)
-	}
-	return c, nil
-}
-
-// parseConfig refuses keys that it does not know: a setting that is spelled wrong would silently not hold.
-func parseConfig(data []byte) (config, error) {
-	var c config
-	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&c)
-	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
-		first := unknown.Errors[0]
-		line, _ := first.Position()
-		return c, unknownKey(line, first.Key())
-	}
-	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
-		line, column := wrong.Position()
-		return c, fmt.Errorf("line %d, column %d: %w", line, column, err)
-	}
-	if err != nil {
-		return c, err
-	}
-	switch c.Sandbox {
-	case "", pluginloader.SandboxOff, pluginloader.SandboxOn, pluginloader.SandboxRequired:
-	default:
-		return c, fmt.Errorf("sandbox is %q; it must be off, on or required", c.Sandbox)
-	}
-	if err := cmp.Or(c.PluginLimits.check(), c.Undo.check()); err != nil {
-		return c, err
-	}
-	switch c.Approval {
-	case "", protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny:
-		return c, nil
-	}
-	return c, fmt.Errorf("approval is %q; it must be allow, ask or deny", c.Approval)
-}
-
-func unknownKey(line int, key toml.Key) error {
-	table := reflect.TypeFor[config]()
-	if len(key) > 1 {
-		table = reflect.TypeFor[modelConfig]()
-	}
-	switch key[0] {
-	case "plugin_limits":
-		table = reflect.TypeFor[limitsConfig]()
-	case "undo":
-		table = reflect.TypeFor[undoConfig]()
-	}
-	known := map[string]bool{}
-	for field := range table.Fields() {
-		known[field.Tag.Get("toml")] = true
-	}
-	keys := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
-	return fmt.Errorf("line %d: unknown key %q%s (known are %s)", line, strings.Join(key, "."), didYouMean(key[len(key)-1], known), keys)
+	return e.within(c), nil
 }
 
 // environ is what commands may see of the environment: not the keys, whatever their variables are called.

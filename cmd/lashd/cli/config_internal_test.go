@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,27 @@ func TestConfigOfUndo(t *testing.T) {
 		t.Run("issue/6-2 "+text+" is refused", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestConfigProblemsAreAtTheirLines(t *testing.T) {
+	for text, want := range map[string][]int{
+		"# nothing\n\nsandbox = 'maybe'\n":                                 {3},
+		"trace = true\n\n[ plugin_limits ]\nprocesses = 1\nopen_files = 3": {5},
+		"undo.files = -1\nundo.file_kib = -1\n":                            {1, 2},
+		"trace = true\nundo = {off = true, files = -1}\n":                  {2},
+		"[[models]]\nid = 'a'\n[[models]]\nidd = 'b'\n[undo]\nof = true\n": {4, 6},
+	} {
+		t.Run("issue/6-1 of "+text, func(t *testing.T) {
+			_, problems := readConfig([]byte(text))
+			var lines []int
+			for _, p := range problems {
+				lines = append(lines, p.Line)
+			}
+			if !slices.Equal(lines, want) {
+				t.Errorf("%v, want lines %v", problems, want)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 type schemaCommand struct {
-	Method string `arg:"" optional:"" help:"Only this method: its params and its result. Or plugin: the JSON Schema of plugin.json."`
+	Method string `arg:"" optional:"" help:"Only this method: its params and its result. Or plugin or config: the JSON Schema of plugin.json, of config.toml."`
 }
 
 // Help is shown by --help.
@@ -19,7 +19,8 @@ func (schemaCommand) Help() string {
 	return `The document is OpenRPC 1.3.2; each method has a JSON Schema of its params and of its result. The daemon answers the same to
 rpc/discover. It is made from the table that the daemon dispatches by. Its TypeScript types: editors/vscode/src/protocol.ts.
 
-lashd schema plugin prints the JSON Schema of plugin.json, which says what each of its fields promises.
+lashd schema plugin prints the JSON Schema of plugin.json, which says what each of its fields promises; lashd schema config that
+of config.toml.
 
 Example: lashd schema turn/start`
 }
@@ -29,11 +30,10 @@ func (c schemaCommand) Run() error {
 		_, err := os.Stdout.Write(rpc.OpenRPC())
 		return err
 	}
-	if c.Method == "plugin" {
-		_, err := os.Stdout.Write(manifest.Schema())
-		return err
+	doc := map[string][]byte{"plugin": manifest.Schema(), "config": configSchema}[c.Method]
+	if doc == nil {
+		doc = rpc.MethodSchema(c.Method)
 	}
-	doc := rpc.MethodSchema(c.Method)
 	if doc == nil {
 		return &exitError{exitUsage, fmt.Errorf("there is no method %q%s; lashd schema describes them all", c.Method, didYouMean(c.Method, rpc.Methods()))}
 	}

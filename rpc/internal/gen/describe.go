@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -83,15 +84,16 @@ func fieldDocs(t ast.Expr) map[string]string {
 	fields := map[string]string{}
 	for _, f := range st.Fields.List {
 		if text := sentence(f.Doc, f.Comment); text != "" && len(f.Names) == 1 && f.Tag != nil {
-			fields[jsonName(f.Tag.Value)] = text
+			fields[wireName(f.Tag.Value)] = text
 		}
 	}
 	return fields
 }
 
-func jsonName(tag string) string {
+func wireName(tag string) string {
 	raw, _ := strconv.Unquote(tag) // it compiled
-	name, _, _ := strings.Cut(reflect.StructTag(raw).Get("json"), ",")
+	tags := reflect.StructTag(raw)
+	name, _, _ := strings.Cut(cmp.Or(tags.Get("json"), tags.Get("toml")), ",")
 	return name
 }
 

@@ -1,5 +1,6 @@
 // Command gen writes what is made from the method table and from the comments of the protocol package: schemas, types for
-// TypeScript and the protocol document; and, from the types of manifests, the schema of plugin.json. It runs in the root of the project.
+// TypeScript and the protocol document; and, from their types, the schemas of plugin.json and config.toml. It runs in the root of the
+// project.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lashd/cmd/lashd/cli"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc"
 )
@@ -34,7 +36,11 @@ func generated(root string) (map[string][]byte, error) {
 	if files["rpc/protocol/described.go"], err = described(docs); err != nil {
 		return nil, err
 	}
-	docs, err = describe(filepath.Join(root, "pluginloader", "manifest"))
+	if docs, err = describe(filepath.Join(root, "pluginloader", "manifest")); err != nil {
+		return nil, err
+	}
 	files["pluginloader/manifest/schema.json"] = manifest.SchemaOf(docs)
+	docs, err = describe(filepath.Join(root, "cmd", "lashd", "cli"))
+	files["cmd/lashd/cli/config.schema.json"] = cli.ConfigSchemaOf(docs)
 	return files, err
 }

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"lashd/pluginloader"
+	"lashd/rpc/protocol"
+)
+
+// configProblem is something wrong in config.toml, and where: an editor can underline it.
+type configProblem struct {
+	Line    int    `json:"line"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+}
+
+// Error implements error.
+func (p *configProblem) Error() string {
+	if p.Column == 0 {
+		return fmt.Sprintf("line %d: %s", p.Line, p.Message)
+	}
+	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message)
+}
+
+// words are what a setting may be that is one of a few.
+var words = map[reflect.Type][]string{
+	reflect.TypeFor[protocol.ApprovalMode]():    {string(protocol.ApproveAllow), string(protocol.ApproveAsk), string(protocol.ApproveDeny)},
+	reflect.TypeFor[pluginloader.SandboxMode](): {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
+}
+
+// parseConfig refuses keys that it does not know: a setting that is spelled wrong would silently not hold.
+func parseConfig(data []byte) (config, error) {
+	c, problems := readConfig(data)
+	if len(problems) > 0 {
+		return c, &problems[0]
+	}
+	return c, nil
+}
+
+// readConfig tells all that is wrong; what cannot be read at all hides the rest.
+func readConfig(data []byte) (config, []configProblem) {
+	var c config
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&c)
+	var problems []configProblem
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		for _, e := range unknown.Errors {
+			line, _ := e.Position()
+			problems = append(problems, configProblem{Line: line, Message: unknownKey(e.Key())})
+		}
+	} else if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := wrong.Position()
+		return c, []configProblem{{line, column, strings.TrimPrefix(wrong.Error(), "toml: ")}}
+	} else if err != nil {
+		return c, []configProblem{{1, 0, err.Error()}}
+	}
+	for _, bad := range badValues(reflect.ValueOf(c), nil) {
+		problems = append(problems, configProblem{Line: lineOf(data, bad.key), Message: bad.message})
+	}
+	slices.SortStableFunc(problems, func(a, b configProblem) int { return cmp.Compare(a.Line, b.Line) })
+	return c, problems
+}
+
+type badValue struct {
+	key     []string
+	message string
+}
+
+// badValues are settings that no daemon could work with, by what the fields say of themselves.
+func badValues(table reflect.Value, above []string) (bad []badValue) {
+	for field, v := range table.Fields() {
+		key := append(slices.Clone(above), field.Tag.Get("toml"))
+		if v.Kind() == reflect.Pointer {
+			v = reflect.Indirect(v)
+		}
+		message := ""
+		switch from, to := boundsOf(field); {
+		case !v.IsValid():
+		case words[v.Type()] != nil && v.String() != "" && !slices.Contains(words[v.Type()], v.String()):
+			message = fmt.Sprintf("is %q; it must be %s", v.String(), oneOf(words[v.Type()]))
+		case to > 0 && v.Int() != 0 && (v.Int() < from || v.Int() > to):
+			message = fmt.Sprintf("is %d; it must be from %d to %d, or 0", v.Int(), from, to)
+		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[duration]():
+			bad = append(bad, badValues(v, key)...)
+		}
+		if message != "" {
+			bad = append(bad, badValue{key, strings.Join(key, ".") + " " + message})
+		}
+	}
+	return bad
+}
+
+// boundsOf are between what a number has to be that is not 0; none if the second is 0.
+func boundsOf(f reflect.StructField) (from, to int64) {
+	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
+	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)
+	return from, to
+}
+
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func unknownKey(key toml.Key) string {
+	table := reflect.TypeFor[config]()
+	if len(key) > 1 {
+		table = tableOf(table, key[0])
+	}
+	known := map[string]bool{}
+	for field := range table.Fields() {
+		known[field.Tag.Get("toml")] = true
+	}
+	keys := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	return fmt.Sprintf("unknown key %q%s (known are %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), keys)
+}
+
+// tableOf is the type of a table within another, or of each of several; the other itself if it has none of that name.
+func tableOf(in reflect.Type, key string) reflect.Type {
+	for field := range in.Fields() {
+		t := field.Type
+		if t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if field.Tag.Get("toml") == key && t.Kind() == reflect.Struct {
+			return t
+		}
+	}
+	return in
+}
+
+// lineOf is where a key is, or the innermost table that is written with it in it.
+func lineOf(data []byte, path []string) int {
+	var p unstable.Parser
+	p.Reset(data)
+	var table []string
+	line, depth := 1, 0
+	for p.NextExpression() {
+		e := p.Expression()
+		at, key := keyOf(&p, e)
+		if e.Kind == unstable.KeyValue {
+			key = append(slices.Clone(table), key...)
+		} else {
+			table = key
+		}
+		if len(key) > depth && len(key) <= len(path) && slices.Equal(key, path[:len(key)]) {
+			line, depth = at, len(key)
+		}
+	}
+	return line
+}
+
+// keyOf is the key of an assignment or of the head of a table; comments are not kept by a parser.
+func keyOf(p *unstable.Parser, e *unstable.Node) (line int, key []string) {
+	for it := e.Key(); it.Next(); {
+		line = cmp.Or(line, p.Shape(it.Node().Raw).Start.Line)
+		key = append(key, string(it.Node().Data))
+	}
+	return line, key
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	_ "embed"
+	"encoding/json"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/rpc/protocol"
+)
+
+//go:embed config.schema.json
+var configSchema []byte
+
+// ConfigSchemaOf makes the schema of config.toml of its types, which docs describe.
+func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
+	s := tableSchema(reflect.TypeFor[config](), docs)
+	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "config.toml", docs["config"].Doc
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("encode our own types: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// tableSchema is an object without other fields.
+func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	for f := range t.Fields() {
+		key := f.Tag.Get("toml")
+		p := settingSchema(f.Type, docs)
+		p.Description = docs[t.Name()].Fields[key]
+		if from, to := boundsOf(f); to > 0 {
+			p.AnyOf = []*jsonschema.Schema{{Const: jsonschema.Ptr[any](0)}, {Minimum: new(float64(from)), Maximum: new(float64(to))}}
+		}
+		s.Properties[key] = p
+		s.PropertyOrder = append(s.PropertyOrder, key)
+	}
+	return s
+}
+
+func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[duration]():
+		return &jsonschema.Schema{Type: "string"}
+	case words[t] != nil:
+		return &jsonschema.Schema{Type: "string", Enum: anys(words[t])}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return tableSchema(t, docs)
+	case reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: settingSchema(t.Elem(), docs)}
+	case reflect.Map:
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "object"}}
+	case reflect.String:
+		return &jsonschema.Schema{Type: "string"}
+	case reflect.Bool:
+		return &jsonschema.Schema{Type: "boolean"}
+	}
+	return &jsonschema.Schema{Type: "integer"}
+}
+
+func anys(words []string) (all []any) {
+	for _, word := range words {
+		all = append(all, word)
+	}
+	return all
+}
