@@ -8,6 +8,7 @@ import { within } from "./model/sessions";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
+import { ConfigFile } from "./views/configFile";
 import { Questions } from "./views/questions";
 import { Seen } from "./views/seen";
 import { folders, SessionTree } from "./views/sessionTree";
@@ -32,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
   const tools = new EditorTools(daemon, texts, log);
+  const config = new ConfigFile(() => program(context, false), daemon, log);
   const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
@@ -70,9 +72,9 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, workshop, tools, texts.register(),
+    log, view, status, workshop, tools, config, texts.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
-    ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands }),
+    ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands, openConfig: () => config.open() }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),
     { dispose: () => daemon.close() },

@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { locate } from "./daemon/locate";
@@ -19,6 +19,11 @@ export function program(context: vscode.ExtensionContext, demo: boolean): Progra
   }
   const home = demo ? demoHome(context) : config.get("home", "");
   return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket() }) } };
+}
+
+/** configFile is the config.toml of a lashd with this environment. */
+export function configFile({ LASHD_HOME, XDG_DATA_HOME }: NodeJS.ProcessEnv): string {
+  return join(LASHD_HOME || join(XDG_DATA_HOME || join(homedir(), ".local", "share"), "lashd"), "config.toml");
 }
 
 /** A data directory of its own, whose model is a script: nothing of the user's is touched, and no key is needed. */

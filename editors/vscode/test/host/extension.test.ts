@@ -2,15 +2,9 @@ import { strict as assert } from "node:assert";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { until } from "./until";
 
 const work = () => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
-
-async function until(what: string, holds: () => unknown): Promise<void> {
-  for (const end = Date.now() + 25_000; !holds(); ) {
-    assert.ok(Date.now() < end, what);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 describe("issue/6-1 in the extension host", () => {
   it("the extension is active, and all of its commands are there", async () => {

@@ -1,0 +1,52 @@
+import { strict as assert } from "node:assert";
+import { describe as said, offers } from "../../src/model/toml";
+
+const schema = {
+  properties: {
+    model: { type: "string", description: "which one" },
+    approval: { type: "string", enum: ["ask", "deny"] },
+    trace: { type: "boolean" },
+    models: { type: "array", description: "one each", items: { type: "object", properties: { id: { type: "string" }, window: { type: "integer", description: "in tokens" } } } },
+    undo: { type: "object", properties: { off: { type: "boolean" } } },
+    plugins: { type: "object" },
+  },
+};
+const labels = (text: string) => {
+  const [before = "", after = ""] = text.split("|");
+  return offers(schema, before, after).map((offer) => offer.label);
+};
+const top = ["[[models]]", "[undo]", "[plugins]"];
+
+describe("issue/6-1 what may be written in config.toml", () => {
+  for (const [text, want] of Object.entries({
+    "|": ["model", "approval", "trace", ...top],
+    "model = 'x'\n|\ntrace = true\n[undo]\noff = true": ["approval", ...top],
+    "mod|": ["model", "approval", "trace", ...top],
+    "approval = |": ['"ask"', '"deny"'],
+    'approval = "a|"': ['"ask"', '"deny"'],
+    "undo.off = t|": ["true", "false"],
+    "model = |": [],
+    "[|": top,
+    "[[mod|]]": top,
+    "[undo]\n|": ["off", ...top],
+    "[[models]]\nid = 'a'\n[[models]]\nwindow = 3\n|": ["id", ...top],
+    "[[models]]\nid = 'a'\n\n|\n[[models]]\nwindow = 3": ["window", ...top],
+    "[plugins.guard]\n|": top,
+    "# appr|": [],
+    "model = 'x' |": [],
+  })) {
+    it(`at | in ${JSON.stringify(text)}`, () => assert.deepEqual(labels(text), want));
+  }
+
+  it("is a snippet with what the value may be", () => {
+    const inserts = offers(schema, "", "").map((offer) => offer.insert);
+    assert.deepEqual(inserts, ['model = "$1"', 'approval = "${1|ask,deny|}"', "trace = ${1|true,false|}", "[[models]]\n", "[undo]\n", "[plugins.${1:NAME}]\n"]);
+  });
+
+  it("is explained", () => {
+    assert.deepEqual(
+      ["model = 'x'", "[[models]]", "[[models]]\nid = 'a'\nwindow = 3", "nonsense = 1", "", "# model"].map((text) => said(schema, text)),
+      ["which one", "one each", "in tokens", undefined, undefined, undefined],
+    );
+  });
+});
