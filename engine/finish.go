@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -38,86 +37,110 @@ func (r *run) finish() (stored bool) {
 // errUnpaired means that history would have a tool call without its result.
 var errUnpaired = errors.New("the turn left a tool call without a result")
 
-// complete is the commit of a turn: its nodes, what is said of them, its report, its usage, and what becomes of inputs.
+// ending is the commit of a turn that is over, and what holds in memory once it is stored.
+type ending struct {
+	commit *persistence.Commit
+	events []logEvent
+	result resultOf
+	report *protocol.TurnReport
+	total  protocol.Usage
+	inputs []protocol.QueuedInput
+	turns  []persistence.StoredTurn
+	closed []*openDecision // of the turn: nobody waits for their answers any more
+	next   *following      // goes on in another frame; nil: nothing does
+	kept   func()
+	moves  *moves
+}
+
+// complete stores a turn that is over, and has the session go on.
 func (st *state) complete(ctx context.Context, r *run) error {
-	stored, ok := st.openTurn(r.id)
-	if !ok {
-		st.broken = ErrTurnNotActive
-		return st.broken
-	}
-	result := r.result(stored.Cancel)
-	total, err := st.row.Usage.Add(result.Usage)
-	if err != nil {
-		total = st.row.Usage
-		fail(&result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
-	}
-	to, err := st.switched(ctx, r, &result)
+	e, err := st.ending(ctx, r)
 	if err != nil {
 		return err
 	}
-	c := &persistence.Commit{
-		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(result, 0), Turned: true, Total: &total,
+	before := st.row.Head.Leaf
+	done, err := st.commitShown(ctx, e.commit, r.streamed, e.events...)
+	if err != nil {
+		e.moves.undo()
+		return err
+	}
+	st.grow(before, done.Nodes)
+	st.ended(r, e)
+	switch {
+	case e.next != nil:
+		r.next = st.proceed(e.next)
+	case r.full && r.given == nil:
+		st.compactNext(r.id)
+	}
+	st.kick()
+	return nil
+}
+
+// ending makes the commit of a turn: its nodes, what is said of them, its report, its usage, and what becomes of inputs, decisions
+// and tasks.
+func (st *state) ending(ctx context.Context, r *run) (*ending, error) {
+	stored, ok := st.openTurn(r.id)
+	if !ok {
+		st.broken = ErrTurnNotActive
+		return nil, st.broken
+	}
+	e := &ending{result: r.result(stored.Cancel)}
+	e.total = st.totalWith(&e.result)
+	to, err := st.switched(ctx, r, &e.result)
+	if err != nil {
+		return nil, err
+	}
+	e.commit = &persistence.Commit{
+		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(e.result, 0), Turned: true, Total: &e.total,
 		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
 	}
 	revision := st.row.Head.Revision
 	if r.given == nil && len(r.nodes) > 0 {
 		if graph.ResumeSafe(messagesOf(r.nodes)) != nil {
-			return errUnpaired
+			return nil, errUnpaired
 		}
-		c.Nodes = r.nodes
+		e.commit.Nodes = r.nodes
 		revision++
 	}
-	report := r.report(result, revision)
-	stored.State, stored.Report = report.State, report
-	c.Turns = []persistence.Turn{stored.Turn}
-	events := r.closing(result)
-	var next *following
+	e.report = r.report(e.result, revision)
+	stored.State, stored.Report = e.report.State, e.report
+	e.commit.Turns = []persistence.Turn{stored.Turn}
+	e.events = r.closing(e.result)
 	if to != nil {
-		next = st.follow(r, to)
-		next.into(c)
-		report.FollowedBy = next.turn.ID
-		events = append(events, next.events...)
+		e.follow(st.follow(r, to))
 	}
-	inputs, turns, queued := st.settleInputs(c, r.id, next)
-	closed, resolved := st.closeDecisions(c, r.id)
-	events = append(events, resolved...)
-	events = append(events, r.files.close(c)...)
-	events = append(events,
-		logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &result.Usage, Total: &total}},
-		logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: result.Outcome, Usage: &result.Usage, Issues: report.Issues, Follower: report.FollowedBy}})
-	events = append(events, queued...)
-	kept := st.keep(c, r.kept(next != nil))
-	before := st.row.Head.Leaf
-	m := st.moves(c)
-	if next == nil {
-		m.leaveTurn()
-	}
-	if err := m.whole(); err != nil {
-		return err
-	}
-	done, err := st.commitShown(ctx, c, r.streamed, append(events, m.news...)...)
+	return e, st.settle(r, e)
+}
+
+// totalWith is what the session has used with a turn. What cannot be counted fails the turn, and is not counted.
+func (st *state) totalWith(result *resultOf) protocol.Usage {
+	total, err := st.row.Usage.Add(result.Usage)
 	if err != nil {
-		m.undo()
-		return err
+		fail(result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
+		return st.row.Usage
 	}
-	kept()
-	st.row.Usage, st.inputs, st.turns = total, inputs, turns
+	return total
+}
+
+// follow has another turn go on in the place of the one that ends.
+func (e *ending) follow(next *following) {
+	next.into(e.commit)
+	e.next, e.report.FollowedBy = next, next.turn.ID
+	e.events = append(e.events, next.events...)
+}
+
+// ended has memory follow what is stored, and tells those who wait for the turn.
+func (st *state) ended(r *run, e *ending) {
+	e.kept()
+	st.row.Usage, st.inputs, st.turns = e.total, e.inputs, e.turns
 	st.row.TurnIndex++
-	st.grow(before, done.Nodes)
-	st.forget(closed)
-	m.settle()
-	r.streamed, r.told, st.current = nil, report, nil
+	st.forget(e.closed)
+	e.moves.settle()
+	r.streamed, r.told, st.current = nil, e.report, nil
 	r.lease.trail() // what follows may be with other plugins
-	r.traceEnd(report)
-	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", report.State, "outcome", report.Outcome.Kind, "ms", report.DurationMs)
-	st.turnOver(r.id, report)
-	if next != nil {
-		r.next = st.proceed(next)
-	} else if r.full && r.given == nil {
-		st.compactNext(r.id)
-	}
-	st.kick()
-	return nil
+	r.traceEnd(e.report)
+	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", e.report.State, "outcome", e.report.Outcome.Kind, "ms", e.report.DurationMs)
+	st.turnOver(r.id, e.report)
 }
 
 // kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
@@ -158,79 +181,4 @@ func (r *run) closing(result resultOf) []logEvent {
 		events = append(events, all[len(kept.retractions(r.session.id, r.id)):]...)
 	}
 	return events
-}
-
-// settleInputs says what becomes of the inputs when a turn ends: what it took in is completed, and what a person steered at it
-// too late goes to the next turn, which is made if there is none; a wake gets a turn as if it came now. If another turn goes on in
-// its place, they are steered at that.
-func (st *state) settleInputs(c *persistence.Commit, id protocol.TurnID, next *following) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
-	turns = st.turnsWithout(id)
-	if next != nil {
-		return st.steerOn(c, id, next)
-	}
-	known, late := len(turns), false
-	for _, in := range st.inputs {
-		switch {
-		case in.TurnID != id:
-			left = append(left, in)
-			continue
-		case in.State != protocol.InputPendingActive:
-			in.State = protocol.InputCompleted
-		case lapsed(in):
-			in.State, in.Refused, late = protocol.InputCancelled, protocol.WakeExpired, true
-		default:
-			if made := st.deferTo(&in, turns, left); made != nil {
-				turns = append(turns, *made)
-				c.Turns = append(c.Turns, made.Turn)
-			}
-			left, late = append(left, in), true
-		}
-		c.Inputs = append(c.Inputs, in)
-	}
-	for _, t := range turns[known:] {
-		events = append(events, acceptedEvent(t.ID, ofTurn(t.ID, left)...))
-	}
-	if late {
-		events = append(events, queueChanged(waitingOf(left, turns)))
-	}
-	return left, turns, events
-}
-
-// deferTo gives what came too late for a turn another one, which it answers if it had to be made.
-func (st *state) deferTo(in *protocol.QueuedInput, turns []persistence.StoredTurn, left []protocol.QueuedInput) *persistence.StoredTurn {
-	in.State = protocol.InputDeferred
-	if in.Wake != nil {
-		return st.place(in, turns, left)
-	}
-	if len(turns) > 0 {
-		in.TurnID = turns[0].ID
-		return nil
-	}
-	t := st.newTurn()
-	in.TurnID = t.ID
-	return &t
-}
-
-// steerOn is settleInputs for a turn that another one goes on from.
-func (st *state) steerOn(c *persistence.Commit, id protocol.TurnID, next *following) (left []protocol.QueuedInput, turns []persistence.StoredTurn, events []logEvent) {
-	for _, in := range st.inputs {
-		switch {
-		case in.TurnID != id:
-		case in.State == protocol.InputPendingActive:
-			in.TurnID = next.turn.ID
-			c.Inputs = append(c.Inputs, in)
-		default:
-			in.State = protocol.InputCompleted
-			c.Inputs = append(c.Inputs, in)
-			continue
-		}
-		left = append(left, in)
-	}
-	turns = slices.Insert(st.turnsWithout(id), 0, next.turn)
-	left = append(left, next.input)
-	events = []logEvent{acceptedEvent(next.turn.ID, next.input)}
-	if waiting := waitingOf(left, turns); len(waiting) > 0 {
-		events = append(events, queueChanged(waiting))
-	}
-	return left, turns, events
 }
