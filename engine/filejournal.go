@@ -75,7 +75,22 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 		p.Unrestorable = fmt.Sprintf("%d files were not brought back", len(problems))
 	}
 	r.result.Point = p.ID
-	return r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
+	return r.close(ctx, p)
+}
+
+// close stores what became of the files. Want of space delays it, and the session is held meanwhile: the journal must not be left
+// behind by what comes after it. If lashd ends before, the next one brings the rewind to its end.
+func (r *rewinding) close(ctx context.Context, p *persistence.StoredPoint) error {
+	for {
+		err := r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
+		if !noSpace(err) {
+			return err
+		}
+		r.eng.Log.Error("rewind waits to be stored", "session", p.SessionID, "point", p.ID, "error", err)
+		if err := pause(r.held.owner.ctx, spaceCheck); err != nil {
+			return err
+		}
+	}
 }
 
 // bringers is how many files are brought back at once: each is synced, which is mostly waiting.

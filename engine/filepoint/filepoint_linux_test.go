@@ -1,7 +1,9 @@
 package filepoint
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -366,4 +370,105 @@ func TestCompare(t *testing.T) {
 			t.Errorf("issue/6-2 %q to %q: %+v", c.before, c.after, d)
 		}
 	}
+}
+
+func TestLooks(t *testing.T) {
+	// look walks, and takes what is new for known.
+	look := func(s *scene, ix *Index) (news []string, missing []string) {
+		s.t.Helper()
+		sight, err := s.Walk(s.t.Context(), ix, 1000, false)
+		s.ok(err)
+		for _, f := range sight.News {
+			ix.Put(f)
+			news = append(news, f.Path)
+		}
+		for _, p := range sight.Missing {
+			ix.Drop(p)
+		}
+		return slices.Sorted(slices.Values(news)), sight.Missing
+	}
+	t.Run("issue/6-2 a second look tells what has changed, and a .gitignore counts from when it is written", func(t *testing.T) {
+		s, ix := newScene(t), NewIndex(nil)
+		for _, name := range []string{"a", "b", "sub/c.log", "sub/d"} {
+			s.write(name, "x")
+		}
+		look(s, ix)
+		s.write("a", "changed")
+		s.ok(os.Remove(filepath.Join(s.dir, "b")))
+		s.write(".gitignore", "*.log\n")
+		news, missing := look(s, ix)
+		if !slices.Equal(news, []string{".gitignore", "a"}) || !slices.Equal(missing, []string{"sub/c.log", "b"}) {
+			t.Errorf("news %q, missing %q", news, missing)
+		}
+		if !ix.Ignored("sub/c.log", false) || ix.Ignored("b", false) || !ix.Ignored(".git/x", false) {
+			t.Error("what is ignored and what is gone are taken for each other")
+		}
+		old := time.Now().Add(-time.Hour)
+		for range 2 { // the second time it is known
+			s.ok(os.Chtimes(filepath.Join(s.dir, ".gitignore"), old, old))
+			look(s, ix)
+		}
+		s.write(".gitignore", "*.lag\n") // of the same length
+		s.ok(os.Chtimes(filepath.Join(s.dir, ".gitignore"), old, old))
+		if news, _ := look(s, ix); !slices.Equal(news, []string{".gitignore", "sub/c.log"}) {
+			t.Errorf("news %q", news)
+		}
+	})
+	t.Run("issue/6-2 the paths of steps are journaled as they are", func(t *testing.T) {
+		steps := []Step{{Path: "a\xff/b", Want: &protocol.FileState{Kind: protocol.FileRegular, Mode: 0o600}}, {Path: "plain"}}
+		text, err := json.Marshal(steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again []Step
+		if err := json.Unmarshal(text, &again); err != nil || len(again) != 2 || again[0].Path != "a\xff/b" || again[0].Want.Mode != 0o600 || again[1].Path != "plain" || again[1].Want != nil {
+			t.Errorf("got %+v, %v from %s", again, err, text)
+		}
+	})
+	t.Run("issue/6-2 a file that changes while it is copied is copied as it was at one moment, or not", func(t *testing.T) {
+		s := newScene(t)
+		const n, piece = 256 << 10, 4096
+		s.write("f", string(make([]byte, n)))
+		file, err := os.OpenFile(filepath.Join(s.dir, "f"), os.O_WRONLY, 0)
+		s.ok(err)
+		over := make(chan struct{})
+		var writer sync.WaitGroup
+		defer writer.Wait()
+		defer close(over)
+		writer.Go(func() {
+			defer file.Close()
+			for i := 1; ; i++ { // at any moment the file is some pieces of i, and then the rest of i-1
+				for at := 0; at < n; at += piece {
+					if _, err := file.WriteAt(bytes.Repeat([]byte{byte(i)}, piece), int64(at)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+		for range 300 {
+			f, copies := s.capture(t.Context(), "f", 1<<20, 1<<30)
+			if len(copies) == 0 && (f.Problem == protocol.FileLate || f.Problem == "") { // it changed, or there is a copy already
+				continue
+			}
+			data, err := s.shelf.Read(copies[0])
+			s.ok(err)
+			rest := trimByte(data, data[0])
+			if len(data) != n || len(trimByte(rest, data[0]-1)) > 0 {
+				t.Fatalf("the copy begins with %d, %d bytes later comes %d", data[0], n-len(rest), rest[0])
+			}
+		}
+	})
+}
+
+func trimByte(data []byte, b byte) []byte {
+	for len(data) > 0 && data[0] == b {
+		data = data[1:]
+	}
+	return data
 }

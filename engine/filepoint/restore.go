@@ -2,6 +2,7 @@ package filepoint
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,26 @@ type Step struct {
 	Path string              `json:"path"`
 	Now  *protocol.FileState `json:"now,omitempty"`
 	Want *protocol.FileState `json:"want,omitempty"`
+}
+
+// journaled is a Step as JSON. A name need not be text, and JSON knows nothing else.
+type journaled struct {
+	plain
+	Path []byte `json:"path"`
+}
+
+type plain Step
+
+// MarshalJSON keeps the path as it is.
+func (s Step) MarshalJSON() ([]byte, error) { return json.Marshal(journaled{plain(s), []byte(s.Path)}) }
+
+// UnmarshalJSON is its opposite.
+func (s *Step) UnmarshalJSON(b []byte) error {
+	var j journaled
+	err := json.Unmarshal(b, &j)
+	*s = Step(j.plain)
+	s.Path = string(j.Path)
+	return err
 }
 
 // Order sorts steps so that each can be done: what goes comes first, from the inside out, then directories from the outside in, and

@@ -5,6 +5,7 @@
 package filepoint
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"lashd/persistence"
@@ -239,6 +241,19 @@ func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int6
 // errChanging means that what was read may be half of what was there before, and half of what came then.
 var errChanging = errors.New("it was changed while it was read")
 
+// tick is within which many kernels give all changes the same time.
+const tick = 20 * time.Millisecond
+
+// settled tells whether a file holds what was read of it. Its times tell that, unless it was changed in this moment.
+func settled(file *os.File, now facts, data []byte) bool {
+	if time.Since(time.Unix(0, max(now.modified, now.changed))) > tick {
+		return true
+	}
+	again := make([]byte, len(data))
+	n, err := file.ReadAt(again, 0)
+	return n == len(data) && (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(again, data)
+}
+
 func (w *Workspace) readOnce(at place, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
 	name := path.Base(f.Path)
 	is, err := at.stat(name)
@@ -265,7 +280,7 @@ func (w *Workspace) readOnce(at place, f *persistence.WorkspaceFile, limit int64
 		return nil, err
 	}
 	now, err := factsOfFile(file)
-	if err != nil || now.size != was.size || now.modified != was.modified || now.changed != was.changed {
+	if err != nil || now.size != was.size || now.modified != was.modified || now.changed != was.changed || !settled(file, now, data) {
 		return nil, cmp.Or(err, errChanging)
 	}
 	*f = *w.describe(at, f.Path, was)
