@@ -75,12 +75,18 @@ func (r *rewinding) run(ctx context.Context) (*protocol.SessionRewindResult, err
 	if err != nil {
 		return nil, err
 	}
-	if err := r.enter(ctx, r.held.lease.about.Cwd); err != nil {
+	points, err := r.points(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer r.leave()
-	if err := r.plan(ctx); err != nil {
-		return nil, err
+	if len(points) > 0 { // else files are not even looked at
+		if err := r.enter(ctx, r.held.lease.about.Cwd); err != nil {
+			return nil, err
+		}
+		defer r.leave()
+		if err := r.plan(ctx, points); err != nil {
+			return nil, err
+		}
 	}
 	if r.p.DryRun {
 		return r.result, nil
@@ -142,11 +148,7 @@ func (r *rewinding) leave() {
 }
 
 // plan finds what is to be done to files, and refuses it if something would be lost.
-func (r *rewinding) plan(ctx context.Context) error {
-	points, err := r.points(ctx)
-	if err != nil || len(points) == 0 {
-		return err
-	}
+func (r *rewinding) plan(ctx context.Context, points []persistence.StoredPoint) error {
 	r.base = points[0]
 	undo := map[protocol.PointID]bool{}
 	for _, p := range points {
@@ -188,7 +190,7 @@ func (r *rewinding) changesHere(ctx context.Context, points []persistence.Stored
 
 // points are those that the rewind undoes: of the session and of what works for it, from the first one that is left behind.
 func (r *rewinding) points(ctx context.Context) ([]persistence.StoredPoint, error) {
-	store, key := r.eng.store, r.held.owner.session.key
+	store, key := r.held.owner.eng.store, r.held.owner.session.key
 	own, err := store.FilePoints(ctx, key)
 	if err != nil {
 		return nil, err
