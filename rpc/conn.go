@@ -33,8 +33,8 @@ type conn struct {
 	noDeltas bool
 	watching bool // the daemon, with server/attach
 	left     func()
-	subs     map[protocol.SessionID]context.CancelFunc
-	after    []func() // done once the answer is written
+	subs     map[protocol.SessionID]func() // each ends one, and waits for that
+	after    []func()                      // done once the answer is written
 
 	mu       sync.Mutex
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
@@ -268,17 +268,25 @@ func (c *conn) notify(ctx context.Context, method string, params any) {
 func (c *conn) follow(id protocol.SessionID, sub *engine.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
-	c.subs[id] = cancel
+	done := make(chan struct{})
+	c.subs[id] = func() {
+		cancel()
+		<-done
+	}
 	whole := !c.noDeltas
 	c.after = append(c.after, func() {
-		c.wg.Go(func() { c.pump(ctx, id, sub, whole) })
+		c.wg.Go(func() {
+			defer close(done)
+			c.pump(ctx, id, sub, whole)
+		})
 	})
 }
 
+// unfollow ends a subscription. Nothing of it is written any more then: what follows, of another one, may begin before where it was.
 func (c *conn) unfollow(id protocol.SessionID) bool {
-	cancel, ok := c.subs[id]
+	end, ok := c.subs[id]
 	if ok {
-		cancel()
+		end()
 		delete(c.subs, id)
 	}
 	return ok

@@ -95,7 +95,7 @@ func (s *Server) serve(ctx context.Context, rwc io.ReadWriteCloser, strict, spar
 	defer s.closed(stream)
 	c := &conn{
 		Server: s, stream: stream, strict: strict, spare: spare, ctx: ctx,
-		client: protocol.NewClientID(), subs: map[protocol.SessionID]context.CancelFunc{},
+		client: protocol.NewClientID(), subs: map[protocol.SessionID]func(){},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}
 	c.left = s.eng.Connected(c.client)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -35,13 +36,14 @@ type agent struct {
 	ready    bool
 	offers   sdk.ClientCapabilities // of the editor
 	sessions map[protocol.SessionID]*session
+	taken    map[protocol.SessionID]chan struct{} // by who loads, resumes or closes them; closed when the last of these has
 }
 
 // Run speaks with an editor until in ends or ctx is done. Turns go on without it. Nothing but messages is written to out.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &agent{Config: cfg, ctx: ctx, daemon: newDaemon(cfg), sessions: map[protocol.SessionID]*session{}}
+	a := &agent{Config: cfg, ctx: ctx, daemon: newDaemon(cfg), sessions: map[protocol.SessionID]*session{}, taken: map[protocol.SessionID]chan struct{}{}}
 	defer a.daemon.close()
 	a.wire = newWire(in, out)
 	a.conn = sdk.NewConnection(a.handle, a.wire, a.wire)
@@ -50,20 +52,48 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	case <-a.conn.Done():
 	case <-ctx.Done():
 	}
+	unread := time.AfterFunc(leavePatience, a.wire.out.close) // what is being written then is not read any more
+	defer unread.Stop()
 	a.leave()
 	cancel()
 	a.wg.Wait()
-	return a.wire.failed()
+	a.wire.out.close()
+	return a.wire.out.failed()
 }
 
 // session is one that the editor has made, loaded or resumed on this connection.
 func (a *agent) session(id sdk.SessionId) (*session, error) {
+	if id == "" {
+		return nil, errNoSession
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s, ok := a.sessions[protocol.SessionID(id)]; ok {
 		return s, nil
 	}
 	return nil, notFound("session " + string(id) + " was neither made, loaded nor resumed on this connection")
+}
+
+// alone waits until nobody else loads, resumes or closes a session: each of them is over before the next begins, in the order in which
+// they came. What comes after waits for done.
+func (a *agent) alone(r *request, id protocol.SessionID) (done func()) {
+	mine := make(chan struct{})
+	a.mu.Lock()
+	before := a.taken[id]
+	a.taken[id] = mine
+	a.mu.Unlock()
+	r.admit()
+	if before != nil {
+		<-before
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.taken[id] == mine {
+			delete(a.taken, id)
+		}
+		close(mine)
+	}
 }
 
 // leave takes the editor's tools out of its sessions, which go on without it.

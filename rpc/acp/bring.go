@@ -42,6 +42,10 @@ func (a *agent) broughtBy(list []sdk.McpServer, directories []string) (brought, 
 
 func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, error) {
 	switch {
+	case m.Stdio != nil && m.Stdio.Name == "", m.Http != nil && m.Http.Name == "":
+		return "", protocol.MCPServer{}, bad(pointer+"/name", "is required")
+	case m.Stdio != nil && m.Stdio.Command == "", m.Http != nil && m.Http.Url == "":
+		return "", protocol.MCPServer{}, bad(pointer, "has neither a command nor a url")
 	case m.Stdio != nil:
 		s := protocol.MCPServer{Command: m.Stdio.Command, Args: m.Stdio.Args, Env: map[string]string{}}
 		for _, e := range m.Stdio.Env {

@@ -35,7 +35,7 @@ func (a *agent) inputOf(blocks []sdk.ContentBlock) ([]protocol.InputPart, error)
 
 func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
 	switch {
-	case b.Text != nil:
+	case b.Text != nil && b.Text.Type == "text": // the SDK takes what it does not know for one
 		return protocol.InputPart{Type: protocol.InputText, Text: b.Text.Text}, nil
 	case b.ResourceLink != nil:
 		l := b.ResourceLink

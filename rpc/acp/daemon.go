@@ -15,6 +15,7 @@ const (
 	maxLosses  = 5 // how often the daemon may go away during a call before that is no accident
 	lossPause  = 50 * time.Millisecond
 	stopPatrol = time.Second // between two looks whether there is a daemon again
+	maxHeld    = 4 << 20     // of a session's events, in bytes, for an editor that is slow; what comes after them is asked for again
 )
 
 // daemon is the one that an agent is a client of, whichever process it is.
@@ -39,6 +40,7 @@ type link struct {
 
 	mu      sync.Mutex
 	inboxes map[protocol.SessionID]*client.Inbox
+	leaving map[protocol.SessionID]chan struct{} // closed once the daemon says no more of them
 }
 
 // gone tells whether the connection has ended.
@@ -56,7 +58,7 @@ func (l *link) inbox(id protocol.SessionID) *client.Inbox {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inboxes[id] == nil {
-		l.inboxes[id] = client.NewInbox()
+		l.inboxes[id] = client.NewInbox(maxHeld)
 	}
 	return l.inboxes[id]
 }
@@ -76,11 +78,34 @@ func (l *link) put(raw json.RawMessage) {
 		return
 	}
 	l.mu.Lock()
-	box := l.inboxes[of.SessionID]
-	l.mu.Unlock()
-	if box != nil {
-		box.Put(raw)
+	defer l.mu.Unlock()
+	if box := l.inboxes[of.SessionID]; box != nil && box.Put(raw) {
+		gone := make(chan struct{})
+		l.leaving[of.SessionID] = gone
+		go func() { // ends with the connection at the latest; who reads from that must not wait
+			defer close(gone)
+			l.detach(of.SessionID) // whoever attaches again sees what is wrong
+		}()
 	}
+}
+
+// detach has the daemon say no more of a session. Nothing of it comes after that.
+func (l *link) detach(id protocol.SessionID) error {
+	return l.Call(context.Background(), "session/detach", protocol.SessionParams{SessionID: id}, nil)
+}
+
+// drop forgets the events of a session, and has the daemon say no more of it.
+func (l *link) drop(id protocol.SessionID) error {
+	l.forget(id)
+	l.mu.Lock()
+	gone := l.leaving[id]
+	delete(l.leaving, id)
+	l.mu.Unlock()
+	if gone != nil {
+		<-gone
+		return nil
+	}
+	return l.detach(id)
 }
 
 // link is a connection that has said hello. start says whether a daemon is started if there is none.
@@ -117,7 +142,7 @@ func (d *daemon) hello(ctx context.Context, start bool) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{inboxes: map[protocol.SessionID]*client.Inbox{}}
+	l := &link{inboxes: map[protocol.SessionID]*client.Inbox{}, leaving: map[protocol.SessionID]chan struct{}{}}
 	l.Client = client.New(context.WithoutCancel(ctx), conn, l.put)
 	var r protocol.InitializeResult
 	p := protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: "lashd-acp", Version: d.version}, ClientID: d.client}

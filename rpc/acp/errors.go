@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/sourcegraph/jsonrpc2"
 
+	"lashd/internal/strictjson"
 	"lashd/rpc/protocol"
 )
 
@@ -17,14 +21,15 @@ const (
 	codeTurnFailed = -32021
 	codeProvider   = -32020
 	codeNoDaemon   = -32010
+	codeOverloaded = -32001
 )
 
 func failure(code int, message string, data protocol.ErrorData) *sdk.RequestError {
 	return &sdk.RequestError{Code: code, Message: message, Data: data}
 }
 
-func parseError() *sdk.RequestError {
-	return failure(-32700, "the message is no JSON", protocol.ErrorData{
+func parseError(err error) *sdk.RequestError {
+	return failure(-32700, "the message is no JSON: "+err.Error(), protocol.ErrorData{
 		Kind: protocol.KindParse, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 	})
 }
@@ -35,12 +40,34 @@ func invalidRequest(message string) *sdk.RequestError {
 	})
 }
 
+func notInitialized() *sdk.RequestError {
+	return failure(-32600, "initialize comes first on this connection", protocol.ErrorData{
+		Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
+	})
+}
+
+func unknownMethod(name string) *sdk.RequestError {
+	nearest := strictjson.Nearest(name, slices.Collect(maps.Keys(methods)))
+	return failure(-32601, "there is no method "+strictjson.Quote(name), protocol.ErrorData{
+		Kind: protocol.KindMethodNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Nearest: nearest,
+	})
+}
+
+func overloaded() *sdk.RequestError {
+	return failure(codeOverloaded, "too many requests wait for their answers; send it again when some have come", protocol.ErrorData{
+		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 50, Outcome: protocol.EffectNone,
+	})
+}
+
 // bad says what is wrong with params; pointer leads to it.
 func bad(pointer, message string) *sdk.RequestError {
-	return failure(-32602, pointer+": "+message, protocol.ErrorData{
+	return failure(-32602, strings.TrimPrefix(pointer+": "+message, ": "), protocol.ErrorData{
 		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer,
 	})
 }
+
+// errNoSession is answered to params that do not say which one they are about.
+var errNoSession = bad("/sessionId", "is required")
 
 func notFound(message string) *sdk.RequestError {
 	return failure(codeNotFound, message, protocol.ErrorData{

@@ -3,8 +3,10 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -41,16 +43,29 @@ type checked interface{ Validate() error }
 func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) handler {
 	return func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error) {
 		p := new(P)
-		if err := json.Unmarshal(params, p); err != nil {
-			return nil, bad("", "the params are not those of the method: "+err.Error())
+		if len(params) > 0 {
+			if err := json.Unmarshal(params, p); err != nil {
+				return nil, bad(pointerIn(err), "the params are not those of the method: "+err.Error())
+			}
 		}
 		if c, ok := any(p).(checked); ok {
 			if err := c.Validate(); err != nil {
-				return nil, bad("", err.Error())
+				return nil, bad(pointerIn(err), err.Error())
 			}
 		}
 		return do(a, ctx, r, p)
 	}
+}
+
+// pointerIn leads to what is wrong, as far as the error tells.
+func pointerIn(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return "/" + strings.ReplaceAll(wrong.Field, ".", "/")
+	}
+	if name, ok := strings.CutSuffix(err.Error(), " is required"); ok {
+		return "/" + name
+	}
+	return ""
 }
 
 // handle is called by the SDK, for each request on a goroutine of its own.
@@ -63,22 +78,28 @@ func (a *agent) handle(ctx context.Context, method string, params json.RawMessag
 			result, problem = nil, sdk.NewInternalError(nil)
 		}
 	}()
-	do, known := methods[method]
-	if !known {
-		return nil, &sdk.RequestError{Code: -32601, Message: fmt.Sprintf("there is no method %q", method)}
-	}
-	if method != sdk.AgentMethodInitialize && !a.initialized() {
-		return nil, invalidRequest("initialize comes first on this connection")
-	}
-	result, err := do(ctx, a, r, params)
+	result, err := a.do(ctx, r, method, params)
 	if err == nil {
 		return result, nil
 	}
 	problem = requestError(err)
-	if r.id == "" {
+	if r.id == "" && !strings.HasPrefix(method, "_") {
 		a.Log.Warn("a notification of the editor was not followed", "method", method, "error", problem.Message)
 	}
 	return nil, problem
+}
+
+func (a *agent) do(ctx context.Context, r *request, method string, params json.RawMessage) (any, error) {
+	do, known := methods[method]
+	switch {
+	case !known:
+		return nil, unknownMethod(method)
+	case r.id == "" && method != sdk.AgentMethodSessionCancel:
+		return nil, invalidRequest("this is a request: it has an id")
+	case method != sdk.AgentMethodInitialize && !a.initialized():
+		return nil, notInitialized()
+	}
+	return do(ctx, a, r, params)
 }
 
 func (a *agent) initialized() bool {

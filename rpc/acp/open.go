@@ -65,7 +65,7 @@ func (s *session) discard() {
 
 // loadSession shows the whole history of a session, and then what happens in it.
 func (a *agent) loadSession(ctx context.Context, r *request, p *sdk.LoadSessionRequest) (*sdk.LoadSessionResponse, error) {
-	r.admit()
+	defer a.alone(r, protocol.SessionID(p.SessionId))()
 	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (a *agent) loadSession(ctx context.Context, r *request, p *sdk.LoadSessionR
 
 // resumeSession shows what happens in a session from now on.
 func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSessionRequest) (*sdk.ResumeSessionResponse, error) {
-	r.admit()
+	defer a.alone(r, protocol.SessionID(p.SessionId))()
 	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
@@ -96,6 +96,9 @@ func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSess
 // take attaches to a session that there is, in place of how this connection has followed it before, if it did. What can be refused is
 // before anything is changed.
 func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b brought, history bool) (*session, *protocol.SessionAttachResult, *settings, error) {
+	if id == "" {
+		return nil, nil, nil, errNoSession
+	}
 	var there protocol.SessionReadResult
 	if err := a.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &there); err != nil {
 		return nil, nil, nil, err
@@ -141,6 +144,7 @@ func (a *agent) letGo(id protocol.SessionID) error {
 	}
 	s.mu.Lock()
 	waiting := len(s.prompts)
+	s.left = waiting == 0
 	s.mu.Unlock()
 	if waiting > 0 {
 		return invalidRequest("a prompt of this session has not been answered yet")
@@ -154,8 +158,7 @@ func (a *agent) letGo(id protocol.SessionID) error {
 
 // unfollow ends a subscription that nobody reads.
 func (s *session) unfollow() {
-	s.link.forget(s.id)
-	if err := s.link.Call(context.WithoutCancel(s.ctx), "session/detach", protocol.SessionParams{SessionID: s.id}, nil); err != nil {
+	if err := s.link.drop(s.id); err != nil {
 		s.Log.Debug("a session was not detached", "session", s.id, "error", err)
 	}
 }
@@ -223,7 +226,7 @@ func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessio
 	waiting := s.prompts
 	s.mu.Unlock()
 	s.cancelPrompts(waiting...)
-	r.admit()
+	defer a.alone(r, s.id)()
 	for _, pr := range waiting {
 		select {
 		case <-pr.answered:
@@ -247,6 +250,9 @@ type deleteRequest struct {
 // deleteSession removes a session for ever; a running turn is stopped.
 func (a *agent) deleteSession(ctx context.Context, r *request, p *deleteRequest) (*none, error) {
 	r.admit()
+	if p.SessionID == "" {
+		return nil, errNoSession
+	}
 	params := protocol.SessionMutationParams{Mutation: once(), SessionID: protocol.SessionID(p.SessionID)}
 	return &none{}, a.daemon.call(ctx, "session/delete", params, nil)
 }

@@ -41,7 +41,10 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pr, before := s.enter()
+	pr, before, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
 	r.admit()
 	defer s.leavePrompt(pr)
 	if before != nil {
@@ -68,9 +71,12 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 }
 
 // enter puts a prompt behind those that are under way. It is sent once the one before has been.
-func (s *session) enter() (pr *prompt, before chan struct{}) {
+func (s *session) enter() (pr *prompt, before chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.left {
+		return nil, nil, invalidRequest("this session is just being loaded, resumed or closed")
+	}
 	pr = &prompt{key: once(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
 	before, s.last = s.last, pr.sent
 	s.prompts = append(s.prompts, pr)
@@ -78,7 +84,7 @@ func (s *session) enter() (pr *prompt, before chan struct{}) {
 	case s.poke <- struct{}{}:
 	default:
 	}
-	return pr, before
+	return pr, before, nil
 }
 
 // queue waits until the daemon has what the editor has sent before; what comes after waits for leave.

@@ -26,6 +26,7 @@ type session struct {
 	known protocol.Seq // of the newest event when the session was attached: those before tell the past
 	epoch int64        // in which it was seen
 	view  *view
+	open  *protocol.SessionAttachResult // how the session was when it was attached again, to be shown after the events up to then; or nil
 
 	end  context.CancelFunc // ends follow, and what the session asks of the editor
 	poke chan struct{}      // has a value when the daemon is wanted
@@ -35,6 +36,7 @@ type session struct {
 	mu      sync.Mutex
 	config  protocol.Config // as it is known to be
 	prompts []*prompt       // that are under way
+	left    bool            // nobody follows it any more: it takes no prompts
 	last    chan struct{}   // closed once the newest of them has been sent
 	asked   map[protocol.DecisionID]context.CancelFunc
 	tools   map[string]protocol.ToolKind
@@ -102,12 +104,16 @@ func (s *session) follow(ctx context.Context) {
 	}
 }
 
-// read handles what comes until the connection has ended.
+// read handles what comes until the connection has ended, or more has come than was held for the editor.
 func (s *session) read(ctx context.Context) {
 	for {
 		select {
 		case <-s.news.More():
+			lost := s.news.Lost()
 			s.handle(ctx, s.news.Take())
+			if lost {
+				return
+			}
 		case <-s.link.Gone():
 			s.handle(ctx, s.news.Take())
 			return
@@ -146,10 +152,12 @@ func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, 
 	if err != nil {
 		return nil, err
 	}
-	s.on(l)
-	if err := s.bring(ctx, l.Call); err != nil {
+	if l == s.link {
+		s.unfollow() // what is still to come of that must not be taken for what comes next
+	} else if err := s.bring(ctx, l.Call); err != nil {
 		return nil, err
 	}
+	s.on(l)
 	p := protocol.SessionAttachParams{SessionID: s.id, AfterSeq: &s.seen, Epoch: s.epoch}
 	var r protocol.SessionAttachResult
 	return &r, l.Call(ctx, "session/attach", p, &r)
@@ -165,11 +173,22 @@ func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult)
 		s.configured(ctx, r.Session.Config)
 		s.recover(ctx)
 	}
+	s.open = r
+	s.reopen(ctx)
+	s.refresh()
+}
+
+// reopen shows what was under way when the session was attached again, once everything before that was shown.
+func (s *session) reopen(ctx context.Context) {
+	r := s.open
+	if r == nil || s.seen < r.Seq {
+		return
+	}
+	s.open = nil
 	for i := range r.OpenItems {
 		s.send(ctx, s.view.started(&r.OpenItems[i])...)
 	}
 	s.reconcile(ctx, r.Decisions)
-	s.refresh()
 }
 
 // handle shows what happened. A durable event that was seen is not handled twice.
@@ -186,6 +205,7 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 		s.event(ctx, &ev)
 		if ev.Seq != 0 {
 			s.seen = ev.Seq
+			s.reopen(ctx)
 		}
 	}
 }

@@ -7,8 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
+
+	"lashd/internal/strictjson"
 )
+
+// maxOpen is how many requests of the editor may wait for their answers.
+const maxOpen = 64
 
 // maxLine is how long a message may be: what the SDK takes at most.
 const maxLine = 10<<20 - 1
@@ -20,25 +27,21 @@ type wire struct {
 	in       *bufio.Reader
 	rest     []byte        // of the line that is being handed over
 	admitted chan struct{} // has a value once the message that was handed over is; nil: nobody waits for that
+	out      *outlet
 
-	mu    sync.Mutex // of all below, and of writing
-	out   io.Writer
-	err   error
-	next  string // id of the request that is being handed over
-	after map[string]chan struct{}
+	mu   sync.Mutex
+	next string                   // id of the request that is being handed over
+	open map[string]chan struct{} // requests that have not been answered, by id; closed once they have been
 }
 
 func newWire(in io.Reader, out io.Writer) *wire {
-	return &wire{
-		in: bufio.NewReaderSize(in, 64<<10), out: out,
-		after: map[string]chan struct{}{},
-	}
+	return &wire{in: bufio.NewReaderSize(in, 64<<10), out: newOutlet(out), open: map[string]chan struct{}{}}
 }
 
 // request is what a handler knows of the message that it handles.
 type request struct {
 	wire  *wire
-	id    string // as it was written; empty: it is a notification
+	id    string // a key; empty: it is a notification
 	admit func() // lets the next message in
 }
 
@@ -54,9 +57,7 @@ func (w *wire) take() *request {
 func (r *request) answered() <-chan struct{} {
 	r.wire.mu.Lock()
 	defer r.wire.mu.Unlock()
-	done := make(chan struct{})
-	r.wire.after[r.id] = done
-	return done
+	return r.wire.open[r.id]
 }
 
 // Read implements io.Reader for the SDK.
@@ -82,26 +83,39 @@ func (w *wire) line() error {
 			return err
 		}
 		m, problem := parse(line)
-		if problem != nil {
-			if err := w.refuse(m.ID, problem); err != nil {
-				return err
-			}
-			continue
+		if problem == nil {
+			problem = w.hand(m)
 		}
-		w.hand(m)
-		w.rest = append(line, '\n')
-		return nil
+		if problem == nil {
+			w.rest = append(line, '\n')
+			return nil
+		}
+		if err := w.refuse(m.ID, problem); err != nil {
+			return err
+		}
 	}
 }
 
-// hand makes ready that a message is handled. The SDK takes answers and cancellations in by itself, at once.
-func (w *wire) hand(m envelope) {
+// hand makes ready that a message is handled, or says why it cannot be. The SDK takes answers and cancellations in by itself, at once.
+func (w *wire) hand(m envelope) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.admitted, w.next = nil, string(m.ID)
-	if m.Method != "" && !(m.Method == "$/cancel_request" && m.ID == nil) {
-		w.admitted = make(chan struct{})
+	w.admitted, w.next = nil, ""
+	if m.Method == "" || m.Method == "$/cancel_request" && m.ID == nil {
+		return nil
 	}
+	if m.ID != nil {
+		w.next = key(m.ID)
+		if w.open[w.next] != nil {
+			return invalidRequest("a request with this id is in flight; use every id once")
+		}
+		if len(w.open) >= maxOpen {
+			return overloaded()
+		}
+		w.open[w.next] = make(chan struct{})
+	}
+	w.admitted = make(chan struct{})
+	return nil
 }
 
 // raw reads a line that is not empty. One that is too long is nil.
@@ -138,13 +152,17 @@ type envelope struct {
 
 // parse says what is wrong with a line, if it is no message.
 func parse(line []byte) (m envelope, problem error) {
-	switch {
-	case line == nil:
+	if line == nil {
 		return m, invalidRequest(fmt.Sprintf("the message is longer than %d bytes", maxLine))
-	case !json.Valid(line):
-		return m, parseError()
-	case line[0] != '{':
+	}
+	if err := strictjson.Check(line, strictjson.Limits{}); err != nil {
+		return m, parseError(err)
+	}
+	if line[0] != '{' {
 		return m, invalidRequest("the message is no object; the protocol has no batches")
+	}
+	if name := misspelt(line); name != "" {
+		return m, invalidRequest(fmt.Sprintf("the message has a member %q, which is written in small letters", name))
 	}
 	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
 		return envelope{}, invalidRequest("the message is not one of JSON-RPC 2.0")
@@ -165,6 +183,25 @@ func parse(line []byte) (m envelope, problem error) {
 	return m, nil
 }
 
+// misspelt is a member that the SDK would take for another one.
+func misspelt(line []byte) string {
+	for name := range strictjson.Members(line) {
+		small := strings.ToLower(name)
+		if small != name && slices.Contains([]string{"jsonrpc", "id", "method", "params", "result", "error"}, small) {
+			return name
+		}
+	}
+	return ""
+}
+
+// key is an id, however it is written.
+func key(id json.RawMessage) string {
+	if text, ok := strictjson.Text(id); ok {
+		return "text " + text
+	}
+	return string(id)
+}
+
 // refuse answers a line that is no message.
 func (w *wire) refuse(id json.RawMessage, problem error) error {
 	if id == nil {
@@ -176,7 +213,7 @@ func (w *wire) refuse(id json.RawMessage, problem error) error {
 		Error   error           `json:"error"`
 	}{"2.0", id, problem})
 	if err == nil {
-		_, err = w.Write(append(line, '\n')) // that it failed is kept
+		_, err = w.out.Write(append(line, '\n')) // that it failed is kept
 	}
 	return err
 }
@@ -186,32 +223,27 @@ var notification = []byte(`{"jsonrpc":"2.0","method":`)
 
 // Write implements io.Writer for the SDK, which writes whole lines.
 func (w *wire) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, err := w.out.Write(line)
-	if err != nil && w.err == nil {
-		w.err = fmt.Errorf("write to the editor: %w", err)
-	}
 	if !bytes.HasPrefix(line, notification) {
-		w.answeredLocked(line)
+		defer w.answer(line)()
 	}
-	return n, err
+	return w.out.Write(line)
 }
 
-func (w *wire) answeredLocked(line []byte) {
+// answer takes a request from those in flight: its id is free as soon as the editor may have the answer. It returns what is to be done
+// once that is written.
+func (w *wire) answer(line []byte) (written func()) {
 	var m envelope
 	if json.Unmarshal(line, &m) != nil || m.Method != "" {
-		return
+		return func() {}
 	}
-	if done, waited := w.after[string(m.ID)]; waited {
-		close(done)
-		delete(w.after, string(m.ID))
-	}
-}
-
-// failed is why the editor could not be written to, if it could not.
-func (w *wire) failed() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.err
+	id := key(m.ID)
+	done := w.open[id]
+	delete(w.open, id)
+	return func() {
+		if done != nil {
+			close(done)
+		}
+	}
 }

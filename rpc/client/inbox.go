@@ -5,25 +5,34 @@ import (
 	"sync"
 )
 
-// Inbox holds events until somebody takes them, however many: the goroutine that reads the connection must not wait.
+// Inbox holds events until somebody takes them: the goroutine that reads the connection must not wait.
 type Inbox struct {
+	limit int
+	more  chan struct{}
+
 	mu     sync.Mutex
 	events []json.RawMessage
-	more   chan struct{}
+	held   int
+	lost   bool
 }
 
-// NewInbox returns an empty one.
-func NewInbox() *Inbox { return &Inbox{more: make(chan struct{}, 1)} }
+// NewInbox returns an empty one, which holds about limit bytes; any number if it is 0.
+func NewInbox(limit int) *Inbox { return &Inbox{limit: limit, more: make(chan struct{}, 1)} }
 
-// Put adds an event.
-func (b *Inbox) Put(event json.RawMessage) {
+// Put adds an event. One that there is no room for is dropped, with all that come after it; of the first it says so.
+func (b *Inbox) Put(event json.RawMessage) (full bool) {
 	b.mu.Lock()
-	b.events = append(b.events, event)
+	full = !b.lost && b.limit > 0 && b.held > 0 && b.held+len(event) > b.limit
+	if b.lost = b.lost || full; !b.lost {
+		b.events = append(b.events, event)
+		b.held += len(event)
+	}
 	b.mu.Unlock()
 	select {
 	case b.more <- struct{}{}:
 	default:
 	}
+	return full
 }
 
 // More has a value while there are events.
@@ -34,6 +43,13 @@ func (b *Inbox) Take() []json.RawMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := b.events
-	b.events = nil
+	b.events, b.held = nil, 0
 	return events
+}
+
+// Lost tells whether events were dropped: those that are taken are followed by others, which are to be asked for again.
+func (b *Inbox) Lost() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost
 }

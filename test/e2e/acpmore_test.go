@@ -1,14 +1,11 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -119,146 +116,6 @@ func TestACPStops(t *testing.T) {
 				t.Errorf("the turn ends with %q %v", r.stop, r.err)
 			}
 		})
-	}
-}
-
-// rawACP speaks with lashd acp in lines.
-type rawACP struct {
-	t      *testing.T
-	frames *frames
-	out    *bufio.Reader
-	in     interface{ Write([]byte) (int, error) }
-}
-
-func (h *home) rawACP() *rawACP {
-	h.t.Helper()
-	cmd := h.command("acp")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			h.t.Errorf("lashd acp ends with %v", err)
-		}
-	})
-	return &rawACP{h.t, newFrames(h.t), bufio.NewReaderSize(out, 1<<20), in}
-}
-
-// answer sends lines and reads the next answer.
-func (r *rawACP) answer(lines string) acpFrame {
-	r.t.Helper()
-	for line := range strings.Lines(lines) {
-		r.frames.sent([]byte(line))
-	}
-	if _, err := r.in.Write([]byte(lines + "\n")); err != nil {
-		r.t.Fatal(err)
-	}
-	return r.next()
-}
-
-func (r *rawACP) next() acpFrame {
-	r.t.Helper()
-	for {
-		line, err := r.out.ReadBytes('\n')
-		if err != nil {
-			r.t.Fatal("lashd acp has gone:", err)
-		}
-		r.frames.received(line)
-		var m acpFrame
-		if err := json.Unmarshal(line, &m); err != nil {
-			r.t.Fatal(err)
-		}
-		if m.Method == "" {
-			return m
-		}
-	}
-}
-
-// problem is an answer's id, code, kind and pointer.
-func (m *acpFrame) problem() string {
-	var e struct {
-		Code int                `json:"code"`
-		Data protocol.ErrorData `json:"data"`
-	}
-	json.Unmarshal(m.Error, &e)
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", m.ID, e.Code, e.Data.Kind, e.Data.Pointer))
-}
-
-func TestACPBadInput(t *testing.T) {
-	w := newWorld(t, "allow", step(says("Fine.")))
-	defer w.shutdown()
-	r := w.rawACP()
-	work, _ := json.Marshal(w.work)
-	bad := func(name, line, want string) {
-		t.Helper()
-		m := r.answer(line)
-		if got := m.problem(); got != want {
-			t.Errorf("issue/6-3 %s: %s, want %s: %s", name, got, want, m.Error)
-		}
-	}
-	bad("no JSON", `{"jsonrpc":`, "null -32700 parseError")
-	bad("a batch", `[{"jsonrpc":"2.0","id":1,"method":"initialize"}]`, "null -32600 invalidRequest")
-	bad("another protocol", `{"id":1,"method":"initialize"}`, "null -32600 invalidRequest")
-	bad("an id that is none", `{"jsonrpc":"2.0","id":{},"method":"initialize"}`, "null -32600 invalidRequest")
-	bad("nothing at all", `{"jsonrpc":"2.0","id":7}`, "7 -32600 invalidRequest")
-	bad("a broken answer", `{"jsonrpc":"2.0","id":7,"error":3}`, "null -32600 invalidRequest")
-	bad("too long a line", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"x":"`+strings.Repeat("x", 10<<20)+`"}}`, "null -32600 invalidRequest")
-	bad("too early", `{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}`, "1 -32600 invalidRequest")
-	if m := r.answer(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":1}}`); m.Error != nil || string(m.ID) != `"a"` {
-		t.Fatalf("initialize: %s", m.Error)
-	}
-	bad("twice", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`, "1 -32600 invalidRequest")
-	bad("no such method", `{"jsonrpc":"2.0","id":1,"method":"session/dance","params":{}}`, "1 -32601")
-	bad("no authentication", `{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"methodId":"x"}}`, "1 -32602 invalidParams /methodId")
-	bad("a relative directory", `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"here","mcpServers":[]}}`, "1 -32602 invalidParams /cwd")
-	bad("no servers", `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}`, "1 -32602 invalidParams")
-	bad("a text for servers", `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":"x"}}`, "1 -32602 invalidParams")
-	bad("sse", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%s,"mcpServers":[{"type":"sse","name":"x","url":"http://x","headers":[]}]}}`, work), "1 -32602 invalidParams /mcpServers/0")
-	bad("a server twice", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%s,"mcpServers":[{"name":"x y","command":"a","args":[],"env":[]},{"name":"x_y","command":"b","args":[],"env":[]}]}}`, work), "1 -32602 invalidParams /mcpServers/1/name")
-	if list := r.answer(`{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}`); string(list.Result) != `{"sessions":[]}` {
-		t.Errorf("issue/6-3 what was refused has left %s", list.Result)
-	}
-	var made struct {
-		SessionID string `json:"sessionId"`
-	}
-	m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%s,"mcpServers":[]}}`, work))
-	if err := json.Unmarshal(m.Result, &made); err != nil || made.SessionID == "" {
-		t.Fatalf("session/new: %s", m.Error)
-	}
-	in := func(method, params string) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/%s","params":{"sessionId":%q,%s}}`, method, made.SessionID, params)
-	}
-	bad("an unknown session", strings.Replace(in("prompt", `"prompt":[{"type":"text","text":"x"}]`), made.SessionID, "ses_x", 1), "1 -32002 sessionNotFound")
-	bad("an empty prompt", in("prompt", `"prompt":[]`), "1 -32602 invalidParams /prompt")
-	bad("sound", in("prompt", `"prompt":[{"type":"audio","data":"","mimeType":"audio/wav"}]`), "1 -32602 invalidParams /prompt/0")
-	bad("an image that is none", in("prompt", `"prompt":[{"type":"image","data":"?","mimeType":"image/png"}]`), "1 -32602 invalidParams /prompt/0/data")
-	bad("an unknown mode", in("set_mode", `"modeId":"dance"`), "1 -32602 invalidParams /modeId")
-	bad("an unknown model", in("set_model", `"modelId":"dance"`), "1 -32002 modelNotFound")
-	bad("an unknown option", in("set_config_option", `"configId":"dance","value":"x"`), "1 -32602 invalidParams /configId")
-	bad("an unknown value", in("set_config_option", `"configId":"mode","value":"x"`), "1 -32602 invalidParams /value")
-	if m := r.answer(in("prompt", `"prompt":[{"type":"text","text":"x"}]`)); string(m.Result) != `{"stopReason":"end_turn"}` {
-		t.Errorf("issue/6-3 after all that, a prompt ends with %s %s", m.Result, m.Error)
-	}
-	// A cancellation right behind its prompt, in one piece.
-	two := in("prompt", `"prompt":[{"type":"text","text":"[[fake deltas=1000 us=20000]]"}]`) + "\n" + fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, made.SessionID)
-	begun := time.Now()
-	if m := r.answer(two); string(m.Result) != `{"stopReason":"cancelled"}` || time.Since(begun) > 10*time.Second {
-		t.Errorf("issue/6-3 what is cancelled at once ends after %s with %s %s", time.Since(begun), m.Result, m.Error)
-	}
-	if m := r.answer(in("close", `"x":0`)); string(m.Result) != "{}" {
-		t.Errorf("issue/6-3 session/close: %s %s", m.Result, m.Error)
-	}
-	if m := r.answer(in("delete", `"x":0`)); string(m.Result) != "{}" {
-		t.Errorf("issue/6-3 session/delete: %s %s", m.Result, m.Error)
 	}
 }
 

@@ -84,8 +84,8 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 
 func (s *chatSession) dial(ctx context.Context) error {
 	s.close()
-	news := client.NewInbox()
-	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, news.Put)
+	news := client.NewInbox(0)
+	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, func(e json.RawMessage) { news.Put(e) })
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"lashd/rpc/client"
@@ -24,8 +25,8 @@ type follower struct {
 
 // connect makes a new connection; the caller closes it.
 func (f *follower) connect(ctx context.Context) error {
-	f.news = client.NewInbox()
-	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, f.news.Put)
+	f.news = client.NewInbox(0)
+	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, func(e json.RawMessage) { f.news.Put(e) })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,310 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// rawACP speaks with lashd acp in lines.
+type rawACP struct {
+	t      *testing.T
+	frames *frames
+	cmd    *exec.Cmd
+	out    *bufio.Reader
+	stdin  io.WriteCloser
+}
+
+func (h *home) rawACP() *rawACP {
+	h.t.Helper()
+	cmd := h.command("acp")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		if cmd.ProcessState != nil {
+			return // the test has waited itself
+		}
+		in.Close()
+		go io.Copy(io.Discard, out) // it may still have something to say
+		if err := cmd.Wait(); err != nil {
+			h.t.Errorf("lashd acp ends with %v", err)
+		}
+	})
+	return &rawACP{h.t, newFrames(h.t), cmd, bufio.NewReaderSize(out, 1<<20), in}
+}
+
+// write sends lines.
+func (r *rawACP) write(lines string) {
+	r.t.Helper()
+	for line := range strings.Lines(lines) {
+		r.frames.sent([]byte(line))
+	}
+	if _, err := r.stdin.Write([]byte(lines + "\n")); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answer sends lines and reads the next answer.
+func (r *rawACP) answer(lines string) acpFrame {
+	r.t.Helper()
+	r.write(lines)
+	return r.next()
+}
+
+// open says hello and makes a session.
+func (r *rawACP) open(w *world) string {
+	r.t.Helper()
+	r.answer(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+	return r.session(w)
+}
+
+// session makes one.
+func (r *rawACP) session(w *world) string {
+	r.t.Helper()
+	m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, w.work))
+	var made struct{ SessionID string }
+	if err := json.Unmarshal(m.Result, &made); err != nil || made.SessionID == "" {
+		r.t.Fatalf("session/new: %s %v", m.Error, err)
+	}
+	return made.SessionID
+}
+
+// next reads up to the next answer.
+func (r *rawACP) next() acpFrame {
+	r.t.Helper()
+	for {
+		if m := r.read(); m.Method == "" {
+			return m
+		}
+	}
+}
+
+// read reads a frame.
+func (r *rawACP) read() (m acpFrame) {
+	r.t.Helper()
+	line, err := r.out.ReadBytes('\n')
+	if err != nil {
+		r.t.Fatal("lashd acp has gone:", err)
+	}
+	r.frames.received(line)
+	if err := json.Unmarshal(line, &m); err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// problem is an answer's id, code, kind and pointer.
+func (m *acpFrame) problem() string {
+	var e struct {
+		Code int                `json:"code"`
+		Data protocol.ErrorData `json:"data"`
+	}
+	json.Unmarshal(m.Error, &e)
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", m.ID, e.Code, e.Data.Kind, e.Data.Pointer))
+}
+
+// badACP is a line that an editor should not have written, or several, and what is answered to the last: id, code, kind and pointer. In it
+// SES is a session, WORK its workspace, and REQ what all requests begin with. Nothing is answered where nothing is wanted.
+type badACP struct{ name, line, want string }
+
+// anytime are those that are wrong on every connection.
+var anytime = []badACP{
+	{"half a value", `{"jsonrpc":`, "null -32700 parseError"},
+	{"no JSON", `hello`, "null -32700 parseError"},
+	{"another framing", "Content-Length: 80", "null -32700 parseError"},
+	{"another protocol altogether", "GET / HTTP/1.1", "null -32700 parseError"},
+	{"a byte order mark", "\ufeff{REQ}", "null -32700 parseError"},
+	{"what is no UTF-8", "{REQ,\"method\":\"\xff\"}", "null -32700 parseError"},
+	{"a NUL", "{REQ,\"method\":\"\x00\"}", "null -32700 parseError"},
+	{"two values on a line", `{REQ,"method":"a"}{REQ,"method":"b"}`, "null -32700 parseError"},
+	{"a name twice", `{REQ,"id":2,"method":"initialize"}`, "null -32700 parseError"},
+	{"too deep", `{REQ,"method":"x","params":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "null -32700 parseError"},
+	{"too long", `{REQ,"method":"x","params":{"x":"` + strings.Repeat("x", 10<<20) + `"}}`, "null -32600 invalidRequest"},
+	{"a batch", `[{REQ,"method":"initialize"}]`, "null -32600 invalidRequest"},
+	{"an empty batch", `[]`, "null -32600 invalidRequest"},
+	{"a number", `7`, "null -32600 invalidRequest"},
+	{"null", `null`, "null -32600 invalidRequest"},
+	{"no version", `{"id":1,"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"another version", `{"jsonrpc":"1.0","id":1,"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"a name in other letters", `{"jsonrpc":"2.0","ID":1,"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"an object for an id", `{"jsonrpc":"2.0","id":{},"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"null for an id", `{"jsonrpc":"2.0","id":null,"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"true for an id", `{"jsonrpc":"2.0","id":true,"method":"initialize"}`, "null -32600 invalidRequest"},
+	{"a number for a method", `{REQ,"method":7}`, "null -32600 invalidRequest"},
+	{"an empty method", `{REQ,"method":""}`, "1 -32600 invalidRequest"},
+	{"nothing at all", `{"jsonrpc":"2.0","id":7}`, "7 -32600 invalidRequest"},
+	{"a broken answer", `{"jsonrpc":"2.0","id":7,"error":3}`, "null -32600 invalidRequest"},
+	{"an answer to nothing", `{"jsonrpc":"2.0","id":7,"result":{}}`, ""},
+	{"an answer without an id", `{"jsonrpc":"2.0","result":{}}`, ""},
+	{"a blank line", " \r", ""},
+	{"no such method", `{REQ,"method":"session/dance"}`, "1 -32601 methodNotFound"},
+	{"no such notification", `{"jsonrpc":"2.0","method":"session/dance"}`, ""},
+	{"nothing to cancel", `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":99}}`, ""},
+	{"a cancellation of nobody knows what", `{"jsonrpc":"2.0","method":"$/cancel_request"}`, ""},
+	{"a cancellation with an id", `{REQ,"method":"$/cancel_request","params":{"requestId":99}}`, "1 -32601 methodNotFound"},
+	{"a request without an id", `{"jsonrpc":"2.0","method":"session/new","params":{"cwd":"WORK","mcpServers":[]}}`, ""},
+	{"a text for params", `{REQ,"method":"initialize","params":"x"}`, "1 -32602 invalidParams"},
+	{"a list for params", `{REQ,"method":"initialize","params":[]}`, "1 -32602 invalidParams"},
+}
+
+// early are those of before initialize.
+var early = []badACP{
+	{"too early", `{REQ,"method":"session/list","params":{}}`, "1 -32600 notInitialized"},
+	{"a session too early", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[]}}`, "1 -32600 notInitialized"},
+	{"a text for a version", `{REQ,"method":"initialize","params":{"protocolVersion":"1"}}`, "1 -32602 invalidParams /protocolVersion"},
+	{"a text for a capability", `{REQ,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"terminal":"yes"}}}`, "1 -32602 invalidParams /clientCapabilities/terminal"},
+}
+
+// late are those of after it.
+var late = []badACP{
+	{"twice", `{REQ,"method":"initialize","params":{"protocolVersion":1}}`, "1 -32600 invalidRequest"},
+	{"no authentication", `{REQ,"method":"authenticate","params":{"methodId":"x"}}`, "1 -32602 invalidParams /methodId"},
+	{"no way of it", `{REQ,"method":"authenticate"}`, "1 -32602 invalidParams /methodId"},
+	{"nothing about a session", `{REQ,"method":"session/new"}`, "1 -32602 invalidParams /cwd"},
+	{"no directory", `{REQ,"method":"session/new","params":{"mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"a relative directory", `{REQ,"method":"session/new","params":{"cwd":"here","mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"a directory that is not there", `{REQ,"method":"session/new","params":{"cwd":"WORK/none","mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"a file for a directory", `{REQ,"method":"session/new","params":{"cwd":"WORK/file","mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"a number for a directory", `{REQ,"method":"session/new","params":{"cwd":7,"mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"no servers", `{REQ,"method":"session/new","params":{"cwd":"WORK"}}`, "1 -32602 invalidParams /mcpServers"},
+	{"a text for servers", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":"x"}}`, "1 -32602 invalidParams /mcpServers"},
+	{"a server of nothing", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[{"name":"x"}]}}`, "1 -32602 invalidParams /mcpServers/0"},
+	{"a server without an address", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[{"type":"http","name":"x","url":"","headers":[]}]}}`, "1 -32602 invalidParams /mcpServers/0"},
+	{"a server without a name", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[{"name":"","command":"a","args":[],"env":[]}]}}`, "1 -32602 invalidParams /mcpServers/0/name"},
+	{"sse", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[{"type":"sse","name":"x","url":"http://x","headers":[]}]}}`, "1 -32602 invalidParams /mcpServers/0"},
+	{"a server twice", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[{"name":"x y","command":"a","args":[],"env":[]},{"name":"x_y","command":"b","args":[],"env":[]}]}}`, "1 -32602 invalidParams /mcpServers/1/name"},
+	{"more directories", `{REQ,"method":"session/new","params":{"cwd":"WORK","mcpServers":[],"additionalDirectories":["/"]}}`, "1 -32602 invalidParams /additionalDirectories"},
+	{"a session to load that is none", `{REQ,"method":"session/load","params":{"sessionId":"ses_x","cwd":"WORK","mcpServers":[]}}`, "1 -32002 sessionNotFound"},
+	{"a session to resume that is none", `{REQ,"method":"session/resume","params":{"sessionId":"ses_x","cwd":"WORK"}}`, "1 -32002 sessionNotFound"},
+	{"no session to load", `{REQ,"method":"session/load","params":{"cwd":"WORK","mcpServers":[]}}`, "1 -32602 invalidParams /sessionId"},
+	{"a cursor that is none", `{REQ,"method":"session/list","params":{"cursor":"x"}}`, "1 -32602 invalidParams /cursor"},
+}
+
+// within are those of a connection that has a session.
+var within = []badACP{
+	{"another directory to load", `{REQ,"method":"session/load","params":{"sessionId":"SES","cwd":"/","mcpServers":[]}}`, "1 -32602 invalidParams /cwd"},
+	{"an unknown session", `{REQ,"method":"session/prompt","params":{"sessionId":"ses_x","prompt":[{"type":"text","text":"x"}]}}`, "1 -32002 sessionNotFound"},
+	{"no session", `{REQ,"method":"session/prompt","params":{"prompt":[{"type":"text","text":"x"}]}}`, "1 -32602 invalidParams /sessionId"},
+	{"a number for a session", `{REQ,"method":"session/prompt","params":{"sessionId":7,"prompt":[{"type":"text","text":"x"}]}}`, "1 -32602 invalidParams /sessionId"},
+	{"no prompt", `{REQ,"method":"session/prompt","params":{"sessionId":"SES"}}`, "1 -32602 invalidParams /prompt"},
+	{"an empty prompt", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[]}}`, "1 -32602 invalidParams /prompt"},
+	{"a prompt of nothing", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"text","text":""}]}}`, "1 -32602 invalidParams /prompt"},
+	{"a text for a prompt", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":"x"}}`, "1 -32602 invalidParams /prompt"},
+	{"what no prompt has", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"smell"}]}}`, "1 -32602 invalidParams /prompt/0"},
+	{"a number for a text", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"text","text":7}]}}`, "1 -32602 invalidParams"},
+	{"sound", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"audio","data":"","mimeType":"audio/wav"}]}}`, "1 -32602 invalidParams /prompt/0"},
+	{"an image that is none", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"image","data":"?","mimeType":"image/png"}]}}`, "1 -32602 invalidParams /prompt/0/data"},
+	{"an image of no kind", `{REQ,"method":"session/prompt","params":{"sessionId":"SES","prompt":[{"type":"image","data":"aGVsbG8=","mimeType":""}]}}`, "1 -32602 invalidParams /prompt/0/data"},
+	{"an unknown mode", `{REQ,"method":"session/set_mode","params":{"sessionId":"SES","modeId":"dance"}}`, "1 -32602 invalidParams /modeId"},
+	{"a mode of an unknown session", `{REQ,"method":"session/set_mode","params":{"sessionId":"ses_x","modeId":"plan"}}`, "1 -32002 sessionNotFound"},
+	{"an unknown model", `{REQ,"method":"session/set_model","params":{"sessionId":"SES","modelId":"dance"}}`, "1 -32002 modelNotFound"},
+	{"an unknown option", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"dance","value":"x"}}`, "1 -32602 invalidParams /configId"},
+	{"an unknown value", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"mode","value":"x"}}`, "1 -32602 invalidParams /value"},
+	{"nobody to close", `{REQ,"method":"session/close","params":{"sessionId":"ses_x"}}`, "1 -32002 sessionNotFound"},
+	{"a cancellation of an unknown session", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"ses_x"}}`, ""},
+	{"a cancellation of no session", `{"jsonrpc":"2.0","method":"session/cancel","params":7}`, ""},
+	{"a cancellation of nothing", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"SES"}}`, ""},
+}
+
+// TestACPBadInput has an editor write what it should not: it is told what is wrong, and goes on.
+func TestACPBadInput(t *testing.T) {
+	w := newWorld(t, "allow", step(says("Fine.")))
+	w.write(w.work+"/file", "")
+	defer w.shutdown()
+	r := w.rawACP()
+	id := ""
+	check := func(cases []badACP, after string) {
+		for _, c := range cases {
+			line := strings.NewReplacer("REQ", `"jsonrpc":"2.0","id":1`, "WORK", w.work, "SES", id).Replace(c.line)
+			if c.want != "" {
+				if m := r.answer(line); m.problem() != c.want {
+					t.Errorf("issue/6-3 %s: %s, want %s: %.200s", c.name, m.problem(), c.want, m.Error)
+				}
+			} else {
+				r.write(line)
+			}
+			if m := r.answer(`{"jsonrpc":"2.0","id":"after","method":"session/list","params":{}}`); m.problem() != after || string(m.ID) != `"after"` {
+				t.Errorf("issue/6-3 after %s, a sound request is answered %s %s %s", c.name, m.ID, m.Result, m.Error)
+			}
+		}
+	}
+	check(anytime, `"after" -32600 notInitialized`)
+	check(early, `"after" -32600 notInitialized`)
+	if m := r.answer(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":99}}`); m.Error != nil || string(m.ID) != `"a"` {
+		t.Fatalf("initialize: %s", m.Error)
+	}
+	const fine = `"after" 0`
+	check(anytime, fine)
+	check(late, fine)
+	if list := r.answer(`{"jsonrpc":"2.0","id":1,"method":"session/list"}`); string(list.Result) != `{"sessions":[]}` {
+		t.Errorf("issue/6-3 what was refused has left %s", list.Result)
+	}
+	id = r.session(w)
+	check(within, fine)
+	if m := r.answer(prompts(1, id, "x")); string(m.Result) != `{"stopReason":"end_turn"}` {
+		t.Errorf("issue/6-3 after all that, a prompt ends with %s %s", m.Result, m.Error)
+	}
+	w.cancels(r, id)
+	w.crowds(r, id)
+	in := func(method string) acpFrame {
+		return r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/%s","params":{"sessionId":%q,"x":0}}`, method, id))
+	}
+	for _, c := range []struct{ method, want string }{{"close", ""}, {"close", "1 -32002 sessionNotFound"}, {"delete", ""}, {"delete", ""}, {"prompt", "1 -32602 invalidParams /prompt"}} {
+		if m := in(c.method); m.Error == nil && c.want != "" || m.Error != nil && m.problem() != c.want {
+			t.Errorf("issue/6-3 session/%s: %s %s, want %q", c.method, m.Result, m.Error, c.want)
+		}
+	}
+}
+
+// cancels has a cancellation come right behind its prompt, in one piece.
+func (w *world) cancels(r *rawACP, id string) {
+	begun := time.Now()
+	r.write(prompts(1, id, "[[fake deltas=1000 us=20000]]") + "\n" + fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
+	if m := r.next(); string(m.Result) != `{"stopReason":"cancelled"}` || time.Since(begun) > 10*time.Second {
+		w.t.Errorf("issue/6-3 what is cancelled at once ends after %s with %s %s", time.Since(begun), m.Result, m.Error)
+	}
+}
+
+// crowds has an editor ask while a prompt is under way: with the id of that, for the session anew, and more than a connection may.
+func (w *world) crowds(r *rawACP, id string) {
+	asked := len(w.model.Requests())
+	r.write(prompts(1, id, "[[fake deltas=100000 us=20000]]"))
+	w.asked(asked + 1)
+	load := fmt.Sprintf(`"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`, id, w.work)
+	for _, c := range []badACP{
+		{"an id that is in use", prompts(1, id, "x"), "1 -32600 invalidRequest"},
+		{"a session that has a prompt", `{"jsonrpc":"2.0","id":2,` + load, "2 -32600 invalidRequest"},
+	} {
+		if m := r.answer(c.line); m.problem() != c.want {
+			w.t.Errorf("issue/6-3 %s: %s, want %s: %s", c.name, m.problem(), c.want, m.Error)
+		}
+	}
+	for i := range 63 {
+		r.write(prompts(100+i, id, "more"))
+	}
+	if m := r.answer(`{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}`); m.problem() != "2 -32001 overloaded" {
+		w.t.Errorf("issue/6-3 one request too many: %s: %s", m.problem(), m.Error)
+	}
+	r.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
+	for range 64 {
+		if m := r.next(); string(m.Result) != `{"stopReason":"cancelled"}` {
+			w.t.Errorf("issue/6-3 prompt %s of many ends with %s %s", m.ID, m.Result, m.Error)
+		}
+	}
+}
