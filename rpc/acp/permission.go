@@ -46,7 +46,7 @@ func (s *session) ask(ctx context.Context, d *protocol.Decision) {
 	s.asked[d.ID] = withdraw
 	s.mu.Unlock()
 	s.view.kinds = s.toolKinds()
-	updates, call := s.view.asked(d)
+	updates, call := s.view.asked(d, s.id)
 	s.send(ctx, updates...)
 	if d.Kind == protocol.DecisionQuestion && s.hasForms() {
 		s.work.Go(func() { s.elicit(asking, d, call.ToolCallId) })
@@ -126,7 +126,7 @@ func (s *session) reconcile(ctx context.Context, open []protocol.Decision) {
 }
 
 // asked is the call that a decision is about, as it is shown before it runs. The editor knows it from then on.
-func (v *view) asked(d *protocol.Decision) ([]update, sdk.ToolCallUpdate) {
+func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, sdk.ToolCallUpdate) {
 	if d.Call == nil {
 		id := sdk.ToolCallId(d.ID)
 		return nil, sdk.ToolCallUpdate{ToolCallId: id, Title: &d.Prompt}
@@ -142,7 +142,7 @@ func (v *view) asked(d *protocol.Decision) ([]update, sdk.ToolCallUpdate) {
 	if v.calls[id] != nil {
 		return nil, call
 	}
-	v.calls[id] = &shownCall{}
+	v.calls[id] = &shownCall{below: d.SessionID != here}
 	return []update{u}, call
 }
 

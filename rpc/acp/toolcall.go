@@ -16,6 +16,7 @@ import (
 type shownCall struct {
 	output   string // the newest of what it has put out
 	terminal string // of the editor, in which it runs
+	below    bool   // it is of a session that works for this one
 }
 
 // maxProgress is how much of what a call puts out is shown while it runs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -98,11 +99,12 @@ func (v *view) news(ev *protocol.Event) []update {
 	return nil
 }
 
-// ended forgets what was under way in a turn.
+// ended forgets what was under way in a turn. What others ask who work for the session goes on.
 func (v *view) ended() {
-	waiting := v.inputs
+	waiting, calls := v.inputs, v.calls
 	v.reset()
-	v.inputs = waiting
+	v.inputs, v.calls = waiting, calls
+	maps.DeleteFunc(calls, func(_ sdk.ToolCallId, c *shownCall) bool { return !c.below })
 }
 
 // started also takes an item that was open when the session was attached, with its text so far.

@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// TestACPCommands has a person call what plugins offer.
+func TestACPCommands(t *testing.T) {
+	w := newWorld(t, "allow",
+		step(uses("update_plan", map[string]any{"steps": []map[string]string{{"text": "look", "status": "completed"}}})), step(says("Planned.")),
+		step(says("No command.")))
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	var offered []string
+	e.until("the editor knows the commands", func() bool {
+		for _, u := range e.updates {
+			if u.AvailableCommandsUpdate != nil {
+				for _, c := range u.AvailableCommandsUpdate.AvailableCommands {
+					offered = append(offered, c.Name)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	if !slices.Contains(offered, "compact") || !slices.Contains(offered, "plan") {
+		t.Errorf("issue/6-3 the commands are %q", offered)
+	}
+	e.says("plan it")
+	for _, c := range []struct{ says, want string }{
+		{"/compact", "There is nothing to summarise."},
+		{"/plan", "```json\n{\"steps\":[{\"text\":\"look\",\"status\":\"completed\"}]}\n```"},
+		{"/nothing of the kind", "agent: No command."},
+	} {
+		if stop := e.says(c.says); stop != sdk.StopReasonEndTurn || !strings.HasSuffix(e.story(), c.want) {
+			t.Errorf("issue/6-3 %s ends with %s:\n%s\nwant %s", c.says, stop, e.story(), c.want)
+		}
+	}
+	if r := <-e.begins("/plan now"); acpRefusal(r.err) != "-32602 invalidParams" {
+		t.Errorf("issue/6-3 arguments that are none: %s %v", r.stop, r.err)
+	}
+	if n := len(w.model.Requests()); n != 3 {
+		t.Errorf("issue/6-3 the model was called %d times", n)
+	}
+}
+
+// TestACPUsage has an editor show how full the context is.
+func TestACPUsage(t *testing.T) {
+	w := newWorld(t, "allow", step(says("Hello.")))
+	w.write(w.dir+"/config.toml", fmt.Sprintf("approval = \"allow\"\n[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\n", w.door.Addr()))
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	e.says("hi")
+	if want := fmt.Sprintf("usage: %d of 1000", inputTokens+outputTokens); !e.shown(want) {
+		t.Errorf("issue/6-3 the editor was not shown %q:\n%s", want, e.story())
+	}
+}
+
+// TestACPChildren has the person at the editor asked what an agent wants that works for the session.
+func TestACPChildren(t *testing.T) {
+	w := team(t)
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	p, id := w.dial(""), protocol.SessionID(e.id)
+	ask[protocol.HeadResult](p, "session/configure", protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{
+		Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Action: protocol.ApproveAsk}},
+	}})
+	e.says("lead")
+	e.until("the person is asked", func() bool { return len(e.asked) == 1 })
+	p.turns(id, 4)
+	if asked := e.questions(); len(asked) != 1 || *asked[0].ToolCall.Title != "shell printf x >> ran" || w.size("ran") != 1 {
+		t.Errorf("issue/6-3 the person was asked %+v, and the command has run %d times", asked, w.size("ran"))
+	}
+	e.until("the call is shown to its end", func() bool {
+		story := e.storyLocked()
+		_, after, asked := strings.Cut(story, "call execute shell printf x >> ran (pending)")
+		return asked && strings.Contains(after, "call completed")
+	})
+}
+
+// TestACPGap puts an older copy of the data in the place of what an editor has seen, while nothing is asked, and while a prompt is.
+func TestACPGap(t *testing.T) {
+	w := newWorld(t, "allow")
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	e.says("[[fake]]")
+	w.shutdown()
+	sh(t, "cp -a $0 $0.copy", w.dir)
+	for _, c := range []struct {
+		name string
+		over func() string // what was asked is over
+	}{
+		{"between prompts", func() string { return string(e.says("[[fake]]")) }},
+		{"in a prompt", func() string {
+			done := e.begins("[[fake deltas=100000 us=20000]]")
+			before := len(e.story())
+			e.until("the answer begins", func() bool { return len(e.storyLocked()) > before })
+			w.older(e)
+			return acpRefusal((<-done).err)
+		}},
+	} {
+		before := strings.Count(e.story(), "thought: The history of this session is not the one that was shown")
+		got := c.over()
+		if want := map[string]string{"between prompts": "end_turn", "in a prompt": "-32002 turnNotFound"}[c.name]; got != want {
+			t.Errorf("issue/6-3 %s: it ends with %s, want %s", c.name, got, want)
+		}
+		if c.name == "between prompts" {
+			w.older(e)
+		}
+		if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn || !strings.HasSuffix(e.story(), "agent: "+finalText(t, w, e)) {
+			t.Errorf("issue/6-3 %s: the next prompt ends with %s:\n%s", c.name, stop, e.story())
+		}
+		if told := strings.Count(e.story(), "thought: The history of this session is not the one that was shown") - before; told != 1 {
+			t.Errorf("issue/6-3 %s: the person was told %d times:\n%s", c.name, told, e.story())
+		}
+	}
+}
+
+// older kills the daemon and puts the copy of its data there, while the editor's lashd sleeps.
+func (w *world) older(e *acpEditor) {
+	w.t.Helper()
+	signal := func(s syscall.Signal) error { return e.cmd.Process.Signal(s) }
+	if err := signal(syscall.SIGSTOP); err != nil {
+		w.t.Fatal(err)
+	}
+	w.killWhoServes()
+	sh(w.t, "rm -r $0 && cp -a $0.copy $0", w.dir)
+	if err := signal(syscall.SIGCONT); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func sh(t *testing.T, script string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("sh", append([]string{"-c", script}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// TestACPLoadsAtOnce has an editor load one session several times without waiting, while much is said in it: it is followed once.
+func TestACPLoadsAtOnce(t *testing.T) {
+	w := newWorld(t, "allow")
+	defer w.shutdown()
+	first := w.editor(sdk.ClientCapabilities{})
+	first.open(w.work)
+	first.says("[[fake]]")
+	first.begins("[[fake deltas=300 size=8 us=3000]]")
+	first.until("the answer begins", func() bool { return strings.Count(first.storyLocked(), "agent:") == 2 })
+	e := w.editor(sdk.ClientCapabilities{})
+	e.id = first.id
+	var loads sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		ctx := e.context()
+		loads.Go(func() {
+			if i%2 == 0 {
+				_, errs[i] = e.LoadSession(ctx, sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.work, McpServers: []sdk.McpServer{}})
+			} else {
+				_, errs[i] = e.ResumeSession(ctx, sdk.ResumeSessionRequest{SessionId: e.id, Cwd: w.work})
+			}
+		})
+	}
+	loads.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal("issue/6-3", err)
+	}
+	if stop := e.says("[[fake deltas=300 size=8 us=2000]]"); stop != sdk.StopReasonEndTurn {
+		t.Errorf("issue/6-3 a prompt ends with %s", stop)
+	}
+	if got, want := e.story(), "agent: "+finalText(t, w, e); !strings.HasSuffix(got, want) || strings.Count(got, want) != 1 {
+		t.Errorf("issue/6-3 the editor was shown\n%s\nwant %s at its end", got, want)
+	}
+}
