@@ -87,3 +87,27 @@ func TestCursorThatCannotBeReplayed(t *testing.T) {
 		t.Errorf("reliability/P11 a cursor of a session that does not exist: %v", err)
 	}
 }
+
+// TestNothingFollowsADetachment detaches in the middle of what is streamed, again and again.
+func TestNothingFollowsADetachment(t *testing.T) {
+	w := newWorld(t, "allow")
+	w.serve()
+	p := w.dial("")
+	id := p.session(w.home)
+	turn := p.start(id, "[[fake deltas=100000 size=8]]").TurnID
+	for range 300 {
+		p.attach(id, 0)
+		p.detach(id)
+		before, _ := p.events()
+		ask[protocol.Empty](p, "ping", protocol.Empty{})
+		if after, _ := p.events(); len(after) != len(before) {
+			t.Fatalf("issue/6-3 after a detachment come %d events, such as %s", len(after)-len(before), after[len(before)].raw)
+		}
+	}
+	ask[protocol.TurnInterruptResult](p, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turn})
+}
+
+func (p *peer) detach(id protocol.SessionID) {
+	p.t.Helper()
+	ask[protocol.Empty](p, "session/detach", protocol.SessionParams{SessionID: id})
+}
