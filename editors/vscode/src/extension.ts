@@ -4,6 +4,7 @@ import { viewType } from "./chat/panel";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
 import { Daemon } from "./daemon/daemon";
+import { VSCodeChat } from "./lm/vscodeChat";
 import { within } from "./model/sessions";
 import { program } from "./program";
 import type { Session } from "./protocol";
@@ -72,7 +73,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, workshop, tools, config, texts.register(),
+    log, view, status, workshop, tools, config, new VSCodeChat(daemon, sessions), texts.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands, openConfig: () => config.open() }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),

@@ -1,0 +1,49 @@
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import { groupOf, titleOf, within } from "../model/sessions";
+import type { SessionID } from "../protocol";
+import type { Sessions } from "../sessions";
+import { answerOf, prompt } from "./prompt";
+
+interface Prompt {
+  prompt: string;
+  sessionId?: SessionID;
+}
+
+/** registerTools lets models of other extensions see and prompt the sessions of the open folders. */
+export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.lm.registerTool("lashd_list_sessions", { invoke: () => result(list(sessions)) }),
+    vscode.lm.registerTool<Prompt>("lashd_prompt_session", {
+      prepareInvocation: ({ input }) => ({ invocationMessage: `Waiting for ${input.sessionId ?? "a new session"} of lashd` }),
+      invoke: async ({ input }, token) => {
+        const id = input.sessionId ?? (await begin(daemon));
+        if (!mine(sessions).some((session) => session.sessionId === id) && input.sessionId !== undefined) {
+          throw new Error(`there is no session ${id} in the open folders; lashd_list_sessions lists them`);
+        }
+        return result(`Session ${id}:\n\n${answerOf(await prompt(daemon, id, input.prompt, token))}`);
+      },
+    }),
+  );
+}
+
+/** begin makes a session in the first folder. */
+export async function begin(daemon: Daemon): Promise<SessionID> {
+  const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+  if (cwd === undefined) {
+    throw new Error("open a folder first: a session works in one");
+  }
+  return (await daemon.change("session/new", { cwd })).sessionId;
+}
+
+function mine({ list }: Sessions) {
+  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
+  return [...list.values()].filter((session) => within(session, open));
+}
+
+function list(sessions: Sessions): string {
+  const lines = mine(sessions).map((session) => `${session.sessionId} ${groupOf(session)} in ${session.cwd}: ${titleOf(session)}`);
+  return lines.join("\n") || "There are none.";
+}
+
+const result = (text: string) => new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);
