@@ -67,7 +67,7 @@ function registerModel(): vscode.Disposable {
   if (!("registerLanguageModelChatProvider" in vscode.lm)) {
     return new vscode.Disposable(() => undefined);
   }
-  const model = { id: "lashd", name: "lashd", family: "lashd", version: "1", maxInputTokens: 100_000, maxOutputTokens: 10_000, capabilities: {} };
+  const model = { id: "lashd", name: "lashd", family: "lashd", version: "1", maxInputTokens: 100_000, maxOutputTokens: 10_000, capabilities: { toolCalling: true } }; // without tools it is not there for agents
   const registered = (vscode.lm as unknown as Providers).registerLanguageModelChatProvider("lashd", {
     provideLanguageModelChatInformation: () => [model],
     provideTokenCount: (_: object, text: string | object) => JSON.stringify(text).length / 4,

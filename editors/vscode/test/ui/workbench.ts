@@ -13,6 +13,8 @@ export interface How {
   bundle?: string;
   /** folders of the window, of a workspace if there are several */
   folders?: string[];
+  /** of the user, besides */
+  settings?: object;
 }
 
 /** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
@@ -27,8 +29,8 @@ export class Workbench {
   page!: Page;
 
   /** start installs the extension into a fresh profile and opens a window. */
-  async start(script: unknown, { bundle, folders = ["work"] }: How = {}): Promise<void> {
-    await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") });
+  async start(script: unknown, { bundle, folders = ["work"], settings = {} }: How = {}): Promise<void> {
+    await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, settings);
     const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
       throw new Error(`install: ${installed.stdout}${installed.stderr}`);
@@ -60,15 +62,16 @@ export class Workbench {
     return { code: await ended, said: said.join("\n") };
   }
 
-  private async prepare(script: unknown, settings: object = { "lashd.path": need("LASHD") }) {
+  private async prepare(script: unknown, machine: object = { "lashd.path": need("LASHD") }, user: object = {}) {
     this.write("home/script.json", JSON.stringify(script));
     this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n`);
     this.write("work/readme.txt", "a workspace\n");
-    this.write("ud/Machine/settings.json", JSON.stringify({ ...settings, "lashd.home": this.home }));
+    this.write("ud/Machine/settings.json", JSON.stringify({ ...machine, "lashd.home": this.home }));
     this.write("ud/User/settings.json", JSON.stringify({
       "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "telemetry.telemetryLevel": "off",
       "extensions.autoUpdate": false, "extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "window.dialogStyle": "custom",
       "terminal.integrated.gpuAcceleration": "off", "security.workspace.trust.enabled": false,
+      ...user,
     }));
     this.write("cfg.yaml", "auth: none\ncert: false\n");
     mkdirSync(join(this.dir, "ext"));

@@ -1,0 +1,32 @@
+import { strict as assert } from "node:assert";
+import type { Event } from "../../src/protocol";
+import { Spoken } from "../../src/lm/prompt";
+
+const item = (text?: string) => ({ itemId: "nod_1:0", kind: "agentMessage" as const, status: "completed" as const, atMs: 1, text });
+const delta = (offset: number, text: string) => ({ type: "item/delta", itemId: "nod_1:0", offset, text }) as Event;
+const started = { type: "item/started", item: item() } as Event;
+const completed = { type: "item/completed", item: item("Gr\u00fc\u00df dich!") } as Event;
+
+describe("issue/6-1 what is passed on of an answer", () => {
+  for (const [name, events] of Object.entries({
+    "as it comes": [started, delta(0, "Gr\u00fc"), delta(4, "\u00df dich!"), completed],
+    "of which a piece came twice": [started, delta(0, "Gr\u00fc"), delta(2, "\u00fc\u00df"), completed],
+    "of which a piece is lost": [started, delta(0, "Gr"), delta(6, " dich!"), completed],
+    "of which only the end is heard": [completed],
+    "that began again": [started, delta(0, "Gr\u00fc\u00df"), started, delta(0, "Gr\u00fc\u00df dich"), completed],
+  })) {
+    it(name, () => {
+      let said = "";
+      const spoken = new Spoken((text) => (said += text));
+      events.forEach((event) => spoken.hear(event));
+      assert.deepEqual([said, spoken.any], ["Gr\u00fc\u00df dich!\n\n", true]);
+    });
+  }
+
+  it("is nothing of what else is shown", () => {
+    const spoken = new Spoken((text) => assert.fail(text));
+    spoken.hear({ type: "item/completed", item: { ...item("x"), kind: "reasoning" } } as Event);
+    spoken.hear(delta(0, "x"));
+    assert.equal(spoken.any, false);
+  });
+});
