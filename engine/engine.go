@@ -100,7 +100,7 @@ func New(cfg Config) *Engine {
 		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
 		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
-		files: files{shelf: filepoint.NewShelf(cfg.StateDir), open: map[string]*workspace{}, places: semaphore.NewWeighted(fileUsers)},
+		files: files{shelf: filepoint.NewShelf(cfg.StateDir, cfg.Files.Budget/packShare), open: map[string]*workspace{}, places: semaphore.NewWeighted(fileUsers)},
 	}
 	e.triggers = newTriggers(e)
 	return e

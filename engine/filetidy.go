@@ -8,8 +8,13 @@ import (
 	"lashd/persistence"
 )
 
-// tidyShare is how much of the budget new copies may take until somebody tidies up.
-const tidyShare = 8
+// What is kept takes five eighths of the budget at most, and with what is not needed any more a third more than that. New copies may take
+// an eighth until somebody tidies up: so copies stay within the budget, unless one turn makes very many.
+const (
+	tidyShare   = 8
+	packShare   = 32
+	keepEighths = 5
+)
 
 // tidyGrown tidies up beside whoever calls it, if there are many new copies.
 func (e *Engine) tidyGrown() {
@@ -91,7 +96,7 @@ func (e *Engine) overBudget(ctx context.Context) (bool, error) {
 	for _, n := range packs {
 		sum += n
 	}
-	return sum > e.Config.Files.Budget, err
+	return sum > e.Config.Files.Budget/8*keepEighths, err
 }
 
 // pruneIndexes forgets the workspaces that nobody uses. The next look at one takes as long as the first.
@@ -114,7 +119,7 @@ func (e *Engine) tidyPacks(ctx context.Context) error {
 	}
 	used, err := e.store.CopyBytes(ctx)
 	for pack, size := range sizes {
-		if err == nil && used[pack] > 0 && used[pack] < size/2 {
+		if err == nil && used[pack] > 0 && used[pack] < size/4*3 {
 			err = e.repack(ctx, pack)
 			used[pack] = 0
 		}

@@ -28,7 +28,7 @@ type Keeper interface {
 }
 
 // Capture reads files and keeps copies of them. Each has then its digest, or the problem that kept it from having one. Of files up to
-// limit bytes, and as many as fit into room; once ctx is done the others are late. An error is of keeping: no file has a copy then.
+// limit bytes, and of as many as fit into room beside those that have a copy; once ctx is done the others are late. An error is of keeping: no file has a copy then.
 func (w *Workspace) Capture(ctx context.Context, files []persistence.WorkspaceFile, keep Keeper, limit, room int64) (copies []persistence.FileCopy, err error) {
 	for len(files) > 0 {
 		part := files[:nextChunk(files, limit)]
@@ -76,8 +76,9 @@ func (w *Workspace) readAll(ctx context.Context, files []persistence.WorkspaceFi
 		if f.Kind != protocol.FileRegular {
 			return
 		}
+		kept := f.Digest != "" // it has its room
 		mu.Lock()
-		full := *room < f.Size
+		full := !kept && *room < f.Size
 		mu.Unlock()
 		if full {
 			f.Digest, f.Problem = "", protocol.FileNoRoom
@@ -86,13 +87,15 @@ func (w *Workspace) readAll(ctx context.Context, files []persistence.WorkspaceFi
 		data, problem := w.content(ctx, f, dirs, limit)
 		mu.Lock()
 		defer mu.Unlock()
-		if problem == "" && int64(len(data)) > *room {
+		if problem == "" && !kept && int64(len(data)) > *room {
 			problem = protocol.FileNoRoom
 		}
 		if f.Problem = problem; problem != "" {
 			return
 		}
-		*room -= int64(len(data))
+		if !kept {
+			*room -= int64(len(data))
+		}
 		f.Digest = protocol.DigestOf(data)
 		contents[f.Digest] = data
 	}

@@ -32,7 +32,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, dir: t.TempDir(), state: t.TempDir()}
-	s.shelf = NewShelf(s.state)
+	s.shelf = NewShelf(s.state, 1<<20)
 	t.Cleanup(func() { s.shelf.Close() })
 	s.open()
 	return s

@@ -17,15 +17,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-const (
-	packSize   = 32 << 20 // beyond which another pack is begun
-	packEnding = ".pack"
-)
+const packEnding = ".pack"
 
 // Shelf keeps copies of files, compressed, one after the other in packs: private files of a private directory. What is written is
 // synced before anybody is told where it lies; what no row of the store names is garbage.
 type Shelf struct {
-	dir string
+	dir      string
+	packSize int64 // beyond which another pack is begun
 
 	mu    sync.Mutex
 	name  string // of the pack that is written to
@@ -34,8 +32,10 @@ type Shelf struct {
 	grown int64
 }
 
-// NewShelf keeps copies under the state directory of the daemon. It makes nothing yet.
-func NewShelf(stateDir string) *Shelf { return &Shelf{dir: filepath.Join(stateDir, "files")} }
+// NewShelf keeps copies under the state directory of the daemon, in packs of about a size. It makes nothing yet.
+func NewShelf(stateDir string, packSize int64) *Shelf {
+	return &Shelf{dir: filepath.Join(stateDir, "files"), packSize: packSize}
+}
 
 // Add writes copies, and tells where they lie once they are on disk.
 func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy, error) {
@@ -64,7 +64,7 @@ func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy
 }
 
 func (s *Shelf) openLocked() error {
-	if s.pack != nil && s.size < packSize {
+	if s.pack != nil && s.size < s.packSize {
 		return nil
 	}
 	if err := errors.Join(s.closeLocked(), os.MkdirAll(s.dir, 0o700)); err != nil {

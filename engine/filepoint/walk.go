@@ -34,7 +34,7 @@ func (e *TooManyError) Error() string {
 
 // Sight is what a look finds that is not as it is known.
 type Sight struct {
-	News    []persistence.WorkspaceFile // what is new or was changed, and has to be looked into
+	News    []persistence.WorkspaceFile // what is new or was changed, and has to be looked into; with the copies that there are until then
 	Missing []string                    // paths that are known and were not found, what is in a directory before it
 	Held    int64                       // bytes of which there are copies already
 }
@@ -163,6 +163,9 @@ func (k *walker) known(f *persistence.WorkspaceFile) bool {
 	was.look = k.index.look
 	if k.catchUp && (was.Problem == protocol.FileLate || was.Problem == protocol.FileNoRoom) {
 		return false
+	}
+	if f.Kind == protocol.FileRegular {
+		f.Digest = was.Digest
 	}
 	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
 }
