@@ -109,6 +109,11 @@ func (r *rawACP) read() (m acpFrame) {
 	return m
 }
 
+// prompts is the request of a turn.
+func prompts(id int, session, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}}`, id, session, text)
+}
+
 // problem is an answer's id, code, kind and pointer.
 func (m *acpFrame) problem() string {
 	var e struct {

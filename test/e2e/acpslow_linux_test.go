@@ -78,11 +78,6 @@ func TestACPEditorStopsReading(t *testing.T) {
 	}
 }
 
-// prompts is the request of a turn.
-func prompts(id int, session, text string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}}`, id, session, text)
-}
-
 // chunk is the text of an answer that a frame shows.
 func (m *acpFrame) chunk() string {
 	var p struct {
