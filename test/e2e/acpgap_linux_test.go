@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
 )
 
 // TestACPGap puts an older copy of the data in the place of what an editor has seen, while nothing is asked, and while a prompt is.
@@ -66,5 +69,48 @@ func sh(t *testing.T, script string, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("sh", append([]string{"-c", script}, args...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// TestACPAskedMeanwhile kills the daemon with a question open; before the editor's lashd is there again, another one is open, and the first
+// was answered elsewhere.
+func TestACPAskedMeanwhile(t *testing.T) {
+	w := newWorld(t, "ask")
+	defer w.shutdown()
+	e := w.editor(sdk.ClientCapabilities{})
+	e.open(w.work)
+	withdrawn := make(chan struct{})
+	e.answers(func(ctx context.Context, p sdk.RequestPermissionRequest) string {
+		if strings.Contains(*p.ToolCall.Title, "first") {
+			<-ctx.Done()
+			close(withdrawn)
+		}
+		return "allowOnce"
+	})
+	done := e.begins(commands("printf x >> first"))
+	e.until("the person is asked", func() bool { return len(e.asked) == 1 })
+	if err := e.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.killWhoServes()
+	eventually(t, "another daemon is started", func() error { return w.command("call", "ping").Run() })
+	p, id := w.dial(""), protocol.SessionID(e.id)
+	open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: id}).Data
+	p.allow(open[0])
+	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: id})
+	p.attach(id, 0)
+	p.start(id, commands("printf x >> second"))
+	p.event("the second question is open", func(ev protocol.Event) bool { return opened(ev) && ev.Decision.ID != open[0].ID })
+	if err := e.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil || w.size("first") != 1 {
+		t.Errorf("issue/6-3 what was answered elsewhere ends with %s %v, and the command ran %d times", r.stop, r.err, w.size("first"))
+	}
+	<-withdrawn
+	e.until("the person is asked what was asked meanwhile", func() bool { return len(e.asked) == 2 })
+	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: id})
+	if w.size("second") != 1 {
+		t.Errorf("issue/6-3 the second command ran %d times", w.size("second"))
 	}
 }
