@@ -23,6 +23,6 @@ await build({
   entryPoints: [{ in: "src/webview/main.ts", out: "webview" }, { in: "src/webview/style.css", out: "webview" }],
 });
 if (process.argv.includes("--tests")) {
-  const entryPoints = ["test/unit", "test/live", "test/ui", "test/host"].flatMap(testsOf);
+  const entryPoints = ["test/unit", "test/live", "test/ui", "test/pictures", "test/host"].flatMap(testsOf);
   await build({ ...host, entryPoints, outbase: "test", outdir: "dist/test", external: ["vscode", "mocha", "linkedom", "playwright-core"] });
 }

@@ -28,7 +28,7 @@ async function editors(texts: Texts, change: Change, cwd: string): Promise<{ lef
   const now = await read(file);
   const before = now === undefined ? undefined : undo(now, hunks);
   if (before !== undefined) {
-    return { left: texts.add(change.path, before), right: file, now: true };
+    return { left: texts.add(file.path.slice(1), before), right: file, now: true }; // of another path it would look renamed
   }
   const part = sides(hunks);
   return { left: texts.add(change.path, part.before), right: texts.add(change.path, part.after), now: false };

@@ -20,6 +20,7 @@ export class List<R extends Row> {
   private readonly heights = new Map<string, number>();
   private readonly mounted = new Map<string, { element: HTMLElement; version: unknown }>();
   private following = true;
+  private was = 0; // where it was scrolled to
   private drawing = false;
   private readonly sizes: ResizeObserver;
 
@@ -121,6 +122,7 @@ export class List<R extends Row> {
       return;
     }
     this.drawing = true;
+    this.hold(this.anchor());
     // What is mounted may be of another height than was thought, so that more or less of it is seen.
     for (let round = 0; round < 4 && this.mount(); round++) {
       const anchor = this.anchor();
@@ -186,9 +188,11 @@ export class List<R extends Row> {
 
   private scrolled() {
     const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+    // What is around the list may take room from it, which moves the end away: only who goes up leaves it.
     if (!this.drawing) {
-      this.following = scrollTop + clientHeight >= scrollHeight - 8;
+      this.following = scrollTop + clientHeight >= scrollHeight - 8 || (this.following && scrollTop >= this.was);
     }
+    this.was = scrollTop;
     if (scrollTop < margin) {
       this.atTop();
     }

@@ -124,6 +124,23 @@ describe("issue/6-1 the page of a chat", function () {
     assert.ok(Math.abs((after?.y ?? 0) - (before?.y ?? 0)) <= 2, `${JSON.stringify(before)} became ${JSON.stringify(after)}`);
   });
 
+  it("stays at the end when a question takes room from it", async () => {
+    await reset(many.slice(3000, 3200));
+    await drawn();
+    const below = () => page.evaluate(() => {
+      const { scrollTop = 0, clientHeight = 0, scrollHeight = 0 } = document.getElementById("scroller") ?? {};
+      return { below: scrollHeight - scrollTop - clientHeight, clientHeight };
+    });
+    const before = await below();
+    const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", atMs: 1 };
+    await tell({ type: "events", events: [{ type: "decision/opened", seq: 1, atMs: 1, decision } as never] });
+    await page.getByText("May it?").waitFor();
+    await drawn();
+    const after = await below();
+    assert.ok(after.clientHeight < before.clientHeight, "it takes room");
+    assert.ok(after.below < 2 && before.below < 2, `${before.below} became ${after.below}`);
+  });
+
   it("asks for older items at the top, once for each page", async () => {
     await reset(many.slice(0, 200), { older: "cursor" });
     await scrollTo(0);
