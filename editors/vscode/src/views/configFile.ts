@@ -76,7 +76,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
 
   private is(document: vscode.TextDocument): boolean {
     try {
-      return document.uri.scheme === "file" && document.uri.fsPath === configFile(this.program().env);
+      return document.uri.scheme === "file" && document.uri.path.endsWith("/config.toml") && document.uri.fsPath === configFile(this.program().env);
     } catch {
       return false; // there is no lashd
     }

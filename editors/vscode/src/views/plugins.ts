@@ -89,7 +89,7 @@ function said({ plugin, contributes, reach }: PluginReadResult): string {
   const programs = (reach.executables ?? []).map((program) => `  ${program.name}: ${program.path} sha256 ${program.digest}`);
   const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines] : []);
   return [
-    `${plugin.name} ${plugin.version ?? ""}`,
+    plugin.name, // its version is in plugin.json; what is told of it here is that of what runs
     ...part("It contributes", what),
     ...part("It runs", commands),
     ...part("Programs", programs),
