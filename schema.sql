@@ -157,6 +157,7 @@ CREATE TABLE usage (
   cache_read  INTEGER NOT NULL,
   cache_write INTEGER NOT NULL,
   reasoning   INTEGER NOT NULL,
+  cost        INTEGER NOT NULL,
   calls       INTEGER NOT NULL,
   unknown     INTEGER NOT NULL,
   PRIMARY KEY (session, operation, ordinal)

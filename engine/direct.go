@@ -135,7 +135,7 @@ func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
 func (e *Engine) ModelList() *protocol.ModelListResult {
 	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
 	for i, m := range e.Models {
-		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Model: m.Spec, Default: i == 0})
+		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Model: m.Spec, Price: m.Price, Default: i == 0})
 	}
 	return result
 }
@@ -198,6 +198,7 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 		}
 		return nil, &ProviderError{Issue: issueOf(err)}
 	}
+	reply.Usage = priced(reply.Usage, m.Price)
 	msg := reply.Message()
 	return &protocol.CompletionResult{
 		Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),

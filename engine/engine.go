@@ -54,6 +54,7 @@ type Model struct {
 	Name     string
 	Spec     protocol.ModelSpec
 	Provider provider.Provider
+	Price    *protocol.Price // nil: not known
 }
 
 // Engine runs sessions.
@@ -302,14 +303,14 @@ func (e *Engine) model(name string) (Model, error) {
 	return Model{}, ErrModelNotFound
 }
 
-// provider finds who serves a model spec; nil if no model of the configuration is of that spec any more.
-func (e *Engine) provider(spec protocol.ModelSpec) provider.Provider {
+// configured finds the model of a spec; a zero one if no model of the configuration is of that spec any more.
+func (e *Engine) configured(spec protocol.ModelSpec) Model {
 	for _, m := range e.Models {
 		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
-			return m.Provider
+			return m
 		}
 	}
-	return nil
+	return Model{}
 }
 
 // errStopped is why a turn is left as it is, to be resumed: the daemon stops, or the session is loaded again.

@@ -28,6 +28,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
+	reply.Usage = priced(reply.Usage, r.eng.configured(r.begin.Config.Model).Price)
 	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.begin.Config.Model, &reply, time.Since(began))}
 	if r.lost {
 		r.lost = false
@@ -123,6 +124,19 @@ func record(iteration int, model protocol.ModelSpec, reply *provider.Reply, took
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
 		Attempts: reply.Attempts, Options: reply.Options, DurationMs: took.Milliseconds(),
 	}
+}
+
+// priced is a usage with what it costs.
+func priced(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
+	if u == nil {
+		return nil
+	}
+	with := *u
+	with.Cost = 0
+	if price != nil {
+		with.Cost = price.Of(with)
+	}
+	return &with
 }
 
 // clean sees to it that a reply reads the same from the store as it was shown: JSON has no place for bytes that are

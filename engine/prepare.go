@@ -36,7 +36,7 @@ func (st *state) prepare(r *run) (err error) {
 			return err
 		}
 	}
-	r.plugins, r.catalog, r.model = r.lease.plugins, r.lease.catalog, st.eng.provider(r.begin.Config.Model)
+	r.plugins, r.catalog, r.model = r.lease.plugins, r.lease.catalog, st.eng.configured(r.begin.Config.Model).Provider
 	if r.begin.Leaf == st.row.Head.Leaf {
 		r.past, err = st.past()
 	} else {

@@ -169,7 +169,7 @@ const (
 	// from being read.
 	least, most = `sum(min(max(`, `, 0), 1000000000000))`
 	sumsOfUsage = `model, ` + least + `input` + most + `, ` + least + `output` + most + `, ` + least + `cache_read` + most + `, ` +
-		least + `cache_write` + most + `, ` + least + `reasoning` + most + `, sum(calls), sum(unknown)`
+		least + `cache_write` + most + `, ` + least + `reasoning` + most + `, sum(cost), sum(calls), sum(unknown)`
 	sumUsageOfAll = `
 SELECT source, ` + sumsOfUsage + `
 FROM usage
@@ -192,7 +192,7 @@ ORDER BY shown, model`
 func (s *Store) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, error) {
 	scan := func(rows *sql.Rows, r *protocol.UsageRow) error {
 		u := &r.Usage
-		return rows.Scan(&r.Source, &r.Model, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Reasoning, &r.Calls, &r.Unknown)
+		return rows.Scan(&r.Source, &r.Model, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Reasoning, &u.Cost, &r.Calls, &r.Unknown)
 	}
 	if session == 0 {
 		return list(ctx, s.read, scan, sumUsageOfAll)

@@ -121,15 +121,15 @@ func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const insertUsage = `
-INSERT INTO usage (operation, ordinal, session, source, model, input, output, cache_read, cache_write, reasoning, calls, unknown)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO usage (operation, ordinal, session, source, model, input, output, cache_read, cache_write, reasoning, cost, calls, unknown)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (session, operation, ordinal) DO NOTHING`
 
 func applyUsage(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, u := range c.Usage {
 		r := u.Row
 		err := t.exec(ctx, insertUsage, u.Operation, u.Ordinal, h.session, r.Source, r.Model, r.Usage.Input, r.Usage.Output,
-			r.Usage.CacheRead, r.Usage.CacheWrite, r.Usage.Reasoning, r.Calls, r.Unknown)
+			r.Usage.CacheRead, r.Usage.CacheWrite, r.Usage.Reasoning, r.Usage.Cost, r.Calls, r.Unknown)
 		if err != nil {
 			return err
 		}

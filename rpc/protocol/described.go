@@ -630,7 +630,8 @@ func Described() map[string]TypeDoc {
 		},
 		"ModelInfo": {Doc: "ModelInfo is a model that sessions can use.",
 			Fields: map[string]string{
-				"name": "as session/new takes it",
+				"name":  "as session/new takes it",
+				"price": "absent: the configuration has none",
 			},
 		},
 		"ModelListResult": {Doc: "ModelListResult are the configured models."},
@@ -1024,6 +1025,12 @@ func Described() map[string]TypeDoc {
 			Values: []ValueDoc{
 				{"open", "its turn goes on, or its rewind"},
 				{"closed", "it is over"},
+			},
+		},
+		"Price": {Doc: "Price is what a million tokens of a model cost, in US dollars.",
+			Fields: map[string]string{
+				"cached": "what is read from a cache",
+				"input":  "also what is written to a cache",
 			},
 		},
 		"Prune": {Doc: "Prune marks a part that a prompt view shortened; its absence means intact.",
@@ -1953,8 +1960,9 @@ func Described() map[string]TypeDoc {
 				"deadlineMs": "absent: ten minutes; 0: the model is told at once",
 			},
 		},
-		"Usage": {Doc: "Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint.",
+		"Usage": {Doc: "Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. Cost is what those of them cost whose model had a price in the configuration when it was called.",
 			Fields: map[string]string{
+				"cost":  "in billionths of a US dollar",
 				"input": "not cached",
 			},
 		},

@@ -283,6 +283,7 @@ type ModelInfo struct {
 	Name    string    `json:"name"` // as session/new takes it
 	Model   ModelSpec `json:"model"`
 	Default bool      `json:"default,omitempty"`
+	Price   *Price    `json:"price,omitempty"` // absent: the configuration has none
 }
 
 // ModelListResult are the configured models.

@@ -5,13 +5,15 @@ import (
 	"math"
 )
 
-// Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint.
+// Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. Cost is what those of them cost
+// whose model had a price in the configuration when it was called.
 type Usage struct {
 	Input      int64 `json:"input"` // not cached
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cacheRead"`
 	CacheWrite int64 `json:"cacheWrite"`
 	Reasoning  int64 `json:"reasoning"`
+	Cost       int64 `json:"cost,omitempty"` // in billionths of a US dollar
 }
 
 // ErrUsageOverflow means that a sum of token counts does not fit; it fails the turn instead of wrapping.
@@ -26,14 +28,30 @@ func (u Usage) Add(v Usage) (Usage, error) {
 		}
 		a[i] += b[i]
 	}
-	return Usage{a[0], a[1], a[2], a[3], a[4]}, nil
+	return Usage{a[0], a[1], a[2], a[3], a[4], a[5]}, nil
 }
 
 // Total is input, output, cache read and cache write together.
 func (u Usage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
-func (u Usage) buckets() [5]int64 {
-	return [5]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning}
+func (u Usage) buckets() [6]int64 {
+	return [6]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning, u.Cost}
+}
+
+// Price is what a million tokens of a model cost, in US dollars.
+type Price struct {
+	Input  float64 `json:"input"` // also what is written to a cache
+	Output float64 `json:"output"`
+	Cached float64 `json:"cached"` // what is read from a cache
+}
+
+// maxCost is a thousand dollars: a call that seems to cost more is a model's lie about its tokens, which must not spoil sums.
+const maxCost = 1e12
+
+// Of is what tokens cost, in billionths of a US dollar.
+func (p Price) Of(u Usage) int64 {
+	dollars := float64(u.Input+u.CacheWrite)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.Cached
+	return int64(min(max(math.Round(dollars*1000), 0), maxCost))
 }
 
 // UsageRow is one line of a session's ledger.

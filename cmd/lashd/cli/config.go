@@ -34,6 +34,7 @@ type config struct {
 	Replace      []string                 `toml:"replace"`       // ids of built-in plugins whose place plugins of yours take
 	PluginLimits limitsConfig             `toml:"plugin_limits"` // what programs of plugins are held to that say nothing of it
 	Undo         undoConfig               `toml:"undo"`          // copies of files, for undo
+	Price        *priceConfig             `toml:"price"`         // what tokens of the key model cost
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -85,12 +86,27 @@ func (c limitsConfig) limits() proc.Limits {
 
 // modelConfig is a model that sessions can use.
 type modelConfig struct {
-	Name          string `toml:"name"`           // what sessions call it; its id if nothing is said
-	ID            string `toml:"id"`             // as its server calls it
-	BaseURL       string `toml:"base_url"`       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
-	KeyEnv        string `toml:"key_env"`        // environment variable that holds the key; the key key_env above if nothing is said
-	ContextWindow int64  `toml:"context_window"` // in tokens; one that is not known is never found full
-	OutputLimit   int64  `toml:"output_limit"`   // in tokens
+	Name          string       `toml:"name"`           // what sessions call it; its id if nothing is said
+	ID            string       `toml:"id"`             // as its server calls it
+	BaseURL       string       `toml:"base_url"`       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
+	KeyEnv        string       `toml:"key_env"`        // environment variable that holds the key; the key key_env above if nothing is said
+	ContextWindow int64        `toml:"context_window"` // in tokens; one that is not known is never found full
+	OutputLimit   int64        `toml:"output_limit"`   // in tokens
+	Price         *priceConfig `toml:"price"`          // what its tokens cost
+}
+
+// priceConfig is what a million tokens cost, in US dollars.
+type priceConfig struct {
+	Input  *float64 `toml:"input" to:"10000" required:"true"`  // what is sent
+	Output *float64 `toml:"output" to:"10000" required:"true"` // what comes back
+	Cached *float64 `toml:"cached" to:"10000"`                 // what is read from a cache; as input if nothing is said
+}
+
+func (p *priceConfig) price() *protocol.Price {
+	if p == nil {
+		return nil
+	}
+	return &protocol.Price{Input: *p.Input, Output: *p.Output, Cached: *cmp.Or(p.Cached, p.Input)}
 }
 
 func (e *environment) configFile() string { return filepath.Join(e.home, "config.toml") }
@@ -124,20 +140,30 @@ func (c config) environ(all []string) []string {
 
 // models are what sessions can use, the default first.
 func (c config) models() ([]engine.Model, error) {
-	if c.Script != "" {
-		s, err := scripted.Load(c.Script)
-		if err != nil {
-			return nil, err
-		}
-		return []engine.Model{{Name: "scripted", Spec: protocol.ModelSpec{Provider: "scripted", ID: "scripted"}, Provider: scripted.New(s)}}, nil
-	}
 	list := c.Models
 	if len(list) == 0 {
 		list = []modelConfig{{}}
 	}
 	var models []engine.Model
 	for _, m := range list {
+		if m.ID == "" {
+			m.Price = cmp.Or(m.Price, c.Price)
+		}
 		models = append(models, c.model(m))
+	}
+	if c.Script == "" {
+		return models, nil
+	}
+	s, err := scripted.Load(c.Script)
+	if err != nil {
+		return nil, err
+	}
+	for i := range models {
+		m := &models[i]
+		m.Provider, m.Spec.Provider = scripted.New(s), "scripted"
+		if c.Models == nil {
+			m.Name, m.Spec.ID = "scripted", "scripted"
+		}
 	}
 	return models, nil
 }
@@ -152,5 +178,6 @@ func (c config) model(m modelConfig) engine.Model {
 		Name:     cmp.Or(m.Name, id),
 		Spec:     protocol.ModelSpec{Provider: base, ID: id, ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 		Provider: &provider.Retry{Provider: adapter},
+		Price:    m.Price.price(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/proc"
+	"lashd/rpc/protocol"
 )
 
 func TestConfigOfPrograms(t *testing.T) {
@@ -78,7 +79,8 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 		"trace = true\n\n[ plugin_limits ]\nprocesses = 1\nopen_files = 3": {5},
 		"undo.files = -1\nundo.file_kib = -1\n":                            {1, 2},
 		"trace = true\nundo = {off = true, files = -1}\n":                  {2},
-		"[[models]]\nid = 'a'\n[[models]]\nidd = 'b'\n[undo]\nof = true\n": {4, 6},
+		"[[models]]\nprice = {input = 1, output = 1}\n[[models]]\nprice = {input = -1, output = 1}\n[[models]]\n[models.price]\ninput = 1": {4, 6},
+		"[[models]]\nid = 'a'\n[[models]]\nidd = 'b'\n[undo]\nof = true\n":                                                                 {4, 6},
 	} {
 		t.Run("issue/6-1 of "+text, func(t *testing.T) {
 			_, problems := readConfig([]byte(text))
@@ -88,6 +90,43 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 			}
 			if !slices.Equal(lines, want) {
 				t.Errorf("%v, want lines %v", problems, want)
+			}
+		})
+	}
+}
+
+func TestConfigOfPrices(t *testing.T) {
+	full := protocol.Price{Input: 1.25, Output: 10, Cached: 0.125}
+	for text, want := range map[string]*protocol.Price{
+		"": nil,
+		"price = {input = 1.25, output = 10.0, cached = 0.125}":                                       &full,
+		"price = {input = 2.0, output = 4.0}":                                                         {Input: 2, Output: 4, Cached: 2},
+		"[[models]]\nid = \"a\"\nprice = {input = 1.25, output = 10.0, cached = 0.125}":               &full,
+		"price = {input = 2.0, output = 4.0}\n[[models]]\nid = \"another\"":                           nil,
+		"model = \"a\"\nprice = {input = 2.0, output = 4.0, cached = 0}\n[[models]]\nname = \"fast\"": {Input: 2, Output: 4},
+	} {
+		t.Run("issue/6-1 what tokens cost by "+text, func(t *testing.T) {
+			c, err := parseConfig([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			models, err := c.models()
+			if err != nil || (models[0].Price == nil) != (want == nil) || want != nil && *models[0].Price != *want {
+				t.Errorf("%+v, %v", models, err)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"price = {input = 1.0}":                                       "price.output is missing",
+		"price = {input = -1.0, output = 1.0}":                        "is -1; it must be from 0 to 10000",
+		"price = {input = nan, output = 1.0}":                         "is NaN; it must be from 0 to 10000",
+		"[price]\ninput = 1\noutput = 1\ncahced = 1":                  "did you mean cached?",
+		"[[models]]\nprice = {input = 1, output = 10001}":             "line 2: models.price.output is 10001",
+		"[[models]]\n[models.price]\ninput = 1\noutput = 1\nout = 10": "did you mean output?",
+	} {
+		t.Run("issue/6-1 "+text+" is refused", func(t *testing.T) {
+			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func readConfig(data []byte) (config, []configProblem) {
 		return c, []configProblem{{1, 0, err.Error()}}
 	}
 	for _, bad := range badValues(reflect.ValueOf(c), nil) {
-		problems = append(problems, configProblem{Line: lineOf(data, bad.key), Message: bad.message})
+		problems = append(problems, configProblem{Line: lineOf(data, bad.key, bad.nth), Message: bad.message})
 	}
 	slices.SortStableFunc(problems, func(a, b configProblem) int { return cmp.Compare(a.Line, b.Line) })
 	return c, problems
@@ -73,6 +73,7 @@ func readConfig(data []byte) (config, []configProblem) {
 
 type badValue struct {
 	key     []string
+	nth     int // of several tables of the same name, from 0
 	message string
 }
 
@@ -83,24 +84,38 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 		if v.Kind() == reflect.Pointer {
 			v = reflect.Indirect(v)
 		}
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
+			for nth := range v.Len() {
+				for _, b := range badValues(v.Index(nth), key) {
+					bad = append(bad, badValue{b.key, nth, b.message})
+				}
+			}
+			continue
+		}
 		message := ""
 		switch from, to := boundsOf(field); {
+		case !v.IsValid() && field.Tag.Get("required") == "":
 		case !v.IsValid():
+			message = "is missing"
 		case words[v.Type()] != nil && v.String() != "" && !slices.Contains(words[v.Type()], v.String()):
 			message = fmt.Sprintf("is %q; it must be %s", v.String(), oneOf(words[v.Type()]))
+		case to > 0 && v.Kind() == reflect.Float64:
+			if f := v.Float(); !(f >= float64(from) && f <= float64(to)) {
+				message = fmt.Sprintf("is %v; it must be from %d to %d", f, from, to)
+			}
 		case to > 0 && v.Int() != 0 && (v.Int() < from || v.Int() > to):
 			message = fmt.Sprintf("is %d; it must be from %d to %d, or 0", v.Int(), from, to)
 		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[duration]():
 			bad = append(bad, badValues(v, key)...)
 		}
 		if message != "" {
-			bad = append(bad, badValue{key, strings.Join(key, ".") + " " + message})
+			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " " + message})
 		}
 	}
 	return bad
 }
 
-// boundsOf are between what a number has to be that is not 0; none if the second is 0.
+// boundsOf are between what a number has to be, a whole one only if it is not 0; none if the second is 0.
 func boundsOf(f reflect.StructField) (from, to int64) {
 	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
 	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)
@@ -114,8 +129,8 @@ func oneOf(words []string) string {
 
 func unknownKey(key toml.Key) string {
 	table := reflect.TypeFor[config]()
-	if len(key) > 1 {
-		table = tableOf(table, key[0])
+	for _, in := range key[:len(key)-1] {
+		table = tableOf(table, in)
 	}
 	known := map[string]bool{}
 	for field := range table.Fields() {
@@ -129,7 +144,7 @@ func unknownKey(key toml.Key) string {
 func tableOf(in reflect.Type, key string) reflect.Type {
 	for field := range in.Fields() {
 		t := field.Type
-		if t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		if field.Tag.Get("toml") == key && t.Kind() == reflect.Struct {
@@ -139,12 +154,13 @@ func tableOf(in reflect.Type, key string) reflect.Type {
 	return in
 }
 
-// lineOf is where a key is, or the innermost table that is written with it in it.
-func lineOf(data []byte, path []string) int {
+// lineOf is where a key is, or the innermost table that is written with it in it: of several of the same name, the nth.
+func lineOf(data []byte, path []string, nth int) int {
 	var p unstable.Parser
 	p.Reset(data)
 	var table []string
 	line, depth := 1, 0
+	before := nth // tables of the same name that are still to come before it
 	for p.NextExpression() {
 		e := p.Expression()
 		at, key := keyOf(&p, e)
@@ -152,6 +168,18 @@ func lineOf(data []byte, path []string) int {
 			key = append(slices.Clone(table), key...)
 		} else {
 			table = key
+		}
+		if e.Kind == unstable.ArrayTable && len(key) <= len(path) && slices.Equal(key, path[:len(key)]) {
+			switch before--; before {
+			case -1:
+				line, depth = at, len(key)
+			case -2:
+				return line
+			}
+			continue
+		}
+		if before >= 0 && nth > 0 {
+			continue
 		}
 		if len(key) > depth && len(key) <= len(path) && slices.Equal(key, path[:len(key)]) {
 			line, depth = at, len(key)

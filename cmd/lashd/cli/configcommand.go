@@ -76,7 +76,7 @@ func (e *environment) configProblems(data []byte) []configProblem {
 		return problems
 	}
 	if _, err := e.within(c).models(); err != nil {
-		return []configProblem{{Line: lineOf(data, []string{"script"}), Message: err.Error()}}
+		return []configProblem{{Line: lineOf(data, []string{"script"}, 0), Message: err.Error()}}
 	}
 	return nil
 }

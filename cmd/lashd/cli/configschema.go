@@ -31,8 +31,14 @@ func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.S
 		key := f.Tag.Get("toml")
 		p := settingSchema(f.Type, docs)
 		p.Description = docs[t.Name()].Fields[key]
-		if from, to := boundsOf(f); to > 0 {
+		switch from, to := boundsOf(f); {
+		case to > 0 && p.Type == "number":
+			p.Minimum, p.Maximum = new(float64(from)), new(float64(to))
+		case to > 0:
 			p.AnyOf = []*jsonschema.Schema{{Const: jsonschema.Ptr[any](0)}, {Minimum: new(float64(from)), Maximum: new(float64(to))}}
+		}
+		if f.Tag.Get("required") != "" {
+			s.Required = append(s.Required, key)
 		}
 		s.Properties[key] = p
 		s.PropertyOrder = append(s.PropertyOrder, key)
@@ -61,6 +67,8 @@ func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema
 		return &jsonschema.Schema{Type: "string"}
 	case reflect.Bool:
 		return &jsonschema.Schema{Type: "boolean"}
+	case reflect.Float64:
+		return &jsonschema.Schema{Type: "number"}
 	}
 	return &jsonschema.Schema{Type: "integer"}
 }

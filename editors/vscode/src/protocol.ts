@@ -807,6 +807,8 @@ export interface ModelInfo {
   name: string;
   model: ModelSpec;
   default?: boolean;
+  /** absent: the configuration has none */
+  price?: Price;
 }
 
 /** ModelListResult are the configured models. */
@@ -1385,6 +1387,15 @@ export type PointKind = "turn" | "rewind";
 
 /** PointState is where a file point is. */
 export type PointState = "open" | "closed";
+
+/** Price is what a million tokens of a model cost, in US dollars. */
+export interface Price {
+  /** also what is written to a cache */
+  input: number;
+  output: number;
+  /** what is read from a cache */
+  cached: number;
+}
 
 /** Prune marks a part that a prompt view shortened; its absence means intact. */
 export interface Prune {
@@ -2993,7 +3004,7 @@ export interface UnknownOutcomeRule {
   deadlineMs?: number;
 }
 
-/** Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. */
+/** Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. Cost is what those of them cost whose model had a price in the configuration when it was called. */
 export interface Usage {
   /** not cached */
   input: number;
@@ -3001,6 +3012,8 @@ export interface Usage {
   cacheRead: number;
   cacheWrite: number;
   reasoning: number;
+  /** in billionths of a US dollar */
+  cost?: number;
 }
 
 /** UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the ledgers of all, each call once. */
