@@ -122,7 +122,7 @@ func issueOf(err error) protocol.Issue {
 func record(iteration int, model protocol.ModelSpec, reply *provider.Reply, took time.Duration) protocol.CallRecord {
 	return protocol.CallRecord{
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
-		Attempts: reply.Attempts, Options: reply.Options, DurationMs: took.Milliseconds(),
+		Attempts: list(reply.Attempts), Options: reply.Options, DurationMs: took.Milliseconds(),
 	}
 }
 

@@ -66,6 +66,9 @@ func tracedWhole(t *testing.T) {
 		t.Fatalf("traced %v, told %v", types(all), types(told))
 	}
 	for i := range all {
+		if c := all[i].Call; c != nil && c.Attempts == nil {
+			t.Errorf("attempts of %+v are no list", c)
+		}
 		if a, b := all[i], told[i]; a.Type != b.Type || a.SessionID != id || (a.Item == nil) != (b.Item == nil) || a.Item != nil && a.Item.Text != b.Item.Text {
 			t.Errorf("traced %+v, told %+v", a, b)
 		}
