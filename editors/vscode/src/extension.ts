@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Chats } from "./chat/chats";
+import { chatCommands } from "./chat/commands";
 import { viewType } from "./chat/panel";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
@@ -15,6 +16,7 @@ import { Seen } from "./views/seen";
 import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
 import { Texts } from "./views/texts";
+import { Traces } from "./views/traces";
 import { Workshop } from "./workshop";
 
 const demoKey = "lashd.demo";
@@ -28,6 +30,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const sessions = new Sessions(daemon, log);
   const texts = new Texts();
   const chats: Chats = new Chats({ daemon, log, texts, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
+  const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id));
   const seen = new Seen(context.workspaceState);
   const tree = new SessionTree(sessions, seen);
@@ -73,9 +76,12 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, workshop, tools, config, new VSCodeChat(daemon, sessions), texts.register(),
+    log, view, status, workshop, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
-    ...register(log, { ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands, openConfig: () => config.open() }),
+    ...register(log, {
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands, ...chatCommands(daemon, chats, traces),
+      openConfig: () => config.open(),
+    }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),
     { dispose: () => daemon.close() },

@@ -41,5 +41,7 @@ export type FromWebview =
   | { type: "open"; href: string }
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
+  /** one of the commands of the chat in front */
+  | { type: "run"; command: "chooseModel" | "chooseMode" | "showTrace"; turnId?: TurnID }
   /** to before a turn, whose input was text */
   | { type: "rewind"; turnId: TurnID; text: string };

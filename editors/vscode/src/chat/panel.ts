@@ -154,6 +154,8 @@ export class ChatPanel {
         return this.fork(message.itemId);
       case "rewind":
         return this.rewind(message);
+      case "run":
+        return vscode.commands.executeCommand(`lashd.${message.command}`, message.turnId);
       case "changes":
         return showChanges(this.context, { sessionId, turnId: message.turnId }, this.followed.view?.session.cwd ?? "");
     }

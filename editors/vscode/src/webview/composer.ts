@@ -14,6 +14,8 @@ export class Composer {
   private readonly send = button("Send", () => this.submit("queue"), { class: "first" });
   private readonly steer = button("Steer", () => this.submit("steer"), { title: "Into the running turn, at its next step (Ctrl+Enter)" });
   private readonly stop = button("Stop", () => this.ask({ type: "stop" }), { title: "Stop the running turn (Escape)" });
+  private readonly model = button("", () => this.ask({ type: "run", command: "chooseModel" }), { class: "setting", title: "Model, from the next turn on" });
+  private readonly mode = button("", () => this.ask({ type: "run", command: "chooseMode" }), { class: "setting", title: "What is asked before it is done, from the next turn on" });
   private attached: Attached[] = [];
   private options: Options = { sendOnEnter: true, showReasoning: false };
   private running = false;
@@ -26,7 +28,7 @@ export class Composer {
     this.field.addEventListener("input", () => this.changed());
     this.field.addEventListener("keydown", (event) => this.key(event));
     const attach = button("Attach", () => this.ask({ type: "attach" }), { title: "Attach files" });
-    place.append(this.chips, this.field, h("div", { class: "bar" }, attach, h("span", { class: "space" }), this.stop, this.steer, this.send));
+    place.append(this.chips, this.field, h("div", { class: "bar" }, attach, this.model, this.mode, h("span", { class: "space" }), this.stop, this.steer, this.send));
   }
 
   show(running: boolean, connected: boolean, options: Options): void {
@@ -34,6 +36,14 @@ export class Composer {
     this.connected = connected;
     this.options = options;
     this.changed();
+  }
+
+  /** set says how the session is set. */
+  set(model: string, mode: string): void {
+    for (const [setting, name, value] of [[this.model, "Model", model], [this.mode, "Mode", mode]] as const) {
+      setting.textContent = value;
+      setting.setAttribute("aria-label", `${name}: ${value}`);
+    }
   }
 
   /** restore puts back what was typed before the page was loaded again. */

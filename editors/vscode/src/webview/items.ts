@@ -1,8 +1,9 @@
 import type { FromWebview } from "../chat/messages";
+import { usageText } from "../model/usage";
 import type { Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
 import { Growing, render } from "./markdown";
-import { endText, filesText, summaryOf, usageText, type ChatRow, type EndRow, type ItemRow } from "./rows";
+import { endText, filesText, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
 /** How much of a text is shown before somebody asks for all. */
 const longestShown = 20_000;
@@ -36,8 +37,9 @@ export class Items {
     const { turnId } = end;
     const said = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
     const fork = button("Fork here", () => this.ask({ type: "fork", itemId: after }), { title: "A session of its own that goes on from here" });
+    const trace = button("Trace", () => this.ask({ type: "run", command: "showTrace", turnId }), { title: "What happened in this turn, and when" });
     const changes = point && point.files > 0 && button("Show changes", () => this.ask({ type: "changes", turnId }), { title: "All that this turn did to files" });
-    return [h("span", {}, said), h("div", { class: "actions" }, changes, fork)];
+    return [h("span", {}, said), h("div", { class: "actions" }, changes, trace, fork)];
   }
 
   private item(row: ItemRow): Node[] {

@@ -1,12 +1,14 @@
 import type { FromWebview, Options, ToWebview } from "../chat/messages";
+import { modeOf } from "../model/modes";
 import { page, reduce, type SessionView } from "../model/session";
+import { usageText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput } from "../protocol";
 import { Asked } from "./asked";
 import { Composer, type Draft } from "./composer";
 import { button, byId, h } from "./dom";
 import { Items } from "./items";
 import { List } from "./list";
-import { planOf, rowsOf, usageText, type ChatRow } from "./rows";
+import { planOf, rowsOf, type ChatRow } from "./rows";
 
 /** Kept is what VS Code keeps of a page: which session, and what was being typed. All else is the daemon's. */
 interface Kept {
@@ -87,12 +89,13 @@ function draw() {
   list.set(rowsOf(view));
   asked.show(view.decisions, connected);
   composer.show(view.turnId !== undefined, connected, options);
+  composer.set(view.session.config.model.id, modeOf(view.session.config).name);
   head(view);
   queue(view);
 }
 
 function head(shown: SessionView) {
-  const { config, title } = shown.session;
+  const { title } = shown.session;
   const steps = planOf(shown);
   const done = steps.filter((step) => step.status === "completed").length;
   const marks = { pending: "\u25cb", inProgress: "\u25d4", completed: "\u2713" };
@@ -104,7 +107,7 @@ function head(shown: SessionView) {
     h("b", {}, title ?? ""),
     h("span", { class: "state", role: "status" }, state),
     h("span", { class: "space" }),
-    h("span", { class: "model", title: "Tokens of the session" }, [config.model.id, usageText(shown.total)].filter(Boolean).join(" \u00b7 ")),
+    h("span", { class: "usage", title: "Tokens of the session" }, usageText(shown.total)),
     ...(steps.length > 0 ? [plan] : []),
   );
 }

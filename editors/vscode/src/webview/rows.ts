@@ -1,5 +1,5 @@
 import type { SessionView, TurnEnd } from "../model/session";
-import type { FilePoint, Item, ItemID, Usage } from "../protocol";
+import type { FilePoint, Item, ItemID } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow is an item, with what its call has put out so far. */
@@ -81,20 +81,6 @@ export function filesText(point: FilePoint | undefined): string {
   }
   const files = point.files === 1 ? "1 file changed" : `${point.files} files changed`;
   return point.undone ? `${files}, undone` : files;
-}
-
-/** usageText is how many tokens something took. */
-export function usageText(usage: Usage | undefined): string {
-  if (!usage) {
-    return "";
-  }
-  const read = usage.input + usage.cacheRead + usage.cacheWrite;
-  const cached = usage.cacheRead > 0 ? ` (${count(usage.cacheRead)} cached)` : "";
-  return `${count(read)} in${cached}, ${count(usage.output)} out`;
-}
-
-function count(tokens: number): string {
-  return tokens < 10_000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
 }
 
 /** summaryOf is a call in a few words: the argument that tells most. */

@@ -1,6 +1,8 @@
 import { strict as assert } from "node:assert";
-import type { SessionListResult, SnapshotListResult, SnapshotPreviewResult } from "../../src/protocol";
-import { patience } from "./browser";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DecisionListResult, Event, SessionListResult, SessionReadResult, SnapshotListResult, SnapshotPreviewResult } from "../../src/protocol";
+import { patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -69,5 +71,46 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     assert.match(await code.dialog("Rewind"), /new\.txt goes/);
     await row(/^A rewind changed 1 file/).waitFor();
     await row(/^A turn changed 1 file.*undone/).waitFor();
+  });
+
+  it("traces a turn, also while it goes on, and saves that", async () => {
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
+    await code.run("lashd: Show Trace of a Turn");
+    const line = (text: string) => code.page.locator(".monaco-editor .view-line", { hasText: text }).first();
+    await line("question").waitFor();
+    const [asked] = code.call<DecisionListResult>("decision/list", {}).data;
+    code.call("decision/respond", { decisionId: asked?.decisionId, choice: "allowOnce", argsHash: asked?.argsHash });
+    for (const text of ["model call 1: scripted of scripted", "write begins", "answered: allowOnce by", "write: completed", "ended: assistantMessage"]) {
+      await line(text).waitFor();
+    }
+    await code.run("lashd: Save Trace as JSON Lines");
+    await field().waitFor();
+    const file = join(code.work, "turn.jsonl");
+    await field().fill(file);
+    await code.page.keyboard.press("Enter");
+    await until(() => existsSync(file));
+    const types = readFileSync(file, "utf8").trim().split("\n").map((text) => (JSON.parse(text) as Event).type);
+    assert.deepEqual([types[0], types.includes("decision/resolved"), types.at(-1)], ["turn/accepted", true, "turn/completed"]);
+  });
+
+  it("shows model and mode, changes them from the chat, and shows what others change; and what it cost", async () => {
+    await code.newSession();
+    const config = () => code.call<SessionReadResult>("session/read", { sessionId: newest(), limit: 1 }).session.config;
+    const [model, mode] = ["Model", "Mode"].map((name) => code.chat.getByRole("button", { name: new RegExp(`^${name}: `) }));
+    assert.deepEqual([await model?.innerText(), await mode?.innerText()], ["scripted", "Ask"]);
+    await code.say("hi");
+    await code.chat.locator(".row.end", { hasText: "1500 in, 100 out, $0.0040" }).waitFor();
+    await model?.click();
+    await code.choose("careful");
+    await code.chat.getByRole("button", { name: "Model: careful" }).waitFor();
+    await code.chat.locator("#composer textarea").press("Control+Alt+o");
+    await code.choose("Bypass");
+    await code.chat.getByRole("button", { name: "Mode: Bypass" }).waitFor();
+    assert.deepEqual([config().model.id, config().approval?.mode], ["careful", "allow"]);
+    code.call("session/configure", { sessionId: newest(), model: "scripted", approval: {}, options: { plan: { mode: "plan" } } });
+    await code.chat.getByRole("button", { name: "Model: scripted" }).waitFor();
+    await code.chat.getByRole("button", { name: "Mode: Plan" }).waitFor();
   });
 });

@@ -30,5 +30,5 @@ export const script = {
       ],
     },
   ],
-  otherwise: { replies: [{ text: "Hello!" }] },
+  otherwise: { replies: [{ text: "Hello!", usage: { input: 1500, output: 100 } }] },
 };

@@ -17,6 +17,9 @@ export interface How {
   settings?: object;
 }
 
+/** models are the names under which the script plays; the first one's tokens have a price. */
+const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}}, {id = "careful"}]\n';
+
 /** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
 export class Workbench {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-ui-"));
@@ -64,7 +67,7 @@ export class Workbench {
 
   private async prepare(script: unknown, machine: object = { "lashd.path": need("LASHD") }, user: object = {}) {
     this.write("home/script.json", JSON.stringify(script));
-    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n`);
+    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n${models}`);
     this.write("work/readme.txt", "a workspace\n");
     this.write("ud/Machine/settings.json", JSON.stringify({ ...machine, "lashd.home": this.home }));
     this.write("ud/User/settings.json", JSON.stringify({

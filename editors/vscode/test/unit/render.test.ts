@@ -2,11 +2,12 @@ import { strict as assert } from "node:assert";
 import { parseHTML } from "linkedom";
 import type { FromWebview } from "../../src/chat/messages";
 import { reduce, snapshot } from "../../src/model/session";
+import { usageText } from "../../src/model/usage";
 import type { Decision, Item } from "../../src/protocol";
 import { Asked } from "../../src/webview/asked";
 import { Items } from "../../src/webview/items";
 import { Growing, render, settledEnd } from "../../src/webview/markdown";
-import { endText, planOf, rowsOf, summaryOf, usageText } from "../../src/webview/rows";
+import { endText, planOf, rowsOf, summaryOf } from "../../src/webview/rows";
 import { attached, turn } from "./turn";
 
 describe("issue/6-1 markdown", () => {
@@ -60,6 +61,8 @@ describe("issue/6-1 rows of a chat", () => {
     const item: Item = { itemId: "p", kind: "toolCall", status: "completed", atMs: 1, tool: "update_plan", args: { steps } };
     assert.deepEqual(planOf({ ...snapshot(attached), items: [item, { ...item, status: "failed", args: {} }] }), steps);
     assert.equal(usageText({ input: 100, cacheRead: 20_000, cacheWrite: 0, output: 7, reasoning: 0 }), "20k in (20k cached), 7 out");
+    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 4_250_000 }), "100 in, 7 out, $0.0043");
+    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 12_345_000_000 }), "100 in, 7 out, $12.35");
   });
 });
 

@@ -1,0 +1,37 @@
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import { inMode, modeOf, modes } from "../model/modes";
+import type { ModelInfo, Session } from "../protocol";
+
+/** chooseModel lets a person choose the model of a session, from its next turn on. */
+export async function chooseModel(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
+  const { data } = await daemon.call("model/list", {});
+  const items = data.map((info) => {
+    const now = info.model.id === config.model.id && info.model.provider === config.model.provider;
+    return { label: `$(${now ? "check" : "blank"}) ${info.name}`, description: about(info), name: info.name };
+  });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Model of the session, from its next turn on", matchOnDescription: true });
+  if (picked) {
+    await daemon.change("session/configure", { sessionId, model: picked.name });
+  }
+}
+
+function about({ name, model, price, default: first }: ModelInfo): string {
+  const said = [
+    model.id === name ? "" : model.id,
+    model.contextWindow ? `${Math.round(model.contextWindow / 1000)}k tokens` : "",
+    price ? `$${price.input} in, $${price.output} out a million` : "",
+    first ? "default" : "",
+  ];
+  return said.filter(Boolean).join(" \u00b7 ");
+}
+
+/** chooseMode lets a person choose what a session asks before it does it, likewise. */
+export async function chooseMode(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
+  const now = modeOf(config);
+  const items = modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about, mode }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "What the session asks, from its next turn on" });
+  if (picked) {
+    await daemon.change("session/configure", { sessionId, ...inMode(config, picked.mode) });
+  }
+}

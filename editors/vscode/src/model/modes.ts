@@ -1,0 +1,50 @@
+import type { ApprovalConfig, ApprovalMode, ApprovalRule, Config, PluginOptions } from "../protocol";
+
+/** Mode is a way in which a session may be set. They are those that lashd acp has. */
+export interface Mode {
+  name: string;
+  about: string;
+  approval?: ApprovalMode;
+  edits?: boolean;
+  plan?: boolean;
+}
+
+const ask: Mode = { name: "Ask", about: "Asks before a tool changes something." };
+const plan: Mode = { name: "Plan", about: "Reads, searches and plans; changes nothing.", plan: true };
+
+export const modes: readonly Mode[] = [
+  ask,
+  { name: "Accept edits", about: "Edits files of the workspace without asking; asks before all else that changes something.", edits: true },
+  plan,
+  { name: "Ask always", about: "Asks before every call of a tool.", approval: "ask" },
+  { name: "Bypass", about: "Asks nothing, except what rules of the session say.", approval: "allow" },
+  { name: "Deny", about: "Denies every call of a tool that no rule allows.", approval: "deny" },
+];
+
+/** edits are the rules that let files be edited. */
+const edits: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));
+
+const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && !a.prefix && !b.prefix;
+
+const isEdit = (rule: ApprovalRule) => edits.some((edit) => same(edit, rule));
+
+/** modeOf is the mode that a session is in. */
+export function modeOf({ approval, options }: Config): Mode {
+  if ((options?.plan as { mode?: string } | undefined)?.mode === "plan") {
+    return plan;
+  }
+  const rules = approval?.rules ?? [];
+  const accepts = !approval?.mode && edits.every((edit) => rules.some((rule) => same(edit, rule)));
+  return modes.find((mode) => !mode.plan && mode.approval === (approval?.mode || undefined) && (mode.edits ?? false) === accepts) ?? ask;
+}
+
+/** inMode are settings changed to those of a mode; what it does not speak of stays. */
+export function inMode(config: Config, mode: Mode): { approval: ApprovalConfig; options: PluginOptions } {
+  const rules = (config.approval?.rules ?? []).filter((rule) => !isEdit(rule));
+  const options = { ...config.options };
+  delete options.plan;
+  return {
+    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...edits] : rules },
+    options: mode.plan ? { ...options, plan: { mode: "plan" } } : options,
+  };
+}

@@ -1,0 +1,22 @@
+import type { Usage } from "../protocol";
+
+/** usageText is how many tokens something took, and what they cost where that is known. */
+export function usageText(usage: Usage | undefined): string {
+  if (!usage) {
+    return "";
+  }
+  const read = usage.input + usage.cacheRead + usage.cacheWrite;
+  const cached = usage.cacheRead > 0 ? ` (${count(usage.cacheRead)} cached)` : "";
+  const cost = usage.cost ? `, ${costText(usage.cost)}` : "";
+  return `${count(read)} in${cached}, ${count(usage.output)} out${cost}`;
+}
+
+/** costText is a cost as people read it. */
+export function costText(cost: number): string {
+  const dollars = cost / 1e9;
+  return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+}
+
+function count(tokens: number): string {
+  return tokens < 10_000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
+}

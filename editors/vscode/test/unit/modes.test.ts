@@ -1,0 +1,27 @@
+import { strict as assert } from "node:assert";
+import { inMode, modeOf, modes } from "../../src/model/modes";
+import type { Config } from "../../src/protocol";
+import { session } from "./turn";
+
+const config = (more: Partial<Config>): Config => ({ ...session.config, ...more });
+
+describe("issue/6-1 modes of a session", () => {
+  it("are what its settings say", () => {
+    const names = [
+      {}, { approval: { mode: "ask" } }, { approval: { mode: "allow" } }, { approval: { mode: "deny" } }, { options: { plan: { mode: "plan" } } },
+      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow" }, { tool: "patch", action: "allow" }] } },
+      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow", prefix: "src" }, { tool: "patch", action: "allow" }] } },
+    ].map((more) => modeOf(config(more as Partial<Config>)).name);
+    assert.deepEqual(names, ["Ask", "Ask always", "Bypass", "Deny", "Plan", "Accept edits", "Ask"]);
+  });
+
+  it("leave all that they do not speak of", () => {
+    const own = config({ approval: { mode: "deny", deadlineMs: 5, rules: [{ tool: "shell", prefix: "ls", action: "allow" }] }, options: { plan: { mode: "plan" }, toolsearch: {} } });
+    for (const mode of modes) {
+      const set = inMode(own, mode);
+      assert.equal(modeOf(config(set)), mode);
+      assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", prefix: "ls", action: "allow" }, {}]);
+      assert.deepEqual(inMode(config(set), modes[0]!).approval.rules?.length, 1, `back from ${mode.name}`);
+    }
+  });
+});
