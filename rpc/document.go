@@ -122,6 +122,10 @@ func members(t reflect.Type, visit func(name string, optional bool, t reflect.Ty
 			continue
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
-		visit(name, strings.Contains(rest, "omit"), f.Type)
+		ft := f.Type
+		if strings.Contains(rest, "string") { // a number that other languages cannot hold is text on the wire
+			ft = reflect.TypeFor[string]()
+		}
+		visit(name, strings.Contains(rest, "omit"), ft)
 	}
 }

@@ -67,10 +67,23 @@ func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, pr
 		if err != nil {
 			panic("schema of " + t.String() + ": " + err.Error())
 		}
+		asText(s, t)
 		explain(s, docs[name], strings.HasSuffix(name, "Params"))
 		defs[name] = s
 	}
 	return defs
+}
+
+// asText makes text of the numbers that are text on the wire.
+func asText(s *jsonschema.Schema, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	members(t, func(name string, _ bool, ft reflect.Type) {
+		if p := s.Properties[name]; ft.Kind() == reflect.String && p != nil && p.Type == "integer" {
+			s.Properties[name] = &jsonschema.Schema{Type: "string", Pattern: "^[0-9]+$"}
+		}
+	})
 }
 
 // withoutOwn leaves out a type and what it embeds, whose members are to be written out.

@@ -1355,7 +1355,7 @@ export type PluginSource = "fork" | "fresh";
 export interface PluginState {
   plugin: string;
   version: string;
-  revision: number;
+  revision: string;
   state?: unknown;
   artifacts?: PluginArtifact[];
 }
@@ -1910,7 +1910,7 @@ export interface SnapshotReadResult {
   /** by plugin */
   plugins: PluginState[];
   /** of the plugins when they were captured */
-  fingerprint: number;
+  fingerprint: string;
   /** absent: nobody had decided anything */
   tools?: ToolState;
 }

@@ -14,7 +14,7 @@ describe("issue/6-1 snapshots", () => {
     ];
     const text = sideText({
       ...side, nodes: 5, items, execution: "abc",
-      plugins: [{ plugin: "plan", version: "1", revision: 2, state: { steps: [] }, artifacts: [{ name: "notes", size: 9, digest: "def" }] }],
+      plugins: [{ plugin: "plan", version: "1", revision: "2", state: { steps: [] }, artifacts: [{ name: "notes", size: 9, digest: "def" }] }],
       tools: { generation: 7, tools: { b: setting("shell", { member: false }), a: setting("read", {}) } },
       monitors: [{ spec: { monitorId: "logs", command: "tail" }, armed: true, state: "running", eventCount: 1 }],
     });
