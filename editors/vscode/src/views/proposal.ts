@@ -16,6 +16,9 @@ export async function confirm(texts: Texts, { path, before, after, signal }: Pro
   const close = () => void vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
   await showTexts(texts, title, after, before);
   signal.addEventListener("abort", close);
+  if (signal.aborted) {
+    close(); // while it was being opened
+  }
   const answer = await vscode.window.showInformationMessage(`lashd: an agent wants to change ${path} as it is shown.`, "Apply", "Discard");
   if (signal.aborted) {
     void vscode.window.showInformationMessage(`lashd: the agent does not wait for the change of ${path} any more.`);

@@ -116,6 +116,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
     await preview.waitFor({ state: "detached" });
     await decide("Apply");
     await code.page.locator(".notification-toast", { hasText: "does not wait" }).waitFor();
+    await code.page.waitForTimeout(1500); // what would be done is done by then
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
   });
 
