@@ -140,6 +140,16 @@ func (pr *prompt) end(e ending) {
 	}
 }
 
+// settle ends a prompt as its turn has ended. One that the editor has cancelled does not fail: its turn may have gone wrong before the
+// daemon heard of it.
+func (pr *prompt) settle(o *protocol.TurnOutcome, issues []protocol.Issue) {
+	e := endingOf(o, issues)
+	if pr.cancelled && e.err != nil {
+		e = ending{stop: sdk.StopReasonCancelled}
+	}
+	pr.end(e)
+}
+
 // unasked is called when nobody waits for a prompt any more: because the editor has said so, or because it has gone. In that case the
 // turn goes on.
 func (s *session) unasked(ctx context.Context, pr *prompt) error {
@@ -251,7 +261,7 @@ func (s *session) settle(ctx context.Context, ev *protocol.Event) {
 		case ev.Follower != "":
 			pr.turn, pr.within = ev.Follower, ev.Follower
 		default:
-			pr.end(endingOf(ev.Outcome, ev.Issues))
+			pr.settle(ev.Outcome, ev.Issues)
 		}
 	}
 }
@@ -276,7 +286,9 @@ func (s *session) recover(ctx context.Context) {
 				pr.end(ending{err: err})
 				return
 			}
-			pr.end(endingOf(report.Outcome, report.Issues))
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			pr.settle(report.Outcome, report.Issues)
 		})
 	}
 }
