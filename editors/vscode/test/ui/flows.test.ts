@@ -6,6 +6,7 @@ import { Workbench } from "./workbench";
 
 describe("issue/6-1 a real VS Code", function () {
   this.timeout(3 * patience);
+  this.retries(1); // a browser, an editor and a daemon share what the machine has
   const code = new Workbench();
 
   before(() => code.start(script));
