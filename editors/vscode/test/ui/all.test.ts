@@ -11,10 +11,6 @@ describe("issue/6-1 a real VS Code, at length", function () {
   const code = new Workbench();
   const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0];
   const row = (title: string) => code.page.getByRole("treeitem", { name: title }).first();
-  const menu = async (title: string, entry: string) => {
-    await row(title).click({ button: "right" });
-    await code.page.locator(".context-view .action-label", { hasText: entry }).first().click();
-  };
   const write = async () => {
     await code.newSession();
     await code.say("write it");
@@ -133,15 +129,15 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.newSession();
     await code.say("a session to go");
     await row("a session to go").waitFor();
-    await menu("a session to go", "Rename Session");
+    await code.menu(row("a session to go"), "Rename Session");
     await code.page.locator(".quick-input-widget:visible input.input").fill("another name");
     await code.page.keyboard.press("Enter");
     await code.page.locator(".tab", { hasText: "another name" }).waitFor();
-    await menu("another name", "Archive Session");
+    await code.menu(row("another name"), "Archive Session");
     await code.page.getByRole("treeitem", { name: /^Archived/ }).waitFor();
     assert.equal(newest()?.title === "another name", false);
     await code.page.getByRole("treeitem", { name: /^Archived/ }).click();
-    await menu("another name", "Delete Session");
+    await code.menu(row("another name"), "Delete Session");
     await code.dialog("Delete");
     await code.page.getByRole("treeitem", { name: /^Archived/ }).waitFor({ state: "detached" });
   });

@@ -51,8 +51,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     await row(/^hi/).click();
     await code.chat.locator(".userMessage", { hasText: "hi" }).waitFor();
     await code.chat.locator(".userMessage", { hasText: "and more" }).waitFor({ state: "detached" });
-    await row(/^before/).click({ button: "right" });
-    await code.page.locator(".context-view .action-label", { hasText: "Delete Snapshot" }).first().click();
+    await code.menu(row(/^before/), "Delete Snapshot");
     await code.dialog("Delete");
     await row(/^before/).waitFor({ state: "detached" });
     assert.deepEqual(code.call<SnapshotListResult>("snapshot/list", { sessionId: newest() }).data, []);

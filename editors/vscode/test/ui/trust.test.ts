@@ -17,8 +17,8 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     return JSON.stringify(code.call<DebugPromptResult>("debug/prompt", { sessionId: session?.sessionId }));
   };
   const look = async () => {
-    await code.page.getByRole("treeitem", { name: /^guard/ }).filter({ hasText: /untrusted|modified/ }).click({ button: "right" });
-    await code.page.locator(".context-view .action-label", { hasText: "Look at Plugin and Trust It" }).click();
+    const plugin = code.page.getByRole("treeitem", { name: /^guard/ }).filter({ hasText: /untrusted|modified/ });
+    await code.menu(plugin, "Look at Plugin and Trust It");
     await toast().waitFor();
   };
 

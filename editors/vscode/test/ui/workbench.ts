@@ -150,6 +150,12 @@ export class Workbench {
     return text;
   }
 
+  /** menu picks an entry of the menu of something. A menu has no ear for a mouse that is let go in its first 100 ms. */
+  async menu(of: Locator, entry: string): Promise<void> {
+    await of.click({ button: "right" });
+    await this.page.locator(".context-view .action-label", { hasText: entry }).first().click({ delay: 200 });
+  }
+
   /** choose picks an entry of the list that is open. */
   async choose(entry: string): Promise<void> {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: entry }).first().click();
