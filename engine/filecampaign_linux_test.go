@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine"
 	"lashd/rpc/protocol"
+	"lashd/test/tree"
 )
 
 // TestManyTurnsInALargeTree runs turns in a tree that is larger than the budget. LASHD_LONG=1 has 1,000 of them, in one that is twice
@@ -37,7 +38,7 @@ func TestManyTurnsInALargeTree(t *testing.T) {
 		var last protocol.TurnID
 		for i := range turns {
 			if i == turns-1 {
-				before = treeOf(t, dir)
+				before = tree.Read(t, dir)
 			}
 			last = d.turn(t, id, "go").TurnID
 			most = max(most, size(t, filepath.Join(d.store.Dir(), "files")))
@@ -56,7 +57,7 @@ func TestManyTurnsInALargeTree(t *testing.T) {
 		if len(res.Files) != 5 {
 			t.Errorf("the last turn has changed %+v", res.Files)
 		}
-		now := treeOf(t, dir)
+		now := tree.Read(t, dir)
 		for _, f := range res.Files {
 			if f.Unkept != "" {
 				before[f.Path] = now[f.Path]

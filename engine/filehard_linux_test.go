@@ -18,6 +18,7 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
+	"lashd/test/tree"
 )
 
 // ok fails the test on an error.
@@ -80,15 +81,15 @@ func TestHardFiles(t *testing.T) {
 		t.Run("issue/6-2 "+c.name, func(t *testing.T) {
 			d, id, dir := workspaceOf(t, setup{}, func(dir string) { c.work(t, dir) })
 			c.before(t, dir)
-			before := treeOf(t, dir)
+			before := tree.Read(t, dir)
 			turn := d.turn(t, id, "go")
-			after := treeOf(t, dir)
+			after := tree.Read(t, dir)
 			done := d.undo(t, onlyFiles(id, turn.TurnID))
 			sameTree(t, dir, before)
 			d = d.restart(t, nil)
 			d.undo(t, onlyPoint(id, done.Point))
 			sameTree(t, dir, after)
-			if got := treeOf(t, outside); len(got) != 1 || !strings.HasSuffix(got["theirs"], " theirs\n") {
+			if got := tree.Read(t, outside); len(got) != 1 || !strings.HasSuffix(got["theirs"], " theirs\n") {
 				t.Errorf("outside: %q", got)
 			}
 		})
@@ -202,7 +203,7 @@ func TestFilesOfOthers(t *testing.T) {
 		if len(res.Files) != 2 || res.Files[0].Problem != "" || res.Files[1].Problem == "" {
 			t.Errorf("files %+v", res.Files)
 		}
-		now := treeOf(t, dir)
+		now := tree.Read(t, dir)
 		if !strings.HasSuffix(now["a.txt"], " old\n") || !strings.HasSuffix(now["sub/c.txt"], " new\n") {
 			t.Errorf("files %q", now)
 		}
@@ -213,7 +214,7 @@ func TestFilesOfOthers(t *testing.T) {
 		again := onlyFiles(id, turn.TurnID)
 		again.Force = true
 		d.undo(t, again)
-		if now := treeOf(t, dir); !strings.HasSuffix(now["sub/c.txt"], " old\n") {
+		if now := tree.Read(t, dir); !strings.HasSuffix(now["sub/c.txt"], " old\n") {
 			t.Errorf("files %q", now)
 		}
 	})
@@ -243,7 +244,7 @@ func TestFilesOfOthers(t *testing.T) {
 		undo := onlyFiles(id, first.TurnID)
 		undo.Force = true
 		d.undo(t, undo)
-		now := treeOf(t, dir)
+		now := tree.Read(t, dir)
 		if !strings.HasSuffix(now["closed/f"], " precious\n") || !strings.HasSuffix(now["open/f"], " precious\n") || now["b.txt"] != "" {
 			t.Errorf("files %q", now)
 		}
@@ -325,7 +326,7 @@ func TestNoSpaceInRewind(t *testing.T) {
 		for i := range many {
 			write(t, dir, name(i), "old\n")
 		}
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
 		filler := fill(t, state)
 		for d.store.Space() == nil { // until the store has given up what it keeps back

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
+	"lashd/test/tree"
 )
 
 // worker is a tool that does what a test wants to the files of a workspace, call by call.
@@ -45,47 +45,9 @@ func write(t testing.TB, dir, name, text string) {
 	}
 }
 
-// treeOf is what is in a directory: kinds, modes and contents by path.
-func treeOf(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || file == dir {
-			return err
-		}
-		rel, err := filepath.Rel(dir, file)
-		if err != nil {
-			return err
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		text := ""
-		switch {
-		case fi.Mode().IsRegular():
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			text = string(data)
-		case fi.Mode()&fs.ModeSymlink != 0:
-			if text, err = os.Readlink(file); err != nil {
-				return err
-			}
-		}
-		all[filepath.ToSlash(rel)] = fi.Mode().String() + " " + text
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 func sameTree(t testing.TB, dir string, want map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, treeOf(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, tree.Read(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -132,9 +94,9 @@ func everything(t testing.TB) func(string) {
 func TestFilePoints(t *testing.T) {
 	t.Run("issue/6-2 what a tool did to files is undone, and that is undone in its turn", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
-		after := treeOf(t, dir)
+		after := tree.Read(t, dir)
 		points := d.points(t, id)
 		if len(points) != 1 || points[0].Files != 6 || points[0].TurnID != turn.TurnID || points[0].State != protocol.PointClosed {
 			t.Fatalf("points %+v", points)
@@ -168,11 +130,11 @@ func TestFilePoints(t *testing.T) {
 	})
 	t.Run("issue/6-2 what a person changed since is a conflict, and nothing is done without force", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
 		write(t, dir, "a.txt", "mine\n")
 		write(t, dir, "other.txt", "mine, too\n")
-		present := treeOf(t, dir)
+		present := tree.Read(t, dir)
 		p := protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly}
 		_, err := d.Rewind(t.Context(), &p)
 		refused, ok := errors.AsType[*engine.RewindConflictError](err)
@@ -194,7 +156,7 @@ func TestFilePoints(t *testing.T) {
 		)
 		first := d.turn(t, id, "go")
 		write(t, dir, "a.txt", "person\n")
-		present := treeOf(t, dir)
+		present := tree.Read(t, dir)
 		second := d.turn(t, id, "go")
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: second.TurnID, Files: protocol.RewindOnly})
 		sameTree(t, dir, present)
@@ -211,9 +173,9 @@ func TestFilePoints(t *testing.T) {
 		)
 		begin := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		first := d.turn(t, id, "go")
-		afterFirst, middle := treeOf(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		second := d.turn(t, id, "go")
-		afterSecond := treeOf(t, dir)
+		afterSecond := tree.Read(t, dir)
 		res := d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: second.TurnID, Files: protocol.RewindAlso})
 		sameTree(t, dir, afterFirst)
 		if res.Head.Leaf != middle.Leaf || res.Nodes == 0 {
@@ -232,7 +194,7 @@ func TestFilePoints(t *testing.T) {
 			func(dir string) { write(t, dir, "a.txt", "second\n") },
 		)
 		d.turn(t, id, "go")
-		afterFirst, middle := treeOf(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		d.turn(t, id, "go")
 		res := d.undo(t, protocol.SessionRewindParams{SessionID: id, ToNode: middle.Leaf, Files: protocol.RewindAlso})
 		sameTree(t, dir, afterFirst)
@@ -282,13 +244,13 @@ func TestFilePoints(t *testing.T) {
 		if want := []string{"a.txt", "sub/keep.log"}; !slices.Equal(paths, want) {
 			t.Errorf("brought back %v, want %v", paths, want)
 		}
-		now := treeOf(t, dir)
+		now := tree.Read(t, dir)
 		for name, want := range map[string]string{"build/x": "changed\n", "sub/y.log": "changed\n", ".git/config": "changed\n", "sub/keep.log": "old\n", "a.txt": "one\ntwo\nthree\n"} {
 			if !strings.HasSuffix(now[name], " "+want) {
 				t.Errorf("%s is %q, want %q", name, now[name], want)
 			}
 		}
-		if got := treeOf(t, outside)["secret"]; !strings.HasSuffix(got, "changed\n") {
+		if got := tree.Read(t, outside)["secret"]; !strings.HasSuffix(got, "changed\n") {
 			t.Errorf("outside: %q", got)
 		}
 	})
@@ -310,7 +272,7 @@ func TestFilePoints(t *testing.T) {
 		}
 		p.Force = true
 		d.undo(t, p)
-		if now := treeOf(t, dir); !strings.HasSuffix(now["big"], "xy") || !strings.HasSuffix(now["a.txt"], "three\n") {
+		if now := tree.Read(t, dir); !strings.HasSuffix(now["big"], "xy") || !strings.HasSuffix(now["a.txt"], "three\n") {
 			t.Errorf("files %v", slices.Sorted(maps.Values(now)))
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
+	"lashd/test/tree"
 )
 
 // gated is a tool that changes files, says that it has, and goes on when it is let.
@@ -65,7 +66,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		on <- struct{}{}
 		d.wait(t, other.TurnID)
 		d.undo(t, undo)
-		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
+		if got := tree.Read(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
 			t.Errorf("a.txt is %q", got)
 		}
 	})
@@ -96,7 +97,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 			func(dir string) { write(t, dir, "a.txt", "parent\n") },
 			func(dir string) { write(t, dir, "b.txt", "child\n") },
 		)
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
 		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
 			Cwd: dir, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
@@ -111,7 +112,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 			func(dir string) { write(t, dir, "a.txt", "parent\n") },
 			func(string) { write(t, other, "b.txt", "child\n") },
 		)
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
 		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
 			Cwd: other, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
@@ -125,7 +126,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		undo.Force = true
 		d.undo(t, undo)
 		sameTree(t, dir, before)
-		if got := treeOf(t, other)["b.txt"]; !strings.HasSuffix(got, " child\n") {
+		if got := tree.Read(t, other)["b.txt"]; !strings.HasSuffix(got, " child\n") {
 			t.Errorf("elsewhere b.txt is %q", got)
 		}
 	})
@@ -144,7 +145,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			t.Errorf("points %+v", p)
 		}
 		d.undo(t, onlyFiles(id, first.TurnID))
-		now := treeOf(t, dir)
+		now := tree.Read(t, dir)
 		if !strings.HasSuffix(now["a.txt"], "three\n") || !strings.HasSuffix(now["b.txt"], "bee\n") || !strings.HasSuffix(now["c.txt"], "a person's\n") {
 			t.Errorf("files %q", now)
 		}
@@ -163,7 +164,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		if _, err := d.Rewind(t.Context(), &undo); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("another request with the key: %v", err)
 		}
-		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " later\n") {
+		if got := tree.Read(t, dir)["a.txt"]; !strings.HasSuffix(got, " later\n") {
 			t.Errorf("a.txt is %q", got)
 		}
 	})
@@ -180,7 +181,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			undo := onlyFiles(id, turn.TurnID)
 			undo.Force = true
 			d.undo(t, undo)
-			now := treeOf(t, dir)
+			now := tree.Read(t, dir)
 			if !strings.HasSuffix(now["secret.env"], " precious\n") || !strings.HasSuffix(now[".gitignore"], " secret.env\n") {
 				t.Errorf("%s: files %q", what, now)
 			}
@@ -190,7 +191,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, ".gitignore", "*.env\n")
 		write(t, dir, "a.env", "old\n")
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		edit := toolFunc{name: "work", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 			for _, name := range []string{"a.env", "new.env", "plain", "../outside"} {
 				if err := call.Host.Touch(ctx, name); err != nil {
@@ -205,7 +206,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		d := start(t, setup{model: callsWork(), tools: []tool.Provider{edit}})
 		id := d.beside(t, dir)
 		turn := d.turn(t, id, "go")
-		after := treeOf(t, dir)
+		after := tree.Read(t, dir)
 		done := d.undo(t, onlyFiles(id, turn.TurnID))
 		sameTree(t, dir, before)
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
@@ -216,7 +217,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			write(t, dir, ".gitignore", "b.txt\n")
 			write(t, dir, "a.txt", "new\n")
 		})
-		before := treeOf(t, dir)
+		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
 		d.undo(t, onlyFiles(id, turn.TurnID))
 		sameTree(t, dir, before)
@@ -304,7 +305,7 @@ func TestTidyBesideATurn(t *testing.T) {
 		on <- struct{}{}
 		d.wait(t, turn.TurnID)
 		d.undo(t, onlyFiles(id, turn.TurnID))
-		if got := treeOf(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
+		if got := tree.Read(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
 			t.Errorf("a.txt is %q", got)
 		}
 	})

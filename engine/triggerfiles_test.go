@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tree is a workspace whose files change. It counts the bursts: on a slow machine what is written at once takes its time.
-type tree struct {
+// burstTree is a workspace whose files change. It counts the bursts: on a slow machine what is written at once takes its time.
+type burstTree struct {
 	t      testing.TB
 	dir    string
 	begun  time.Time
@@ -25,12 +25,12 @@ type tree struct {
 // breath is how far apart two changes may be for sure that are told together.
 const breath = 250 * time.Millisecond
 
-func newTree(t testing.TB) *tree { return &tree{t: t, dir: t.TempDir()} }
+func newTree(t testing.TB) *burstTree { return &burstTree{t: t, dir: t.TempDir()} }
 
 // expect begins to count.
-func (w *tree) expect() { w.begun, w.last, w.bursts = time.Now(), time.Now(), 1 }
+func (w *burstTree) expect() { w.begun, w.last, w.bursts = time.Now(), time.Now(), 1 }
 
-func (w *tree) write(name, text string) {
+func (w *burstTree) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -44,14 +44,14 @@ func (w *tree) write(name, text string) {
 	w.did()
 }
 
-func (w *tree) did() {
+func (w *burstTree) did() {
 	if time.Since(w.last) > breath || time.Since(w.begun) > breath && w.last.Sub(w.begun) <= breath {
 		w.bursts++
 	}
 	w.last = time.Now()
 }
 
-func (w *tree) remove(name string) {
+func (w *burstTree) remove(name string) {
 	w.t.Helper()
 	if err := os.RemoveAll(filepath.Join(w.dir, name)); err != nil {
 		w.t.Fatal(err)
@@ -61,7 +61,7 @@ func (w *tree) remove(name string) {
 
 // told waits until a trigger was told of all these paths since it had some occurrences, in no more of them than there were
 // bursts, and gives how many it has then.
-func (w *tree) told(d *daemon, id protocol.TriggerID, since int, want ...string) int {
+func (w *burstTree) told(d *daemon, id protocol.TriggerID, since int, want ...string) int {
 	w.t.Helper()
 	var got []string
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

@@ -25,17 +25,7 @@ type rawACP struct {
 func (h *home) rawACP() *rawACP {
 	h.t.Helper()
 	cmd := h.command("acp")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	in, out := h.piped(cmd)
 	h.t.Cleanup(func() {
 		if cmd.ProcessState != nil {
 			return // the test has waited itself

@@ -38,17 +38,7 @@ type acpEditor struct {
 func (h *home) editor(offers sdk.ClientCapabilities, args ...string) *acpEditor {
 	h.t.Helper()
 	e := &acpEditor{t: h.t, frames: newFrames(h.t), cmd: h.command(append([]string{"acp"}, args...)...), changed: make(chan struct{}), files: map[string]string{}}
-	in, err := e.cmd.StdinPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	out, err := e.cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := e.cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	in, out := h.piped(e.cmd)
 	checked, pipe := io.Pipe()
 	var reading sync.WaitGroup
 	reading.Go(func() { e.frames.check(out, pipe) })

@@ -18,10 +18,9 @@ type editor struct {
 	cmd *exec.Cmd
 }
 
-// edit starts an editor's lashd, which reaches the daemon or starts it.
-func (h *home) edit(name string) *editor {
+// piped starts a command that is spoken with.
+func (h *home) piped(cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	h.t.Helper()
-	cmd := h.command("stdio")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		h.t.Fatal(err)
@@ -33,6 +32,14 @@ func (h *home) edit(name string) *editor {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
+	return in, out
+}
+
+// edit starts an editor's lashd, which reaches the daemon or starts it.
+func (h *home) edit(name string) *editor {
+	h.t.Helper()
+	cmd := h.command("stdio")
+	in, out := h.piped(cmd)
 	stream := jsonrpc2.NewBufferedStream(pipes{out, in}, jsonrpc2.VSCodeObjectCodec{})
 	p, err := newPeer(h.t, stream, name)
 	if err != nil {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"lashd/rpc/protocol"
 	"lashd/test/fakemodel"
+	"lashd/test/tree"
 )
 
 // change is what a point made of a path; empty is nothing there.
@@ -81,41 +81,6 @@ func (c *confusion) begin() {
 	c.peer = c.dial("")
 }
 
-// tree is what is in the workspace.
-func (c *confusion) tree() map[string]string {
-	c.t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(c.work, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || file == c.work {
-			return err
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		text := ""
-		switch {
-		case fi.Mode().IsRegular():
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			text = string(data)
-		case fi.Mode()&fs.ModeSymlink != 0:
-			if text, err = os.Readlink(file); err != nil {
-				return err
-			}
-		}
-		rel, err := filepath.Rel(c.work, file)
-		all[rel] = fi.Mode().String() + " " + text
-		return err
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return all
-}
-
 func isDir(state string) bool { return strings.HasPrefix(state, "d") }
 
 // commands are some changes of files.
@@ -158,7 +123,7 @@ func (c *confusion) turn() {
 	c.write(filepath.Join(c.outside, "script"), fmt.Sprintf(
 		"%s\n>%s.at\ni=0; while [ ! -e %s.on ]; do i=$((i+1)); [ $i -lt 3000 ] || exit 1; sleep 0.01; done\n%s\nexit 0\n",
 		c.commands(c.IntN(4)), sign, sign, c.commands(c.IntN(3))))
-	before := c.tree()
+	before := tree.Read(c.t, c.work)
 	turn := c.peer.start(c.id, "go").TurnID
 	eventually(c.t, "the tool is at work", func() error { _, err := os.Stat(sign + ".at"); return err })
 	if c.IntN(3) == 0 {
@@ -174,7 +139,7 @@ func (c *confusion) turn() {
 		c.write(sign+".on", "")
 	}
 	c.peer.wait(turn)
-	d := did{undo: protocol.SessionRewindParams{SessionID: c.id, ToTurn: turn, Files: protocol.RewindOnly}, changes: changed(before, c.tree()), unsure: killed}
+	d := did{undo: protocol.SessionRewindParams{SessionID: c.id, ToTurn: turn, Files: protocol.RewindOnly}, changes: changed(before, tree.Read(c.t, c.work)), unsure: killed}
 	if len(d.changes) > 0 {
 		c.points = append(c.points, d)
 	}
@@ -219,7 +184,7 @@ func (c *confusion) expect(from int, present map[string]string) (todo map[string
 // rewind undoes some points, and compares what comes of it with what is to be expected.
 func (c *confusion) rewind() {
 	from := c.IntN(len(c.points))
-	present := c.tree()
+	present := tree.Read(c.t, c.work)
 	todo, conflicts := c.expect(from, present)
 	undo := c.points[from].undo
 	undo.IdempotencyKey = fmt.Sprint("undo", c.Uint64())
@@ -264,7 +229,7 @@ func (c *confusion) ask(p protocol.SessionRewindParams) (protocol.SessionRewindR
 // same compares files; a directory may be left because there is something in it, or be made for that.
 func (c *confusion) same(want map[string]string) {
 	c.t.Helper()
-	now := c.tree()
+	now := tree.Read(c.t, c.work)
 	for _, m := range []map[string]string{want, now} {
 		maps.DeleteFunc(m, func(_, state string) bool { return isDir(state) })
 	}

@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+func TestMonitorEnds(t *testing.T) {
+	d := start(t, setup{model: replies()})
+	for name, c := range map[string]struct {
+		spec    protocol.MonitorSpec
+		state   protocol.MonitorState
+		message string
+	}{
+		"with 0":           {protocol.MonitorSpec{Command: "exit 0"}, protocol.MonitorExited, "exited with code 0"},
+		"with 3":           {protocol.MonitorSpec{Command: "exit 3"}, protocol.MonitorFailed, "exited with code 3"},
+		"by a signal":      {protocol.MonitorSpec{Command: "kill -KILL $$"}, protocol.MonitorFailed, "ended by SIGKILL"},
+		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 60 & wait; sleep 60", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: it took more than 50 ms"},
+	} {
+		t.Run("plugin/MN-05 one that ends "+name, func(t *testing.T) {
+			w := d.watched(t)
+			c.spec.ID = "m"
+			w.start(c.spec)
+			got := w.is("m", c.state)
+			if got.Armed || (c.state == protocol.MonitorFailed) != (got.LastError == c.message) {
+				t.Errorf("it is %+v", got)
+			}
+			told := w.take()
+			if len(told) != 1 || told[0].State != c.state || told[0].Message != c.message {
+				t.Errorf("told of %+v", told)
+			}
+		})
+	}
+	t.Run("plugin/MN-05 one that cannot be begun has failed", func(t *testing.T) {
+		w := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", protocol.MonitorSpec{ID: "a", Command: "true", Cwd: "nowhere", ArmOn: protocol.ArmSession})}}).watched(t)
+		if got := w.is("p:a", protocol.MonitorFailed); got.Armed || !strings.HasPrefix(got.LastError, "not_started") {
+			t.Errorf("it is %+v", got)
+		}
+	})
+	t.Run("plugin/MN-06 to stop one ends all that it has started, also what does not listen", func(t *testing.T) {
+		w := d.watched(t)
+		w.start(protocol.MonitorSpec{ID: "m", Command: `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done' & wait`})
+		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
+		grandchild := w.told[0].Message
+		if !lives(grandchild) {
+			t.Fatal("it has started nothing")
+		}
+		if got := w.stop("m"); got.State != protocol.MonitorStopped || got.Armed {
+			t.Errorf("stopped it is %+v", got)
+		}
+		eventually(t, func() bool { return !lives(grandchild) })
+		w.take()
+		if last := w.told[len(w.told)-1]; last.State != protocol.MonitorStopped || last.Message != "stopped by cli_a" {
+			t.Errorf("told of %+v", last)
+		}
+	})
+}
+
+// lives tells whether a process runs; one that only waits to be reaped does not.
+func lives(pid string) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
+	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+}
+
+func TestMonitorRestore(t *testing.T) {
+	again, once := follow("again"), follow("once")
+	again.Restart = true
+	t.Run("plugin/MN-07 over a restart of the daemon: one that wants it is begun again at once, another is idle", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		w.daemon = d.restart(t, nil)
+		eventually(t, func() bool { return w.readTask(t, w.id, "monitor:again:1").Task.State == protocol.TaskAbandoned })
+		// No status is asked for here: that would begin what is armed.
+		w.write("hello")
+		eventually(t, func() bool { return slices.Contains(w.woken(), "[monitor/line again] hello") })
+		if a, o := w.monitor("again"), w.monitor("once"); a.State != protocol.MonitorRunning || a.TaskID != "monitor:again:3" || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+	})
+	t.Run("plugin/MN-07 a snapshot that is restored: what runs is stopped, one that wants it is armed, another is idle", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		w.start(follow("later"))
+		before := w.status().Revision
+		must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		for _, id := range []protocol.TaskID{"monitor:again:1", "monitor:once:2", "monitor:later:3"} {
+			if got := w.ended(t, w.id, id); got.State != protocol.TaskCancelled {
+				t.Errorf("%s ended as %s", id, got.State)
+			}
+		}
+		got := w.status()
+		if len(got.Data) != 2 || got.Revision <= before || got.ActiveCount != 1 {
+			t.Errorf("there are %+v", got)
+		}
+		if a, o := w.monitor("again"), w.monitor("once"); a.TaskID != "monitor:again:4" || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+	})
+	t.Run("plugin/MN-07 a fork begins with none running, and the other's go on", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(again)
+		w.start(once)
+		res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: w.id}}))
+		f := &watched{daemon: d, t: t, id: res.SessionID, dir: w.dir}
+		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: f.id})).Data; len(got) != 0 {
+			t.Errorf("the fork begins with %+v", got)
+		}
+		if a, o := f.monitor("again"), f.monitor("once"); a.State != protocol.MonitorRunning || o.State != protocol.MonitorIdle || o.Armed {
+			t.Errorf("they are %+v and %+v", a, o)
+		}
+		if n := w.status().ActiveCount; n != 2 {
+			t.Errorf("%d of the other run", n)
+		}
+	})
+	t.Run("runtime/B10 what monitors have started ends with a session that is deleted", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w := d.watched(t)
+		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 60", Wake: protocol.WakeNotify})
+		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
+		eventually(t, func() bool { return !lives(w.told[0].Message) })
+	})
+	t.Run("runtime/B10 a monitor stays in its session, and is no task that a client starts", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		w, other := d.watched(t), d.watched(t)
+		w.start(once)
+		_, err := d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: w.id, TaskIDs: []protocol.TaskID{"monitor:once:1"}, To: other.id})
+		if !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("a transfer: %v", err)
+		}
+		spec := protocol.TaskSpec{Kind: protocol.TaskMonitor, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
+		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("task/start: %v", err)
+		}
+	})
+}
