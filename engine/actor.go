@@ -26,9 +26,10 @@ type session struct {
 	gone   chan struct{}
 	err    error // why it could not be loaded; read after gone is closed
 
-	turnMu sync.Mutex
-	turn   *run                  // the running turn, for those who do not want to wait for the actor
-	doing  protocol.SessionState // likewise
+	turnMu   sync.Mutex
+	turn     *run                  // the running turn, for those who do not want to wait for the actor
+	doing    protocol.SessionState // likewise
+	resuming chan struct{}         // closed once the turn that was under way goes on; nil: none was
 }
 
 type answer[T any] struct {
@@ -196,6 +197,7 @@ func (s *session) act(ctx context.Context) {
 
 func (s *session) serve(ctx context.Context, st *state) {
 	st.guarded(st.wakeUp)
+	s.resumed()
 	idle := time.NewTimer(s.eng.Idle)
 	defer idle.Stop()
 	for st.broken == nil {
@@ -246,15 +248,4 @@ func (s *session) haltTurn(cause error) {
 	if s.turn != nil {
 		s.turn.halt(cause)
 	}
-}
-
-// draft is a node of the running turn that is not history yet.
-func (s *session) draft(id protocol.NodeID) *protocol.Node {
-	s.turnMu.Lock()
-	r := s.turn
-	s.turnMu.Unlock()
-	if r == nil {
-		return nil
-	}
-	return r.draft(id)
 }

@@ -13,10 +13,7 @@ import (
 // not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
 func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
 	var hand handover
-	a, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
-		a := st.attach(p)
-		return a, hand.give(a.sub)
-	})
+	a, err := e.attach(ctx, p, &hand)
 	if err != nil {
 		hand.refuse()
 		return nil, nil, err
@@ -35,6 +32,29 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 		}
 	}
 	return a.result, a.sub, nil
+}
+
+// attach waits until a turn that was under way goes on, since what the log tells of it is else nowhere.
+func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams, hand *handover) (attached, error) {
+	for waited := false; ; waited = true {
+		var s *session
+		var resuming chan struct{}
+		a, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
+			if s = st.session; !waited {
+				if _, resuming = s.underWay(); resuming != nil {
+					return attached{}, nil
+				}
+			}
+			a := st.attach(p)
+			return a, hand.give(a.sub)
+		})
+		if err != nil || resuming == nil {
+			return a, err
+		}
+		if err := s.untilResumed(ctx, resuming); err != nil && ctx.Err() != nil {
+			return a, err
+		}
+	}
 }
 
 // attached is a session as it was when a subscription began.

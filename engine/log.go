@@ -186,7 +186,11 @@ func (r *nodeReader) node(ctx context.Context, id protocol.NodeID) *protocol.Nod
 	if n, ok := r.read[id]; ok {
 		return n
 	}
-	n := r.session.draft(id)
+	n, err := r.session.draft(ctx, id)
+	if err != nil {
+		r.err = err
+		return nil
+	}
 	if n == nil {
 		nodes, err := r.session.eng.store.Nodes(ctx, []protocol.NodeID{id})
 		if err != nil {

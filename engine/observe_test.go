@@ -115,13 +115,19 @@ func types(events []protocol.Event) []protocol.EventType {
 func (d *daemon) history(t testing.TB, id protocol.SessionID) []string {
 	t.Helper()
 	res := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
-	var lines []string
-	for _, item := range res.Data {
+	return lines(res.Data)
+}
+
+func lines(items []protocol.Item) (all []string) {
+	for _, item := range items {
 		line := string(item.Kind) + ": " + item.Text
-		if item.Output != nil {
+		switch {
+		case item.Output != nil:
 			line = string(item.Kind) + " " + item.Tool + ": " + string(item.Output.Status)
+		case item.Tool != "":
+			line = string(item.Kind) + " " + item.Tool
 		}
-		lines = append(lines, line)
+		all = append(all, line)
 	}
-	return lines
+	return all
 }

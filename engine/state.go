@@ -101,6 +101,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		st.watch(d)
 	}
 	st.watchOverlay()
+	s.resume(len(st.turns) > 0 && begunFirst(st.turns[0]) == 0)
 	s.feed.restart(row.Seq)
 	if !again {
 		s.key = row.Key
@@ -150,7 +151,9 @@ func (st *state) unload() {
 	if st.current != nil {
 		st.await(st.current.ended, nil)
 	}
-	st.turnMu.Lock()
+	if st.turnMu.Lock(); st.turn != nil {
+		st.interruptedLocked()
+	}
 	st.turn, st.session.doing = nil, protocol.SessionIdle
 	st.turnMu.Unlock()
 	st.alarm.Stop()

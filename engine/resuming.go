@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// What the log tells of a turn that has not ended is in memory alone until it has: in its run, which takes it from the journal
+// when the session is loaded. In between nobody is to be shown the log, in which items have only their ids.
+
+// resumePatience is how long who reads the log waits for a turn to go on. Plugins that hang may take longer.
+const resumePatience = 10 * time.Second
+
+// interruptedLocked has those who read the log wait.
+func (s *session) interruptedLocked() {
+	if s.resuming == nil {
+		s.resuming = make(chan struct{})
+	}
+}
+
+// resume is said by who loads a session: a turn is under way, which will go on, or there is none.
+func (s *session) resume(underWay bool) {
+	if !underWay {
+		s.resumed()
+		return
+	}
+	s.turnMu.Lock()
+	defer s.turnMu.Unlock()
+	s.interruptedLocked()
+}
+
+// resumed has nobody wait any more: the turn goes on, or it is known why it does not.
+func (s *session) resumed() {
+	s.turnMu.Lock()
+	defer s.turnMu.Unlock()
+	if s.resuming != nil {
+		close(s.resuming)
+		s.resuming = nil
+	}
+}
+
+// underWay is the running turn, or what to wait for until there is one again.
+func (s *session) underWay() (r *run, resuming chan struct{}) {
+	s.turnMu.Lock()
+	defer s.turnMu.Unlock()
+	return s.turn, s.resuming
+}
+
+// untilResumed waits until a turn goes on, or has kept everybody waiting for too long.
+func (s *session) untilResumed(ctx context.Context, resuming chan struct{}) error {
+	limit := time.NewTimer(resumePatience)
+	defer limit.Stop()
+	select {
+	case <-resuming:
+	case <-limit.C:
+	case <-s.gone:
+		return ErrShuttingDown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// draft is a node of the running turn that is not history yet, or nil.
+func (s *session) draft(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
+	r, resuming := s.underWay()
+	if resuming != nil {
+		if err := s.untilResumed(ctx, resuming); err != nil {
+			return nil, err
+		}
+		r, _ = s.underWay()
+	}
+	if r == nil {
+		return nil, nil
+	}
+	return r.draft(id), nil
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// TestReadersOfTheLogWait has the log read by a subscriber of a session that is loaded again under it.
+func TestReadersOfTheLogWait(t *testing.T) {
+	in3s := func(s *session, then func()) {
+		s.resume(true)
+		go func() {
+			time.Sleep(3 * time.Second)
+			then()
+		}()
+	}
+	for name, c := range map[string]struct {
+		then func(*session)
+		want error
+		took time.Duration
+	}{
+		"until the turn goes on": {func(s *session) {
+			s.turnMu.Lock()
+			s.turn = &run{nodes: []protocol.Node{{ID: "nod_a"}}}
+			s.turnMu.Unlock()
+			s.resumed()
+		}, nil, 3 * time.Second},
+		"until it is known that it does not": {func(s *session) { s.resume(false) }, nil, 3 * time.Second},
+		"until the session leaves memory":    {func(s *session) { close(s.gone) }, ErrShuttingDown, 3 * time.Second},
+		"but not for ever":                   {func(*session) {}, nil, resumePatience},
+	} {
+		t.Run("reliability/I9 "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &session{gone: make(chan struct{})}
+				in3s(s, func() { c.then(s) })
+				began := time.Now()
+				n, err := s.draft(t.Context(), "nod_a")
+				if took := time.Since(began); !errors.Is(err, c.want) || took != c.took || (n != nil) != (s.turn != nil) {
+					t.Errorf("after %v: %v, %v", took, n, err)
+				}
+			})
+		})
+	}
+}
