@@ -127,7 +127,7 @@ func (s *session) start(pr *prompt, input []protocol.InputPart) error {
 	cancelled = pr.cancelled
 	s.mu.Unlock()
 	if cancelled {
-		s.interrupt(r.TurnID)
+		s.takeBack(pr)
 	}
 	return nil
 }
@@ -140,14 +140,14 @@ func (pr *prompt) end(e ending) {
 	}
 }
 
-// settle ends a prompt as its turn has ended. One that the editor has cancelled does not fail: its turn may have gone wrong before the
-// daemon heard of it.
+// settle ends a prompt as its turn has ended. One that the editor has cancelled is cancelled to it, whatever its turn came to before the
+// daemon heard of that.
 func (pr *prompt) settle(o *protocol.TurnOutcome, issues []protocol.Issue) {
-	e := endingOf(o, issues)
-	if pr.cancelled && e.err != nil {
-		e = ending{stop: sdk.StopReasonCancelled}
+	if pr.cancelled {
+		pr.end(ending{stop: sdk.StopReasonCancelled})
+		return
 	}
-	pr.end(e)
+	pr.end(endingOf(o, issues))
 }
 
 // unasked is called when nobody waits for a prompt any more: because the editor has said so, or because it has gone. In that case the
@@ -176,26 +176,48 @@ func (a *agent) cancel(_ context.Context, r *request, p *sdk.CancelNotification)
 	return nil, nil
 }
 
-// cancelPrompts has turns interrupted. It does not wait for the daemon.
+// cancelPrompts stops what prompts have begun. It does not wait for the daemon.
 func (s *session) cancelPrompts(prompts ...*prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	turns := map[protocol.TurnID]bool{}
 	for _, pr := range prompts {
 		pr.cancelled = true
 		if pr.stop != nil {
 			pr.stop()
 		}
-		if pr.within != "" {
-			turns[pr.within] = true
-		}
-		if pr.turn != "" {
-			turns[pr.turn] = true
-		}
 	}
+	s.wg.Go(func() { s.takeBack(prompts...) })
+}
+
+// takeBack withdraws what no turn has taken in, and interrupts the turns of the others. In this order: an input that waits for a turn
+// which is interrupted would get one of its own.
+func (s *session) takeBack(prompts ...*prompt) {
+	turns := map[protocol.TurnID]bool{}
+	for _, pr := range prompts {
+		if s.withdrawn(pr) {
+			pr.end(ending{stop: sdk.StopReasonCancelled})
+			continue
+		}
+		s.mu.Lock()
+		turns[pr.within], turns[pr.turn] = true, true
+		s.mu.Unlock()
+	}
+	delete(turns, "")
 	for turn := range turns {
-		s.wg.Go(func() { s.interrupt(turn) })
+		s.interrupt(turn)
 	}
+}
+
+func (s *session) withdrawn(pr *prompt) bool {
+	s.mu.Lock()
+	p := protocol.QueueCancelParams{Mutation: once(), SessionID: s.id, InputID: pr.input}
+	waits := pr.input != "" && pr.turn == ""
+	s.mu.Unlock()
+	var r protocol.QueueCancelResult
+	if !waits || s.daemon.call(context.WithoutCancel(s.ctx), "queue/cancel", p, &r) != nil {
+		return false
+	}
+	return slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool { return in.InputID == p.InputID && in.Status == protocol.CancelDone })
 }
 
 func (s *session) interrupt(turn protocol.TurnID) {

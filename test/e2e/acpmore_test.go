@@ -93,6 +93,10 @@ func TestACPSteers(t *testing.T) {
 			t.Errorf("issue/6-3 prompt %d of those that were cancelled ends with %s %v", i+1, r.stop, r.err)
 		}
 	}
+	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: protocol.SessionID(e.id)})
+	if n := len(w.model.Requests()); n != 3 {
+		t.Errorf("issue/6-3 the model was called %d times, also for what was cancelled before it was taken in", n)
+	}
 }
 
 // TestACPStops has turns end in all the ways that the protocol has words for, and in one that it has not.

@@ -23,13 +23,7 @@ func newACPX(t *testing.T, w *world) *acpx {
 	t.Helper()
 	_, err := exec.LookPath("node")
 	skip.Unless(t, "NODE", err == nil, "node is not installed")
-	program, err := filepath.Abs("servers/node_modules/acpx/dist/cli.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		command(t, "servers", 8*patience, "npm", "ci")
-	}
+	program := npmFile(t, "acpx/dist/cli.js")
 	x := &acpx{world: w, program: program, logs: t.TempDir(), user: t.TempDir()}
 	x.agent = filepath.Join(x.logs, "agent")
 	lashd := strings.Join(w.command("acp").Args, " ")
