@@ -25,6 +25,7 @@ type rawACP struct {
 func (h *home) rawACP() *rawACP {
 	h.t.Helper()
 	cmd := h.command("acp")
+	cmd.Stderr = h.t.Output() // it says what it thinks of an editor's mistakes
 	in, out := h.piped(cmd)
 	h.t.Cleanup(func() {
 		if cmd.ProcessState != nil {
@@ -270,8 +271,8 @@ func TestACPBadInput(t *testing.T) {
 // cancels has a cancellation come right behind its prompt, in one piece.
 func (w *world) cancels(r *rawACP, id string) {
 	begun := time.Now()
-	r.write(prompts(1, id, "[[fake deltas=1000 us=20000]]") + "\n" + fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
-	if m := r.next(); string(m.Result) != `{"stopReason":"cancelled"}` || time.Since(begun) > 10*time.Second {
+	r.write(prompts(1, id, "[[fake deltas=100000 us=20000]]") + "\n" + fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
+	if m := r.next(); string(m.Result) != `{"stopReason":"cancelled"}` || time.Since(begun) > patience {
 		w.t.Errorf("issue/6-3 what is cancelled at once ends after %s with %s %s", time.Since(begun), m.Result, m.Error)
 	}
 }

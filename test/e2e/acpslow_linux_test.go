@@ -73,7 +73,7 @@ func TestACPEditorStopsReading(t *testing.T) {
 	})
 	begun := time.Now()
 	r.stdin.Close()
-	if err := r.cmd.Wait(); err != nil || time.Since(begun) > 20*time.Second {
+	if err := r.cmd.Wait(); err != nil || time.Since(begun) > patience {
 		t.Errorf("issue/6-3 lashd acp has ended after %s with %v", time.Since(begun), err)
 	}
 }
