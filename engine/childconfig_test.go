@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,8 +22,7 @@ func TestSettingsOfChildren(t *testing.T) {
 	}
 	// parent is a session of a daemon with these settings, and not the daemon's.
 	parent := func(t *testing.T) (*daemon, protocol.SessionID) {
-		open := 0
-		d := start(t, setup{model: replies(), plugins: []plugin.Factory{optional{&open}}})
+		d := start(t, setup{model: replies(), plugins: []plugin.Factory{optional{new(atomic.Int32)}}})
 		id := d.session(t)
 		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{
 			SessionID: id, Prompt: &prefer.Prompt, Budget: &prefer.Budget, Approval: &prefer.Approval, Generation: &prefer.Generation,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"lashd/engine"
@@ -15,12 +16,12 @@ import (
 )
 
 // optional is a plugin that puts its options into the prompt, and counts who is open.
-type optional struct{ open *int }
+type optional struct{ open *atomic.Int32 }
 
 func (optional) ID() string { return "optional" }
 
 func (o optional) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
-	*o.open++
+	o.open.Add(1)
 	return optionalInstance{o, string(ctx.Options)}, nil
 }
 
@@ -35,7 +36,7 @@ func (i optionalInstance) Register(r *plugin.Registrar) error {
 }
 
 func (i optionalInstance) Close() error {
-	*i.open--
+	i.open.Add(-1)
 	return nil
 }
 
@@ -44,7 +45,7 @@ func TestSettings(t *testing.T) {
 		return &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{"optional": json.RawMessage(text)}}
 	}
 	t.Run("runtime/S05 settings that change beside a turn are the next turn's", func(t *testing.T) {
-		open := 0
+		var open atomic.Int32
 		g := newGate("work")
 		model := &remembering{Provider: replies(calls("work"), scripted.Reply{Text: "done"})}
 		d := start(t, setup{model: model, tools: []tool.Provider{g}, plugins: []plugin.Factory{optional{&open}}})
@@ -64,8 +65,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("prompts %q, want %q", systems, want)
 		}
 		d.stop()
-		if open != 0 {
-			t.Errorf("%d instances of a plugin were not closed", open)
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d instances of a plugin were not closed", n)
 		}
 	})
 	t.Run("runtime/S05 wrong settings are refused, with a pointer to what is wrong", func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestSettings(t *testing.T) {
 
 func TestOptionsOfNobody(t *testing.T) {
 	t.Run("plugin/PH-08 options for a plugin that there is not are refused, those of one that has vanished stay", func(t *testing.T) {
-		open := 0
+		var open atomic.Int32
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{optional{&open}}})
 		with := func(id string) protocol.PluginOptions {
 			return protocol.PluginOptions{id: json.RawMessage(`"x"`), "standard": json.RawMessage(`{}`)}

@@ -26,7 +26,8 @@ type Plugin interface {
 
 // Closer is a Plugin that holds something while its session is resident.
 type Closer interface {
-	// Close is called once, when the session leaves memory; nothing of the plugin is called after it.
+	// Close is called once, when the session leaves memory, or another instance takes the place of this one, of which it may run
+	// beside Build; nothing of the instance is called after it.
 	Close() error
 }
 
