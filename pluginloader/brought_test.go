@@ -69,7 +69,7 @@ func TestBrought(t *testing.T) {
 		time.Sleep(200 * time.Millisecond) // until it is under way; a call that comes later fails, too
 		began := time.Now()
 		w.bring(id, nil)
-		if got := <-said; got != "plugin_stopped" || time.Since(began) > 3*time.Second {
+		if got := <-said; got != "plugin_stopped" || time.Since(began) > patience {
 			t.Errorf("the call comes to %q after %v", got, time.Since(began))
 		}
 	})

@@ -184,10 +184,13 @@ func (w *world) info(cwd, name string) (found protocol.PluginInfo) {
 	return found
 }
 
+// patience is how long anything may take before a test gives up on it.
+const patience = 2 * time.Minute
+
 // until waits until something is so.
 func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
-	for limit := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for limit := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(limit) {
 			w.t.Fatalf("%s: it never is: %+v", what, must(w.List(w.t.Context(), &protocol.PluginListParams{})).of(w.t).Data)
 		}

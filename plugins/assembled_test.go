@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"lashd/engine/tool"
 	"lashd/pluginloader"
@@ -42,7 +41,7 @@ func assembled(t testing.TB, dir string) process.Config {
 	said := pluginloader.Process(p, dir, c.DataDir)
 	c.ID, c.Argv, c.Dir, c.Allow, c.Set, c.Uses = said.ID, said.Argv, dir, said.Allow, said.Set, said.Uses
 	c.Contributes, c.Deadlines = said.Contributes, said.Deadlines
-	c.Deadlines.Start = max(c.Deadlines.Start, 20*time.Second)
+	c.Deadlines.Start = patience
 	if c.Argv[0] == "node" {
 		c.Argv[0] = node(t)
 	}

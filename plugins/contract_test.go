@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/plugin/plugintest"
@@ -18,7 +17,7 @@ import (
 func contract(t *testing.T, f plugin.Factory) {
 	plugintest.Run(t, f, plugintest.Config{
 		Build: plugin.BuildContext{SessionID: "ses_kit", Cwd: t.TempDir(), StateDir: t.TempDir()},
-		Seams: 5 * time.Second,
+		Seams: patience,
 		Change: func(s *plugin.Session) {
 			to := plugin.Target{Explicit: new(protocol.SessionID("ses_kit"))}
 			call := &plugin.OperationCall{Args: json.RawMessage(`{"a":"b"}`)}

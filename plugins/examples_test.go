@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/builtin/workspace"
@@ -41,7 +40,7 @@ func open(t testing.TB, f plugin.Factory) *plugin.Session {
 func TestExamplesKeepTheContract(t *testing.T) {
 	for _, name := range []string{"policy", "masker", "memory", "reminder", "reviewer"} {
 		t.Run("issue/4-9 example "+name, func(t *testing.T) {
-			c := plugintest.Config{Seams: 5 * time.Second}
+			c := plugintest.Config{Seams: patience}
 			switch name {
 			case "memory":
 				c.Change = func(s *plugin.Session) { remember(t, s, "tea at five") }

@@ -116,9 +116,12 @@ func config(t testing.TB, argv []string, c process.Contributions) process.Config
 	return process.Config{
 		ID: "notes", Argv: argv, Dir: t.TempDir(), DataDir: t.TempDir(), Environ: os.Environ(), Contributes: c, Nonce: nonce,
 		Set: map[string]string{"NOTES_SDK": absolute(t, "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1", "GORACE": "atexit_sleep_ms=0", roleVariable: "notes"},
-		Log: slog.New(slog.DiscardHandler), Deadlines: process.Deadlines{Start: 20 * time.Second, State: 20 * time.Second, Stop: 10 * time.Second},
+		Log: slog.New(slog.DiscardHandler), Deadlines: process.Deadlines{Start: patience, State: patience, Hook: patience, Stop: patience},
 	}
 }
+
+// patience is how long anything may take before a test gives up on it.
+const patience = 2 * time.Minute
 
 // begin makes a factory. When the test ends it is stopped, and ends by itself, and leaves nothing behind.
 func begin(t testing.TB, c process.Config) *process.Factory {
@@ -133,7 +136,7 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 		if err := f.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 9*time.Second { // at 10 s it would be killed
+		if took := time.Since(began); took > patience*3/4 { // then it would be killed
 			t.Errorf("the shutdown took %v", took)
 		}
 		if left := processes(c.Nonce); len(left) > 0 {

@@ -141,7 +141,7 @@ func TestCalls(t *testing.T) {
 			if got != id {
 				t.Errorf("the tools of %s have changed", got)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("nobody is told")
 		}
 		builtintest.Must(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))(t)
@@ -155,10 +155,10 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// await fails if something does not come to be within a few seconds.
+// await fails if something does not come to be.
 func await(t testing.TB, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !there(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !there(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come to be")
 		}

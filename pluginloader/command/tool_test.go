@@ -208,7 +208,7 @@ func TestToolRuns(t *testing.T) {
 		if out.Status != protocol.OutputCancelled || out.Text != "before\n[Cancelled. This is the output until then.]\n" {
 			t.Errorf("got %+v", out)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > 50*time.Second {
 			t.Errorf("it took %s", took)
 		}
 	})

@@ -75,7 +75,7 @@ func TestTurn(t *testing.T) {
 		for choice, want := range map[protocol.DecisionChoice]string{protocol.ChooseAnswer: "accept red", protocol.ChooseReject: "decline <nil>"} {
 			t.Run("runtime/K05 what a server asks in a call is asked of a person: "+name+" "+string(choice), func(t *testing.T) {
 				s := server(t)
-				s.TimeoutMs = 300
+				s.TimeoutMs = 2000
 				p := one(t, s)
 				t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
 				d := plugged(t, p, calling("mcp__x__asks", `{"text":""}`))
@@ -89,7 +89,7 @@ func TestTurn(t *testing.T) {
 					if q := open[0]; q.Kind != protocol.DecisionQuestion || q.Prompt != "The MCP server notes/x asks: Which colour?" || !strings.Contains(string(q.Form), `"colour"`) {
 						t.Errorf("asked %+v", q)
 					}
-					time.Sleep(400 * time.Millisecond) // longer than a call may take
+					time.Sleep(2200 * time.Millisecond) // longer than a call may take
 					_, err := d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: choice, Value: json.RawMessage(`{"colour":"red"}`)})
 					if err != nil {
 						t.Error(err)
@@ -107,15 +107,17 @@ func TestTurn(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": guest("good", countVariable, count)})
 		p := begin(t, pooled(t), c)
 		other := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(other)
-			_, _ = p.Execute(t.Context(), tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`), Host: &host{}})
+			_, _ = p.Execute(ctx, tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`), Host: &host{}})
 		}()
 		waitFor(t, "the other call", func() bool { return counted(count) == "slow\n" })
 		out, err := call(t.Context(), p, "mcp__x__asks", `{"text":""}`, &host{}) // which cannot be asked
 		if err != nil || out.Text != "cancel <nil>" || !strings.Contains(said(c), "nothing says which one") {
 			t.Errorf("%+v %v, %s", out, err, said(c))
 		}
+		cancel()
 		<-other
 	})
 	t.Run("runtime/K05 a question that nobody can be asked is dismissed", func(t *testing.T) {

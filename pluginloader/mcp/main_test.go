@@ -25,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
+		slowness = patience
 		serveGuest(role)
 		return
 	}
@@ -46,10 +47,16 @@ func (c childless) Run() int {
 // nonce marks all processes of the tests.
 var nonce = fmt.Sprintf("mcp-test-%d-%d", os.Getpid(), time.Now().UnixNano())
 
+// patience is how long anything may take that does not misbehave, and bound how long it may take until misbehaviour is over.
+const (
+	patience = 2 * time.Minute
+	bound    = 30 * time.Second
+)
+
 // pooled is a pool, which leaves nothing behind when the test ends.
 func pooled(t testing.TB, more ...string) *mcp.Pool {
 	t.Helper()
-	return pooledWith(t, mcp.Times{Connect: 5 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond}, more...)
+	return pooledWith(t, mcp.Times{Connect: patience, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond}, more...)
 }
 
 func pooledWith(t testing.TB, times mcp.Times, more ...string) *mcp.Pool {
@@ -65,13 +72,13 @@ func pooledWith(t testing.TB, times mcp.Times, more ...string) *mcp.Pool {
 		Times: times,
 	})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		began := time.Now()
 		if err := p.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > bound {
 			t.Errorf("the shutdown took %v", took)
 		}
 		if left := processes(own); len(left) > 0 {

@@ -184,7 +184,7 @@ func TestPool(t *testing.T) {
 		p.Start(ctx)
 		began := time.Now()
 		_ = p.Shutdown(t.Context())
-		if took, left := time.Since(began), processes(pools[pool]); took > 2*time.Second || len(left) > 0 {
+		if took, left := time.Since(began), processes(pools[pool]); took > bound || len(left) > 0 {
 			t.Errorf("after %v there are %q", took, left)
 		}
 	})

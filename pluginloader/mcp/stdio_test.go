@@ -178,7 +178,7 @@ func soon(t testing.TB, told <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-told:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nothing is told")
 	}
 }
@@ -190,7 +190,7 @@ func counted(file string) string {
 
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("%s does not come", what)
 			return

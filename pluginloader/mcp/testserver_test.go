@@ -58,6 +58,9 @@ func noted(name string) {
 
 type toolFunc = func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error)
 
+// slowness is how long a slow tool works unless its call is cancelled: of a connection of HTTP that is broken, nothing tells a server.
+var slowness = 2 * time.Second
+
 // goodServer is a server with a tool for each thing that can be done.
 func goodServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "good", Version: "1.2.3"}, nil)
@@ -96,7 +99,7 @@ func goodServer() *sdk.Server {
 		select {
 		case <-ctx.Done():
 			noted("cancelled")
-		case <-time.After(2 * time.Second): // nothing tells a server of HTTP that a connection is broken
+		case <-time.After(slowness):
 		}
 		return text("too late"), nil, nil
 	})

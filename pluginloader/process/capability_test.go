@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/provider/scripted"
@@ -122,7 +121,7 @@ func probed(t *testing.T, uses []process.Capability) (map[string][]string, strin
 	all := everything()
 	all.Preparing = true
 	c := config(t, "probes", all)
-	c.Uses, c.Deadlines.Hook, c.Log = uses, 5*time.Second, slog.New(slog.NewTextHandler(&log, nil))
+	c.Uses, c.Deadlines.Hook, c.Log = uses, patience, slog.New(slog.NewTextHandler(&log, nil))
 	c.Output = child.NewLog(slog.New(slog.DiscardHandler))
 	dir := t.TempDir()
 	f := begin(t, c)

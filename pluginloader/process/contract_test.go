@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/plugin/plugintest"
@@ -21,7 +20,7 @@ func contract(t *testing.T, c process.Config) {
 	f := begin(t, c)
 	plugintest.Run(t, unstopped{f}, plugintest.Config{
 		Build: plugin.BuildContext{SessionID: "ses_kit", Cwd: t.TempDir(), StateDir: t.TempDir()},
-		Seams: 5 * time.Second,
+		Seams: patience,
 		Change: func(s *plugin.Session) {
 			_, err := s.Command(context.Background(), "notes.add", &plugin.OperationCall{Args: json.RawMessage(`{"a":"b"}`)}, plugin.Target{Explicit: new(protocol.SessionID("ses_kit"))})
 			if err != nil {

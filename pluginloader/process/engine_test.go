@@ -182,7 +182,7 @@ func TestCrash(t *testing.T) {
 	})
 	t.Run("issue/4-2 state too large for a message goes in pieces", func(t *testing.T) {
 		c := config(t, "bulky", everything())
-		c.Deadlines.State = 20 * time.Second
+		c.Deadlines.State = patience
 		f := begin(t, c)
 		s := session(t, "ses_1", f)
 		if err := turnHook(t.Context(), s); err != nil {

@@ -49,7 +49,7 @@ var everywhere = []struct {
 	{"12 deep JSON", "deep", process.Protocol},
 	{"13 answers what nobody asked", "foreign", process.Protocol},
 	{"14 answers many times", "twice", ""},
-	{"15 answers late", "tooLate", process.TimedOut},
+	{"15 answers late", "late", process.TimedOut},
 	{"16 never answers", "hang", process.TimedOut},
 	{"17 answers a byte at a time", "slowly", process.TimedOut},
 	{"18 stops reading", "stopsReading", process.TimedOut},
@@ -71,7 +71,7 @@ func TestMisbehaviourEverywhere(t *testing.T) {
 				t.Parallel()
 				cfg := config(t, place.method+":"+c.what, only(process.Hook{Name: process.BeforeTurn}, process.Hook{Name: process.Catalog}, process.Hook{Name: process.ProjectProse}))
 				cfg.ID = "p" + strings.ToLower(strings.ReplaceAll(place.name, "-", "")) + strings.ToLower(c.what)
-				limit := 4 * time.Second
+				limit := patience
 				if c.want == process.TimedOut {
 					limit = time.Second
 				}

@@ -91,6 +91,9 @@ func only(hooks ...process.Hook) process.Contributions {
 	return process.Contributions{Hooks: hooks, Tools: everything().Tools}
 }
 
+// patience is how long anything may take that does not misbehave.
+const patience = 2 * time.Minute
+
 // config is the test binary as a plugin.
 func config(t testing.TB, role string, c process.Contributions) process.Config {
 	return process.Config{
@@ -98,7 +101,7 @@ func config(t testing.TB, role string, c process.Contributions) process.Config {
 		Set: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}, Contributes: c, Nonce: fmt.Sprint(nonce, "/", configs.Add(1)), Log: slog.New(slog.DiscardHandler),
 		Options: json.RawMessage(`{"a":1}`), Uses: everyCapability,
 		Deadlines: process.Deadlines{
-			Start: 5 * time.Second, Hook: 3 * time.Second, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,
+			Start: patience, Hook: patience, Stop: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Stall: 2 * time.Second,
 		},
 	}
 }
@@ -111,13 +114,13 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		began := time.Now()
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > bound {
 			t.Errorf("the shutdown took %v", took)
 		}
 		if _, left := marked(c.Nonce, c.ID); len(left) > 0 {

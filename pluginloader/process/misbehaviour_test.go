@@ -93,8 +93,9 @@ func capture(ctx context.Context, s *plugin.Session) error {
 	return err
 }
 
-// bound is how long anything may take: the deadlines of the tests, and what it takes to find out more.
-const bound = 6 * time.Second
+// bound is how long it may take until misbehaviour is over: much less than patience, and more than the deadlines of those who keep
+// the daemon waiting, also on a machine that has much else to do.
+const bound = 30 * time.Second
 
 // misbehaviours are roles of the test plugin, with what a call of it then fails with.
 var misbehaviours = []struct {
@@ -168,7 +169,7 @@ func TestMisbehaviour(t *testing.T) {
 			with.State = "1"
 			cfg := config(t, c.role, with)
 			cfg.ID = fmt.Sprint("bad", n)
-			limit := 4 * time.Second
+			limit := patience
 			if c.want == process.TimedOut {
 				limit = time.Second
 			}
@@ -190,7 +191,7 @@ func TestMisbehaviour(t *testing.T) {
 
 func check(t *testing.T, s *plugin.Session, use func(context.Context, *plugin.Session) error, want process.Code) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*bound)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	began := time.Now()
 	err := use(ctx, s)
@@ -211,7 +212,7 @@ func bystands(t *testing.T, s *plugin.Session) {
 	t.Helper()
 	began := time.Now()
 	_, err := s.Checkpoint(t.Context(), &plugin.CheckpointContext{TurnID: "trn_1", View: &plugin.View{}})
-	if took := time.Since(began); err != nil || took > 2*time.Second {
+	if took := time.Since(began); err != nil || took > bound {
 		t.Errorf("the plugin beside it takes %v: %v", took, err)
 	}
 }

@@ -67,7 +67,7 @@ func TestSessionsOfOthers(t *testing.T) {
 func TestAskAndInject(t *testing.T) {
 	t.Run("issue/4-8 runtime/K05 a plugin asks a person, while its time stands still, and lets an input into a turn below its session", func(t *testing.T) {
 		c := config(t, "good", everything())
-		c.Deadlines.Tool = time.Second
+		c.Deadlines.Tool = 3 * time.Second
 		question := scripted.Call{ID: "c1", Name: "note", Args: json.RawMessage(`{"host":"host/ask","params":{"prompt":"Which?","form":{"type":"string"}}}`)}
 		model := scripted.New(&scripted.Script{
 			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{{ToolCalls: []scripted.Call{question}}}}},
@@ -78,7 +78,7 @@ func TestAskAndInject(t *testing.T) {
 		child := below(t, d, own)
 		turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: child, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t).TurnID
 		var open []protocol.Decision
-		for limit := time.Now().Add(20 * time.Second); len(open) == 0; time.Sleep(5 * time.Millisecond) {
+		for limit := time.Now().Add(patience); len(open) == 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(limit) {
 				t.Fatalf("it never asks: %+v", builtintest.Must(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn}))(t))
 			}
@@ -96,7 +96,7 @@ func TestAskAndInject(t *testing.T) {
 		if first, again := asks(t, d, own, "host/injectTurnInput", input), asks(t, d, own, "host/injectTurnInput", input); !strings.Contains(first, `"inputId":"inp_`) || first != again {
 			t.Errorf("let in: %s, and again: %s", first, again)
 		}
-		time.Sleep(1200 * time.Millisecond) // longer than a call may take
+		time.Sleep(3200 * time.Millisecond) // longer than a call may take
 		builtintest.Must(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`"this"`)}))(t)
 		report := builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn}))(t)
 		if text := report.ToolCalls[0].Output.Text; !strings.Contains(text, `"choice":"answer","value":"this"`) {

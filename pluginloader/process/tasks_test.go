@@ -90,7 +90,7 @@ func TestRegisteredTasks(t *testing.T) {
 			t.Errorf("the process is told %s, and the task is %s %+v", done, got.State, got.Outcome)
 		}
 		var late string
-		for until := time.Now().Add(5 * time.Second); !strings.Contains(late, "denied") && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(patience); !strings.Contains(late, "denied") && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 			late = hosted(t, d, id, "taskList", fmt.Sprintf(`{"grant":%q}`, r.Grant))
 		}
 		if !strings.Contains(late, "denied") {

@@ -32,6 +32,7 @@ type guest struct {
 	rooms   map[string]*room // by instance
 	first   string           // grant that it was given
 	stopped atomic.Bool      // it does not read any more
+	late    chan struct{}    // tells that a call was given up
 }
 
 // room is a session.
@@ -73,7 +74,7 @@ type asked struct {
 }
 
 func serveGuest(role string) {
-	g := &guest{role: role, answers: map[string]chan frame{}, rooms: map[string]*room{}}
+	g := &guest{role: role, answers: map[string]chan frame{}, rooms: map[string]*room{}, late: make(chan struct{}, 1)}
 	if role == "echo" {
 		serveEcho()
 		return
@@ -132,6 +133,12 @@ func (g *guest) told(f frame) {
 		g.mu.Lock()
 		delete(g.rooms, p.Instance)
 		g.mu.Unlock()
+	}
+	if f.Method == "$/cancelRequest" {
+		select {
+		case g.late <- struct{}{}:
+		default:
+		}
 	}
 	if strings.HasPrefix(f.Method, "task/") {
 		g.taskTold(f)
@@ -373,7 +380,7 @@ func leave(path, text string) {
 
 // found waits for it.
 func found(path string) string {
-	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		if text, err := os.ReadFile(path); err == nil {
 			return string(text)
 		}

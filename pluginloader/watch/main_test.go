@@ -117,6 +117,13 @@ func write(t *testing.T, text string, path ...string) {
 	check(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
+// swap puts a file in its place at once and whole, so that it is one change however slow the machine is.
+func swap(t *testing.T, text string, path ...string) {
+	t.Helper()
+	made := filepath.Join(t.TempDir(), "made")
+	check(t, os.WriteFile(made, []byte(text), 0o644), os.Rename(made, filepath.Join(path...)))
+}
+
 func check(t *testing.T, errs ...error) {
 	t.Helper()
 	for _, err := range errs {
