@@ -240,7 +240,7 @@ func TestTaskTransfer(t *testing.T) {
 // eventually waits for what another process does.
 func eventually(t testing.TB, f func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if f() {
 			return
 		}

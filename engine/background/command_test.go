@@ -69,16 +69,19 @@ func (r *running) send(name, payload string) error {
 	}
 	select {
 	case r.signals <- s:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		r.t.Fatalf("nobody takes %s", name)
 	}
 	return <-done
 }
 
+// patience is how long anything may take before a test gives up on it.
+const patience = time.Minute
+
 // has waits until the output has something, and returns all of it.
 func (r *running) has(want string) string {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		out := r.output()
 		switch {
 		case strings.Contains(out, want):
@@ -105,7 +108,7 @@ func gone(t *testing.T, pid string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n), "stat"))
 		if runtime.GOOS == "linux" && (err != nil || strings.Contains(string(stat), ") Z ")) || syscall.Kill(n, 0) != nil {
 			return

@@ -32,14 +32,14 @@ func TestMark(t *testing.T) {
 	begin() // of a run that is killed
 	crashed := left()
 	m := begin()
-	if !crashed.allDead(time.Second) {
+	if !crashed.allDead(time.Minute) {
 		t.Error("a process of a run without an end is alive after the next one began")
 	}
 	ended := left()
 	if err := m.End(); err != nil {
 		t.Fatal(err)
 	}
-	if !ended.allDead(time.Second) {
+	if !ended.allDead(time.Minute) {
 		t.Error("a process is alive after the end of its run")
 	}
 	if _, err := os.Stat(filepath.Join(dir, markName)); !os.IsNotExist(err) {

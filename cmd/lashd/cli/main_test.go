@@ -98,7 +98,7 @@ type result struct {
 }
 
 func (p *place) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), never)
 	p.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env, cmd.Dir = p.environ, p.work
@@ -147,10 +147,13 @@ func (p *place) session() string {
 	return string(all[0].ID)
 }
 
+// never is how long anything may take before a test gives up on it.
+const never = 2 * time.Minute
+
 // until waits for a condition that nothing tells of.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(never); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("never happened: ", what)
 		}

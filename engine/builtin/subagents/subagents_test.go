@@ -95,7 +95,7 @@ func decode[T any](t *testing.T, out protocol.ToolOutput) (v T) {
 // turns waits until a session has ended n turns, and has no other but those whose wake was withdrawn before they began.
 func turns(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, n int) []protocol.TurnReport {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		all := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data
 		open := slices.ContainsFunc(all, func(r protocol.TurnReport) bool { return !r.State.Terminal() })
 		all = slices.DeleteFunc(all, func(r protocol.TurnReport) bool { return r.State == protocol.TurnCancelled && r.StartedAtMs == 0 })
@@ -189,7 +189,7 @@ func TestWait(t *testing.T) {
 // atWork waits until the only agent of a session works.
 func atWork(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) protocol.Task {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		all := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data
 		if len(all) == 1 {
 			child, err := d.Turns(t.Context(), &protocol.TurnListParams{SessionID: all[0].Spec.Subagent.SessionID})
