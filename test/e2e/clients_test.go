@@ -48,7 +48,7 @@ func TestClientsOfOthers(t *testing.T) {
 			w := newWorld(t, "ask", step(says("I "), says("run it."), shell("printf done")), step(says("Done.")))
 			defer w.shutdown()
 			args = append(append(args, script, w.work), w.command("stdio").Args...)
-			got := w.transcript(command(t, dir, patience, args[0], args[1:]...))
+			got := w.transcript(command(t, dir, 4*patience, args[0], args[1:]...))
 			if *rewrite {
 				golden = []byte(got)
 				w.write("testdata/clients.golden", got)

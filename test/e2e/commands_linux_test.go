@@ -159,8 +159,10 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: id})
 	woken := map[string]int{}
 	for _, e := range w.replay(id) {
-		if e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 {
-			woken[e.Causes[0].Origin]++
+		if e.Type == protocol.EventTurnAccepted {
+			for _, c := range e.Causes {
+				woken[c.Origin]++
+			}
 		}
 	}
 	if len(woken) != 2 || woken[string(terminal.task.TaskID)] != 1 || woken[string(detached.task.TaskID)] != 1 {
