@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
@@ -70,7 +69,7 @@ type answer struct {
 // converse starts the program of a plugin, and gives what says a line to it and takes one. It ends with its stdin.
 func converse(t testing.TB, c process.Config) func(line string) answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env = os.Environ()
 	for name, value := range c.Set {

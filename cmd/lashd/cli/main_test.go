@@ -38,7 +38,7 @@ type place struct {
 const story = "Once upon a time there was a daemon that was killed in the middle of a sentence, and went on with it."
 
 const script = `{"turns": [
-	{"match": {"lastUserContains": "story"}, "replies": [{"text": "` + story + `", "chunkSize": 2, "delayMs": 20}]},
+	{"match": {"lastUserContains": "story"}, "replies": [{"text": "` + story + `", "chunkSize": 1, "delayMs": 20}]},
 	{"match": {"lastUserContains": "escape"}, "replies": [{"text": "\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 \ttab\nend"}]},
 	{"match": {"lastUserContains": "sleep"}, "replies": [{"toolCalls": [{"name": "shell", "args": {"command": "echo x > began; sleep 60"}}]}, {"text": "slept"}]},
 	{"match": {"lastUserContains": "touch"}, "replies": [{"toolCalls": [{"name": "shell", "args": {"command": "touch touched"}}]}, {"text": "tried"}]},
@@ -48,8 +48,8 @@ const script = `{"turns": [
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
-	p := &place{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work")}
-	for _, d := range []string{p.home, p.work} {
+	p, user := &place{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work")}, filepath.Join(dir, "user")
+	for _, d := range []string{p.home, p.work, user} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func newPlace(t *testing.T) *place {
 	p.write("script.json", script)
 	p.write("config.toml", "script = \"script.json\"\n")
 	p.environ = append(os.Environ(), asLashd+"=1", "GORACE=atexit_sleep_ms=0", "LASHD_HOME="+p.home, "LASHD_LOG=error",
-		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"))
+		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"), "HOME="+user, "XDG_CONFIG_HOME="+filepath.Join(user, ".config")) // no plugins of whoever tests
 	t.Cleanup(func() {
 		if pid := p.holder(); pid > 0 {
 			sendSignal(pid, os.Kill)
