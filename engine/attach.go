@@ -25,7 +25,7 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 	}
 	a.result.Decisions = append(a.result.Decisions, below...)
 	if p.AfterSeq == nil || a.result.Gap != nil {
-		row := persistence.Session{Session: a.result.Session, Branch: a.branch}
+		row := persistence.Session{Session: a.result.Session, Key: a.key, Branch: a.branch}
 		if err := e.snapshot(ctx, row, a.drafts, a.result); err != nil {
 			a.sub.Close()
 			return nil, nil, err
