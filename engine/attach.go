@@ -34,6 +34,17 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 	return a.result, a.sub, nil
 }
 
+// Follow subscribes to what comes after a seq, for who is answered nothing of the session: what is open comes as events, too. The
+// caller closes the subscription.
+func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*Subscription, error) {
+	r, sub, err := e.Attach(ctx, &protocol.SessionAttachParams{SessionID: id, AfterSeq: &after})
+	if err != nil {
+		return nil, err
+	}
+	sub.tell(r.OpenItems)
+	return sub, nil
+}
+
 // attach waits until a turn that was under way goes on, since what the log tells of it is else nowhere.
 func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams, hand *handover) (attached, error) {
 	for waited := false; ; waited = true {

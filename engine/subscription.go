@@ -49,6 +49,20 @@ func (f *feed) subscribe(after protocol.Seq, replay replayer) (*Subscription, []
 	return s, open
 }
 
+// tell has items that were open at the beginning come as events, after the log.
+func (s *Subscription) tell(open []protocol.Item) {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	for _, item := range open {
+		for o, n := range s.sent {
+			if o.item.ID == item.ID {
+				s.behind = append(s.behind, catchUp{item: o, text: o.text[:n:n]})
+				delete(s.sent, o)
+			}
+		}
+	}
+}
+
 // Close ends the subscription.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()

@@ -117,7 +117,7 @@ func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	_, sub, err := c.eng.Attach(ctx, &protocol.SessionAttachParams{SessionID: r.SessionID, AfterSeq: &r.Seq})
+	sub, err := c.eng.Follow(ctx, r.SessionID, r.Seq)
 	if err != nil {
 		return nil, err
 	}
