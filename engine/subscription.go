@@ -101,7 +101,8 @@ var errLogShort = errors.New("the log ends before the events that were to be rea
 // next hands out what there is. More tells that there may be something though it has nothing.
 func (s *Subscription) next(ctx context.Context) (events [][]byte, more bool, err error) {
 	if s.seq < s.upTo {
-		events, last, err := s.replay(ctx, s.seq, batch)
+		// Not beyond upTo: what was shown before those events comes from the feed, which has them, too.
+		events, last, err := s.replay(ctx, s.seq, min(batch, int(s.upTo-s.seq)))
 		if err == nil && len(events) == 0 {
 			err = errLogShort
 		}

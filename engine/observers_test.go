@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"lashd/engine/provider/scripted"
 	"lashd/rpc/protocol"
 )
 
@@ -26,6 +27,33 @@ func TestSnapshotsGoOnInPages(t *testing.T) {
 		older := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id, Cursor: first.NextCursor}))
 		if got := append(lines(older.Data), lines(first.Items)...); !slices.Equal(got, want) || older.NextCursor != "" {
 			t.Errorf("reliability/I9 a snapshot and what is older have %d items and then %q, want %d: %q", len(got), older.NextCursor, len(want), got)
+		}
+	})
+}
+
+// TestTheLogDoesNotOvertake has a turn run between an attachment and the first look at what it brings.
+func TestTheLogDoesNotOvertake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, setup{model: replies(scripted.Reply{Text: "one two"})})
+		id := d.session(t)
+		d.turn(t, id, "before")
+		o := d.observe(t, id, 0)
+		turn := d.begin(t, id, "go").TurnID
+		d.wait(t, turn)
+		o.over(turn)
+		over := map[protocol.ItemID]bool{}
+		for _, e := range o.all {
+			switch e.Type {
+			case protocol.EventItemCompleted:
+				over[e.ItemID] = true
+			case protocol.EventItemStarted:
+				if over[e.Item.ID] {
+					t.Errorf("reliability/I9 the item %s is completed, and then started: %v", e.Item.ID, types(o.all))
+				}
+			}
+		}
+		if starts := o.of(protocol.EventItemStarted); len(starts) == 0 {
+			t.Errorf("nothing was started: %v", types(o.all))
 		}
 	})
 }
