@@ -6,7 +6,7 @@
 // says what to answer, which lets one server serve any number of sessions:
 //
 //	[[fake deltas=2000 size=6 flush=64]]
-//	[[fake tool=shell args64=eyJjb21tYW5kIjoidHJ1ZSJ9]]
+//	[[fake tool=shell args64=eyJjb21tYW5kIjoidHJ1ZSJ9 calls=2 think=5]]
 //
 // Without a marker the request takes the first [Step] of the queue that fits
 // it. Steps also carry the faults: refusals, cut and reset streams, stalls,

@@ -364,6 +364,13 @@ func TestMarker(t *testing.T) {
 	if g = ask(msg("user", "[[fake tool=shell args64=e30 rounds=2]]"), msg("tool", "")); len(g.calls) != 1 {
 		t.Errorf("second round = %+v, want another call", g)
 	}
+	many := msg("user", "[[fake tool=shell args64=e30 calls=3 think=2 size=4]]")
+	if g = ask(many); len(g.calls) != 3 || g.reasoning != "" {
+		t.Errorf("three calls = %+v", g)
+	}
+	if g = ask(many, msg("assistant", ""), msg("tool", ""), msg("tool", ""), msg("tool", "")); len(g.calls) != 0 || len(g.reasoning) != 8 || len(g.text) != 4 {
+		t.Errorf("after three calls = %+v, want 8 bytes of reasoning and text", g)
+	}
 	if resp := post(t, s, true, msg("user", "[[fake detlas=5]]")); resp.StatusCode != 400 {
 		t.Errorf("misspelt marker got %s, want 400", resp.Status)
 	}

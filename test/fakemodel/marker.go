@@ -16,9 +16,11 @@ type marker struct {
 	size   int    // bytes of each; default 6
 	us     int    // pause after each, in microseconds
 	flush  int    // deltas written together; default 1
+	think  int    // reasoning deltas before, of the same size
 	tool   string // tool to call before the text
 	args   string // its arguments; args64 holds them in base64url without padding
-	rounds int    // calls of the tool before the text; default 1
+	rounds int    // replies that call the tool before the text; default 1
+	calls  int    // of the tool in each of these; default 1
 }
 
 // parseMarker finds the last marker of a user message. A mistake in it is an
@@ -32,8 +34,8 @@ func parseMarker(text string) (m marker, found bool, err error) {
 	if !closed {
 		return m, false, fmt.Errorf("marker %.60q is not closed", text[at:])
 	}
-	m = marker{deltas: 1, size: 6, flush: 1, rounds: 1}
-	numbers := map[string]*int{"deltas": &m.deltas, "size": &m.size, "us": &m.us, "flush": &m.flush, "rounds": &m.rounds}
+	m = marker{deltas: 1, size: 6, flush: 1, rounds: 1, calls: 1}
+	numbers := map[string]*int{"deltas": &m.deltas, "size": &m.size, "us": &m.us, "flush": &m.flush, "rounds": &m.rounds, "think": &m.think, "calls": &m.calls}
 	for _, field := range strings.Fields(inside)[1:] {
 		key, value, _ := strings.Cut(field, "=")
 		switch key {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,8 +154,8 @@ func fragments(s string, n int) []string {
 
 // playMarker streams without building a value per delta: it must outrun the daemon it measures.
 func (r *reply) playMarker(m marker) {
-	if m.tool != "" && r.tail.Results < m.rounds {
-		r.playStep(Use(Call{Name: m.tool, Args: m.args, Pieces: 1}))
+	if m.tool != "" && r.tail.Results < m.rounds*m.calls {
+		r.playStep(Use(slices.Repeat([]Call{{Name: m.tool, Args: m.args, Pieces: 1}}, m.calls)...))
 		return
 	}
 	if !r.tail.Stream {
@@ -168,6 +169,11 @@ func (r *reply) playMarker(m marker) {
 		return
 	}
 	r.open()
+	for i := range m.think {
+		if !r.send(delta{Reasoning: string(appendProse(nil, i, m.size))}) || !r.pause(time.Duration(m.us)*time.Microsecond) {
+			return
+		}
+	}
 	held := 0
 	for i := range m.deltas {
 		r.buf = append(append(r.buf, r.head...), `{"content":"`...)
