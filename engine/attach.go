@@ -82,7 +82,10 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
 	}}
 	if st.current != nil {
-		a.result.TurnID, a.drafts = st.current.id, st.current.drafts()
+		a.drafts = st.current.drafts()
+	}
+	if st.begun() { // also if it waits for its plugins
+		a.result.TurnID, a.result.Entered = st.turns[0].ID, st.entered(a.drafts)
 	}
 	after := st.row.Seq
 	if p.AfterSeq != nil {
@@ -92,6 +95,22 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	}
 	a.sub, a.result.OpenItems = st.feed.subscribe(after, st.session.replay)
 	return a
+}
+
+// entered are the inputs that the running turn has taken in, and of which its items do not tell yet.
+func (st *state) entered(told []protocol.Node) (inputs []protocol.QueuedInput) {
+	shown := map[protocol.InputID]bool{}
+	for _, n := range told {
+		if n.Message.Origin != nil {
+			shown[n.Message.Origin.InputID] = true
+		}
+	}
+	for _, in := range st.inputs {
+		if in.TurnID == st.turns[0].ID && in.State != protocol.InputPendingActive && !shown[in.ID] {
+			inputs = append(inputs, in)
+		}
+	}
+	return inputs
 }
 
 // handover sees to it that a subscription ends which nobody takes, because the caller left while it was made.

@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
 
+	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/rpc/protocol"
 )
@@ -54,6 +56,36 @@ func TestTheLogDoesNotOvertake(t *testing.T) {
 		}
 		if starts := o.of(protocol.EventItemStarted); len(starts) == 0 {
 			t.Errorf("nothing was started: %v", types(o.all))
+		}
+	})
+}
+
+// TestSnapshotsHaveWhatEntered attaches while the model is asked for the first time: the input of the turn is no item yet, and waits
+// no more.
+func TestSnapshotsHaveWhatEntered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, setup{model: modelFunc(func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+			if yield(provider.Chunk{Text: "half"}, nil) {
+				<-ctx.Done()
+				yield(provider.Chunk{}, ctx.Err())
+			}
+		})})
+		id := d.session(t)
+		turn := d.begin(t, id, "go")
+		d.begin(t, id, "and then")
+		synctest.Wait()
+		first := d.observe(t, id).first
+		if first.TurnID != turn.TurnID || len(first.Entered) != 1 || first.Entered[0].ID != turn.InputID || first.Entered[0].Input[0].Text != "go" {
+			t.Errorf("reliability/I9 the turn %s has taken in %+v", first.TurnID, first.Entered)
+		}
+		if len(first.Queue) != 1 || len(first.Items) != 0 || len(first.OpenItems) != 1 {
+			t.Errorf("%d inputs wait, there are %d items, and %d are open", len(first.Queue), len(first.Items), len(first.OpenItems))
+		}
+		d.interrupt(t, turn.TurnID)
+		d.wait(t, turn.TurnID)
+		synctest.Wait()
+		if first = d.observe(t, id).first; len(first.Entered) != 1 || first.Entered[0].Input[0].Text != "and then" || len(first.Queue) != 0 {
+			t.Errorf("reliability/I9 the turn after it has taken in %+v", first.Entered)
 		}
 	})
 }

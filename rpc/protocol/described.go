@@ -1171,6 +1171,7 @@ func Described() map[string]TypeDoc {
 		"SessionAttachResult": {Doc: "SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once.",
 			Fields: map[string]string{
 				"decisions": "open ones, also of sessions that work for this one",
+				"entered":   "inputs that it has taken in, and that are no items yet",
 				"gap":       "AfterSeq cannot be replayed; this answer is a snapshot instead",
 				"items":     "the newest 200; absent in a replay",
 				"openItems": "with the text so far",

@@ -171,7 +171,8 @@ type SessionAttachResult struct {
 	Decisions  []Decision    `json:"decisions"`           // open ones, also of sessions that work for this one
 	Queue      []QueuedInput `json:"queue"`
 	Tasks      []Task        `json:"tasks"`
-	TurnID     TurnID        `json:"turnId,omitempty"` // the running turn
+	TurnID     TurnID        `json:"turnId,omitempty"`  // the running turn
+	Entered    []QueuedInput `json:"entered,omitempty"` // inputs that it has taken in, and that are no items yet
 	Seq        Seq           `json:"seq"`
 	Gap        *Gap          `json:"gap,omitempty"` // AfterSeq cannot be replayed; this answer is a snapshot instead
 }

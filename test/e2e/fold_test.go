@@ -21,6 +21,7 @@ type fold struct {
 	tasks     []protocol.Task // that are not over
 	turns     map[protocol.TurnID]int
 	bare      map[protocol.ItemID]protocol.Seq // durable events told of them, and had no item
+	inputs    []protocol.QueuedInput           // of turns that are not over, in order of their coming
 	due       *protocol.SessionAttachResult    // what a replay has to come to
 	partial   bool                             // there are older items
 	rewound   func(protocol.Seq) protocol.TurnID
@@ -53,6 +54,7 @@ func (f *fold) attached(r *protocol.SessionAttachResult, snapshot bool) {
 	f.items, f.partial, f.seq, f.stale, f.due = slices.Clone(r.Items), r.NextCursor != "", r.Seq, false, nil
 	f.turns, f.bare = map[protocol.TurnID]int{}, map[protocol.ItemID]protocol.Seq{}
 	f.decisions, f.queue, f.tasks = slices.Clone(r.Decisions), r.Queue, slices.Clone(r.Tasks)
+	f.inputs = slices.Concat(r.Entered, r.Queue)
 }
 
 // arrive compares what a replay came to with what the answer to the attachment said that it would, once it is there.
@@ -61,6 +63,7 @@ func (f *fold) arrive() {
 		return
 	}
 	f.same("the queue", f.queue, f.due.Queue)
+	f.same("the inputs that entered", f.entered(), idsOf(f.due.Entered))
 	f.same("the tasks", sortedTasks(f.tasks), sortedTasks(f.due.Tasks))
 	f.same("the decisions", f.own(f.decisions), f.own(f.due.Decisions))
 	if f.turns[f.due.TurnID] == turnOver {
@@ -135,6 +138,7 @@ func (f *fold) apply(e protocol.Event) {
 		f.decisions = f.without(e.Decision.ID)
 	case protocol.EventQueueChanged:
 		f.queue = e.Queue
+		f.take(e.Queue)
 	case protocol.EventTaskStarted, protocol.EventTaskChanged, protocol.EventTaskCompleted:
 		f.tasks = slices.DeleteFunc(f.tasks, func(t protocol.Task) bool { return t.ID == e.Task.ID })
 		if !e.Task.State.Final() {
@@ -161,12 +165,41 @@ func (f *fold) turn(e protocol.Event) {
 		f.breaks("the turn %s is accepted again", e.TurnID)
 	case e.Type == protocol.EventTurnAccepted:
 		f.turns[e.TurnID] = turnAccepted
+		for _, id := range e.InputIDs {
+			f.take([]protocol.QueuedInput{{ID: id, TurnID: e.TurnID}})
+		}
 	case e.Type == protocol.EventTurnCompleted:
 		f.turns[e.TurnID] = turnOver
+		f.inputs = slices.DeleteFunc(f.inputs, func(in protocol.QueuedInput) bool { return in.TurnID == e.TurnID })
 		if i := slices.IndexFunc(f.open, func(o protocol.Item) bool { return o.TurnID == e.TurnID }); i >= 0 {
 			f.breaks("of the turn %s, which is over, the item %s is open", e.TurnID, f.open[i].ID)
 		}
 	}
+}
+
+// take keeps inputs, with the turns that they are for now.
+func (f *fold) take(inputs []protocol.QueuedInput) {
+	for _, in := range inputs {
+		if i := slices.IndexFunc(f.inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID }); i >= 0 {
+			f.inputs[i] = in
+		} else {
+			f.inputs = append(f.inputs, in)
+		}
+	}
+}
+
+// entered are the inputs that wait no more and are no items yet.
+func (f *fold) entered() []protocol.InputID {
+	return slices.DeleteFunc(idsOf(f.inputs), func(id protocol.InputID) bool {
+		return slices.Contains(idsOf(f.queue), id) || slices.ContainsFunc(f.items, func(i protocol.Item) bool { return i.Origin != nil && i.Origin.InputID == id })
+	})
+}
+
+func idsOf(inputs []protocol.QueuedInput) (ids []protocol.InputID) {
+	for _, in := range inputs {
+		ids = append(ids, in.ID)
+	}
+	return ids
 }
 
 // rewind takes away what a rewind has, or has the session read again.

@@ -179,6 +179,7 @@ func (f *fold) holds(r *protocol.SessionAttachResult) {
 	}
 	f.same("the items of a snapshot", items, r.Items)
 	f.same("the queue of a snapshot", f.queue, r.Queue)
+	f.same("the inputs of a snapshot that entered", f.entered(), idsOf(r.Entered))
 	f.same("the tasks of a snapshot", sortedTasks(f.tasks), sortedTasks(r.Tasks))
 	f.same("the decisions of a snapshot", f.own(f.decisions), f.own(r.Decisions))
 }

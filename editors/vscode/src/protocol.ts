@@ -1597,6 +1597,8 @@ export interface SessionAttachResult {
   tasks: Task[];
   /** the running turn */
   turnId?: TurnID;
+  /** inputs that it has taken in, and that are no items yet */
+  entered?: QueuedInput[];
   seq: Seq;
   /** AfterSeq cannot be replayed; this answer is a snapshot instead */
   gap?: Gap;
