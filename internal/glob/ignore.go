@@ -16,8 +16,11 @@ type ignoreRule struct {
 // ParseIgnore reads a .gitignore. A pattern that makes no sense matches nothing, as in git.
 func ParseIgnore(text string) Ignore {
 	var rules Ignore
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \t\r\n")
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
+			line = line[:len(line)-1]
+		}
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -25,7 +28,7 @@ func ParseIgnore(text string) Ignore {
 		line, r.keep = strings.CutPrefix(line, "!")
 		line, r.dirOnly = strings.CutSuffix(line, "/")
 		anchored := strings.Contains(line, "/")
-		g, err := Compile(line)
+		g, err := compile(line, false)
 		if err != nil {
 			continue
 		}
