@@ -3,9 +3,8 @@
 package filepoint
 
 import (
-	"errors"
-	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"syscall"
 )
@@ -42,17 +41,17 @@ func (p place) enter(name string) (place, error) {
 
 func (p place) close() { p.root.Close() } // nothing is written through it
 
-func (p place) entries(limit int) ([]os.DirEntry, error) {
-	dir, err := p.root.Open(".")
-	if err != nil {
-		return nil, err
+// entries are what is in it.
+func (p place) entries() iter.Seq2[os.DirEntry, error] {
+	return func(yield func(os.DirEntry, error) bool) {
+		dir, err := p.root.Open(".")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer dir.Close()
+		inParts(dir)(yield)
 	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(limit)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return entries, err
 }
 
 // stat says what a name stands for, and self what the place is.

@@ -3,8 +3,8 @@
 package filepoint
 
 import (
-	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"syscall"
 
@@ -45,13 +45,8 @@ func (p place) open(name string, how int) (fd int, err error) {
 
 func (p place) close() { p.file.Close() } // nothing is written through it
 
-func (p place) entries(limit int) ([]os.DirEntry, error) {
-	entries, err := p.file.ReadDir(limit)
-	if err == io.EOF {
-		err = nil
-	}
-	return entries, err
-}
+// entries are what is in it. They can be gone through once.
+func (p place) entries() iter.Seq2[os.DirEntry, error] { return inParts(p.file) }
 
 // stat says what a name stands for.
 func (p place) stat(name string) (facts, error) {

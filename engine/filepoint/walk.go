@@ -1,10 +1,12 @@
 package filepoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -23,6 +25,8 @@ const (
 	maxIgnore  = 256 << 10 // bytes of a .gitignore
 	ignoreName = ".gitignore"
 	walkers    = 2 // directories that are walked at once; more gain nothing where names are in memory
+
+	namesAtOnce = 1024 // of a directory
 )
 
 // TooManyError means that a workspace has more files than are looked at.
@@ -65,7 +69,7 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 	index.look++
 	k.group.SetLimit(walkers - 1)
 	err = k.below(root, "", nil, 0)
-	if err = errors.Join(err, k.group.Wait()); err != nil {
+	if err = cmp.Or(k.group.Wait(), err); err != nil {
 		return Sight{}, err
 	}
 	index.rules = k.rules
@@ -76,18 +80,14 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 // below walks a directory that is open, and closes it.
 func (k *walker) below(dir place, at string, rules []ignoring, depth int) error {
 	defer dir.close()
-	if err := context.Cause(k.ctx); err != nil {
-		return err
-	}
-	entries, err := dir.entries(k.limit + 1)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == ignoreName }) {
-		rules = append(slices.Clip(rules), ignoring{at, k.ignores(dir, at)})
+	if own := k.ignores(dir, at); len(own) > 0 {
+		rules = append(slices.Clip(rules), ignoring{at, own})
 	}
 	var news []persistence.WorkspaceFile
-	for _, e := range entries {
+	for e, err := range dir.entries() {
+		if err = cmp.Or(err, context.Cause(k.ctx)); err != nil {
+			return err
+		}
 		if leftOut(e.Name()) || ignored(rules, at+e.Name(), e.IsDir()) {
 			continue
 		}
@@ -113,8 +113,7 @@ func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, de
 	if e.IsDir() && depth < maxDepth {
 		sub, is, err := k.enter(dir, name)
 		if err == nil {
-			f := k.describe(dir, at+name, is)
-			return f, errors.Join(k.count(), k.down(sub, at+name+"/", rules, depth+1))
+			return k.describe(dir, at+name, is), k.down(sub, at+name+"/", rules, depth+1)
 		}
 	}
 	is, err := dir.stat(name)
@@ -131,8 +130,12 @@ func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, de
 	return f, k.count()
 }
 
-// down walks a directory, beside the one above it if there is somebody to do it.
+// down counts a directory and walks it, beside the one above it if there is somebody to do it.
 func (k *walker) down(sub place, at string, rules []ignoring, depth int) error {
+	if err := k.count(); err != nil {
+		sub.close()
+		return err
+	}
 	if k.group.TryGo(func() error { return k.enough(k.below(sub, at, rules, depth)) }) {
 		return nil
 	}
@@ -168,6 +171,26 @@ func (k *walker) known(f *persistence.WorkspaceFile) bool {
 		f.Digest = was.Digest
 	}
 	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
+}
+
+// inParts goes through a directory that is open, some names at a time: there may be very many, of which few count.
+func inParts(dir *os.File) iter.Seq2[os.DirEntry, error] {
+	return func(yield func(os.DirEntry, error) bool) {
+		for {
+			entries, err := dir.ReadDir(namesAtOnce)
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					yield(nil, err)
+				}
+				return
+			}
+		}
+	}
 }
 
 // ignores reads the .gitignore of a directory, if it is not known. One that cannot be read ignores nothing.
