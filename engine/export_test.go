@@ -43,3 +43,15 @@ func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...p
 
 // TidyFiles lets go of copies of files that nothing needs.
 func (e *Engine) TidyFiles(ctx context.Context) { e.tidyFiles(ctx) }
+
+// HoldWorkspace has nobody look at the files of a directory until back is called.
+func (e *Engine) HoldWorkspace(ctx context.Context, dir string) (back func(), err error) {
+	w, err := e.use(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		w.giveBack()
+		w.forgo()
+	}, w.take(ctx)
+}

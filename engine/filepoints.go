@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"sync"
 
 	"lashd/engine/filepoint"
@@ -23,8 +25,9 @@ type turnFiles struct {
 	looked chan error  // gets what the look came to that is made now; nil: there is none
 	then   func(error) // what is done with that
 
-	mu   sync.Mutex
-	said map[string]*protocol.FileState // what tools are about to change that looks leave out, as it was before
+	mu     sync.Mutex
+	said   map[string]*protocol.FileState // what tools are about to change that looks leave out, as it was before
+	unsaid error                          // why that is not known of something
 }
 
 // changesFiles tells whether calls that are about to run may change files.
@@ -166,13 +169,15 @@ func (r *run) afterFiles(ctx context.Context) {
 }
 
 // lookAfter looks at what tools did, unless another look has seen that meanwhile.
-func (f *turnFiles) lookAfter(ctx context.Context) error {
-	if _, open := f.marked(f.point.ID); !open && !f.hasSaid() {
-		return nil
+func (f *turnFiles) lookAfter(ctx context.Context) (err error) {
+	if _, open := f.marked(f.point.ID); open || f.hasSaid() {
+		err = f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
+			return f.attribute(append(deltas, f.saidDeltas(ctx, deltas)...))
+		})
 	}
-	return f.lookFor(ctx, false, func(deltas []delta) []persistence.FileChange {
-		return f.attribute(append(deltas, f.saidDeltas(ctx, deltas)...))
-	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(err, f.unsaid)
 }
 
 func (f *turnFiles) hasSaid() bool {
@@ -181,32 +186,52 @@ func (f *turnFiles) hasSaid() bool {
 	return len(f.said) > 0
 }
 
-// announced takes a copy of what a tool is about to change, if looks leave it out. Without one it cannot be brought back, as
-// nobody knows of it.
+// announced takes a copy of what a tool is about to change, if looks leave it out. What keeps it from that is told by the look after
+// the tool.
 func (f *turnFiles) announced(ctx context.Context, path string) {
+	before, leftOut, err := f.before(ctx, path)
+	if ctx.Err() != nil || errors.Is(err, fs.ErrPermission) {
+		return // the tool changes nothing
+	}
+	f.miss(path, err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, twice := f.said[path]; leftOut && err == nil && !twice {
+		f.said[path] = before
+	}
+}
+
+// miss notes that it is not known what a path was, or has become.
+func (f *turnFiles) miss(path string, err error) {
+	if err == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unsaid = fmt.Errorf("%s: %w", path, err)
+}
+
+// before is what stands at a path that looks leave out.
+func (f *turnFiles) before(ctx context.Context, path string) (is *protocol.FileState, leftOut bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, filePatience, errFilesSlow)
 	defer cancel()
-	if f.take(ctx) != nil {
-		return
+	if err := f.take(ctx); err != nil {
+		return nil, false, err
 	}
 	defer f.giveBack()
-	if f.learn(ctx) != nil {
-		return
+	if err := f.learn(ctx); err != nil {
+		return nil, false, err
 	}
 	if _, known := f.known.Get(path); known {
-		return
+		return nil, false, nil
 	}
 	dir, err := filepoint.Open(f.root, f.eng.StateDir)
 	if err != nil {
-		return
+		return nil, false, err
 	}
 	defer dir.Close()
-	before, err := f.present(ctx, dir, path, true)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, twice := f.said[path]; err == nil && !twice {
-		f.said[path] = before
-	}
+	is, err = f.present(ctx, dir, path, true)
+	return is, true, err
 }
 
 // saidDeltas are the changes that were announced and that a look did not find.
@@ -223,11 +248,13 @@ func (f *turnFiles) saidDeltas(ctx context.Context, found []delta) (deltas []del
 	}
 	dir, err := filepoint.Open(f.root, f.eng.StateDir)
 	if err != nil {
-		return nil // the look has told that
+		f.miss(f.root, err)
+		return nil
 	}
 	defer dir.Close()
 	for path, before := range said {
 		after, err := f.present(ctx, dir, path, true)
+		f.miss(path, err)
 		if err == nil && !filepoint.Equal(before, after) {
 			deltas = append(deltas, delta{path, before, after})
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lashd/engine"
@@ -211,6 +212,28 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		sameTree(t, dir, before)
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
 		sameTree(t, dir, after)
+	})
+	t.Run("issue/6-2 what is announced and cannot be looked at makes the point unrestorable, loudly", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, ".gitignore", "*.env\n")
+			write(t, dir, "a.env", "old\n")
+			var d *daemon
+			edit := toolFunc{name: "work", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
+				back := must[func()](t)(d.HoldWorkspace(ctx, dir))
+				ok(t, call.Host.Touch(ctx, "a.env"))
+				back()
+				write(t, dir, "a.env", "new\n")
+				return tool.Result{Output: protocol.Succeed("done")}, nil
+			}}
+			d = start(t, setup{model: callsWork(), tools: []tool.Provider{edit}})
+			id := d.beside(t, dir)
+			turn := d.turn(t, id, "go")
+			p := d.points(t, id)
+			if turn.State != protocol.TurnCompleted || len(p) != 1 || !strings.Contains(p[0].Unrestorable, "a.env") {
+				t.Errorf("turn %s, points %+v", turn.State, p)
+			}
+		})
 	})
 	t.Run("issue/6-2 what is ignored from a turn on is neither deleted nor forgotten", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
