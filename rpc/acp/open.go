@@ -238,7 +238,6 @@ func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessio
 		return nil, err
 	}
 	s.leave()
-	s.unfollow()
 	return &none{}, nil
 }
 

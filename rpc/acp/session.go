@@ -264,9 +264,9 @@ func (s *session) abandon(err error) {
 	}
 }
 
-// stop ends following, and waits for that.
+// stop ends following, and waits for that. The daemon says no more of the session then.
 func (s *session) stop() {
 	s.end()
 	<-s.done
-	s.link.forget(s.id)
+	s.unfollow()
 }

@@ -47,6 +47,26 @@ func TestACPSlowEditor(t *testing.T) {
 	}
 }
 
+// TestACPSlowEditorLeaves has an editor load a session anew, and close it, of which it has not been shown everything.
+func TestACPSlowEditorLeaves(t *testing.T) {
+	w := newWorld(t, "allow")
+	w.parks()
+	defer w.shutdown()
+	r := w.rawACP()
+	id := r.open(w)
+	p := w.dial("")
+	for range 6 {
+		p.turn(protocol.SessionID(id), "[[fake deltas=300 size=4000]]")
+	}
+	if m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`, id, w.work)); m.Error != nil {
+		t.Fatalf("issue/6-3 the session is not loaded: %s", m.Error)
+	}
+	if m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/close","params":{"sessionId":%q}}`, id)); m.Error != nil {
+		t.Fatalf("issue/6-3 the session is not closed: %s", m.Error)
+	}
+	p.noneLoaded() // issue/6-3 the daemon tells nobody of it any more
+}
+
 // TestACPEditorStopsReading has an editor end without reading what was said to it.
 func TestACPEditorStopsReading(t *testing.T) {
 	w := newWorld(t, "allow")

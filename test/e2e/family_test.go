@@ -153,11 +153,7 @@ func TestCancelLeavesTheOthers(t *testing.T) {
 // TestSessionsAreParked shows what config.toml says of sessions that nobody uses.
 func TestSessionsAreParked(t *testing.T) {
 	w := newWorld(t, "allow")
-	config, err := os.ReadFile(w.dir + "/config.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.write(w.dir+"/config.toml", "park_after = \"1s\"\n"+string(config))
+	w.parks()
 	w.serve()
 	p := w.dial("")
 	id := p.session(w.home)
@@ -171,13 +167,29 @@ func TestSessionsAreParked(t *testing.T) {
 	w.write(w.work+"/on", "")
 	p.wait(turn)
 	ask[protocol.Empty](p, "session/detach", protocol.SessionParams{SessionID: id})
-	eventually(t, "it leaves memory", func() error {
+	p.noneLoaded()
+	if r := p.turn(id, "and now?"); r.State != protocol.TurnCompleted {
+		t.Errorf("runtime/S16 the next turn ended as %s", r.State)
+	}
+}
+
+// parks has sessions leave memory soon that nobody uses or watches.
+func (w *world) parks() {
+	w.t.Helper()
+	config, err := os.ReadFile(w.dir + "/config.toml")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(w.dir+"/config.toml", "park_after = \"1s\"\n"+string(config))
+}
+
+// noneLoaded waits until no session is in memory.
+func (p *peer) noneLoaded() {
+	p.t.Helper()
+	eventually(p.t, "it leaves memory", func() error {
 		if n := ask[protocol.StatusResult](p, "server/status", protocol.Empty{}).Loaded; n != 0 {
 			return fmt.Errorf("%d sessions are in memory", n)
 		}
 		return nil
 	})
-	if r := p.turn(id, "and now?"); r.State != protocol.TurnCompleted {
-		t.Errorf("runtime/S16 the next turn ended as %s", r.State)
-	}
 }
