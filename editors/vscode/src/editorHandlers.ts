@@ -1,5 +1,6 @@
-import { isAbsolute, relative } from "node:path";
+import { relative } from "node:path";
 import * as vscode from "vscode";
+import { inside } from "./model/folders";
 import type { ClientTool } from "./protocol";
 import { confirm } from "./views/proposal";
 import type { Texts } from "./views/texts";
@@ -87,11 +88,11 @@ export const handlers: Record<string, Handler> = {
 
 /** A tool of the editor reaches into the folders that are open, and nowhere else. */
 function fileOf(path: string, cwd: string): vscode.Uri {
-  const uri = isAbsolute(path) ? vscode.Uri.file(path) : vscode.Uri.joinPath(vscode.Uri.file(cwd), path);
-  if (!vscode.workspace.getWorkspaceFolder(uri)) {
+  const file = inside(vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [], cwd, path);
+  if (file === undefined) {
     throw new Error(`${path} is in no folder that is open in the editor`);
   }
-  return uri;
+  return vscode.Uri.file(file);
 }
 
 /** pathOf is what an agent calls a file. */

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
+import { Calls } from "./model/calls";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
 import { handlers, type From, type Handler } from "./editorHandlers";
 import type { Texts } from "./views/texts";
@@ -10,8 +11,7 @@ import type { Texts } from "./views/texts";
  */
 export class EditorTools {
   private readonly offered = new Map<SessionID, string>(); // with where the session works
-  private readonly calls = new Map<string, Promise<ToolOutput>>();
-  private readonly open = new Map<string, AbortController>();
+  private readonly calls = new Calls<ToolOutput>();
   private editor = vscode.window.activeTextEditor;
   private readonly closing: vscode.Disposable;
 
@@ -19,7 +19,7 @@ export class EditorTools {
     this.closing = vscode.Disposable.from(
       vscode.window.onDidChangeActiveTextEditor((editor) => void (this.editor = editor ?? this.editor)),
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
-      daemon.onEvent(({ type, item }) => void (type === "item/completed" && item?.callId !== undefined && this.open.get(item.callId)?.abort())),
+      daemon.onEvent((event) => void (event.type === "item/completed" && event.item?.callId !== undefined && this.calls.over(keyOf(event, event.item.callId)))),
       daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((_, id) => void this.set(id)))),
     );
   }
@@ -44,31 +44,27 @@ export class EditorTools {
     }
   }
 
-  private async run({ toolCall, sessionId = "" }: Event) {
+  private async run(event: Event) {
+    const { toolCall, sessionId = "" } = event;
     if (!toolCall) {
       return;
     }
     const { callId, name, args } = toolCall;
     try {
-      const known = this.calls.get(callId);
-      if (!known) {
+      const output = await this.calls.run(keyOf(event, callId), async (signal) => {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
-      }
-      const output = known ?? perform(handlers[name], args, this.from(sessionId, callId));
-      this.calls.set(callId, output);
-      await this.daemon.change("tool/respond", { sessionId, callId, output: await output });
+        return perform(handlers[name], args, { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
+      });
+      await this.daemon.change("tool/respond", { sessionId, callId, output });
     } catch (error) {
       this.log.warn(`${name}: ${messageOf(error)}`);
-    } finally {
-      this.open.delete(callId);
     }
   }
+}
 
-  private from(sessionId: SessionID, callId: string): From {
-    const call = new AbortController();
-    this.open.set(callId, call);
-    return { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal: call.signal };
-  }
+/** Models give ids to calls that they have given to others before, in another turn. */
+function keyOf({ sessionId, turnId }: Event, callId: string): string {
+  return `${sessionId} ${turnId} ${callId}`;
 }
 
 /** What the settings let the agent use. */

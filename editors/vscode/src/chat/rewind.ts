@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import type { Daemon } from "../daemon/daemon";
+import { messageOf, type Daemon } from "../daemon/daemon";
 import type { FileRewind, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
 
 /** What a rewind is about, in words. */
@@ -35,7 +35,7 @@ async function rewound(daemon: Daemon, params: SessionRewindParams, before: stri
   }
   const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
   if (done.pointId !== undefined) {
-    void offerUndo(daemon, params.sessionId, done.pointId, done.files ?? []);
+    offerUndo(daemon, params.sessionId, done.pointId, done.files ?? []).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
   }
   return true;
 }

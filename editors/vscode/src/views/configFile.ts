@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as vscode from "vscode";
 import schema from "../../../../cmd/lashd/cli/config.schema.json";
-import type { Daemon } from "../daemon/daemon";
+import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Program } from "../daemon/link";
 import { describe, offers } from "../model/toml";
 import { configFile } from "../program";
@@ -33,7 +33,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
       vscode.languages.registerHoverProvider(all, this),
       vscode.workspace.onDidOpenTextDocument((document) => this.look(document)),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.look(document)),
-      vscode.workspace.onDidSaveTextDocument((document) => void this.saved(document)),
+      vscode.workspace.onDidSaveTextDocument((document) => this.saved(document).catch((error) => this.log.warn(`after config.toml was saved: ${messageOf(error)}`))),
       vscode.workspace.onDidCloseTextDocument((document) => this.found.delete(document.uri)),
     );
     vscode.workspace.textDocuments.forEach((document) => this.look(document));

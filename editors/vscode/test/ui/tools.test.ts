@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult, TurnListResult } from "../../src/protocol";
 import { patience } from "./browser";
@@ -7,6 +7,7 @@ import { Workbench } from "./workbench";
 
 const call = (name: string, args: object = {}) => ({ toolCalls: [{ name, args }] });
 const told = (lastResultContains: string, text: string) => ({ expect: { lastResultContains }, text });
+const outside = "in no folder that is open";
 const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace" };
 
 /** What the model calls, and what it has to be told. */
@@ -16,7 +17,7 @@ const script = {
     { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), told("In front: readme.txt, lines 1 to 2 are selected:\na workspace", "I see what is selected.")] },
     { match: { lastUserContains: "problems" }, replies: [call("editor_diagnostics", { path: "wrong.json" }), told("wrong.json:2:8 error: ", "I see the mistake.")] },
     { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), told("is shown", "It is shown.")] },
-    { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), told("in no folder that is open", "I may not.")] },
+    { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), { ...told(outside, ""), ...call("editor_reveal", { path: "up/home/config.toml" }) }, told(outside, "I may not.")] },
     { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), told("readme.txt is changed", "You took it.")] },
     { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), told("the person did not want the change", "You did not want it.")] },
     { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), told("build ended with code 3", "It fails.")] },
@@ -50,6 +51,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
   before(async () => {
     code.write("work/wrong.json", '{\n  "a": }\n');
     code.write("work/long.txt", Array.from({ length: 400 }, (_, at) => `line ${at + 1}\n`).join(""));
+    symlinkSync("..", join(code.work, "up"));
     code.write("work/.vscode/tasks.json", JSON.stringify(tasks));
     await code.start(script);
     await code.view();

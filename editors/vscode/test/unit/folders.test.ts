@@ -1,0 +1,30 @@
+import { strict as assert } from "node:assert";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inside } from "../../src/model/folders";
+
+describe("issue/6-1 the folders that tools of the editor reach into", () => {
+  const top = mkdtempSync(join(tmpdir(), "folders-"));
+  const open = join(top, "open");
+  const cwd = join(open, "sub");
+  mkdirSync(join(open, "sub", "..well"), { recursive: true });
+  mkdirSync(join(top, "openly"));
+  writeFileSync(join(top, "secret"), "");
+  symlinkSync(top, join(open, "out"));
+  symlinkSync(open, join(top, "other name"));
+  after(() => rmSync(top, { recursive: true }));
+
+  const good = ["a.ts", "../b.ts", "..well/c.ts", "new/d.ts", open, join(open, "sub", "..", "b.ts")];
+  for (const path of good) {
+    it(`have ${path.replace(top, "")}`, () => assert.ok(inside([open], cwd, path)?.startsWith(open)));
+  }
+  const bad = ["../../secret", join(open, "..", "secret"), "../out/secret", "../out/new", join(top, "openly", "a"), top, "/"];
+  for (const path of bad) {
+    it(`have no ${path.replace(top, "")}`, () => assert.equal(inside([open], cwd, path), undefined));
+  }
+  it("may themselves have another name", () => {
+    assert.equal(inside([join(top, "other name")], cwd, "a.ts"), join(cwd, "a.ts"));
+    assert.equal(inside([], cwd, "a.ts"), undefined);
+  });
+});
