@@ -217,7 +217,9 @@ func (s *session) withdrawn(pr *prompt) bool {
 	if !waits || s.daemon.call(context.WithoutCancel(s.ctx), "queue/cancel", p, &r) != nil {
 		return false
 	}
-	return slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool { return in.InputID == p.InputID && in.Status == protocol.CancelDone })
+	return slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool {
+		return in.InputID == p.InputID && in.Status == protocol.CancelDone
+	})
 }
 
 func (s *session) interrupt(turn protocol.TurnID) {
