@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 	commit(t, s, rootCommit("ses_a"))
 	commit(t, s, &Commit{Session: "ses_a", Turns: []Turn{{ID: "trn_1", State: protocol.TurnQueued}}})
 	for begin := time.Now(); fileSize(s.ballast.path) != ballastSize; time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
+		if time.Since(begin) > time.Minute {
 			t.Fatal("no ballast was made")
 		}
 	}
@@ -68,7 +68,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	freed := time.Now()
 	for _, err := s.Commit(t.Context(), rootCommit("ses_b")); err != nil; _, err = s.Commit(t.Context(), rootCommit("ses_b")) {
-		if time.Since(freed) > 10*time.Second {
+		if time.Since(freed) > time.Minute {
 			t.Fatalf("still refused: %v", err)
 		}
 		time.Sleep(20 * time.Millisecond)

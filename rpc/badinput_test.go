@@ -100,7 +100,7 @@ func (w *wire) next() ([]byte, error) {
 
 // send writes bytes as they are; how a peer ends a connection shows when it is read.
 func (w *wire) send(data string) {
-	w.SetDeadline(time.Now().Add(10 * time.Second))
+	w.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(w, data)
 }
 

@@ -101,7 +101,7 @@ func (s *server) dial(t *testing.T, strict bool) *peer {
 	ours, theirs := net.Pipe()
 	s.wg.Go(func() { s.Serve(s.ctx, theirs, strict) })
 	t.Cleanup(func() { ours.Close() })
-	ours.SetDeadline(time.Now().Add(20 * time.Second))
+	ours.SetDeadline(time.Now().Add(2 * time.Minute))
 	return &peer{ours, bufio.NewReader(ours)}
 }
 

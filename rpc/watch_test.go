@@ -104,7 +104,7 @@ func TestOneClientTooManyIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer nc.Close()
-		nc.SetDeadline(time.Now().Add(20 * time.Second))
+		nc.SetDeadline(time.Now().Add(2 * time.Minute))
 		p := &peer{nc, bufio.NewReader(nc)}
 		a := p.ask(t, 1, "ping", `{}`)
 		if n < 128 && a.Error != nil {
