@@ -16,8 +16,11 @@ type transcript struct {
 	doing     string                     // what is waited for
 	decisions []protocol.Decision
 	queue     []protocol.QueuedInput
-	tasks     int // that are live
+	tasks     map[protocol.TaskID]bool // that are live
 	total     protocol.Usage
+
+	seq protocol.Seq                  // of the newest durable event
+	due *protocol.SessionAttachResult // what holds once a replay has come to its seq
 
 	ended map[protocol.ItemID]bool
 	later map[protocol.TurnID][]protocol.Event // inputs of turns that have not begun
@@ -32,18 +35,55 @@ type entry struct {
 
 func newTranscript() *transcript {
 	return &transcript{progress: map[protocol.CallID]string{}, ended: map[protocol.ItemID]bool{}, said: map[protocol.TurnID][]string{},
-		later: map[protocol.TurnID][]protocol.Event{}}
+		later: map[protocol.TurnID][]protocol.Event{}, tasks: map[protocol.TaskID]bool{}}
 }
 
-// attached takes what a session is at a moment. What was given out before does not come again.
+// attached takes what a session is at a moment; what is older than that is still to come, unless this is the whole of it. What was
+// given out before does not come again.
 func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
-	t.session, t.turn, t.queue, t.total, t.open, t.doing = r.Session, r.TurnID, nil, r.Session.Usage, nil, ""
-	t.decisions, t.tasks = slices.Clone(r.Decisions), len(r.Tasks)
+	whole := t.session.ID == "" || r.Gap != nil
+	t.session, t.due, t.doing = r.Session, r, ""
+	if !whole {
+		t.open = slices.DeleteFunc(t.open, streamed)
+		return t.arrive()
+	}
+	t.open, t.seq = nil, r.Seq
 	if r.NextCursor != "" && len(t.ended) == 0 {
 		out = append(out, entry{note: "there is more before this; lashd call session/read shows it"})
 	}
 	for i := range r.Items {
-		out = append(out, t.completed(&r.Items[i])...)
+		if r.Items[i].Status == protocol.ItemInProgress {
+			t.started(&r.Items[i])
+		} else {
+			out = append(out, t.completed(&r.Items[i])...)
+		}
+	}
+	return append(out, t.arrive()...)
+}
+
+// streamed tells whether an item is text of the model, which is not durable before it is whole.
+func streamed(i *protocol.Item) bool {
+	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning
+}
+
+// arrive takes what an attachment said that the session is, once it has come there.
+func (t *transcript) arrive() (out []entry) {
+	r := t.due
+	if r == nil || t.seq < r.Seq {
+		return nil
+	}
+	t.due, t.turn, t.queue, t.total = nil, "", nil, r.Session.Usage
+	if r.TurnID != "" {
+		out = t.began(r.TurnID)
+	}
+	t.decisions, t.tasks, t.doing = slices.Clone(r.Decisions), map[protocol.TaskID]bool{}, ""
+	for _, task := range r.Tasks {
+		t.tasks[task.ID] = true
+	}
+	for _, q := range r.Entered {
+		if q.Wake == nil { // that is told of by its item
+			out = append(out, t.input(q.TurnID, q.Input)...)
+		}
 	}
 	for _, q := range r.Queue {
 		if q.TurnID == t.turn && t.turn != "" {
@@ -60,6 +100,12 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 
 // apply takes an event.
 func (t *transcript) apply(e protocol.Event) []entry {
+	out := t.told(e)
+	t.seq = max(t.seq, e.Seq)
+	return append(out, t.arrive()...)
+}
+
+func (t *transcript) told(e protocol.Event) []entry {
 	switch e.Type {
 	case protocol.EventTurnAccepted:
 		return t.accepted(e)
@@ -108,9 +154,9 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 			t.total = *e.Total
 		}
 	case protocol.EventTaskStarted:
-		t.tasks++
+		t.tasks[e.Task.ID] = true
 	case protocol.EventTaskCompleted:
-		t.tasks = max(0, t.tasks-1)
+		delete(t.tasks, e.Task.ID)
 	case protocol.EventSessionConfigured:
 		if e.Config != nil {
 			t.session.Config = *e.Config

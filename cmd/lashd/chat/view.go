@@ -131,8 +131,8 @@ func (u *ui) status() string {
 			parts = append(parts, dollars(t.Cost))
 		}
 	}
-	if u.talk.tasks > 0 {
-		parts = append(parts, fmt.Sprintf("%d in the background", u.talk.tasks))
+	if len(u.talk.tasks) > 0 {
+		parts = append(parts, fmt.Sprintf("%d in the background", len(u.talk.tasks)))
 	}
 	if s.Title != "" {
 		parts = append(parts, termtext.OneLine(s.Title, 40))
