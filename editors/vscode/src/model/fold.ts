@@ -1,4 +1,4 @@
-import type { Event, Item, ItemID } from "../protocol";
+import type { Event, Item, ItemID, QueuedInput } from "../protocol";
 import { append, byteLength } from "./bytes";
 import type { SessionView } from "./session";
 
@@ -19,6 +19,11 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
     }
   },
   "turn/started": begin,
+  "input/accepted": (view, { inputIds, turnId = "", atMs }) => {
+    for (const input of view.queue.filter((waiting) => inputIds?.includes(waiting.inputId))) {
+      expect(view, { ...input, turnId, atMs });
+    }
+  },
   "turn/completed": (view, event) => {
     end(view, event);
   },
@@ -65,6 +70,11 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
   "session/rewound": (view) => {
     view.stale = true;
   },
+  "session/compacted": (view, { itemId, atMs }) => {
+    if (itemId !== undefined) {
+      store(view, { itemId, kind: "compaction", status: "completed", atMs });
+    }
+  },
   "file/point": (view, { point }) => {
     if (point?.turnId !== undefined) {
       view.points[point.turnId] = point;
@@ -78,15 +88,21 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
   "task/completed": changeTask,
 };
 
-/** begin shows the input of a turn before its item comes, which is once the model has answered. */
+/** begin has the turn run, and shows its input. */
 function begin(view: SessionView, event: Event) {
   const { turnId = "", atMs } = event;
   view.turnId = turnId;
   const accepted = view.accepted[turnId];
-  if (!accepted || view.items.some((item) => item.origin?.inputId === accepted.inputId)) {
+  if (accepted) {
+    expect(view, { ...accepted, turnId, atMs });
+  }
+}
+
+/** expect shows an input of the running turn before its item comes, which is once the model has answered. */
+export function expect(view: SessionView, { inputId, input, turnId, atMs }: Pick<QueuedInput, "inputId" | "input" | "turnId" | "atMs">) {
+  if (view.items.some((item) => item.origin?.inputId === inputId)) {
     return;
   }
-  const { inputId, input } = accepted;
   const text = input.map((part) => part.text ?? "").join("");
   const origin: Item["origin"] = { kind: "turnInput", inputId };
   const item: Item = { itemId: `input:${inputId}`, text, kind: "userMessage", status: "inProgress", turnId, atMs, origin };
@@ -141,7 +157,7 @@ function complete(view: SessionView, item: Item) {
 function store(view: SessionView, item: Item) {
   const input = item.origin?.inputId;
   let at = place(view, item.itemId);
-  if (at < 0 && input !== undefined && item.kind === "userMessage") {
+  if (at < 0 && input !== undefined) {
     at = place(view, `input:${input}`);
   }
   if (at >= 0) {
@@ -149,11 +165,17 @@ function store(view: SessionView, item: Item) {
     view.items[at] = item;
     return;
   }
-  let before = view.items.length;
-  while (before > 0 && (view.items[before - 1]?.itemId ?? "") in view.live) {
-    before--;
+  view.items.splice(next(view, item), 0, item);
+}
+
+/** next is where a new item belongs. What is no turn's comes before a turn that runs: history has it there. */
+function next(view: SessionView, { turnId }: Item): number {
+  const after = view.items.findLastIndex(({ itemId }) => !(itemId in view.live)) + 1;
+  if (turnId !== undefined) {
+    return after;
   }
-  view.items.splice(before, 0, item);
+  const running = view.items.findIndex((item) => item.turnId !== undefined && (item.turnId === view.turnId || item.turnId in view.accepted));
+  return running < 0 ? after : Math.min(running, after);
 }
 
 function remove(view: SessionView, id: ItemID | undefined) {

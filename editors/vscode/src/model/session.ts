@@ -18,7 +18,7 @@ import type {
   TurnOutcome,
   Usage,
 } from "../protocol";
-import { fold, open } from "./fold";
+import { expect, fold, open } from "./fold";
 
 /** TurnEnd is what is shown below the items of a turn that is over. */
 export interface TurnEnd {
@@ -137,10 +137,13 @@ function draft(view: SessionView): SessionView {
 /** what is current when a client has caught up */
 function arrive(view: SessionView, r: SessionAttachResult): SessionView {
   const next = draft(view);
+  for (const input of r.entered ?? []) {
+    expect(next, input);
+  }
   for (const item of r.openItems ?? []) {
     open(next, item, false);
   }
-  for (const { turnId, inputId, input } of r.queue) {
+  for (const { turnId, inputId, input } of [...(r.entered ?? []), ...r.queue]) {
     next.accepted[turnId] ??= { inputId, input };
   }
   return { ...next, session: r.session, decisions: r.decisions, queue: r.queue, tasks: r.tasks, turnId: r.turnId, due: undefined };

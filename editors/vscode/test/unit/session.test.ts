@@ -109,6 +109,49 @@ describe("issue/6-1 the view of a session", () => {
   });
 });
 
+describe("reliability/I9 the view of a session", () => {
+  const input = { inputId: "inp_1", turnId: "trn_1", state: "queued" as const, atMs: 1, input: [{ type: "text" as const, text: "go" }] };
+  const told = (event: Omit<Event, "sessionId" | "atMs">): Event => ({ ...event, sessionId: "ses_1", atMs: 1 });
+
+  it("shows what the running turn has taken in, also if that was before", () => {
+    const openItems: Item[] = [{ itemId: "nod_a:0", kind: "agentMessage", status: "inProgress", turnId: "trn_1", atMs: 2, text: "I l" }];
+    const r = { ...attached, turnId: "trn_1", seq: 1, entered: [input], openItems };
+    assert.deepEqual(texts(snapshot(r)), ["go", "I l"]);
+    assert.deepEqual(texts(reduce(snapshot(r), turn.slice(6))), whole, "and then its item");
+    assert.deepEqual(texts(replay(reduce(begin(), turn.slice(0, 5)), r)), ["go", "I l"], "after a loss");
+  });
+
+  it("shows what is steered into a turn, before and after it is an item", () => {
+    const steered = { ...input, inputId: "inp_2", state: "pendingActive" as const, input: [{ type: "text" as const, text: "mind" }] };
+    const item: Item = { itemId: "nod_s:0", kind: "userMessage", status: "completed", turnId: "trn_1", atMs: 3, text: "mind", origin: { kind: "turnInput", inputId: "inp_2" } };
+    const taken = reduce(begin(), [
+      turn[0]!,
+      told({ seq: 2, type: "queue/changed", queue: [steered] }),
+      told({ seq: 3, turnId: "trn_1", type: "input/accepted", inputIds: ["inp_2"] }),
+      told({ seq: 4, type: "queue/changed", queue: [] }),
+    ]);
+    assert.deepEqual(texts(taken), ["go", "mind"]);
+    assert.deepEqual(texts(reduce(taken, [told({ seq: 5, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go", "mind"]);
+  });
+
+  it("shows what wakes a turn once", () => {
+    const item: Item = { itemId: "nod_w:0", kind: "notice", status: "completed", turnId: "trn_1", atMs: 1, text: "go", origin: { kind: "process", inputId: "inp_1" } };
+    assert.deepEqual(texts(reduce(begin(), [turn[0]!, told({ seq: 2, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go"]);
+  });
+
+  it("has what is added beside a turn before it, as history has", () => {
+    const note: Item = { itemId: "nod_n:0", kind: "userMessage", status: "completed", atMs: 1, text: "note" };
+    const added = (seq: number) => told({ seq, type: "item/completed", itemId: note.itemId, item: note });
+    assert.deepEqual(texts(reduce(begin(), [...turn.slice(0, 8), added(4)])), ["note", "go", "I l\u00f6\u00f6k."]);
+    assert.deepEqual(texts(reduce(begin(), [...turn, added(8)])), [...whole, "note"]);
+  });
+
+  it("has the mark of a summary", () => {
+    const view = reduce(begin(), [told({ seq: 1, type: "session/compacted", itemId: "nod_f:0" })]);
+    assert.deepEqual(view.items, [{ itemId: "nod_f:0", kind: "compaction", status: "completed", atMs: 1 }]);
+  });
+});
+
 describe("issue/6-1 questions in the view of a session", () => {
   const decision: Decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
   const opened: Event = { sessionId: "ses_1", atMs: 1, seq: 1, type: "decision/opened", decision };
