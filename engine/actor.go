@@ -28,7 +28,7 @@ type session struct {
 
 	turnMu   sync.Mutex
 	turn     *run                  // the running turn, for those who do not want to wait for the actor
-	doing    protocol.SessionState // likewise
+	doing    protocol.SessionState // likewise; empty: not known yet
 	resuming chan struct{}         // closed once the turn that was under way goes on; nil: none was
 }
 
@@ -155,7 +155,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, feed: newFeed(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{}), doing: protocol.SessionIdle}
+	s := &session{eng: e, id: id, feed: newFeed(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{})}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })

@@ -68,6 +68,16 @@ func TestResumingIsWatched(t *testing.T) {
 			}
 		})
 	})
+	t.Run("reliability/I9 the session is not idle meanwhile", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d, id := heldUp(t, 3*time.Second)
+			all := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data
+			read := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+			if len(all) != 1 || all[0].State != protocol.SessionRunning || read.State != protocol.SessionRunning {
+				t.Errorf("it is %s, and in the list of %d sessions %s", read.State, len(all), all[0].State)
+			}
+		})
+	})
 	t.Run("plugin/PR-02 nobody waits longer than plugins may take", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, time.Hour)

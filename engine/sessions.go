@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -119,26 +120,67 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 	}
 	result := &protocol.SessionListResult{Data: []protocol.Session{}}
 	for _, r := range rows {
-		result.Data = append(result.Data, e.withState(r.Session))
+		result.Data = append(result.Data, r.Session)
 	}
 	if len(rows) == limit {
 		result.NextCursor = cursor(sessionPages, rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
 	}
-	return result, nil
+	return result, e.addStates(ctx, result.Data)
 }
 
-// withState adds what a stored session is doing now. One that is not in memory does nothing.
-func (e *Engine) withState(s protocol.Session) protocol.Session {
-	s.State = protocol.SessionIdle
-	e.mu.Lock()
-	h := e.sessions[s.ID]
-	e.mu.Unlock()
-	if h != nil {
-		h.turnMu.Lock()
-		s.State = h.doing
-		h.turnMu.Unlock()
+// addStates adds what stored sessions are doing now. Of those that are not in memory, or only just come there, the store tells: after a
+// restart their turns go on as soon as they can.
+func (e *Engine) addStates(ctx context.Context, sessions []protocol.Session) error {
+	var stored map[protocol.SessionID]protocol.SessionState
+	for i := range sessions {
+		s := &sessions[i]
+		if s.State = e.doing(s.ID); s.State != "" {
+			continue
+		}
+		if stored == nil {
+			var err error
+			if stored, err = e.storedStates(ctx); err != nil {
+				return err
+			}
+		}
+		s.State = cmp.Or(stored[s.ID], protocol.SessionIdle)
 	}
-	return s
+	return nil
+}
+
+// doing is what a session in memory does; empty: that is not known here.
+func (e *Engine) doing(id protocol.SessionID) protocol.SessionState {
+	e.mu.Lock()
+	s := e.sessions[id]
+	e.mu.Unlock()
+	if s == nil {
+		return ""
+	}
+	s.turnMu.Lock()
+	defer s.turnMu.Unlock()
+	return s.doing
+}
+
+// storedStates are those of sessions that are not idle.
+func (e *Engine) storedStates(ctx context.Context) (map[protocol.SessionID]protocol.SessionState, error) {
+	unfinished, err := e.store.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	open, err := e.store.OpenDecisions(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	states := map[protocol.SessionID]protocol.SessionState{}
+	for _, id := range unfinished {
+		states[id] = protocol.SessionRunning
+	}
+	for _, d := range open {
+		if forPerson(d) {
+			states[d.SessionID] = protocol.SessionRequiresAction
+		}
+	}
+	return states, nil
 }
 
 // ReadSession reads a page of what a person sees of a session, backwards.
@@ -155,7 +197,11 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.SessionReadResult{Session: e.withState(row.Session), Data: list(graph.Items(nodes)), NextCursor: next}, nil
+	one := []protocol.Session{row.Session}
+	if err := e.addStates(ctx, one); err != nil {
+		return nil, err
+	}
+	return &protocol.SessionReadResult{Session: one[0], Data: list(graph.Items(nodes)), NextCursor: next}, nil
 }
 
 // page reads nodes of the active path before a cursor, in order. A page never begins between a tool call and its

@@ -154,7 +154,7 @@ func (st *state) unload() {
 	if st.turnMu.Lock(); st.turn != nil {
 		st.interruptedLocked()
 	}
-	st.turn, st.session.doing = nil, protocol.SessionIdle
+	st.turn, st.session.doing = nil, ""
 	st.turnMu.Unlock()
 	st.alarm.Stop()
 	st.awaitLeases()
