@@ -47,7 +47,8 @@ func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*
 		}
 		c := &persistence.Commit{}
 		event := st.moveLeaf(c, to, result)
-		result.Seq, c.Receipt = st.row.Seq+1, rc.with(result)
+		result.Seq = st.row.Seq + 1
+		c.Receipt = rc.with(result)
 		done, err := st.commit(ctx, c, event)
 		if err != nil {
 			return nil, err

@@ -55,6 +55,9 @@ func (f *fold) attached(r *protocol.SessionAttachResult, snapshot bool) {
 	f.turns, f.bare = map[protocol.TurnID]int{}, map[protocol.ItemID]protocol.Seq{}
 	f.decisions, f.queue, f.tasks = slices.Clone(r.Decisions), r.Queue, slices.Clone(r.Tasks)
 	f.inputs = slices.Concat(r.Entered, r.Queue)
+	if r.TurnID != "" {
+		f.turns[r.TurnID] = turnAccepted
+	}
 }
 
 // arrive compares what a replay came to with what the answer to the attachment said that it would, once it is there.

@@ -152,7 +152,12 @@ func (w *watch) compare(id protocol.SessionID, end *reading) {
 	f := newFold(id)
 	for _, d := range w.doers {
 		if d.id == id {
-			f.rewound = func(at protocol.Seq) protocol.TurnID { return d.rewinds[at] }
+			f.rewound = func(at protocol.Seq) protocol.TurnID {
+				if d.rewinds[at] == "" {
+					f.breaks("nobody knows of the rewind at seq %d: %v", at, d.rewinds)
+				}
+				return d.rewinds[at]
+			}
 		}
 	}
 	shots := map[protocol.Seq][]*protocol.SessionAttachResult{}
