@@ -22,6 +22,7 @@ var levels = map[string]int{
 	"lashd/engine/tip":                   0,
 	"lashd/internal/glob":                0,
 	"lashd/engine/schedule":              1,
+	"lashd/engine/feed":                  1,
 	"lashd/engine/proc":                  0,
 	"lashd/persistence":                  1,
 	"lashd/persistence/crash":            2,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/feed"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -19,7 +20,7 @@ type session struct {
 	eng    *Engine
 	id     protocol.SessionID
 	key    int64             // in the store; set before the first function is taken
-	feed   *feed             // it outlives a state that is loaded again
+	feed   *feed.Feed        // it outlives a state that is loaded again
 	guests *guests           // likewise; the actor's alone; nil: there are none
 	mail   chan func(*state) // unbuffered: what was sent was received
 	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
@@ -155,7 +156,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, feed: newFeed(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{})}
+	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{})}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })
@@ -171,13 +172,13 @@ func (s *session) act(ctx context.Context) {
 	defer s.leave()
 	for again := false; ; again = true {
 		if again && pause(ctx, reloadDelay) != nil {
-			s.feed.close(ErrShuttingDown)
+			s.feed.Close(ErrShuttingDown)
 			return
 		}
 		st, err := s.load(ctx, again)
 		if err != nil {
 			s.err = err
-			s.feed.close(err)
+			s.feed.Close(err)
 			return
 		}
 		s.serve(ctx, st)
@@ -185,10 +186,10 @@ func (s *session) act(ctx context.Context) {
 		switch {
 		case errors.Is(st.broken, persistence.ErrDeleted):
 			s.err = st.broken
-			s.feed.close(s.err)
+			s.feed.Close(s.err)
 			return
 		case st.broken == nil, errors.Is(st.broken, errClosed), ctx.Err() != nil:
-			s.feed.close(ErrShuttingDown) // only then anybody still watches
+			s.feed.Close(ErrShuttingDown) // only then anybody still watches
 			return
 		}
 		s.eng.Log.Warn("session is loaded again", "session", s.id, "because", st.broken)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -11,7 +12,7 @@ import (
 
 // Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
 // not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
-func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *Subscription, error) {
+func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *feed.Subscription, error) {
 	var hand handover
 	a, err := e.attach(ctx, p, &hand)
 	if err != nil {
@@ -36,12 +37,12 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 
 // Follow subscribes to what comes after a seq, for who is answered nothing of the session: what is open comes as events, too. The
 // caller closes the subscription.
-func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*Subscription, error) {
+func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*feed.Subscription, error) {
 	r, sub, err := e.Attach(ctx, &protocol.SessionAttachParams{SessionID: id, AfterSeq: &after})
 	if err != nil {
 		return nil, err
 	}
-	sub.tell(r.OpenItems)
+	sub.Tell(r.OpenItems)
 	return sub, nil
 }
 
@@ -71,7 +72,7 @@ func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams, ha
 // attached is a session as it was when a subscription began.
 type attached struct {
 	result *protocol.SessionAttachResult
-	sub    *Subscription
+	sub    *feed.Subscription
 	key    int64
 	branch int64
 	drafts []protocol.Node
@@ -93,7 +94,7 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 			after = *p.AfterSeq
 		}
 	}
-	a.sub, a.result.OpenItems = st.feed.subscribe(after, st.session.replay)
+	a.sub, a.result.OpenItems = st.feed.Subscribe(after, st.session.replay)
 	return a
 }
 
@@ -116,11 +117,11 @@ func (st *state) entered(told []protocol.Node) (inputs []protocol.QueuedInput) {
 // handover sees to it that a subscription ends which nobody takes, because the caller left while it was made.
 type handover struct {
 	mu      sync.Mutex
-	sub     *Subscription
+	sub     *feed.Subscription
 	refused bool
 }
 
-func (h *handover) give(s *Subscription) error {
+func (h *handover) give(s *feed.Subscription) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refused {

@@ -41,7 +41,7 @@ func (e *Engine) surfaceTo(above []protocol.SessionID, event protocol.Event) {
 		s := e.sessions[id]
 		e.mu.Unlock()
 		if s != nil {
-			s.feed.surface(event)
+			s.feed.Surface(event)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (r *run) projected(ctx context.Context, s *stage, reply *turn.ToolReply) {
 func (r *run) conflicts(ctx context.Context, all []plugin.Conflict) {
 	for _, c := range all {
 		r.trace(TraceKind(fmt.Sprintf("plugin.%s.%s.directive_conflict", c.Later, c.Hook)), c)
-		r.feed.show(protocol.Event{
+		r.feed.Show(protocol.Event{
 			Type: protocol.EventPluginStatus, TurnID: r.id, Plugin: c.Later, Name: "directive_conflict",
 			Text: fmt.Sprintf("%s of %s gives way to %s of %s", c.LoserKind, c.Loser, c.WinnerKind, c.Winner),
 		})

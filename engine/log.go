@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
+	"lashd/engine/feed"
+	"lashd/engine/graph"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -42,7 +45,7 @@ func (e logEvent) wire(id protocol.SessionID, seq protocol.Seq, body []byte) []b
 func splice(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
 	b := make([]byte, 0, len(body)+len(id)+40)
 	b = append(b, `{"sessionId":`...)
-	b = appendQuoted(b, string(id))
+	b = append(b, encode(id)...)
 	b = append(b, `,"seq":`...)
 	b = strconv.AppendUint(b, uint64(seq), 10)
 	b = append(b, ',')
@@ -58,7 +61,7 @@ func (st *state) commit(ctx context.Context, c *persistence.Commit, events ...lo
 
 // commitShown is commit for what was shown while it came in: the open items that the events tell of end with them,
 // the others are withdrawn.
-func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown []*openItem, events ...logEvent) (persistence.Result, error) {
+func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown []*feed.Item, events ...logEvent) (persistence.Result, error) {
 	c.Session, c.AtMs = st.row.ID, now()
 	seq := st.row.Seq
 	c.Fence.Seq = &seq
@@ -85,7 +88,7 @@ func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown [
 		wires[i] = events[i].wire(st.row.ID, st.row.Seq, c.Events[i].Body)
 	}
 	told, untold := tell(shown, events)
-	st.feed.publish(wires, st.row.Seq, told, untold)
+	st.feed.Publish(wires, st.row.Seq, told, untold)
 	st.surface(events)
 	return res, nil
 }
@@ -110,10 +113,10 @@ func (st *state) commitFailed(err error) {
 }
 
 // tell sorts open items into those that an event is about, and the others.
-func tell(shown []*openItem, events []logEvent) (told, untold []*openItem) {
+func tell(shown []*feed.Item, events []logEvent) (told, untold []*feed.Item) {
 	for _, o := range shown {
 		known := slices.ContainsFunc(events, func(e logEvent) bool {
-			return e.Item != nil && e.ItemID == o.item.ID && e.Item.Kind == o.item.Kind
+			return e.Item != nil && e.ItemID == o.ID() && e.Item.Kind == o.Kind()
 		})
 		if known {
 			told = append(told, o)
@@ -203,4 +206,17 @@ func (r *nodeReader) node(ctx context.Context, id protocol.NodeID) *protocol.Nod
 	}
 	r.read[id] = n
 	return n
+}
+
+// ref is how a log event names the item it is about.
+type ref = graph.Ref
+
+func now() int64 { return time.Now().UnixMilli() }
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("encode our own type: " + err.Error())
+	}
+	return b
 }

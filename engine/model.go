@@ -21,7 +21,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if ended, err := r.switchFrame(ctx); ended || err != nil {
 		return err
 	}
-	r.feed.show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
+	r.feed.Show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
 	req := r.request(effect)
 	r.traceRequest(effect, req)
 	s := &streaming{run: r, node: r.nodeID(len(r.nodes))}

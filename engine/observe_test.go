@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/feed"
 	"lashd/rpc/protocol"
 )
 
@@ -15,7 +15,7 @@ import (
 type observer struct {
 	t     testing.TB
 	first *protocol.SessionAttachResult
-	sub   *engine.Subscription
+	sub   *feed.Subscription
 	raw   [][]byte
 	all   []protocol.Event
 	read  int // of all, by until

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -94,16 +95,16 @@ func (s *streaming) respond(ctx context.Context, failed error, reply *provider.R
 
 // withdraw takes back the items of parts that are others now.
 func (s *streaming) withdraw(was, is []protocol.Part) {
-	var gone []*openItem
-	s.items = slices.DeleteFunc(s.items, func(o *openItem) bool {
-		_, i, _ := graph.Split(o.item.ID)
+	var gone []*feed.Item
+	s.items = slices.DeleteFunc(s.items, func(o *feed.Item) bool {
+		_, i, _ := graph.Split(o.ID())
 		same := i < len(was) && i < len(is) && was[i].Kind == is[i].Kind && was[i].Text == is[i].Text
 		if !same {
 			gone = append(gone, o)
 		}
 		return !same
 	})
-	s.feed.end(gone, true)
+	s.feed.End(gone, true)
 }
 
 // announce shows a status at once. Events of a plugin's own are kept until they are durable together with the answer.
@@ -114,7 +115,7 @@ func (s *streaming) announce(events []plugin.RuntimeEvent) {
 		}
 		for _, told := range pluginEvents(s.run.id, plugin.Owned{Plugin: e.Plugin, Directive: plugin.Tell(e)}) {
 			if told.Type == protocol.EventPluginStatus {
-				s.feed.show(told.Event)
+				s.feed.Show(told.Event)
 				continue
 			}
 			s.events = append(s.events, told)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/feed"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/tool"
@@ -56,7 +57,7 @@ type run struct {
 	lost     bool                          // the next model call may repeat one whose reply was lost
 	logged   progress                      // written by the actor only
 	emits    []protocol.PluginNode         // what the driver told observers
-	streamed []*openItem                   // items of model output that are not in the log yet
+	streamed []*feed.Item                  // items of model output that are not in the log yet
 	owed     []*protocol.TriggerEmitParams // what calls tell of, and is not emitted yet
 	batch    []*stage                      // of the tool effect that is being performed
 	held     []protocol.Message            // of plugins, from tool seams, for the next checkpoint
@@ -83,7 +84,7 @@ func (c *cancelled) Error() string { return "turn cancelled: " + c.evidence.Reas
 
 // do performs effects until the turn is done, then commits it, and tells whether it is stored.
 func (r *run) do(ctx context.Context) (stored bool) {
-	r.feed.show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
+	r.feed.Show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace(TraceTurnStarted, tracedTurn{Resumed: r.resumed, Inputs: r.begin.Inputs})
 	defer r.retract() // what was shown and is not stored will be made again
 	if r.enter() != nil || r.transform(ctx) != nil || r.beforeTurn(ctx) != nil {

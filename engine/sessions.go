@@ -321,7 +321,7 @@ func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationPa
 		if err := st.closeTasks(ctx); err != nil {
 			return nil, err
 		}
-		if !st.feed.watched() && st.working.Load() == 0 {
+		if !st.feed.Watched() && st.working.Load() == 0 {
 			st.broken = errClosed
 		}
 		return &protocol.SeqResult{Seq: st.row.Seq}, nil

@@ -102,7 +102,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}
 	st.watchOverlay()
 	s.resume(len(st.turns) > 0 && begunFirst(st.turns[0]) == 0)
-	s.feed.restart(row.Seq)
+	s.feed.Restart(row.Seq)
 	if !again {
 		s.key = row.Key
 		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
@@ -219,7 +219,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.watched()
+	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.Watched()
 }
 
 // public is the session as clients see it.

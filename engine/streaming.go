@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -19,12 +20,12 @@ type streaming struct {
 	collector provider.Collector
 	parts     int
 	kind      protocol.PartKind
-	current   *openItem
-	items     []*openItem // open until a commit completes them, or they are withdrawn
-	stopped   bool        // the reply is complete
-	heard     bool        // text came, whatever plugins have left of it
-	aborted   bool        // a plugin has stopped the reply
-	events    []logEvent  // of plugins, to be told with the answer
+	current   *feed.Item
+	items     []*feed.Item // open until a commit completes them, or they are withdrawn
+	stopped   bool         // the reply is complete
+	heard     bool         // text came, whatever plugins have left of it
+	aborted   bool         // a plugin has stopped the reply
+	events    []logEvent   // of plugins, to be told with the answer
 }
 
 // trailingUsage is how long a reply that a plugin has stopped is still read, for what it cost.
@@ -112,11 +113,11 @@ func (s *streaming) reply() provider.Reply {
 
 func (s *streaming) show(c *provider.Chunk) {
 	if c.Reset {
-		s.feed.end(s.items, true)
+		s.feed.End(s.items, true)
 		s.items, s.current, s.parts = nil, nil, 0
 	}
 	if c.Retry != nil {
-		s.feed.show(protocol.Event{Type: protocol.EventRetryStatus, TurnID: s.run.id, Retry: c.Retry})
+		s.feed.Show(protocol.Event{Type: protocol.EventRetryStatus, TurnID: s.run.id, Retry: c.Retry})
 	}
 	s.grow(protocol.PartReasoning, c.Reasoning)
 	s.grow(protocol.PartCommentary, c.Commentary)
@@ -136,11 +137,11 @@ func (s *streaming) grow(kind protocol.PartKind, text string) {
 	}
 	if s.current == nil || s.kind != kind {
 		s.kind = kind
-		s.current = s.feed.begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: itemKind(kind), TurnID: s.run.id})
+		s.current = s.feed.Begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: itemKind(kind), TurnID: s.run.id})
 		s.items = append(s.items, s.current)
 		s.parts++
 	}
-	s.feed.grow(s.current, text)
+	s.feed.Grow(s.current, text)
 }
 
 func itemKind(kind protocol.PartKind) protocol.ItemKind {
@@ -152,6 +153,6 @@ func itemKind(kind protocol.PartKind) protocol.ItemKind {
 
 // retract withdraws what was shown of a reply that will be made again.
 func (r *run) retract() {
-	r.feed.end(r.streamed, true)
+	r.feed.End(r.streamed, true)
 	r.streamed = nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/feed"
 	"lashd/rpc/protocol"
 )
 
@@ -79,7 +79,7 @@ func BenchmarkWake(b *testing.B) {
 }
 
 // startsOf tells of every turn that starts, until the benchmark is over.
-func startsOf(b *testing.B, sub *engine.Subscription) <-chan struct{} {
+func startsOf(b *testing.B, sub *feed.Subscription) <-chan struct{} {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reading sync.WaitGroup
 	b.Cleanup(func() {

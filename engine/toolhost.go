@@ -33,7 +33,7 @@ func (h *toolHost) turn() protocol.TurnID {
 
 // Progress implements tool.Host.
 func (h *toolHost) Progress(text string) {
-	h.run.feed.show(protocol.Event{
+	h.run.feed.Show(protocol.Event{
 		Type: protocol.EventToolProgress, TurnID: h.turn(), Text: text,
 		ToolCall: &protocol.ToolCall{CallID: h.stage.call.CallID, Parent: h.stage.call.Parent},
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/engine/feed"
 	"lashd/internal/strictjson"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
@@ -217,7 +218,7 @@ func (c *conn) answer(j job, result any, err error) {
 }
 
 // pump writes a subscription's events to the client until it ends; deltas only if the client wants the whole of it.
-func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *engine.Subscription, whole bool) {
+func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscription, whole bool) {
 	defer sub.Close()
 	for {
 		events, err := sub.Next(ctx)
@@ -265,7 +266,7 @@ func (c *conn) notify(ctx context.Context, method string, params any) {
 }
 
 // follow starts the pump of a subscription once the answer is written. A second one for a session replaces the first.
-func (c *conn) follow(id protocol.SessionID, sub *engine.Subscription) {
+func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
 	done := make(chan struct{})

@@ -229,7 +229,7 @@ func (s *session) interrupt(turn protocol.TurnID) {
 	}
 }
 
-// known waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of.
+// knownInputs waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of.
 func (s *session) knownInputs(ctx context.Context) {
 	s.mu.Lock()
 	last := s.last

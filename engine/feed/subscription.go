@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"cmp"
@@ -12,31 +12,31 @@ import (
 
 // Subscription reads a session's events from a position on. One goroutine uses it; Close ends it.
 type Subscription struct {
-	feed   *feed
-	replay replayer
+	feed   *Feed
+	replay Replay
 	pos    uint64
-	seq    protocol.Seq      // of the last durable event handed out
-	upTo   protocol.Seq      // read the log up to here before going on at pos
-	sent   map[*openItem]int // how much of an item was handed out
-	behind []catchUp         // open items to bring up to date after the log
-	taken  []entry           // of the feed, to hand out
-	bytes  []byte            // of deltas that were handed out
+	seq    protocol.Seq  // of the last durable event handed out
+	upTo   protocol.Seq  // read the log up to here before going on at pos
+	sent   map[*Item]int // how much of an item was handed out
+	behind []catchUp     // open items to bring up to date after the log
+	taken  []entry       // of the feed, to hand out
+	bytes  []byte        // of deltas that were handed out
 }
 
-// replayer reads the log after a seq: some events, and the seq of the last of them.
-type replayer func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)
+// Replay reads the log after a seq: some events, and the seq of the last of them.
+type Replay func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)
 
 // catchUp is how an open item stood when a subscriber's next event was gone.
 type catchUp struct {
-	item *openItem
+	item *Item
 	text []byte
 }
 
-// subscribe follows the feed from after a seq on. The items that are open now are answered with their text so far.
-func (f *feed) subscribe(after protocol.Seq, replay replayer) (*Subscription, []protocol.Item) {
+// Subscribe follows the feed from after a seq on. The items that are open now are answered with their text so far.
+func (f *Feed) Subscribe(after protocol.Seq, replay Replay) (*Subscription, []protocol.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &Subscription{feed: f, replay: replay, seq: after, upTo: f.seq, sent: map[*openItem]int{}}
+	s := &Subscription{feed: f, replay: replay, seq: after, upTo: f.seq, sent: map[*Item]int{}}
 	s.pos = f.base + uint64(len(f.entries))
 	var open []protocol.Item
 	for _, o := range f.open {
@@ -49,8 +49,8 @@ func (f *feed) subscribe(after protocol.Seq, replay replayer) (*Subscription, []
 	return s, open
 }
 
-// tell has items that were open at the beginning come as events, after the log.
-func (s *Subscription) tell(open []protocol.Item) {
+// Tell has items that were open at the beginning come as events, after the log.
+func (s *Subscription) Tell(open []protocol.Item) {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	for _, item := range open {
@@ -217,7 +217,7 @@ func (s *Subscription) resyncLocked() {
 }
 
 // missedLocked are the newest news of questions below, from a position on.
-func (f *feed) missedLocked(from uint64) (news []entry) {
+func (f *Feed) missedLocked(from uint64) (news []entry) {
 	missed := slices.DeleteFunc(slices.Collect(maps.Values(f.below)), func(n notice) bool { return n.pos < from })
 	slices.SortFunc(missed, func(a, b notice) int { return cmp.Compare(a.pos, b.pos) })
 	for _, n := range missed {

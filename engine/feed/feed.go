@@ -1,4 +1,6 @@
-package engine
+// Package feed has the observers of a session see its events as they come, each at its own pace. The engine fills a feed, and reads the
+// log for those that are too far behind.
+package feed
 
 import (
 	"encoding/json"
@@ -8,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"lashd/engine/graph"
 	"lashd/engine/tip"
 	"lashd/rpc/protocol"
 )
@@ -16,13 +17,13 @@ import (
 // Bounds of what a feed keeps for subscribers that are behind. Beyond them a subscriber reads the log instead, and gets
 // the text of open items in bigger pieces.
 const (
-	feedEntries = 1 << 14
-	feedBytes   = 2 << 20
+	maxEntries = 1 << 14
+	maxBytes   = 2 << 20
 )
 
-// feed is what observers of one session see: the durable events in the order of their seq, and between them what is
+// Feed is what observers of one session see: the durable events in the order of their seq, and between them what is
 // only shown. It keeps nothing that every subscriber has read. Safe for concurrent use; it never waits for a reader.
-type feed struct {
+type Feed struct {
 	id  protocol.SessionID
 	tip tip.Tip
 
@@ -31,7 +32,7 @@ type feed struct {
 	base    uint64 // position of entries[0]
 	bytes   int
 	seq     protocol.Seq // of the newest durable event
-	open    []*openItem  // in order of their start
+	open    []*Item      // in order of their start
 	subs    map[*Subscription]struct{}
 	below   map[protocol.DecisionID]notice
 	ended   error // why nothing comes any more
@@ -42,7 +43,7 @@ type feed struct {
 type entry struct {
 	data []byte       // of a delta: its text, which is a part of the item's
 	seq  protocol.Seq // 0: not durable
-	item *openItem    // that begins, grows or is withdrawn with it
+	item *Item        // that begins, grows or is withdrawn with it
 	end  int          // of the item's text then
 	grew int64        // when, if it is a delta
 }
@@ -54,8 +55,8 @@ type notice struct {
 	data []byte
 }
 
-// openItem is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
-type openItem struct {
+// Item is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
+type Item struct {
 	item      protocol.Item
 	text      []byte
 	prefix    []byte // of its delta events, up to the offset
@@ -63,14 +64,14 @@ type openItem struct {
 	retracted bool
 }
 
-// newFeed is the feed of a session that is not loaded yet: nobody watches it before restart.
-func newFeed(id protocol.SessionID) *feed {
-	return &feed{id: id, subs: map[*Subscription]struct{}{}}
+// New is the feed of a session that is not loaded yet: nobody watches it before Restart.
+func New(id protocol.SessionID) *Feed {
+	return &Feed{id: id, subs: map[*Subscription]struct{}{}}
 }
 
-// publish adds durable events, the last of which has the given seq. Open items that they tell of end with them; those
+// Publish adds durable events, the last of which has the given seq. Open items that they tell of end with them; those
 // of which nothing becomes are withdrawn before.
-func (f *feed) publish(events [][]byte, last protocol.Seq, told, untold []*openItem) {
+func (f *Feed) Publish(events [][]byte, last protocol.Seq, told, untold []*Item) {
 	if len(events)+len(told)+len(untold) == 0 {
 		return
 	}
@@ -85,8 +86,8 @@ func (f *feed) publish(events [][]byte, last protocol.Seq, told, untold []*openI
 	f.tip.Notify()
 }
 
-// restart goes on at a seq that the store says is the newest. Whoever follows reads the log again.
-func (f *feed) restart(newest protocol.Seq) {
+// Restart goes on at a seq that the store says is the newest. Whoever follows reads the log again.
+func (f *Feed) Restart(newest protocol.Seq) {
 	f.mu.Lock()
 	f.seq = newest
 	f.dropLocked(len(f.entries))
@@ -95,16 +96,16 @@ func (f *feed) restart(newest protocol.Seq) {
 	f.tip.Notify()
 }
 
-// close ends the feed: nothing comes any more, for a reason.
-func (f *feed) close(why error) {
+// Close ends the feed: nothing comes any more, for a reason.
+func (f *Feed) Close(why error) {
 	f.mu.Lock()
 	f.ended = why
 	f.mu.Unlock()
 	f.tip.Notify()
 }
 
-// show adds an event that is not durable.
-func (f *feed) show(e protocol.Event) {
+// Show adds an event that is not durable.
+func (f *Feed) Show(e protocol.Event) {
 	e.SessionID, e.AtMs = f.id, now()
 	data := encode(e)
 	f.mu.Lock()
@@ -113,8 +114,8 @@ func (f *feed) show(e protocol.Event) {
 	f.tip.Notify()
 }
 
-// surface adds news of a question of a session that works for this one.
-func (f *feed) surface(e protocol.Event) {
+// Surface adds news of a question of a session that works for this one.
+func (f *Feed) Surface(e protocol.Event) {
 	e.SessionID, e.TurnID, e.AtMs = f.id, "", now()
 	data := encode(e)
 	f.mu.Lock()
@@ -130,10 +131,10 @@ func (f *feed) surface(e protocol.Event) {
 	f.tip.Notify()
 }
 
-// begin opens an item whose text will grow. Observers hear of it with its first text, which follows at once.
-func (f *feed) begin(item protocol.Item) *openItem {
+// Begin opens an item whose text will grow. Observers hear of it with its first text, which follows at once.
+func (f *Feed) Begin(item protocol.Item) *Item {
 	item.Status, item.AtMs = protocol.ItemInProgress, now()
-	o := &openItem{item: item}
+	o := &Item{item: item}
 	o.prefix = []byte(`{"sessionId":` + quote(string(f.id)) + `,"turnId":` + quote(string(item.TurnID)) +
 		`,"type":"item/delta","itemId":` + quote(string(item.ID)) + `,"atMs":`)
 	data := o.start(f.id)
@@ -144,8 +145,8 @@ func (f *feed) begin(item protocol.Item) *openItem {
 	return o
 }
 
-// grow adds text to an open item.
-func (f *feed) grow(o *openItem, text string) {
+// Grow adds text to an open item.
+func (f *Feed) Grow(o *Item, text string) {
 	f.mu.Lock()
 	offset := len(o.text)
 	o.text = append(o.text, text...)
@@ -156,8 +157,14 @@ func (f *feed) grow(o *openItem, text string) {
 	f.tip.Notify()
 }
 
+// ID is the item's.
+func (o *Item) ID() protocol.ItemID { return o.item.ID }
+
+// Kind is the item's.
+func (o *Item) Kind() protocol.ItemKind { return o.item.Kind }
+
 // appendDelta appends the event that tells of text which came at a time and now ends the item's.
-func (o *openItem) appendDelta(b []byte, text []byte, end int, atMs int64) []byte {
+func (o *Item) appendDelta(b []byte, text []byte, end int, atMs int64) []byte {
 	b = append(b, o.prefix...)
 	b = strconv.AppendInt(b, atMs, 10)
 	b = append(b, `,"offset":`...)
@@ -166,8 +173,8 @@ func (o *openItem) appendDelta(b []byte, text []byte, end int, atMs int64) []byt
 	return append(appendQuoted(b, text), '}')
 }
 
-// end closes open items. Retracted ones are withdrawn from whoever was shown them.
-func (f *feed) end(items []*openItem, retract bool) {
+// End closes open items. Retracted ones are withdrawn from whoever was shown them.
+func (f *Feed) End(items []*Item, retract bool) {
 	if len(items) == 0 {
 		return
 	}
@@ -177,12 +184,12 @@ func (f *feed) end(items []*openItem, retract bool) {
 	f.tip.Notify()
 }
 
-func (f *feed) endLocked(items []*openItem, retract bool) {
+func (f *Feed) endLocked(items []*Item, retract bool) {
 	for _, o := range items {
 		if o.closed {
 			continue
 		}
-		f.open = slices.DeleteFunc(f.open, func(other *openItem) bool { return other == o })
+		f.open = slices.DeleteFunc(f.open, func(other *Item) bool { return other == o })
 		o.closed, o.retracted = true, retract
 		if retract {
 			f.addLocked(entry{data: o.withdrawal(f.id), item: o, end: len(o.text)})
@@ -190,31 +197,31 @@ func (f *feed) endLocked(items []*openItem, retract bool) {
 	}
 }
 
-func (o *openItem) withdrawal(session protocol.SessionID) []byte {
+func (o *Item) withdrawal(session protocol.SessionID) []byte {
 	return encode(protocol.Event{
 		SessionID: session, AtMs: now(), TurnID: o.item.TurnID, Type: protocol.EventItemRetracted, ItemID: o.item.ID,
 	})
 }
 
-func (o *openItem) start(session protocol.SessionID) []byte {
+func (o *Item) start(session protocol.SessionID) []byte {
 	return encode(protocol.Event{
 		SessionID: session, AtMs: o.item.AtMs, TurnID: o.item.TurnID, Type: protocol.EventItemStarted, Item: &o.item,
 	})
 }
 
-func (f *feed) addLocked(e entry) {
+func (f *Feed) addLocked(e entry) {
 	if len(f.subs) == 0 {
 		f.base++
 		return
 	}
 	f.entries = append(f.entries, e)
 	f.bytes += len(e.data)
-	for len(f.entries) > feedEntries || f.bytes > feedBytes {
+	for len(f.entries) > maxEntries || f.bytes > maxBytes {
 		f.dropLocked(1)
 	}
 }
 
-func (f *feed) dropLocked(n int) {
+func (f *Feed) dropLocked(n int) {
 	for i := range n {
 		f.bytes -= len(f.entries[i].data)
 		f.entries[i] = entry{}
@@ -224,7 +231,7 @@ func (f *feed) dropLocked(n int) {
 }
 
 // trimLocked drops what every subscriber has read.
-func (f *feed) trimLocked() {
+func (f *Feed) trimLocked() {
 	least := f.base + uint64(len(f.entries))
 	for s := range f.subs {
 		least = min(least, s.pos)
@@ -238,7 +245,8 @@ func (f *feed) trimLocked() {
 	maps.DeleteFunc(f.below, func(_ protocol.DecisionID, n notice) bool { return n.pos < least })
 }
 
-func (f *feed) watched() bool {
+// Watched tells whether anybody follows the feed.
+func (f *Feed) Watched() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.subs) > 0
@@ -246,8 +254,8 @@ func (f *feed) watched() bool {
 
 func now() int64 { return time.Now().UnixMilli() }
 
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
+func encode(e protocol.Event) []byte {
+	b, err := json.Marshal(e)
 	if err != nil {
 		panic("encode our own type: " + err.Error())
 	}
@@ -268,6 +276,3 @@ func appendQuoted[T string | []byte](b []byte, s T) []byte {
 	b = append(b, s...)
 	return append(b, '"')
 }
-
-// ref is how a log event names the item it is about.
-type ref = graph.Ref
