@@ -20,7 +20,12 @@ func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) 
 		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: protocol.Seq(len(c.Events)),
 	}}
 	result.Seq = result.Session.Seq
-	c.Receipt = rc.with(result)
+	if c.Receipt = rc.with(result); c.Receipt != nil {
+		c.Receipt.ResultAt = func(head protocol.Head) []byte {
+			result.Session.Head = head
+			return encode(result)
+		}
+	}
 	res, err := e.store.Commit(ctx, c)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 	if err := saveHead(ctx, t, c, h); err != nil {
 		return Result{}, err
 	}
-	if err := saveReceipt(ctx, t, c, h.session); err != nil {
+	if err := saveReceipt(ctx, t, c, h); err != nil {
 		return Result{}, err
 	}
 	t.heads.put(h)
@@ -109,11 +109,19 @@ const insertReceipt = `
 INSERT INTO receipts (key, session, hash, result, at)
 VALUES (?, ?, ?, ?, ?)`
 
-func saveReceipt(ctx context.Context, t *tx, c *change, session any) error {
+func saveReceipt(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Receipt == nil {
 		return nil
 	}
-	return t.exec(ctx, insertReceipt, c.Receipt.Key, session, nonNil(c.Receipt.Hash), nonNil(c.Receipt.Result), c.AtMs)
+	var session any
+	result := c.Receipt.Result
+	if h != nil {
+		session = h.session
+		if c.Receipt.ResultAt != nil {
+			result = c.Receipt.ResultAt(h.public())
+		}
+	}
+	return t.exec(ctx, insertReceipt, c.Receipt.Key, session, nonNil(c.Receipt.Hash), nonNil(result), c.AtMs)
 }
 
 const selectHead = `

@@ -62,11 +62,13 @@ type Fence struct {
 	Incarnation string          // of the daemon that drives Turn
 }
 
-// Receipt makes a commit idempotent: a repeated key with the same hash gets Result back, and nothing is changed.
+// Receipt makes a commit idempotent: a repeated key with the same hash gets Result back, and nothing is changed. ResultAt, if it is
+// set, makes the result of the session's new head, on the writer's goroutine, as often as the commit is tried.
 type Receipt struct {
-	Key    string
-	Hash   []byte
-	Result []byte
+	Key      string
+	Hash     []byte
+	Result   []byte
+	ResultAt func(protocol.Head) []byte
 }
 
 // NewSession creates the session that the commit is about. Exactly one of Root and Source is set.
