@@ -21,14 +21,6 @@ import (
 	"lashd/test/tree"
 )
 
-// ok fails the test on an error.
-func ok(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // onlyPoint is to undo a rewind.
 func onlyPoint(id protocol.SessionID, point protocol.PointID) protocol.SessionRewindParams {
 	return protocol.SessionRewindParams{SessionID: id, ToPoint: point, Files: protocol.RewindOnly}

@@ -304,3 +304,11 @@ func TestFilePoints(t *testing.T) {
 func callsWork() provider.Provider {
 	return scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}})
 }
+
+// ok fails the test on an error.
+func ok(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
