@@ -2,7 +2,9 @@ package acp
 
 import (
 	"context"
+	"io"
 	"slices"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -118,17 +120,32 @@ func (s *session) start(pr *prompt, input []protocol.InputPart) error {
 		return nil
 	}
 	p := protocol.TurnStartParams{Mutation: pr.key, SessionID: s.id, Input: input, WhenBusy: protocol.BusySteer}
-	var r protocol.TurnStartResult
-	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/start", p, &r); err != nil {
+	err := s.daemon.do(context.WithoutCancel(s.ctx), func(l *link) error { return s.startOn(l, pr, &p) })
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	pr.input, pr.within = r.InputID, r.TurnID
 	cancelled = pr.cancelled
 	s.mu.Unlock()
 	if cancelled {
 		s.takeBack(pr)
 	}
+	return nil
+}
+
+// startOn starts a turn where the session is attached. What is answered there and not known elsewhere has to be asked for again.
+func (s *session) startOn(l *link, pr *prompt, p *protocol.TurnStartParams) error {
+	s.hears(l)
+	var r protocol.TurnStartResult
+	if err := l.Call(context.WithoutCancel(s.ctx), "turn/start", p, &r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard != l && l.gone() {
+		return io.ErrUnexpectedEOF
+	}
+	pr.input, pr.within = r.InputID, r.TurnID
 	return nil
 }
 
@@ -229,23 +246,63 @@ func (s *session) interrupt(turn protocol.TurnID) {
 	}
 }
 
-// knownInputs waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of.
-func (s *session) knownInputs(ctx context.Context) {
+// knownInputs waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of. It
+// never is if the connection ends first: then it is asked for again.
+func (s *session) knownInputs(ctx context.Context) bool {
 	s.mu.Lock()
 	last := s.last
 	s.mu.Unlock()
 	if last == nil {
-		return
+		return true
 	}
 	select {
 	case <-last:
+		return true
+	default:
+	}
+	select {
+	case <-last:
+		return true
+	case <-s.link.Gone():
 	case <-ctx.Done():
+	}
+	return false
+}
+
+// hear says on which connection the session is attached.
+func (s *session) hear(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = l
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// hears waits until the session is attached on a connection: what is begun before that could be over before anybody is told of it.
+func (s *session) hears(l *link) {
+	limit := time.NewTimer(maxLosses * stopPatrol)
+	defer limit.Stop()
+	for {
+		s.mu.Lock()
+		on, moved := s.heard, s.moved
+		s.mu.Unlock()
+		if on == l {
+			return
+		}
+		select {
+		case <-moved:
+		case <-l.Gone():
+			return
+		case <-s.done:
+			return
+		case <-limit.C:
+			return
+		}
 	}
 }
 
 // entered notes which turn has taken a prompt in. If it was cancelled before, so is the turn.
-func (s *session) entered(ctx context.Context, ev *protocol.Event) {
-	s.knownInputs(ctx)
+func (s *session) entered(ev *protocol.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ours := false
@@ -264,19 +321,17 @@ func (s *session) entered(ctx context.Context, ev *protocol.Event) {
 }
 
 // own tells whether an item is what the editor itself has sent: it shows that already.
-func (s *session) own(ctx context.Context, item *protocol.Item) bool {
+func (s *session) own(item *protocol.Item) bool {
 	if item.Kind != protocol.ItemUserMessage || item.Origin == nil || item.Origin.InputID == "" {
 		return false
 	}
-	s.knownInputs(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.prompts, func(pr *prompt) bool { return pr.input == item.Origin.InputID })
 }
 
 // settle answers the prompts that a turn took in. One that is followed by another is not their end.
-func (s *session) settle(ctx context.Context, ev *protocol.Event) {
-	s.knownInputs(ctx)
+func (s *session) settle(ev *protocol.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, pr := range s.prompts {
@@ -292,7 +347,6 @@ func (s *session) settle(ctx context.Context, ev *protocol.Event) {
 
 // recover settles prompts whose events cannot be had any more.
 func (s *session) recover(ctx context.Context) {
-	s.knownInputs(ctx)
 	s.mu.Lock()
 	waiting := slices.Clone(s.prompts)
 	s.mu.Unlock()

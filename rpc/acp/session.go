@@ -37,6 +37,8 @@ type session struct {
 	config  protocol.Config // as it is known to be
 	prompts []*prompt       // that are under way
 	left    bool            // nobody follows it any more: it takes no prompts
+	heard   *link           // on which the session is attached; nil: on none
+	moved   chan struct{}   // closed when that is another one
 	last    chan struct{}   // closed once the newest of them has been sent
 	asked   map[protocol.DecisionID]context.CancelFunc
 	tools   map[string]protocol.ToolKind
@@ -47,7 +49,7 @@ type session struct {
 func (a *agent) prepare(id protocol.SessionID, cwd string, b brought) *session {
 	return &session{
 		agent: a, id: id, cwd: cwd, brung: b, view: newView(cwd), asked: map[protocol.DecisionID]context.CancelFunc{},
-		poke: make(chan struct{}, 1), done: make(chan struct{}), tools: map[string]protocol.ToolKind{},
+		poke: make(chan struct{}, 1), done: make(chan struct{}), moved: make(chan struct{}), tools: map[string]protocol.ToolKind{},
 		running: map[sdk.ToolCallId]context.CancelFunc{}, shells: map[sdk.ToolCallId]string{},
 	}
 }
@@ -62,6 +64,7 @@ func (s *session) on(l *link) {
 func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
 	ctx, end := context.WithCancel(s.ctx)
 	s.end = end
+	s.hear(s.link)
 	s.agent.mu.Lock()
 	s.sessions[s.id] = s
 	s.agent.mu.Unlock()
@@ -125,10 +128,12 @@ func (s *session) read(ctx context.Context) {
 
 // again goes on where the last event was, on a new connection. While nobody waits for anything, no daemon is started for it.
 func (s *session) again(ctx context.Context) error {
+	s.hear(nil)
 	for tries := 0; ctx.Err() == nil; tries++ {
 		r, err := s.reattach(ctx)
 		if err == nil {
 			s.caughtUp(ctx, r)
+			s.hear(s.link)
 			return nil
 		}
 		if kind := kindOf(err); kind == protocol.KindSessionNotFound || kind == protocol.KindSessionDeleted {
@@ -191,7 +196,7 @@ func (s *session) reopen(ctx context.Context) {
 	s.reconcile(ctx, r.Decisions)
 }
 
-// handle shows what happened. A durable event that was seen is not handled twice.
+// handle shows what happened. A durable event that was seen is not handled twice; one of which it is not known whose it is comes again.
 func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 	for _, raw := range events {
 		var ev protocol.Event
@@ -201,6 +206,9 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 		}
 		if ev.Seq != 0 && ev.Seq <= s.seen {
 			continue
+		}
+		if ev.Seq != 0 && !s.knownInputs(ctx) {
+			return
 		}
 		s.event(ctx, &ev)
 		if ev.Seq != 0 {
@@ -213,9 +221,9 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	switch ev.Type {
 	case protocol.EventTurnAccepted, protocol.EventInputAccepted:
-		s.entered(ctx, ev)
+		s.entered(ev)
 	case protocol.EventItemCompleted:
-		if s.own(ctx, ev.Item) {
+		if s.own(ev.Item) {
 			return
 		}
 		s.returned(ev.Item)
@@ -240,7 +248,7 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	s.view.kinds = s.toolKinds()
 	s.send(ctx, s.view.event(ev)...)
 	if ev.Type == protocol.EventTurnCompleted {
-		s.settle(ctx, ev)
+		s.settle(ev)
 	}
 }
 
