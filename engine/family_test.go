@@ -117,6 +117,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 				told = append(told, string(e.Type)+" "+string(e.Decision.ID))
 			}
 		}
+		slices.Sort(told) // two sessions ask, each in its own time
 		if want := []string{"decision/opened " + string(two.ID), "decision/resolved " + string(one.ID)}; !slices.Equal(told, want) {
 			t.Errorf("told %q, want %q", told, want)
 		}
