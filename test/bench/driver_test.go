@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,11 +24,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir, "lashd/test/floor", "lashd/cmd/lashd")
-	if flag.Lookup("test.bench").Value.String() != "" { // tests do with what is compiled already
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it ships
-	}
-	out, err := build.CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", dir, "lashd/test/floor", "lashd/cmd/lashd").CombinedOutput()
 	if err != nil {
 		os.Stderr.Write(out)
 	}
