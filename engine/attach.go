@@ -85,7 +85,7 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	if st.current != nil {
 		a.drafts = st.current.drafts()
 	}
-	if st.begun() { // also if it waits for its plugins
+	if len(st.turns) > 0 && st.begun() { // also if it waits for its plugins
 		a.result.TurnID, a.result.Entered = st.turns[0].ID, st.entered(a.drafts)
 	}
 	after := st.row.Seq
