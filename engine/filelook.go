@@ -43,7 +43,7 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, note noting) ([]
 	if err := w.learn(ctx); err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	began := filepoint.Now()
 	dir, err := filepoint.Open(w.root, w.eng.StateDir)
 	if err != nil {
 		return nil, err

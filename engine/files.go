@@ -57,7 +57,7 @@ type workspace struct {
 
 	known   *filepoint.Index // as stored, with newer times; nil: not read from the store yet
 	step    int64
-	last    time.Time                 // when the look before this one began
+	last    time.Time                 // when the look before this one began, by the clock of files
 	first   bool                      // nobody has looked at it before
 	busy    map[protocol.PointID]bool // points of turns whose tools are at work, or (false) were and are not looked after yet; guarded by files.mu
 	refused error                     // why the workspace cannot be looked at; nil: it can
