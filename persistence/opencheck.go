@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	smallFile = 1 << 20  // is checked whenever it is opened, as that takes a millisecond or two
+	smallFile = 1 << 20  // is checked after every start, as that takes a millisecond or two
 	slowFile  = 64 << 20 // takes long enough to check that somebody may wonder
 )
 
@@ -20,15 +20,33 @@ FROM sessions s LEFT JOIN events e ON e.place = (s.session << 32 | s.seq)
 WHERE s.seq > 0 AND e.chain IS NOT s.chain
 LIMIT 1`
 
-// checkStructure checks a database that was not closed properly, or is small, before anything is read from it. One that is
-// damaged is opened all the same, for reading only. What it can't see, flipped bits in a page, the chains show to Verify.
-func (s *Store) checkStructure(ctx context.Context, found preview) error {
-	if found.size == 0 || (!found.unclean && found.size > smallFile) {
+// checkUnclean checks a database that was not closed properly before anything is read from it. One that is damaged is opened all
+// the same, for reading only. What it can't see, flipped bits in a page, the chains show to Verify.
+func (s *Store) checkUnclean(ctx context.Context, found preview) error {
+	if !found.unclean || found.size == 0 {
+		s.unchecked = found.size > 0 && found.size <= smallFile
 		return nil
 	}
 	if found.size > slowFile {
 		s.cfg.Progress("checking the database, as lashd was not stopped properly")
 	}
+	return s.checkStructure(ctx)
+}
+
+// checkSmall checks a small database that was closed properly, before anything is written to it. Nobody waits for that who only
+// wants to hear that lashd is there.
+func (s *Store) checkSmall(ctx context.Context) {
+	if !s.unchecked {
+		return
+	}
+	s.unchecked = false
+	if err := s.checkStructure(ctx); err != nil {
+		s.cfg.Log.Warn("the structure of the database could not be checked", "error", err)
+	}
+}
+
+// checkStructure has a damaged database written to no more.
+func (s *Store) checkStructure(ctx context.Context) error {
 	err := quickCheck(ctx, s.stmts.conn)
 	if err == nil {
 		err = s.checkHeads(ctx)

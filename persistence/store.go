@@ -43,6 +43,7 @@ type Store struct {
 	commits   int64         // that the database has counted, and those since; the writer's
 	uncounted int64
 	heads     heads                 // the writer's
+	unchecked bool                  // the structure, as the database is small and was closed properly; the writer's
 	state     atomic.Pointer[error] // why nothing is written any more; nil while all is well
 	turned    tip.Tip               // at each change of the condition
 }
@@ -54,8 +55,8 @@ type Facts struct {
 	Secret  string // signs what is given out to be brought back, and is told to nobody
 }
 
-// Open prepares the database in cfg.Dir: it creates or migrates it, checks it, and reads it back. It starts no
-// goroutine: Run serves the writes. A database of a newer schema is refused with ErrNewerSchema and not touched.
+// Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
+// starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with ErrNewerSchema and not touched.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openAs(ctx, cfg, current)
 }
@@ -106,7 +107,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.read, err = s.openReader(); err != nil {
 		return err
 	}
-	if err := s.checkStructure(ctx, found); err != nil {
+	if err := s.checkUnclean(ctx, found); err != nil {
 		return err
 	}
 	if err := s.loadFacts(ctx); err != nil {

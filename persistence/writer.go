@@ -17,6 +17,7 @@ const (
 // when nothing more can be promised; the process should then exit without closing the store.
 func (s *Store) Run(ctx context.Context) error {
 	defer close(s.ended)
+	s.checkSmall(context.WithoutCancel(ctx))
 	k := newUpkeep(s)
 	defer k.timer.Stop()
 	for {

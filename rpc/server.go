@@ -24,17 +24,19 @@ const (
 	spareConnections = 16  // clients beyond those, which are told so
 )
 
-// Config is what a Server needs. Stop is called when a client asks the daemon to stop.
+// Config is what a Server needs. Stop is called when a client asks the daemon to stop, Answered, if there is one, once something was
+// written to a client for the first time.
 type Config struct {
-	Engine  *engine.Engine
-	Store   *persistence.Store
-	Plugins Plugins
-	Log     *slog.Logger
-	Version string
-	Socket  string
-	Trace   *engine.Trace
-	Stop    func()
-	Silence time.Duration // after which a client that has said nothing is let go; default ten seconds
+	Engine   *engine.Engine
+	Store    *persistence.Store
+	Plugins  Plugins
+	Log      *slog.Logger
+	Version  string
+	Socket   string
+	Trace    *engine.Trace
+	Stop     func()
+	Answered func()
+	Silence  time.Duration // after which a client that has said nothing is let go; default ten seconds
 }
 
 // Server serves clients. It is safe for concurrent use.
@@ -52,6 +54,9 @@ type Server struct {
 // New is a server that serves nobody until Serve or Listen is called.
 func New(cfg Config) *Server {
 	cfg.Silence = cmp.Or(cfg.Silence, 10*time.Second)
+	if cfg.Answered != nil {
+		cfg.Answered = sync.OnceFunc(cfg.Answered)
+	}
 	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods(), streams: map[*frame.Stream]struct{}{}}
 }
 
@@ -90,7 +95,7 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool)
 func (s *Server) serve(ctx context.Context, rwc io.ReadWriteCloser, strict, spare bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := frame.New(rwc, frame.Config{Linger: linger(strict)})
+	stream := frame.New(rwc, frame.Config{Linger: linger(strict), Written: s.Answered})
 	s.opened(stream)
 	defer s.closed(stream)
 	c := &conn{

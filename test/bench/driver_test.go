@@ -18,13 +18,15 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// built holds the commands under test, built once for all tests and benchmarks.
+// built holds the commands under test, built once for all tests and benchmarks, as the README has them installed: without C.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "lashd-bench-")
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir, "lashd/test/floor", "lashd/cmd/lashd").CombinedOutput()
+	build := exec.Command("go", "build", "-o", dir, "lashd/test/floor", "lashd/cmd/lashd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		os.Stderr.Write(out)
 	}

@@ -73,19 +73,33 @@ type Extra struct {
 
 // MainWith is Main of a lashd that has more plugins.
 func MainWith(args []string, extra Extra) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	hears := hear(ctx, end)
 	parsed, g, err := parse(ctx, args)
 	if err != nil {
 		return report(usageError(err))
 	}
 	e, err := g.environment()
 	if err == nil {
-		e.extra = extra
+		e.extra, e.hears = extra, hears
 		err = parsed.Run(e)
 	}
 	return report(err)
+}
+
+// hear has the first signal end a command, and the second one the process. The channel that it gives is closed once signals are
+// heard, which takes half a millisecond.
+func hear(ctx context.Context, end context.CancelFunc) <-chan struct{} {
+	hears := make(chan struct{})
+	go func() {
+		signalled, deaf := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		close(hears)
+		<-signalled.Done()
+		deaf()
+		end()
+	}()
+	return hears
 }
 
 // parse reads a command line. What starts a daemon is read without the other commands, of whose declarations the reading would be

@@ -33,6 +33,8 @@ import (
 
 // daemon runs lashd in a data directory until ctx is done; serve is called with a server once it is ready.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
+	e.opening = beginOpening()
+	defer e.opening.end()
 	cfg, err := e.config()
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -140,8 +142,14 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	})
 	tell(eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
-	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop})
-	return beside(ctx, stop, eng.Run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
+	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop, Answered: e.opening.end})
+	run := func(ctx context.Context) error {
+		<-e.opening.over
+		return eng.Run(ctx)
+	}
+	<-e.hears
+	e.opening.served()
+	return beside(ctx, stop, run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
 }
 
 // shipped are the plugins that ship inside, and those that a main of one's own adds.
@@ -175,6 +183,7 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
+		<-e.opening.over
 		if err := loader.Run(ctx); err != nil {
 			e.log.Error("plugins are not loaded from their directories", "error", err)
 		}

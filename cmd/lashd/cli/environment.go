@@ -20,7 +20,9 @@ type environment struct {
 	log    *slog.Logger
 	warned bool // that the daemon is of another version
 
-	extra Extra
+	extra   Extra
+	hears   <-chan struct{} // closed once signals are heard
+	opening *opening        // of the daemon that this process is
 }
 
 // note tells a person something on stderr that is no result.

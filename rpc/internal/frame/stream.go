@@ -40,6 +40,7 @@ type Config struct {
 	WriteTimeout     time.Duration // for the peer to take a byte; default 10 s
 	Linger           time.Duration // for requests in flight to be answered after the peer's EOF; default none
 	Limits           strictjson.Limits
+	Written          func() // called after each write; may be nil
 }
 
 // Stream is one connection. It needs Run to write.
@@ -80,7 +81,7 @@ func New(rwc io.ReadWriteCloser, cfg Config) *Stream {
 		out:  newOutbox(cmp.Or(cfg.MaxQueued, 4<<20), timeout),
 		done: make(chan struct{}),
 	}
-	s.write = &patientWriter{w: rwc, timeout: timeout, hangUp: s.hangUp}
+	s.write = &patientWriter{w: rwc, timeout: timeout, hangUp: s.hangUp, written: cfg.Written}
 	return s
 }
 

@@ -41,11 +41,20 @@ type patientWriter struct {
 	w       io.Writer
 	timeout time.Duration
 	hangUp  func()
-	blunt   bool // w has no deadlines
+	written func() // may be nil
+	blunt   bool   // w has no deadlines
 }
 
 // Write writes at least one byte of p, if p has any, or fails.
 func (p *patientWriter) Write(data []byte) (int, error) {
+	n, err := p.write(data)
+	if n > 0 && p.written != nil {
+		p.written()
+	}
+	return n, err
+}
+
+func (p *patientWriter) write(data []byte) (int, error) {
 	if !p.blunt {
 		if d, ok := p.w.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now().Add(p.timeout)) == nil {
 			return p.result(p.w.Write(data))

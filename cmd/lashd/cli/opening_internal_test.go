@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestOpeningOfADaemon(t *testing.T) {
+	t.Run("issue/2 what waits for the first answer begins although nobody asks", func(t *testing.T) {
+		percent := debug.SetGCPercent(100)
+		defer debug.SetGCPercent(percent)
+		synctest.Test(t, func(t *testing.T) {
+			o := beginOpening()
+			begun := time.Now()
+			o.served()
+			<-o.over
+			if waited := time.Since(begun); waited != openingMoment {
+				t.Errorf("waited %v", waited)
+			}
+			o.end() // the answer, later
+		})
+		if after := debug.SetGCPercent(100); after != 100 {
+			t.Errorf("garbage is collected at %d %% after the start", after)
+		}
+	})
+}
