@@ -1,6 +1,7 @@
 -- The whole memory of lashd: one SQLite file. Every table is STRICT and says what a row means, who owns it and when it
 -- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
--- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own.
+-- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own. Of what every turn writes,
+-- conditions are written with OR: SQLite makes a table of a list behind IN each time that it looks.
 
 -- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were), secret (signs
 -- the keys of waits).
@@ -96,7 +97,8 @@ CREATE TABLE turns (
   turn        INTEGER PRIMARY KEY,
   turn_id     TEXT NOT NULL UNIQUE,
   session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
-  state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'waiting', 'completed', 'cancelled', 'failed')),
+  state       TEXT NOT NULL CHECK (
+    state = 'queued' OR state = 'running' OR state = 'waiting' OR state = 'completed' OR state = 'cancelled' OR state = 'failed'),
   incarnation TEXT NOT NULL,
   cancel      BLOB,
   report      BLOB,
@@ -104,7 +106,7 @@ CREATE TABLE turns (
   started_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX turns_by_session ON turns (session, turn);
-CREATE INDEX turns_open ON turns (session, turn) WHERE state IN ('queued', 'running', 'waiting');
+CREATE INDEX turns_open ON turns (session, turn) WHERE state = 'queued' OR state = 'running' OR state = 'waiting';
 
 -- What a person or a client sent, a plugin queued or something woke the session with, and which turn consumes it. source is the
 -- key of a plugin or of what woke it, which makes the same input come once. stream and ordinal are those of a wake whose stream comes in an order; refused is why a wake was
@@ -114,7 +116,8 @@ CREATE TABLE inputs (
   input_id TEXT NOT NULL UNIQUE,
   session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   turn_id  TEXT NOT NULL,
-  state    TEXT NOT NULL CHECK (state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted', 'completed', 'cancelled')),
+  state    TEXT NOT NULL CHECK (
+    state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted' OR state = 'completed' OR state = 'cancelled'),
   boundary TEXT NOT NULL,
   source   TEXT NOT NULL,
   stream   TEXT NOT NULL,
@@ -126,7 +129,8 @@ CREATE TABLE inputs (
 ) STRICT;
 CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
 CREATE INDEX inputs_by_stream ON inputs (session, stream, ordinal) WHERE stream <> '';
-CREATE INDEX inputs_pending ON inputs (session, input) WHERE state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted');
+CREATE INDEX inputs_pending ON inputs (session, input) WHERE
+  state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted';
 
 -- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
 -- replays. turn_id is a turn, or a call that a client makes outside of one. The commit that ends that removes it; what a

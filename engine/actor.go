@@ -106,6 +106,7 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 		return answer[T]{err: st.refuses}
 	}
 	defer func() {
+		st.fresh = nil
 		if p := recover(); p != nil {
 			a.err = st.eng.panicked("session", st.id, p)
 			st.broken = a.err

@@ -15,7 +15,7 @@ import (
 // finds out.
 func (st *state) renew() {
 	if st.tools != nil {
-		_, _ = st.openTools(st.row.Config)
+		_, _ = st.opened(st.row.Config)
 	}
 }
 

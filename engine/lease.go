@@ -43,6 +43,11 @@ func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) 
 	if err != nil {
 		return nil, err
 	}
+	return st.lendOut(ctx, t), nil
+}
+
+// lendOut lends what the session has open.
+func (st *state) lendOut(ctx context.Context, t *toolbox) *lease {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
 	l := &lease{session: st.session, about: st.row, plugins: t.plugins, catalog: t.catalog, ctx: ctx, owner: st, box: t}
@@ -50,7 +55,7 @@ func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) 
 	t.lent.mu.Lock()
 	defer t.lent.mu.Unlock()
 	t.lent.out++
-	return l, nil
+	return l
 }
 
 // takenBack is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.

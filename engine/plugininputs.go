@@ -25,7 +25,7 @@ func checkPluginInputs(in protocol.PluginInputs) error {
 // takes refuses inputs for plugins that no turn can begin with. Plugins that cannot be built refuse nothing: with them the turn
 // fails. Those that take too long refuse everything: it can be tried again.
 func (st *state) takes(in protocol.PluginInputs) error {
-	t, err := st.openTools(st.row.Config)
+	t, err := st.opened(st.row.Config)
 	switch {
 	case isSlow(err):
 		return err

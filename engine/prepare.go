@@ -27,10 +27,11 @@ func (st *state) prepare(r *run) (err error) {
 			return err
 		}
 	}
-	r.lease, err = st.lend(st.ctx, r.begin.Config)
+	tools, err := st.opened(r.begin.Config)
 	if err != nil {
 		return err
 	}
+	r.lease = st.lendOut(st.ctx, tools)
 	if !r.journal.begun {
 		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), st.optionsOf(r.begin.Inputs)); err != nil {
 			return err

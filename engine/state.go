@@ -52,6 +52,7 @@ type state struct {
 	writers   []*writer                         // want to
 	history   *history
 	tools     *toolbox
+	fresh     *toolbox     // that the message which the actor serves has opened for a turn; nil: it has not
 	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
 	calls     map[protocol.CallID]*clientCall
 	current   *run

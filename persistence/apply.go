@@ -163,7 +163,7 @@ func missingSession(ctx context.Context, t *tx, id protocol.SessionID) error {
 const openTurnOf = `
 SELECT incarnation
 FROM turns
-WHERE turn_id = ? AND session = ? AND state IN ('queued', 'running', 'waiting')`
+WHERE turn_id = ? AND session = ? AND (state = 'queued' OR state = 'running' OR state = 'waiting')`
 
 func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Requires != "" {

@@ -57,7 +57,7 @@ func (s *Store) Turns(ctx context.Context, session int64, before int64, limit in
 // OpenTurns reads the turns of a session that have not ended, in the order of acceptance.
 func (s *Store) OpenTurns(ctx context.Context, session int64) ([]StoredTurn, error) {
 	return list(ctx, s.read, scanTurn,
-		turnColumns+"WHERE t.session = ? AND t.state IN ('queued', 'running', 'waiting') ORDER BY t.turn", session)
+		turnColumns+"WHERE t.session = ? AND (t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting') ORDER BY t.turn", session)
 }
 
 // Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
@@ -66,7 +66,7 @@ func (s *Store) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
 	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
 SELECT s.session_id
 FROM turns t JOIN sessions s USING (session)
-WHERE t.state IN ('queued', 'running', 'waiting')
+WHERE t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting'
 GROUP BY s.session
 ORDER BY min(t.turn)`)
 }
@@ -94,7 +94,7 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 // PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.
 func (s *Store) PendingInputs(ctx context.Context, session int64) ([]protocol.QueuedInput, error) {
 	return list(ctx, s.read, scanInput, inputColumns+
-		"WHERE session = ? AND state IN ('pendingActive', 'deferredNextTurn', 'queued', 'accepted') ORDER BY input", session)
+		"WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted') ORDER BY input", session)
 }
 
 // Inputs reads a session's newest inputs, ended ones included, in the order of arrival.

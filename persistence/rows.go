@@ -40,7 +40,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (turn_id) DO UPDATE
 SET state = excluded.state, incarnation = excluded.incarnation, cancel = excluded.cancel, report = excluded.report,
     started_at = excluded.started_at
-WHERE turns.session = excluded.session AND turns.state IN ('queued', 'running', 'waiting')`
+WHERE turns.session = excluded.session AND (turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')`
 
 func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, turn := range c.Turns {
