@@ -41,13 +41,17 @@ type conn struct {
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
-var errCancelled = newError(codeCancelled, "the request was cancelled", protocol.ErrorData{
-	Kind: protocol.KindCancelled, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
-})
+func cancelled() error {
+	return newError(codeCancelled, "the request was cancelled", protocol.ErrorData{
+		Kind: protocol.KindCancelled, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
+	})
+}
 
-var errTooMany = newError(codeOverloaded, fmt.Sprintf("%d clients are connected, which is the limit", maxConnections), protocol.ErrorData{
-	Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
-})
+func tooMany() error {
+	return newError(codeOverloaded, fmt.Sprintf("%d clients are connected, which is the limit", maxConnections), protocol.ErrorData{
+		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
+	})
+}
 
 // errExit ends a connection that said exit.
 var errExit = errors.New("exit")
@@ -112,7 +116,7 @@ func (c *conn) cancelRequest(req *jsonrpc2.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel, ok := c.inflight[id]; ok {
-		cancel(errCancelled)
+		cancel(cancelled())
 	}
 }
 
@@ -138,7 +142,7 @@ func (c *conn) work(jobs <-chan job) {
 func (c *conn) do(j job) (result any, rest waiting, err error) {
 	if c.spare {
 		c.after = append(c.after, func() { c.stream.Close() })
-		return nil, nil, errTooMany
+		return nil, nil, tooMany()
 	}
 	m, ok := c.table[j.req.Method]
 	if !ok {

@@ -1,22 +1,43 @@
 package rpc
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 
 	"lashd/engine"
+	"lashd/internal/strictjson"
+	"lashd/rpc/protocol"
 )
 
 // Methods is the protocol: every method there is, by name. Dispatch, schema, types and documents are made from it.
+// Nobody changes it.
 func Methods() map[string]Method {
-	all := map[string]Method{}
-	for _, g := range groups() {
-		for name, m := range g.Methods {
-			m.Group = g.Name
-			all[name] = m
+	table.once.Do(func() {
+		table.all = map[string]Method{}
+		for _, g := range groups() {
+			for name, m := range g.Methods {
+				m.Group = g.Name
+				table.all[name] = m
+			}
 		}
-	}
-	return all
+	})
+	return table.all
+}
+
+var table struct {
+	once sync.Once
+	all  map[string]Method
+}
+
+// Warm makes what the first answer needs and a later one has: the table of methods, and what encoding/json knows of a type once it
+// has seen it. Whoever starts a daemon has it done beside what the answer waits for.
+func Warm() {
+	Methods()
+	var p protocol.InitializeParams
+	_ = strictjson.Decode(json.RawMessage(`{"clientInfo":{}}`), &p)
+	_, _ = json.Marshal(protocol.InitializeResult{})
 }
 
 type group struct {

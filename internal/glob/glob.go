@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Glob is a compiled pattern of paths with slashes: * and ? stay within a name, ** crosses directories, [a-z] and {a,b} work as
@@ -87,7 +88,7 @@ func token(out *strings.Builder, rest string, choices bool, depth *int) int {
 }
 
 // named is a class of characters that has a name.
-var named = regexp.MustCompile(`^\[:[a-z]+:\]`)
+var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[:[a-z]+:\]`) })
 
 // class translates what stands in brackets: a ] that comes first is one of the characters, and a slash is none of those that are left out.
 func class(out *strings.Builder, rest string) int {
@@ -97,7 +98,7 @@ func class(out *strings.Builder, rest string) int {
 	}
 	out.WriteString(open)
 	for first := i; i < len(rest); i++ {
-		switch name := named.FindString(rest[i:]); {
+		switch name := named().FindString(rest[i:]); {
 		case rest[i] == ']' && i > first:
 			out.WriteByte(']')
 			return i + 1

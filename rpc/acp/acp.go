@@ -64,7 +64,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 // session is one that the editor has made, loaded or resumed on this connection.
 func (a *agent) session(id sdk.SessionId) (*session, error) {
 	if id == "" {
-		return nil, errNoSession
+		return nil, noSession()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

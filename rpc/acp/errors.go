@@ -66,8 +66,8 @@ func bad(pointer, message string) *sdk.RequestError {
 	})
 }
 
-// errNoSession is answered to params that do not say which one they are about.
-var errNoSession = bad("/sessionId", "is required")
+// noSession is answered to params that do not say which one they are about.
+func noSession() error { return bad("/sessionId", "is required") }
 
 func notFound(message string) *sdk.RequestError {
 	return failure(codeNotFound, message, protocol.ErrorData{

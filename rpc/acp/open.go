@@ -97,7 +97,7 @@ func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSess
 // before anything is changed.
 func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b brought, history bool) (*session, *protocol.SessionAttachResult, *settings, error) {
 	if id == "" {
-		return nil, nil, nil, errNoSession
+		return nil, nil, nil, noSession()
 	}
 	var there protocol.SessionReadResult
 	if err := a.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &there); err != nil {
@@ -250,7 +250,7 @@ type deleteRequest struct {
 func (a *agent) deleteSession(ctx context.Context, r *request, p *deleteRequest) (*none, error) {
 	r.admit()
 	if p.SessionID == "" {
-		return nil, errNoSession
+		return nil, noSession()
 	}
 	params := protocol.SessionMutationParams{Mutation: once(), SessionID: protocol.SessionID(p.SessionID)}
 	return &none{}, a.daemon.call(ctx, "session/delete", params, nil)

@@ -33,6 +33,7 @@ import (
 
 // daemon runs lashd in a data directory until ctx is done; serve is called with a server once it is ready.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
+	go rpc.Warm()
 	e.opening = beginOpening()
 	defer e.opening.end()
 	cfg, err := e.config()
