@@ -1,7 +1,7 @@
 -- The whole memory of lashd: one SQLite file. Every table is STRICT and says what a row means, who owns it and when it
 -- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
 -- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own. Of what every turn writes,
--- conditions are written with OR: SQLite makes a table of a list behind IN each time that it looks.
+-- conditions are written with OR: SQLite makes a table of a list of three or more behind IN each time that it looks.
 
 -- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were), secret (signs
 -- the keys of waits).

@@ -110,7 +110,7 @@ func (e *Engine) postTriggerGone(g protocol.Trigger) {
 
 // watchStore posts the condition of the store whenever it changes, until ctx is done.
 func (e *Engine) watchStore(ctx context.Context) {
-	told := e.Condition()
+	told := "ok" // as whoever came before was told, unless the condition has changed since
 	for {
 		again := e.store.Turned()
 		if c := e.Condition(); c != told {

@@ -107,7 +107,8 @@ func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 		case w.known.Hidden(now.Path):
 			deltas = append(deltas, delta{now.Path, unknown(protocol.FileUnreadable), &now.FileState})
 		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
-			// It is older than the look before, which did not see it: what git ignores has changed.
+			// It is older than the look before, which did not see it: what git ignores has changed. Of one that is of the same tick
+			// of the clock nobody can tell; it counts as new, as what a tool writes at once would not be undone otherwise.
 			deltas = append(deltas, delta{now.Path, unknown(protocol.FileIgnored), &now.FileState})
 		default:
 			deltas = append(deltas, delta{now.Path, nil, &now.FileState})

@@ -16,13 +16,24 @@ import (
 
 // replaced are plugins whose place others can take.
 type replaced struct {
-	base *plugin.Host
-	now  atomic.Pointer[plugin.Host]
+	base  *plugin.Host
+	now   atomic.Pointer[plugin.Host]
+	asked func()       // is called when somebody wants them; may be nil
+	late  *plugin.Host // that whoever asks next is given, if any
 }
 
 func (r *replaced) Drivers() []string { return r.base.Drivers() }
 
-func (r *replaced) Host(context.Context, string) (*plugin.Host, error) { return r.now.Load(), nil }
+func (r *replaced) Host(context.Context, string) (*plugin.Host, error) {
+	if r.late != nil {
+		r.now.Store(r.late)
+		r.late = nil
+	}
+	if r.asked != nil {
+		r.asked()
+	}
+	return r.now.Load(), nil
+}
 
 // take has plugins take the place of those that were there, and gives what is closed once nobody uses these any more.
 func (r *replaced) take(t *testing.T, plugins ...plugin.Factory) <-chan struct{} {
@@ -169,4 +180,42 @@ func toolsReturn(t *testing.T) {
 	if n := len(o.of(protocol.EventToolsChanged)); n != 3 {
 		t.Errorf("tools/changed was told %d times", n)
 	}
+}
+
+// TestOpenedOnce is about the plugins of a turn that a client starts.
+func TestOpenedOnce(t *testing.T) {
+	t.Run("issue/2 they are looked up once", func(t *testing.T) {
+		d, r := replaceable(t, setup{model: replies(scripted.Reply{Text: "one"}, scripted.Reply{Text: "two"})})
+		id := d.session(t)
+		d.turn(t, id, "one")
+		asked := 0
+		r.asked = func() { asked++ }
+		begun := d.begin(t, id, "two")
+		if asked != 1 {
+			t.Errorf("asked for %d times", asked)
+		}
+		d.wait(t, begun.TurnID)
+	})
+	t.Run("issue/2 but not kept if a person decides against them meanwhile", func(t *testing.T) {
+		var said []string
+		version := func(v string) plugin.Factory {
+			return contributes("v", toolFunc{name: "version", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+				said = append(said, v)
+				return tool.Result{Output: protocol.Succeed(v)}, nil
+			}})
+		}
+		turn := scripted.Turn{Replies: []scripted.Reply{calls("version"), {Text: "done"}}}
+		d, r := replaceable(t, setup{model: scripted.New(&scripted.Script{Turns: []scripted.Turn{turn, turn}})}, version("old"))
+		id := d.session(t)
+		d.turn(t, id, "one")
+		r.asked = func() { // who asks is still given the old ones
+			r.asked = func() {}
+			r.now.Load().Revoke()
+			r.late = must[*plugin.Host](t)(r.base.With([]plugin.Factory{version("new")}))
+		}
+		d.turn(t, id, "two")
+		if !slices.Equal(said, []string{"old", "new"}) {
+			t.Errorf("the tools were %q", said)
+		}
+	})
 }

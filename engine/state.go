@@ -52,7 +52,7 @@ type state struct {
 	writers   []*writer                         // want to
 	history   *history
 	tools     *toolbox
-	fresh     *toolbox     // that the message which the actor serves has opened for a turn; nil: it has not
+	fresh     *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
 	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
 	calls     map[protocol.CallID]*clientCall
 	current   *run

@@ -28,17 +28,23 @@ type toolbox struct {
 // openTools builds what plugins contribute, on first use and whenever their options or the plugins themselves have changed,
 // unless somebody still works with what was built before.
 func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
-	settings := settingsOf(cfg)
 	if st.tools != nil && st.inUse() {
 		return st.tools, st.rebuild(st.tools)
 	}
-	f, err := st.find(settings)
+	t, err := st.openNewest(cfg)
+	if err == nil {
+		st.fresh = t
+	}
+	return t, err
+}
+
+func (st *state) openNewest(cfg protocol.Config) (*toolbox, error) {
+	settings := settingsOf(cfg)
+	// However long plugins take that are loaded for the first time: each has its own limit.
+	host, err := serving(st.ctx, st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
 	switch {
 	case err != nil:
 		return nil, err
-	case f.view != nil && f.of == st.tools:
-		st.tools.catalog = f.view.Catalog
-		return st.tools, nil
 	case st.tools == nil:
 	case !bytes.Equal(st.tools.settings, settings):
 		st.dropTools()
@@ -46,10 +52,10 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 		if err := st.giveUp(st.tools); err != nil {
 			return nil, err
 		}
-	case st.tools.newest(f.host):
+	case st.tools.newest(host):
 		return st.tools, st.rebuild(st.tools)
 	default:
-		return st.move(cfg, f.host)
+		return st.move(cfg, host)
 	}
 	t, err := st.newTools(cfg, settings, st.saved)
 	if err != nil {
@@ -59,40 +65,13 @@ func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
 	return t, st.declareMonitors(t.plugins)
 }
 
-// found is what there is for a session: the newest plugins and, if it has just these, what the catalog is by now.
-type found struct {
-	host *plugin.Host
-	view *tool.View
-	of   *toolbox // whose view
-}
-
-func (st *state) find(settings []byte) (found, error) {
-	t := st.tools
-	same := t != nil && bytes.Equal(t.settings, settings) && !t.left()
-	// However long plugins take that are loaded for the first time: each has its own limit.
-	return serving(st.ctx, st, func(ctx context.Context) (f found, err error) {
-		f.of = t
-		f.host, err = st.eng.Plugins.Host(ctx, st.row.Cwd)
-		if err != nil || !same || t.plugins.From() != f.host {
-			return f, err
-		}
-		ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
-		defer cancel()
-		f.view, err = t.look(ctx)
-		return f, err
-	})
-}
-
 // opened is openTools for whoever needs nothing newer than what the message that the actor serves has opened already.
 func (st *state) opened(cfg protocol.Config) (*toolbox, error) {
-	if t := st.tools; t != nil && t == st.fresh && bytes.Equal(t.settings, settingsOf(cfg)) && !t.left() {
-		return t, nil
+	t := st.fresh
+	if t == nil || t != st.tools || t.left() || t.plugins.From().Revoked() || !bytes.Equal(t.settings, settingsOf(cfg)) {
+		return st.openTools(cfg)
 	}
-	t, err := st.openTools(cfg)
-	if err == nil {
-		st.fresh = t
-	}
-	return t, err
+	return t, nil
 }
 
 // left tells whether a plugin was left alone at work, or while it was asked for its tools.
@@ -227,21 +206,18 @@ func (t *toolbox) overlay(o overlay, g *guests) error {
 
 // rebuild looks what the catalog is by now.
 func (st *state) rebuild(t *toolbox) error {
-	view, err := meanwhile(st, t.look)
+	view, err := meanwhile(st, func(ctx context.Context) (*tool.View, error) {
+		sum, err := t.plugins.Fingerprint(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return t.composer.Catalog(sum)
+	})
 	if err != nil {
 		return err
 	}
 	t.catalog = view.Catalog
 	return nil
-}
-
-// look asks the plugins what the catalog is by now.
-func (t *toolbox) look(ctx context.Context) (*tool.View, error) {
-	sum, err := t.plugins.Fingerprint(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.composer.Catalog(sum)
 }
 
 // preamble is the driver's part of the prompt for a catalog. The driver is asked once for each.

@@ -34,14 +34,14 @@ func (s *Store) checkUnclean(ctx context.Context, found preview) error {
 }
 
 // checkSmall checks a small database that was closed properly, before anything is written to it. Nobody waits for that who only
-// wants to hear that lashd is there.
+// wants to hear that lashd is there. What cannot be checked is not written either.
 func (s *Store) checkSmall(ctx context.Context) {
 	if !s.unchecked {
 		return
 	}
 	s.unchecked = false
 	if err := s.checkStructure(ctx); err != nil {
-		s.cfg.Log.Warn("the structure of the database could not be checked", "error", err)
+		s.stop(fmt.Errorf("check the structure of the database: %w: %w", ErrPoisoned, err))
 	}
 }
 

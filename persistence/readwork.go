@@ -56,19 +56,24 @@ func (s *Store) Turns(ctx context.Context, session int64, before int64, limit in
 
 // OpenTurns reads the turns of a session that have not ended, in the order of acceptance.
 func (s *Store) OpenTurns(ctx context.Context, session int64) ([]StoredTurn, error) {
-	return list(ctx, s.read, scanTurn,
-		turnColumns+"WHERE t.session = ? AND (t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting') ORDER BY t.turn", session)
+	return list(ctx, s.read, scanTurn, turnColumns+whereOpen, session)
 }
 
-// Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
-// on with.
-func (s *Store) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
+// whereOpen has the words of the index turns_open, which SQLite would not use otherwise.
+const whereOpen = "WHERE t.session = ? AND (t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting') ORDER BY t.turn"
+
+// unfinished has them, too.
+const unfinished = `
 SELECT s.session_id
 FROM turns t JOIN sessions s USING (session)
 WHERE t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting'
 GROUP BY s.session
-ORDER BY min(t.turn)`)
+ORDER BY min(t.turn)`
+
+// Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
+// on with.
+func (s *Store) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, unfinished)
 }
 
 const inputColumns = `
@@ -93,9 +98,13 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 
 // PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.
 func (s *Store) PendingInputs(ctx context.Context, session int64) ([]protocol.QueuedInput, error) {
-	return list(ctx, s.read, scanInput, inputColumns+
-		"WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted') ORDER BY input", session)
+	return list(ctx, s.read, scanInput, inputColumns+wherePending, session)
 }
+
+// wherePending has the words of the index inputs_pending.
+const wherePending = `
+WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted')
+ORDER BY input`
 
 // Inputs reads a session's newest inputs, ended ones included, in the order of arrival.
 func (s *Store) Inputs(ctx context.Context, session int64, limit int) ([]protocol.QueuedInput, error) {

@@ -1,11 +1,15 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,5 +187,92 @@ func TestDamagedStoreServesReads(t *testing.T) {
 	refuse(t, s, rootCommit("ses_b"), ErrCorrupt)
 	if got := session(t, s, "ses_a"); got.Seq != 1 {
 		t.Errorf("session %+v", got)
+	}
+}
+
+func TestSmallDatabases(t *testing.T) {
+	t.Run("issue/2 a damaged one is found before anything is written, although it was closed properly", func(t *testing.T) {
+		dir := oldDatabase(t)
+		tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
+		s := must(Open(t.Context(), quiet(dir)))
+		if err := s.Healthy(); err != nil {
+			t.Errorf("opening waited for the check: %v", err)
+		}
+		before := must(os.ReadFile(s.path))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Commit(t.Context(), rootCommit("ses_b"))
+			failed <- err
+		}()
+		for len(s.requests) == 0 { // asked for before anybody has checked
+			runtime.Gosched()
+		}
+		stop := run(t, s)
+		if err := <-failed; !errors.Is(err, ErrCorrupt) {
+			t.Errorf("commit: %v", err)
+		}
+		stop()
+		if !bytes.Equal(must(os.ReadFile(s.path)), before) {
+			t.Error("the damaged database was written to")
+		}
+	})
+	t.Run("issue/2 a damaged one whose witness has seen more is left as it is", func(t *testing.T) {
+		dir := oldDatabase(t)
+		tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
+		w, seen, err := openWitness(filepath.Join(dir, "lashd.witness"))
+		seen.Commits++
+		if err := errors.Join(err, w.save(seen), w.close()); err != nil {
+			t.Fatal(err)
+		}
+		read := func() []byte {
+			return append(must(os.ReadFile(filepath.Join(dir, "lashd.db"))), must(os.ReadFile(filepath.Join(dir, "lashd.witness")))...)
+		}
+		before := read()
+		s := must(Open(t.Context(), quiet(dir)))
+		run(t, s)()
+		if !errors.Is(s.Healthy(), ErrCorrupt) && !errors.Is(s.Healthy(), ErrClosed) || !bytes.Equal(read(), before) {
+			t.Errorf("%v, written to: %v", s.Healthy(), !bytes.Equal(read(), before))
+		}
+	})
+	t.Run("issue/2 one that cannot be checked is not written to", func(t *testing.T) {
+		s := must(Open(t.Context(), quiet(oldDatabase(t))))
+		ended, end := context.WithCancel(t.Context())
+		end()
+		s.checkSmall(ended)
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- s.Run(ctx) }()
+		if _, err := s.Commit(t.Context(), rootCommit("ses_b")); !errors.Is(err, ErrPoisoned) {
+			t.Errorf("commit: %v", err)
+		}
+		stop()
+		if err := <-ran; !errors.Is(err, ErrPoisoned) {
+			t.Errorf("the writer ends with %v", err)
+		}
+		if err := errors.Join(s.witness.close(), s.closePools()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPlans(t *testing.T) {
+	s := open(t, t.TempDir())
+	for query, index := range map[string]string{
+		turnColumns + whereOpen:     "turns_open",
+		inputColumns + wherePending: "inputs_pending",
+		unfinished:                  "turns_open",
+	} {
+		t.Run("runtime/P16 what is open is found by its index "+index, func(t *testing.T) {
+			args := slices.Repeat([]any{1}, strings.Count(query, "?"))
+			rows := must(s.read.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...))
+			type step struct{ text string }
+			plan := must(collect(rows, func(rows *sql.Rows, p *step) error {
+				var id, parent, unused int
+				return rows.Scan(&id, &parent, &unused, &p.text)
+			}))
+			if !slices.ContainsFunc(plan, func(p step) bool { return strings.Contains(p.text, "INDEX "+index) }) {
+				t.Errorf("plan %v", plan)
+			}
+		})
 	}
 }

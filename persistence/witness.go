@@ -132,6 +132,7 @@ func (s *Store) checkWitness(ctx context.Context) error {
 	s.facts.Epoch = seen.Epoch + 1
 	s.cfg.Log.Error("the database lost commits that were seen before; clients will read their sessions again",
 		"commits", s.commits, "seen", seen.Commits, "epoch", s.facts.Epoch)
+	s.checkSmall(ctx)
 	if s.stopped() != nil {
 		return nil // found damaged: nothing is written, and the next start sees the loss again
 	}

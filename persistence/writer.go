@@ -18,6 +18,10 @@ const (
 func (s *Store) Run(ctx context.Context) error {
 	defer close(s.ended)
 	s.checkSmall(context.WithoutCancel(ctx))
+	if err := s.poison(); err != nil {
+		s.drain(ctx)
+		return err
+	}
 	k := newUpkeep(s)
 	defer k.timer.Stop()
 	for {

@@ -24,8 +24,8 @@ const (
 	spareConnections = 16  // clients beyond those, which are told so
 )
 
-// Config is what a Server needs. Stop is called when a client asks the daemon to stop, Answered, if there is one, once something was
-// written to a client for the first time.
+// Config is what a Server needs. Stop is called when a client asks the daemon to stop; Answered, if there is one, whenever something
+// was written to a client, by several goroutines at once.
 type Config struct {
 	Engine   *engine.Engine
 	Store    *persistence.Store
@@ -54,9 +54,6 @@ type Server struct {
 // New is a server that serves nobody until Serve or Listen is called.
 func New(cfg Config) *Server {
 	cfg.Silence = cmp.Or(cfg.Silence, 10*time.Second)
-	if cfg.Answered != nil {
-		cfg.Answered = sync.OnceFunc(cfg.Answered)
-	}
 	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods(), streams: map[*frame.Stream]struct{}{}}
 }
 

@@ -266,3 +266,19 @@ func TestConduct(t *testing.T) {
 		}
 	})
 }
+
+func TestAnswered(t *testing.T) {
+	t.Run("issue/2 the daemon is told once the first client was answered, and not before", func(t *testing.T) {
+		s := start(t)
+		told := make(chan struct{})
+		s.Answered = sync.OnceFunc(func() { close(told) })
+		c := s.dial(t, false)
+		select {
+		case <-told:
+			t.Error("nobody has asked anything")
+		default:
+		}
+		c.ask(t, 1, "ping", `{}`)
+		<-told
+	})
+}

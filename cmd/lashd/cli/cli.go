@@ -73,8 +73,8 @@ type Extra struct {
 
 // MainWith is Main of a lashd that has more plugins.
 func MainWith(args []string, extra Extra) int {
-	ctx, end := context.WithCancel(context.Background())
-	defer end()
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
 	hears := hear(ctx, end)
 	parsed, g, err := parse(ctx, args)
 	if err != nil {
@@ -90,14 +90,14 @@ func MainWith(args []string, extra Extra) int {
 
 // hear has the first signal end a command, and the second one the process. The channel that it gives is closed once signals are
 // heard, which takes half a millisecond.
-func hear(ctx context.Context, end context.CancelFunc) <-chan struct{} {
+func hear(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	hears := make(chan struct{})
 	go func() {
 		signalled, deaf := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		close(hears)
 		<-signalled.Done()
 		deaf()
-		end()
+		end(context.Cause(signalled))
 	}()
 	return hears
 }

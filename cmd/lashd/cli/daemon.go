@@ -184,7 +184,10 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
-		<-e.opening.over
+		select {
+		case <-e.opening.over:
+		case <-ctx.Done():
+		}
 		if err := loader.Run(ctx); err != nil {
 			e.log.Error("plugins are not loaded from their directories", "error", err)
 		}

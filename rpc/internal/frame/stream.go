@@ -40,7 +40,7 @@ type Config struct {
 	WriteTimeout     time.Duration // for the peer to take a byte; default 10 s
 	Linger           time.Duration // for requests in flight to be answered after the peer's EOF; default none
 	Limits           strictjson.Limits
-	Written          func() // called after each write; may be nil
+	Written          func() // called after each write that took bytes; may be nil
 }
 
 // Stream is one connection. It needs Run to write.
