@@ -91,7 +91,8 @@ func unignores(read []persistence.WorkspaceFile, left []string) bool {
 		slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
 }
 
-// compare tells what became of files that were read.
+// compare tells what became of files that were read. One that nobody knew and that is of the same tick of the clock as the look before
+// counts as new, although git may have ignored it then: what a tool writes at once would not be undone otherwise.
 func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 	if w.first {
 		return nil
@@ -107,8 +108,7 @@ func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 		case w.known.Hidden(now.Path):
 			deltas = append(deltas, delta{now.Path, unknown(protocol.FileUnreadable), &now.FileState})
 		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
-			// It is older than the look before, which did not see it: what git ignores has changed. Of one that is of the same tick
-			// of the clock nobody can tell; it counts as new, as what a tool writes at once would not be undone otherwise.
+			// It is older than the look before, which did not see it: what git ignores has changed.
 			deltas = append(deltas, delta{now.Path, unknown(protocol.FileIgnored), &now.FileState})
 		default:
 			deltas = append(deltas, delta{now.Path, nil, &now.FileState})
