@@ -116,9 +116,10 @@ func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	return list, because(ctx, err)
 }
 
-// because is the cause of an error, if it is that the context is done.
+// because is the cause of an error, if it is that the context is done. It is not if the server has answered with an error: a connection
+// whose greeting was refused is let go of at once, and may have ended by now.
 func because(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
+	if _, said := errors.AsType[*jsonrpc.Error](err); err != nil && !said && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
