@@ -24,6 +24,7 @@ var (
 	ErrPoisoned        = errors.New("the database stopped after an I/O error; restart lashd and ask again")
 	ErrCorrupt         = errors.New("the database is damaged; run lashd doctor")
 	ErrNewerSchema     = errors.New("the database was written by a newer lashd")
+	ErrOtherSchema     = errors.New("the tables of the database are not those of this lashd: a build between releases wrote it, or another program changed it")
 	ErrClosed          = errors.New("the store is closed")
 )
 

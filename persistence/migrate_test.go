@@ -146,7 +146,7 @@ func TestMigrate(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, s)()
-		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrCorrupt) {
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrOtherSchema) {
 			t.Errorf("open gave %v", err)
 		}
 	})

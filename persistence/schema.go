@@ -99,9 +99,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got) || (i < len(want) && want[i] < got[i]):
-			return fmt.Errorf("schema %d lacks %.60q: %w", s.def.version, want[i], ErrCorrupt)
+			return fmt.Errorf("schema %d lacks %.60q: %w", s.def.version, want[i], ErrOtherSchema)
 		case i >= len(want) || got[i] != want[i]:
-			return fmt.Errorf("schema %d does not have %.60q: %w", s.def.version, got[i], ErrCorrupt)
+			return fmt.Errorf("schema %d does not have %.60q: %w", s.def.version, got[i], ErrOtherSchema)
 		}
 	}
 	return nil

@@ -56,17 +56,26 @@ func (e *environment) daemon(ctx context.Context, serve func(context.Context, *r
 	}
 	store, err := e.openStore(ctx)
 	if err != nil {
-		return err
+		return e.notOpened(ctx, err)
 	}
 	return e.runStore(ctx, store, cfg, lock, serve)
 }
 
 func (e *environment) openStore(ctx context.Context) (*persistence.Store, error) {
-	store, err := persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
-	if errors.Is(err, persistence.ErrNewerSchema) {
-		return nil, &exitError{exitNewer, fmt.Errorf("%w: install a lashd that is at least as new; nothing was changed", err)}
+	return persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
+}
+
+// notOpened is err with what to do about it, or nothing if the daemon was stopped meanwhile.
+func (e *environment) notOpened(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil
+	case errors.Is(err, persistence.ErrNewerSchema):
+		return &exitError{exitNewer, fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))}
+	case errors.Is(err, persistence.ErrOtherSchema):
+		return fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))
 	}
-	return store, err
+	return err
 }
 
 // runStore serves until ctx is done, or until nothing more can be promised about the store: then it is left unclosed, as it is.

@@ -200,7 +200,9 @@ func progress() func(done, all int) {
 func remedy(err error, e *environment) string {
 	switch {
 	case errors.Is(err, persistence.ErrNewerSchema):
-		return "install the newer lashd that wrote it"
+		return "install a lashd that is at least as new"
+	case errors.Is(err, persistence.ErrOtherSchema):
+		return "run the build that wrote it, or move " + e.home + " away to begin anew"
 	case errors.Is(err, persistence.ErrBusy):
 		return "another program has the file open, such as a database shell: close it"
 	case errors.Is(err, persistence.ErrFull):

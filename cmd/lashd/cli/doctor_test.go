@@ -32,14 +32,15 @@ func (p *place) patch(at int64, data []byte) {
 	}
 }
 
-// flip changes a stored event, in all its copies.
-func flip(p *place) {
+// swap replaces what is stored, in all its copies, by something of the same length.
+func (p *place) swap(old, new string) {
+	p.t.Helper()
 	path := filepath.Join(p.home, "lashd.db")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	text := strings.ReplaceAll(string(data), "turn/accepted", "turn/acceptef")
+	text := strings.ReplaceAll(string(data), old, new)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
@@ -55,12 +56,16 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"healthy", "database", "1 sessions", "", (*place).stop},
 		{"served", "daemon", "pid", "", func(*place) {}},
-		{"a flipped byte", "database", "log is broken at event", "backup", func(p *place) { p.stop(); flip(p) }},
+		{"a flipped byte", "database", "log is broken at event", "backup", func(p *place) { p.stop(); p.swap("turn/accepted", "turn/acceptef") }},
 		{"a page overwritten", "database", "damaged", "backup", func(p *place) { p.stop(); p.patch(4096, make([]byte, 4096)) }},
 		{"no database", "database", "not a database", "backup", func(p *place) { p.stop(); p.patch(0, []byte("something else")) }},
-		{"newer schema", "database", "newer lashd", "install the newer", func(p *place) {
+		{"newer schema", "database", "newer lashd", "at least as new", func(p *place) {
 			p.stop()
 			p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
+		}},
+		{"other schema", "database", "lacks \"CREATE INDEX turns_by_session", "run the build that wrote it", func(p *place) {
+			p.stop()
+			p.swap("turns_by_session", "turns_of_session")
 		}},
 		{"too open", "directory", "chmod 700", "what the message says", func(p *place) { p.stop(); os.Chmod(p.home, 0o755) }},
 		{"wrong config", "config", "did you mean model?", "README", func(p *place) { p.stop(); p.write("config.toml", "modle = 'x'\n") }},

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"log/slog"
+	"path/filepath"
 	"runtime/debug"
 	"testing"
 	"testing/synctest"
@@ -23,6 +26,15 @@ func TestOpeningOfADaemon(t *testing.T) {
 		})
 		if after := debug.SetGCPercent(100); after != 100 {
 			t.Errorf("garbage is collected at %d %% after the start", after)
+		}
+	})
+	t.Run("issue/2 a daemon that is stopped before its database is open has not failed", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		home := filepath.Join(t.TempDir(), "home")
+		e := &environment{home: home, socket: filepath.Join(home, "socket"), log: slog.New(slog.DiscardHandler)}
+		if err := e.daemon(ctx, nil); err != nil {
+			t.Errorf("it ends with %v", err)
 		}
 	})
 }
