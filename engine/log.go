@@ -127,6 +127,9 @@ func tell(shown []*feed.Item, events []logEvent) (told, untold []*feed.Item) {
 	return told, untold
 }
 
+// replayBytes is how large events are, together, of which no more are read at once.
+const replayBytes = 4 << 20
+
 // replay reads events from the log as observers get them.
 func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([][]byte, protocol.Seq, error) {
 	page, err := s.eng.store.Events(ctx, s.key, after, limit)
@@ -134,12 +137,14 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 		return nil, after, err
 	}
 	nodes := nodeReader{session: s, read: map[protocol.NodeID]*protocol.Node{}}
-	events := make([][]byte, len(page))
-	for i, row := range page {
-		if events[i], err = s.expand(ctx, row, &nodes); err != nil {
+	var events [][]byte
+	for bytes := 0; len(events) < len(page) && bytes < replayBytes; bytes += len(events[len(events)-1]) {
+		row := page[len(events)]
+		event, err := s.expand(ctx, row, &nodes)
+		if err != nil {
 			return nil, after, fmt.Errorf("event %d: %w", row.Seq, err)
 		}
-		after = row.Seq
+		events, after = append(events, event), row.Seq
 	}
 	return events, after, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"lashd/rpc/protocol"
@@ -43,6 +44,28 @@ func TestHistory(t *testing.T) {
 			}
 		}
 		verified(t, s)
+	})
+	t.Run("issue/2 large nodes make small pages", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		want := path(t, s, "ses_a", 1)
+		for i := range 9 {
+			n := message(fmt.Sprint("nod_", i))
+			n.Message.Parts = []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("x", 1<<20)}}
+			commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{n}})
+			if want = append(want, n.ID); i == 5 { // the path goes over two branches
+				commit(t, s, &Commit{Session: "ses_a", Rewind: want[4]})
+				want = want[:5]
+			}
+		}
+		if got := path(t, s, "ses_a", 100); !slices.Equal(got, want) {
+			t.Errorf("the path is %v, want %v", got, want)
+		}
+		row := session(t, s, "ses_a")
+		page, next, err := s.Path(t.Context(), Cursor{Branch: row.Branch, Generation: row.Head.Generation}, 100)
+		if err != nil || len(page) != 4 || next.Done || page[2].Parent != page[3].ID {
+			t.Errorf("a page of %d nodes, %+v, %v", len(page), next, err)
+		}
 	})
 	t.Run("runtime/S02 append after a required ancestor", func(t *testing.T) {
 		s := open(t, t.TempDir())

@@ -105,13 +105,19 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
+// errEnough is what a scan says that wants neither this row nor those after it.
+var errEnough = errors.New("enough was read")
+
 // collect reads all rows and closes them: an open read would keep the log from being folded into the database.
 func collect[T any](rows *sql.Rows, scan func(*sql.Rows, *T) error) ([]T, error) {
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		var one T
-		if err := scan(rows, &one); err != nil {
+		switch err := scan(rows, &one); {
+		case errors.Is(err, errEnough):
+			return all, nil
+		case err != nil:
 			return nil, classify(err)
 		}
 		all = append(all, one)

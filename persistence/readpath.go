@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"lashd/rpc/protocol"
@@ -24,18 +25,21 @@ WHERE place BETWEEN ? AND ?
 ORDER BY place DESC
 LIMIT ?`
 
-// Path reads up to limit nodes of a path, the newest of them first, from a cursor on, and where to go on. Parent edges
-// are filled in except for the last node of a page.
+// pathBytes is how large nodes are in the database, together, with which a page ends. The last of them may make it more.
+const pathBytes = 4 << 20
+
+// Path reads up to limit nodes of a path, the newest of them first, from a cursor on, and where to go on. Of large nodes there are
+// fewer on a page, but one at least. Parent edges are filled in except for the last node of a page.
 func (s *Store) Path(ctx context.Context, from Cursor, limit int) ([]protocol.Node, Cursor, error) {
 	var nodes []protocol.Node
-	for len(nodes) < limit && !from.Done {
-		page, err := s.scan(ctx, place(from.Branch, 0), place(from.Branch, from.Generation), limit-len(nodes))
+	for rest := (nodeScan{bytes: pathBytes}); len(nodes) < limit && !from.Done; {
+		page, err := list(ctx, s.read, rest.next, selectNodesDown, place(from.Branch, 0), place(from.Branch, from.Generation), limit-len(nodes))
 		if err != nil {
 			return nil, from, err
 		}
 		nodes = append(nodes, page...)
-		if len(nodes) == limit {
-			from.Generation = nodes[limit-1].Generation - 1
+		if len(nodes) == limit || rest.bytes <= 0 {
+			from.Generation = nodes[len(nodes)-1].Generation - 1
 			from.Done = from.Generation < 0
 			break
 		}
@@ -57,16 +61,19 @@ func (s *Store) parentCursor(ctx context.Context, branch int64) (Cursor, error) 
 	return Cursor{Branch: parent.Int64, Generation: generation.Int64, Done: !parent.Valid}, nil
 }
 
-func (s *Store) scan(ctx context.Context, low, high int64, limit int) ([]protocol.Node, error) {
-	return list(ctx, s.read, scanNode, selectNodesDown, low, high, limit)
-}
+// nodeScan reads nodes as long as bytes are left for their bodies.
+type nodeScan struct{ bytes int }
 
-func scanNode(rows *sql.Rows, n *protocol.Node) error {
+func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
+	if s.bytes <= 0 {
+		return errEnough
+	}
 	var at int64
 	var body sql.RawBytes
 	if err := rows.Scan(&at, &n.ID, &n.Frame, &n.TurnID, &n.AtMs, &body); err != nil {
 		return err
 	}
+	s.bytes -= len(body)
 	var b protocol.NodeBody
 	if err := decode(body, &b, "node "+string(n.ID)); err != nil {
 		return err
@@ -79,8 +86,9 @@ func scanNode(rows *sql.Rows, n *protocol.Node) error {
 // Nodes reads nodes by id, in any order. Ids that are not stored are left out.
 func (s *Store) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.Node, error) {
 	var all []protocol.Node
+	whole := nodeScan{bytes: math.MaxInt}
 	for _, id := range ids {
-		found, err := list(ctx, s.read, scanNode, "SELECT place, node_id, frame, turn_id, at, body FROM nodes WHERE node_id = ?", id)
+		found, err := list(ctx, s.read, whole.next, "SELECT place, node_id, frame, turn_id, at, body FROM nodes WHERE node_id = ?", id)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ type Facts struct {
 
 // Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
 // starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with
-// ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is touched.
+// ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is changed.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openAs(ctx, cfg, current)
 }

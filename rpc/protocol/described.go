@@ -506,7 +506,7 @@ func Described() map[string]TypeDoc {
 		"GraphPinParams":    {Doc: "GraphPinParams keeps a node of the active path reachable, or lets it go."},
 		"GraphReadParams": {Doc: "GraphReadParams reads nodes of the active path, backwards from a cursor.",
 			Fields: map[string]string{
-				"limit": "1 to 500; absent: 200",
+				"limit": "1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB",
 			},
 		},
 		"GraphReadResult": {Doc: "GraphReadResult is a page of nodes in order, and the frames and pins of the session."},
@@ -1173,7 +1173,7 @@ func Described() map[string]TypeDoc {
 				"decisions": "open ones, also of sessions that work for this one",
 				"entered":   "inputs that it has taken in, and that are no items yet",
 				"gap":       "AfterSeq cannot be replayed; this answer is a snapshot instead",
-				"items":     "the newest 200; absent in a replay",
+				"items":     "the newest 200, or those of the last 4 MiB; absent in a replay",
 				"openItems": "with the text so far",
 				"turnId":    "the running turn",
 			},
@@ -1249,7 +1249,7 @@ func Described() map[string]TypeDoc {
 		"SessionReadParams": {Doc: "SessionReadParams reads a page of a session's items, backwards from a cursor.",
 			Fields: map[string]string{
 				"cursor": "absent: from the newest",
-				"limit":  "nodes, 1 to 500; absent: 200",
+				"limit":  "nodes, 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB",
 			},
 		},
 		"SessionReadResult": {Doc: "SessionReadResult is a page of items in order, and where the older ones are."},

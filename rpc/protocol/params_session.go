@@ -145,7 +145,7 @@ type SessionListResult struct {
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`
 	Cursor    string    `json:"cursor,omitempty"` // absent: from the newest
-	Limit     int       `json:"limit,omitempty"`  // nodes, 1 to 500; absent: 200
+	Limit     int       `json:"limit,omitempty"`  // nodes, 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB
 }
 
 // SessionReadResult is a page of items in order, and where the older ones are.
@@ -165,7 +165,7 @@ type SessionAttachParams struct {
 // SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once.
 type SessionAttachResult struct {
 	Session    Session       `json:"session"`
-	Items      []Item        `json:"items,omitempty"` // the newest 200; absent in a replay
+	Items      []Item        `json:"items,omitempty"` // the newest 200, or those of the last 4 MiB; absent in a replay
 	NextCursor string        `json:"nextCursor,omitempty"`
 	OpenItems  []Item        `json:"openItems,omitempty"` // with the text so far
 	Decisions  []Decision    `json:"decisions"`           // open ones, also of sessions that work for this one
@@ -330,7 +330,7 @@ type SessionWaitResult struct {
 type GraphReadParams struct {
 	SessionID SessionID `json:"sessionId"`
 	Cursor    string    `json:"cursor,omitempty"`
-	Limit     int       `json:"limit,omitempty"` // 1 to 500; absent: 200
+	Limit     int       `json:"limit,omitempty"` // 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB
 }
 
 // GraphReadResult is a page of nodes in order, and the frames and pins of the session.

@@ -647,7 +647,7 @@ export interface GraphPinParams {
 export interface GraphReadParams {
   sessionId: SessionID;
   cursor?: string;
-  /** 1 to 500; absent: 200 */
+  /** 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB */
   limit?: number;
 }
 
@@ -1586,7 +1586,7 @@ export interface SessionAttachParams {
 /** SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once. */
 export interface SessionAttachResult {
   session: Session;
-  /** the newest 200; absent in a replay */
+  /** the newest 200, or those of the last 4 MiB; absent in a replay */
   items?: Item[];
   nextCursor?: string;
   /** with the text so far */
@@ -1782,7 +1782,7 @@ export interface SessionReadParams {
   sessionId: SessionID;
   /** absent: from the newest */
   cursor?: string;
-  /** nodes, 1 to 500; absent: 200 */
+  /** nodes, 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB */
   limit?: number;
 }
 
