@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -171,8 +170,6 @@ func (e *environment) holder() *socket.HeldError {
 	held, _ := errors.AsType[*socket.HeldError](err)
 	return held
 }
-
-func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
 
 // spawn starts a daemon that outlives this process, and tells when it ends meanwhile. If several are started at once, the
 // lock leaves one.

@@ -99,6 +99,7 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 			}
 		})
 	}
+	wg.Go(func() { e.keepLog(ctx) })
 	err = e.runEngine(ctx, func() { stop(nil) }, store, cfg, lock, serve)
 	stop(nil)
 	stopWriting()
