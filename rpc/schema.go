@@ -57,7 +57,10 @@ func collect(found map[string]reflect.Type, t reflect.Type) {
 
 // schemas makes a JSON Schema of each type; each refers to the others under a prefix such as #/$defs/.
 func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, prefix string) map[string]*jsonschema.Schema {
-	refs := map[reflect.Type]*jsonschema.Schema{}
+	refs := map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {}, // any JSON
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+	}
 	for name, t := range types {
 		refs[t] = &jsonschema.Schema{Ref: prefix + name}
 	}
