@@ -22,7 +22,7 @@ func TestMonitorEnds(t *testing.T) {
 		"with 0":           {protocol.MonitorSpec{Command: "exit 0"}, protocol.MonitorExited, "exited with code 0"},
 		"with 3":           {protocol.MonitorSpec{Command: "exit 3"}, protocol.MonitorFailed, "exited with code 3"},
 		"by a signal":      {protocol.MonitorSpec{Command: "kill -KILL $$"}, protocol.MonitorFailed, "ended by SIGKILL"},
-		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 60 & wait; sleep 60", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: it took more than 50 ms"},
+		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 600 & wait; sleep 600", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: it took more than 50 ms"},
 	} {
 		t.Run("plugin/MN-05 one that ends "+name, func(t *testing.T) {
 			w := d.watched(t)
@@ -128,7 +128,7 @@ func TestMonitorRestore(t *testing.T) {
 	t.Run("runtime/B10 what monitors have started ends with a session that is deleted", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
-		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 60", Wake: protocol.WakeNotify})
+		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 600", Wake: protocol.WakeNotify})
 		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
 		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
 		eventually(t, func() bool { return !lives(w.told[0].Message) })

@@ -24,8 +24,8 @@ func TestMonitorSpecs(t *testing.T) {
 	d := start(t, setup{model: replies()})
 	t.Run("plugin/MN-01 what a monitor does not say itself", func(t *testing.T) {
 		w := d.watched(t)
-		got := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 60"})
-		want := protocol.MonitorSpec{ID: "m", Command: "sleep 60", TimeoutMs: 300_000, ArmOn: protocol.ArmManual, Wake: protocol.WakeTurn}
+		got := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
+		want := protocol.MonitorSpec{ID: "m", Command: "sleep 600", TimeoutMs: 300_000, ArmOn: protocol.ArmManual, Wake: protocol.WakeTurn}
 		if fmt.Sprint(got.Spec) != fmt.Sprint(want) || !got.Armed || got.State != protocol.MonitorRunning || got.TaskID != "monitor:m:1" {
 			t.Errorf("it is %+v", got)
 		}
@@ -33,7 +33,7 @@ func TestMonitorSpecs(t *testing.T) {
 		if task.Spec.Kind != protocol.TaskMonitor || task.Spec.Recovery != protocol.RecoverOwner || task.Origin.ClientID != "cli_a" {
 			t.Errorf("its task is %+v", task)
 		}
-		if got := w.start(protocol.MonitorSpec{ID: "p", Command: "sleep 60", TimeoutMs: 7, Persistent: true}); got.Spec.TimeoutMs != 0 {
+		if got := w.start(protocol.MonitorSpec{ID: "p", Command: "sleep 600", TimeoutMs: 7, Persistent: true}); got.Spec.TimeoutMs != 0 {
 			t.Errorf("a persistent one has a limit of %d ms", got.Spec.TimeoutMs)
 		}
 	})
@@ -56,7 +56,7 @@ func TestMonitorSpecs(t *testing.T) {
 	}
 	t.Run("plugin/MN-01 one that runs is not started again, nor as another", func(t *testing.T) {
 		w := d.watched(t)
-		first := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 60"})
+		first := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
 		r := must[*protocol.MonitorResult](t)(d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}}))
 		if !r.Existing || r.Monitor.TaskID != first.TaskID {
 			t.Errorf("started again it is %+v", r)
@@ -93,9 +93,9 @@ func declaring(id string, specs ...protocol.MonitorSpec) plugin.Factory {
 }
 
 func TestDeclaredMonitors(t *testing.T) {
-	atStart := protocol.MonitorSpec{ID: "a", Command: "sleep 60", ArmOn: protocol.ArmSession}
+	atStart := protocol.MonitorSpec{ID: "a", Command: "sleep 600", ArmOn: protocol.ArmSession}
 	t.Run("plugin/MN-02 one that is armed at session start is begun when somebody asks, and by the first turn", func(t *testing.T) {
-		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "sleep 60"})}})
+		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "sleep 600"})}})
 		w := d.watched(t)
 		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: w.id})).Data; len(got) != 0 {
 			t.Errorf("before anybody asks there are %+v", got)

@@ -77,7 +77,7 @@ func TestTaskCommands(t *testing.T) {
 		}
 	})
 	t.Run("runtime/B01 the same id and spec is the same task, another spec a conflict", func(t *testing.T) {
-		spec := command("sleep 60", protocol.RecoverOwner)
+		spec := command("sleep 600", protocol.RecoverOwner)
 		first := d.task(t, s, "tsk_once", spec)
 		again := must[*protocol.TaskResult](t)(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: spec}))
 		if !again.Existing || again.Task.CreatedAtMs != first.CreatedAtMs || again.Task.Ordinal != 2 {
@@ -128,7 +128,7 @@ func TestTaskCommands(t *testing.T) {
 		}
 	})
 	t.Run("runtime/B01 one that takes too long is stopped, and has failed", func(t *testing.T) {
-		spec := command("sleep 60", protocol.RecoverOwner)
+		spec := command("sleep 600", protocol.RecoverOwner)
 		spec.TimeoutMs = 50
 		got := d.ended(t, s, d.task(t, s, "", spec).ID)
 		if got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskStopped || got.Outcome.Code != "timeout" {
@@ -149,7 +149,7 @@ func TestTaskRecovery(t *testing.T) {
 		t.Run("runtime/B02 over a stop of the daemon, "+string(c.recovery), func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			s := d.session(t)
-			task := d.task(t, s, "", command("[ -e flag ] && echo again && exit 0; touch flag; echo begun; sleep 60", c.recovery))
+			task := d.task(t, s, "", command("[ -e flag ] && echo again && exit 0; touch flag; echo begun; sleep 600", c.recovery))
 			d.outputHas(t, s, task.ID, "begun")
 			d = d.restart(t, nil)
 			got := d.ended(t, s, task.ID)
@@ -212,8 +212,8 @@ func TestTaskTransfer(t *testing.T) {
 		eventually(t, func() bool { return d.readTask(t, a, task.ID).Task.State == protocol.TaskCompleted })
 	})
 	t.Run("plugin/HC-14 a clash moves none", func(t *testing.T) {
-		d.task(t, a, "tsk_y", command("sleep 60", protocol.RecoverOwner))
-		d.task(t, b, "tsk_y", command("sleep 60", protocol.RecoverOwner))
+		d.task(t, a, "tsk_y", command("sleep 600", protocol.RecoverOwner))
+		d.task(t, b, "tsk_y", command("sleep 600", protocol.RecoverOwner))
 		if move("tsk_x", "tsk_y") == nil {
 			t.Error("it is not refused")
 		}

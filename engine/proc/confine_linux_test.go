@@ -172,8 +172,8 @@ func TestSandbox(t *testing.T) {
 	}
 	t.Run("reliability/T10 a sandboxed child signals nobody else", func(t *testing.T) {
 		skip.Unless(t, "LANDLOCK_SIGNAL", Confines().Sandbox >= 6, "Landlock does not know of signals")
-		other := start(t, t.Context(), shell("exec sleep 60"))
-		script := fmt.Sprintf("kill -9 %d; sleep 60 & kill -9 $! && echo its own", other.Pid())
+		other := start(t, t.Context(), shell("exec sleep 600"))
+		script := fmt.Sprintf("kill -9 %d; sleep 600 & kill -9 $! && echo its own", other.Pid())
 		if out, _ := says(t, confinedShell(script, Confinement{Sandbox: &box})); !strings.Contains(out, "not permitted") || !strings.Contains(out, "its own") {
 			t.Errorf("it says %q", out)
 		}

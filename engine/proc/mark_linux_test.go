@@ -12,7 +12,7 @@ func TestMark(t *testing.T) {
 	dir, mine := t.TempDir(), nonce(t)
 	left := func() witness {
 		w := newWitness(t)
-		c := shell("setsid sh -c 'echo $$ >&2; exec sleep 60' & wait")
+		c := shell("setsid sh -c 'echo $$ >&2; exec sleep 600' & wait")
 		c.Stderr, c.Nonce = w.end, mine
 		p := start(t, t.Context(), c)
 		w.release()

@@ -29,7 +29,7 @@ func play(role string) {
 
 // playParent starts a child that holds stderr, and waits to be killed.
 func playParent() {
-	c := shell("echo $$ >&2; exec sleep 60")
+	c := shell("echo $$ >&2; exec sleep 600")
 	c.Stderr = os.Stderr
 	p, err := Start(context.Background(), c)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestChildOutlivesOtherThreads(t *testing.T) {
 	}
 	var processes []*Process
 	for range 40 {
-		processes = append(processes, start(t, t.Context(), shell("exec sleep 60")))
+		processes = append(processes, start(t, t.Context(), shell("exec sleep 600")))
 	}
 	cancel()
 	churn.Wait()
@@ -102,7 +102,7 @@ func endThread() {
 func TestEscapeeIsReportedAndSwept(t *testing.T) {
 	w := newWitness(t)
 	var out strings.Builder
-	c := shell("setsid sh -c 'echo $$ >&2; exec sleep 60' & wait")
+	c := shell("setsid sh -c 'echo $$ >&2; exec sleep 600' & wait")
 	c.Stdout, c.Stderr = &out, w.end
 	c.Nonce, c.Drain = nonce(t), 50*time.Millisecond
 	p := start(t, t.Context(), c)
@@ -130,7 +130,7 @@ func TestEscapeeIsReportedAndSwept(t *testing.T) {
 
 func TestSweepSparesOthers(t *testing.T) {
 	mine := nonce(t)
-	c := shell("exec sleep 60")
+	c := shell("exec sleep 600")
 	c.Nonce = mine + "0" // has the swept nonce as a prefix
 	longer := start(t, t.Context(), c)
 	c.Nonce = ""

@@ -175,8 +175,8 @@ func TestCancelEndsTheGroup(t *testing.T) {
 	for _, test := range []struct {
 		name, script, signal string
 	}{
-		{"obedient", "sleep 60 & echo ready >&2; wait", "SIGTERM"},
-		{"ignores TERM", "trap '' TERM; sleep 60 & echo ready >&2; while :; do wait; done", "SIGKILL"},
+		{"obedient", "sleep 600 & echo ready >&2; wait", "SIGTERM"},
+		{"ignores TERM", "trap '' TERM; sleep 600 & echo ready >&2; while :; do wait; done", "SIGKILL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -215,7 +215,7 @@ func TestStopLeavesTimeToCleanUp(t *testing.T) {
 func TestGroupDiesWithItsLeader(t *testing.T) {
 	w := newWitness(t)
 	var out bytes.Buffer
-	c := shell("trap '' TERM; sleep 60 & echo started; exit 4")
+	c := shell("trap '' TERM; sleep 600 & echo started; exit 4")
 	c.Stdout, c.Stderr, c.Drain = &out, w.end, time.Minute
 	began := time.Now()
 	got := wait(t, start(t, t.Context(), c))

@@ -235,7 +235,7 @@ func TestHookCannotRun(t *testing.T) {
 		{"a variable that is not set", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/unset.sh"}`},
 		{"a file that is to be read and is not there", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/source.sh"}`},
 		{"a directory that is not there", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/cd.sh"}`},
-		{"no answer in time", `{"type":"command","command":"sleep 60 & wait","timeout":0.2}`},
+		{"no answer in time", `{"type":"command","command":"sleep 600 & wait","timeout":0.2}`},
 		{"a flood", `{"type":"command","command":"head -c 2000000 /dev/zero"}`},
 		{"a decision that does not exist", `{"type":"command","command":"echo '{\"decision\":\"maybe\"}'"}`},
 		{"an answer for another event", `{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"Setup\",\"permissionDecision\":\"deny\"}}'"}`},

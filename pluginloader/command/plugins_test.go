@@ -332,7 +332,7 @@ func TestTurns(t *testing.T) {
 		}
 	})
 	t.Run("issue/4-2 a hook that runs when its turn is cancelled ends at once", func(t *testing.T) {
-		r := run(t, with(t, `{"PreToolUse":[{"hooks":[{"type":"command","command":"echo > $PLUGIN_DATA/began; sleep 60"}]}],"Interrupt":[{"hooks":[{"type":"command","command":"cat > $PLUGIN_DATA/interrupt"}]}]}`), list)
+		r := run(t, with(t, `{"PreToolUse":[{"hooks":[{"type":"command","command":"echo > $PLUGIN_DATA/began; sleep 600"}]}],"Interrupt":[{"hooks":[{"type":"command","command":"cat > $PLUGIN_DATA/interrupt"}]}]}`), list)
 		began := builtintest.Must(r.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(r.part.config.Data, "began")); err == nil {

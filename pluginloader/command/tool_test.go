@@ -150,10 +150,10 @@ func TestToolRuns(t *testing.T) {
 	  {"name":"fails","description":"d","shell":true,"command":["echo out; echo err >&2; exit 3"]},
 	  {"name":"dies","description":"d","shell":true,"command":["echo out; kill -9 $$"]},
 	  {"name":"missing","description":"d","command":["no-such-program-anywhere","x"]},
-	  {"name":"slow","description":"d","timeoutMs":1500,"shell":true,"command":["echo before; sleep 60 & wait"]},
+	  {"name":"slow","description":"d","timeoutMs":1500,"shell":true,"command":["echo before; sleep 600 & wait"]},
 	  {"name":"input","description":"d","command":["cat"]},
 	  {"name":"flood","description":"d","shell":true,"command":["head -c 300000 /dev/zero | tr '\\0' x; echo end"]},
-	  {"name":"leaves","description":"d","shell":true,"command":["setsid sleep 60 & echo done"]}]`)
+	  {"name":"leaves","description":"d","shell":true,"command":["setsid sleep 600 & echo done"]}]`)
 	p.config.Environ = append(os.Environ(), "TOKEN=passed", "SECRET=kept")
 	real, err := filepath.EvalSymlinks(cwd)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestSwitches(t *testing.T) {
 func TestMonitors(t *testing.T) {
 	t.Run("plugin/MN-01 monitors of a manifest are those of every session, and find the plugin's directory", func(t *testing.T) {
 		f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":{"monitors":[
-			{"monitorId":"m","command":"echo in $PLUGIN_ROOT; exec sleep 60","armOn":"sessionStart","wake":"notify","restartOnRestore":true},
+			{"monitorId":"m","command":"echo in $PLUGIN_ROOT; exec sleep 600","armOn":"sessionStart","wake":"notify","restartOnRestore":true},
 			{"monitorId":"n","command":"true"}]}}`))
 		if len(problems) > 0 {
 			t.Fatal(problems)

@@ -84,7 +84,7 @@ func TestRewindKilled(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-2 what the tools of a turn did that SIGKILL cut off is undone by force only: it may have been a person", func(t *testing.T) {
-		w := newWorld(t, "allow", step(shell(`echo changed >f; sleep 60`)), step(says("done")))
+		w := newWorld(t, "allow", step(shell(`echo changed >f; sleep 600`)), step(says("done")))
 		w.write(filepath.Join(w.work, "f"), "old\n")
 		d := w.serve()
 		p := w.dial("")

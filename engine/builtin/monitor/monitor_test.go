@@ -29,7 +29,7 @@ func call(name, args string) scripted.Call {
 
 func TestTools(t *testing.T) {
 	t.Run("runtime/B10 a monitor that the model starts wakes it once its turn is over", func(t *testing.T) {
-		model := calling(call("start_monitor", `{"id":"build","command":"echo it is built; exec sleep 60"}`))
+		model := calling(call("start_monitor", `{"id":"build","command":"echo it is built; exec sleep 600"}`))
 		d := builtintest.Start(t, t.TempDir(), 0, model, monitor.Factory{})
 		id := d.Session(t, nil)
 		d.Turn(t, id, "tell me when it is built")
@@ -57,7 +57,7 @@ func TestTools(t *testing.T) {
 	})
 	t.Run("runtime/B10 the model lists monitors with their lines, and stops them", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, calling(
-			call("start_monitor", `{"id":"m","command":"sleep 60","persistent":true,"notifyOnly":true}`),
+			call("start_monitor", `{"id":"m","command":"sleep 600","persistent":true,"notifyOnly":true}`),
 			call("stop_monitor", `{"id":"m"}`), call("list_monitors", `{"updates":true}`)), monitor.Factory{})
 		id := d.Session(t, nil)
 		d.Turn(t, id, "go")
