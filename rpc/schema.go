@@ -71,6 +71,7 @@ func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, pr
 			panic("schema of " + t.String() + ": " + err.Error())
 		}
 		asText(s, t)
+		orNull(s, t)
 		explain(s, docs[name], strings.HasSuffix(name, "Params"))
 		defs[name] = s
 	}
@@ -85,6 +86,22 @@ func asText(s *jsonschema.Schema, t reflect.Type) {
 	members(t, func(name string, _ bool, ft reflect.Type) {
 		if p := s.Properties[name]; ft.Kind() == reflect.String && p != nil && p.Type == "integer" {
 			s.Properties[name] = &jsonschema.Schema{Type: "string", Pattern: "^[0-9]+$"}
+		}
+	})
+}
+
+// orNull corrects what may be absent or null: beside a reference, a type says what else must hold, not what would do, too.
+func orNull(s *jsonschema.Schema, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	members(t, func(name string, optional bool, _ reflect.Type) {
+		switch p := s.Properties[name]; {
+		case p == nil || p.Ref == "" || p.Types == nil:
+		case optional:
+			s.Properties[name] = &jsonschema.Schema{Ref: p.Ref}
+		default:
+			s.Properties[name] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: p.Ref}, {Type: "null"}}}
 		}
 	})
 }
