@@ -21,6 +21,9 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if ended, err := r.switchFrame(ctx); ended || err != nil {
 		return err
 	}
+	if err := r.weigh(); err != nil {
+		return err
+	}
 	r.feed.Show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
 	req := r.request(effect)
 	r.traceRequest(effect, req)

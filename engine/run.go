@@ -52,6 +52,7 @@ type run struct {
 	machine  *turn.Machine
 	catalog  *tool.Catalog
 	prints   fingerprints
+	size     turnSize
 	journal  journal
 	asked    map[asking]protocol.Decision  // of an earlier run, about calls
 	lost     bool                          // the next model call may repeat one whose reply was lost
@@ -180,6 +181,8 @@ func codeOf(err error, otherwise string) string {
 		return "journal_mismatch"
 	case errors.As(err, new(*OverdueError)):
 		return "completion_timeout"
+	case errors.As(err, new(*FullTurnError)):
+		return "turn_full"
 	case errors.Is(err, persistence.ErrBudget):
 		return "commit_budget"
 	case errors.Is(err, errPanic), errors.As(err, new(*plugin.PanicError)):

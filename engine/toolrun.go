@@ -252,30 +252,13 @@ func (r *run) callRow(s *stage) persistence.Effect {
 // left, some calls may still be without. The order in which they settle is that in which their results become durable:
 // whatever is stored of a batch, nothing that settled before it is missing.
 func (r *run) dispatch(ctx context.Context, stages []*stage) error {
-	var order sync.Mutex
+	b := &settling{run: r, stages: stages}
 	rank(stages)
 	one := func(s *stage) {
 		reply, ok := r.attempts(ctx, s)
-		if !ok {
-			return
+		if ok && b.settle(s, &reply) && !s.repeatable() {
+			b.keep()
 		}
-		order.Lock()
-		s.reply = &reply
-		rank(stages)
-		var kept []*stage
-		if open(stages) > 0 && !s.repeatable() {
-			kept = unstored(stages)
-		}
-		rows := r.rows(kept)
-		order.Unlock()
-		if len(rows) == 0 || r.keepRows(rows) != nil {
-			return
-		}
-		order.Lock()
-		for _, s := range kept {
-			s.stored = true
-		}
-		order.Unlock()
 	}
 	r.files.atWork()
 	var wg sync.WaitGroup
@@ -302,71 +285,6 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	return context.Cause(ctx)
 }
 
-// open counts the calls without a result.
-func open(stages []*stage) (n int) {
-	for _, s := range stages {
-		if s.reply == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
-// became of them.
-func (r *run) keepResults(stages []*stage) error {
-	rank(stages)
-	rows := r.results(stages)
-	if len(rows) == 0 {
-		return nil
-	}
-	return r.keepRows(rows)
-}
-
-// keepRows makes results durable. Where one must not be made again, it does so at once, as the others of its batch may take
-// long; if that fails it is stored with them.
-func (r *run) keepRows(rows []persistence.Effect) error {
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: rows})
-	})
-	return err
-}
-
-// rank gives the results that have no place in the order of settlement yet the next ones, in the order of their calls.
-func rank(stages []*stage) {
-	next := 0
-	for _, s := range stages {
-		if s.ranked {
-			next++
-		}
-	}
-	for _, s := range stages {
-		if s.reply != nil && !s.ranked {
-			s.reply.Order, s.ranked = next, true
-			next++
-		}
-	}
-}
-
-// results are the rows of the results that are not stored.
-func (r *run) results(stages []*stage) []persistence.Effect { return r.rows(unstored(stages)) }
-
-func (r *run) rows(stages []*stage) (rows []persistence.Effect) {
-	for _, s := range stages {
-		rows = append(rows, r.callRow(s))
-	}
-	return rows
-}
-
-func unstored(stages []*stage) (results []*stage) {
-	for _, s := range stages {
-		if s.reply != nil && !s.stored {
-			results = append(results, s)
-		}
-	}
-	return results
-}
-
 // replies are the results of calls that all have one.
 func replies(stages []*stage) []turn.ToolReply {
 	rank(stages)
@@ -382,6 +300,10 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) 
 	if err := r.drain(ctx, stages); err != nil {
 		return err
 	}
+	rows, err := r.keepMany(stages)
+	if err != nil {
+		return err
+	}
 	for _, s := range stages {
 		r.held = append(r.held, s.messages...)
 	}
@@ -390,5 +312,5 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) 
 	if r.machine.Finished() {
 		return nil // the turn's own commit follows at once
 	}
-	return r.flush(ctx, persistence.Commit{Effects: r.results(stages)})
+	return r.flush(ctx, persistence.Commit{Effects: rows})
 }

@@ -13,6 +13,12 @@ const (
 	MaxCommitBytes = 8 << 20 // a transaction beyond this swells the log
 )
 
+// Limits of the commit that ends a turn (Turned): it cannot be made in parts, and without it the turn's work is lost.
+const (
+	MaxTurnNodes = 8192
+	MaxTurnBytes = 64 << 20
+)
+
 // Commit is one change of one session: it lands whole or not at all. Zero fields change nothing.
 type Commit struct {
 	Session   protocol.SessionID

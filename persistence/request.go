@@ -36,8 +36,12 @@ type taskBodies struct {
 }
 
 func newRequest(c *Commit) (*request, error) {
-	if len(c.Nodes) > MaxCommitNodes {
-		return nil, fmt.Errorf("commit of %d nodes, at most %d: %w", len(c.Nodes), MaxCommitNodes, ErrBudget)
+	maxNodes, maxBytes := MaxCommitNodes, MaxCommitBytes
+	if c.Turned {
+		maxNodes, maxBytes = MaxTurnNodes, MaxTurnBytes
+	}
+	if len(c.Nodes) > maxNodes {
+		return nil, fmt.Errorf("commit of %d nodes, at most %d: %w", len(c.Nodes), maxNodes, ErrBudget)
 	}
 	if c.Session == "" && (c.Create != nil || c.Delete || len(c.Nodes)+len(c.Events)+len(c.Turns) > 0) {
 		return nil, fmt.Errorf("commit names no session: %w", ErrInvalid)
@@ -62,8 +66,8 @@ func newRequest(c *Commit) (*request, error) {
 	for _, f := range c.Facts {
 		e.size += len(f.Body)
 	}
-	if e.size > MaxCommitBytes {
-		return nil, fmt.Errorf("commit of %d bytes, at most %d: %w", e.size, MaxCommitBytes, ErrBudget)
+	if e.size > maxBytes {
+		return nil, fmt.Errorf("commit of %d bytes, at most %d: %w", e.size, maxBytes, ErrBudget)
 	}
 	return &request{change: k, size: e.size, done: make(chan struct{})}, nil
 }

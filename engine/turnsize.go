@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"lashd/persistence"
+)
+
+// A turn asks no model any more once it has come to half of what can be stored at its end: the rest is for what that call would bring.
+const (
+	fullNodes = persistence.MaxTurnNodes / 2
+	fullBytes = persistence.MaxTurnBytes / 2
+)
+
+// FullTurnError means that a turn has come to as much as can be stored at once. It ends there, with all that it has done.
+type FullTurnError struct{ Messages, Bytes int }
+
+func (e *FullTurnError) Error() string {
+	return fmt.Sprintf("the turn has come to %d messages of %d MiB with its tools' results, and no turn is longer: send a message to go on", e.Messages, e.Bytes>>20)
+}
+
+// turnSize is how much the commit that ends a turn will have to hold, as far as it was weighed.
+type turnSize struct{ nodes, calls, bytes int }
+
+// weigh fails with *FullTurnError if the turn has no room for another call of the model.
+func (r *run) weigh() error {
+	s := &r.size
+	for ; s.nodes < len(r.nodes); s.nodes++ {
+		s.bytes += encodedSize(r.nodes[s.nodes].Message)
+	}
+	calls := r.machine.Result().ToolCalls
+	for ; s.calls < len(calls); s.calls++ {
+		s.bytes += encodedSize(calls[s.calls])
+	}
+	if s.nodes >= fullNodes || s.bytes >= fullBytes {
+		return &FullTurnError{Messages: s.nodes, Bytes: s.bytes}
+	}
+	return nil
+}
+
+// encodedSize is 0 for what cannot be stored anyway.
+func encodedSize(v any) int {
+	b, _ := json.Marshal(v)
+	return len(b)
+}
