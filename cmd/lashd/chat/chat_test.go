@@ -82,7 +82,7 @@ func TestTranscript(t *testing.T) {
 		d := &protocol.Decision{ID: "dec_1", Kind: protocol.DecisionApproval, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}}
 		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
 		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
-		if got := tr.asked(); got == nil || len(tr.decisions) != 1 || chosen(got, "y") != protocol.ChooseAllowOnce || chosen(got, "a") != "" {
+		if got := tr.asked(); got == nil || len(tr.decisions) != 1 || Chosen(got, "y") != protocol.ChooseAllowOnce || Chosen(got, "a") != "" {
 			t.Errorf("there are %+v", tr.decisions)
 		}
 		answered := *d

@@ -10,15 +10,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// keys answer a decision, entered alone.
+// keys answer a decision, entered alone: each by its letter or one of its words.
 var keys = []struct {
-	key, says string
-	choice    protocol.DecisionChoice
+	words, says string
+	choice      protocol.DecisionChoice
 }{
-	{"y", "allow once", protocol.ChooseAllowOnce}, {"s", "for this session", protocol.ChooseAllowSession},
-	{"a", "always in this workspace", protocol.ChooseAllowAlways}, {"n", "deny", protocol.ChooseReject},
-	{"h", "it happened", protocol.ChooseHappened}, {"d", "it did not run", protocol.ChooseNotHappened},
-	{"r", "run it again", protocol.ChooseRunAgain}, {"t", "the model shall look", protocol.ChooseTellModel},
+	{"y yes", "allow once", protocol.ChooseAllowOnce}, {"s session", "for this session", protocol.ChooseAllowSession},
+	{"a always", "always in this workspace", protocol.ChooseAllowAlways}, {"n no deny reject", "deny", protocol.ChooseReject},
+	{"h happened", "it happened", protocol.ChooseHappened}, {"d didnotrun", "it did not run", protocol.ChooseNotHappened},
+	{"r runagain", "run it again", protocol.ChooseRunAgain}, {"t tellmodel", "the model shall look", protocol.ChooseTellModel},
 }
 
 // asked is the decision that is put to the person: the first that a person can answer.
@@ -30,10 +30,14 @@ func (t *transcript) asked() *protocol.Decision {
 	return &t.decisions[i]
 }
 
-// chosen is what a line means to a decision; empty: nothing.
-func chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
+// Chosen is what a line means to a decision, in letters of either case; empty: nothing. Where a text is wanted, a word may be that.
+func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	for _, k := range keys {
-		if k.key == line && slices.Contains(d.Choices, k.choice) {
+		words := strings.Fields(k.words)
+		if slices.Contains(d.Choices, protocol.ChooseAnswer) {
+			words = words[:1]
+		}
+		if slices.Contains(words, strings.ToLower(line)) && slices.Contains(d.Choices, k.choice) {
 			return k.choice
 		}
 	}
@@ -52,7 +56,7 @@ func card(d *protocol.Decision, more, width int) string {
 	var offers []string
 	for _, k := range keys {
 		if slices.Contains(d.Choices, k.choice) {
-			offers = append(offers, asking.Render(k.key)+" "+k.says)
+			offers = append(offers, asking.Render(k.words[:1])+" "+k.says)
 		}
 	}
 	if slices.Contains(d.Choices, protocol.ChooseAnswer) {

@@ -63,8 +63,8 @@ func (u *ui) entered() tea.Cmd {
 	case u.talk.session.ID == "":
 		u.in.set(text)
 		return nil // there is no session yet
-	case d != nil && chosen(d, text) != "": // a whole line, as somebody may be writing something else when the question comes
-		return u.respond(d, chosen(d, text), "")
+	case d != nil && Chosen(d, text) != "": // a whole line, as somebody may be writing something else when the question comes
+		return u.respond(d, Chosen(d, text), "")
 	case d != nil && slices.Contains(d.Choices, protocol.ChooseAnswer):
 		return u.respond(d, protocol.ChooseAnswer, text)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/cmd/lashd/chat"
 	"lashd/rpc/protocol"
 )
 
@@ -97,19 +98,11 @@ func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool)
 
 // choose is what a line means. What is not understood allows nothing.
 func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoice {
-	if !more {
-		return d.Default
-	}
-	short := map[string]protocol.DecisionChoice{
-		"y": protocol.ChooseAllowOnce, "yes": protocol.ChooseAllowOnce,
-		"a": protocol.ChooseAllowAlways, "always": protocol.ChooseAllowAlways,
-	}
-	choice := protocol.DecisionChoice(line)
-	if d.Kind == protocol.DecisionApproval {
-		choice = short[strings.ToLower(line)]
-	}
+	choice := chat.Chosen(d, line)
 	switch {
-	case slices.Contains(d.Choices, choice):
+	case !more:
+		return d.Default
+	case choice != "":
 		return choice
 	case slices.Contains(d.Choices, protocol.ChooseReject):
 		return protocol.ChooseReject
