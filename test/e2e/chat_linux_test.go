@@ -232,4 +232,36 @@ func TestChat(t *testing.T) {
 		}
 		d.stop()
 	})
+	t.Run("runtime/X03 issue/6-4 what is steered is seen at once, and stands where the model has it", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask",
+			fakemodel.Step{Parts: []fakemodel.Part{shell("touch made.txt")}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "Alpha beta "}, {Stall: true}}},
+			fakemodel.Step{Parts: []fakemodel.Part{{Text: "All done."}}},
+		)
+		d := w.serve()
+		w.dial("")
+		s := w.chat()
+		s.shows("idle")
+		s.enters("make it")
+		s.shows("waits for you")
+		s.enters("mind the gap")
+		s.shows("steers: mind the gap")
+		s.enters("Yes")
+		s.shows("approval: allowOnce")
+		s.shows("› mind the gap")
+		s.shows("Alpha beta")
+		s.enters("steer me")
+		s.shows("steers: steer me")
+		s.enters("/queue later")
+		s.shows("waits: later")
+		s.types("\x1b")
+		s.shows("the turn ended as cancelled: the person stopped it")
+		s.shows("› steer me")
+		s.shows("› later")
+		s.shows("All done.")
+		s.types("\x04")
+		s.leaves()
+		d.stop()
+	})
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"slices"
-	"strings"
 
 	"lashd/rpc/protocol"
 )
@@ -16,6 +15,7 @@ type transcript struct {
 	doing     string                     // what is waited for
 	decisions []protocol.Decision
 	queue     []protocol.QueuedInput
+	begin     []protocol.QueuedInput   // what has left it for a turn that is to begin
 	tasks     map[protocol.TaskID]bool // that are live
 	total     protocol.Usage
 
@@ -73,10 +73,7 @@ func (t *transcript) arrive() (out []entry) {
 		return nil
 	}
 	t.due, t.turn, t.queue, t.total = nil, "", nil, r.Session.Usage
-	if r.TurnID != "" {
-		out = t.began(r.TurnID)
-	}
-	t.decisions, t.tasks, t.doing = slices.Clone(r.Decisions), map[protocol.TaskID]bool{}, ""
+	t.decisions, t.tasks = slices.Clone(r.Decisions), map[protocol.TaskID]bool{}
 	for _, task := range r.Tasks {
 		t.tasks[task.ID] = true
 	}
@@ -85,13 +82,10 @@ func (t *transcript) arrive() (out []entry) {
 			out = append(out, t.input(q.TurnID, q.Input)...)
 		}
 	}
-	for _, q := range r.Queue {
-		if q.TurnID == t.turn && t.turn != "" {
-			out = append(out, t.input(q.TurnID, q.Input)...)
-		} else {
-			t.queue = append(t.queue, q)
-		}
+	if r.TurnID != "" {
+		out = append(out, t.began(r.TurnID)...)
 	}
+	t.queue, t.begin, t.doing = slices.Clone(r.Queue), nil, ""
 	for i := range r.OpenItems {
 		t.started(&r.OpenItems[i])
 	}
@@ -146,7 +140,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 			return []entry{{note: string(e.Decision.Kind) + ": " + string(a.Choice)}}
 		}
 	case protocol.EventQueueChanged:
-		t.queue = slices.DeleteFunc(slices.Clone(e.Queue), func(q protocol.QueuedInput) bool { return q.TurnID == t.turn && t.turn != "" })
+		t.requeued(e.Queue)
 	case protocol.EventRetryStatus:
 		return []entry{{note: retryNote(e.Retry)}}
 	case protocol.EventUsageUpdated:
@@ -178,60 +172,6 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 
 func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })
-}
-
-// accepted gives out an input that begins a turn at once. One that waits is given out when its turn begins.
-func (t *transcript) accepted(e protocol.Event) []entry {
-	if t.turn != "" && t.turn != e.TurnID {
-		t.later[e.TurnID] = append(t.later[e.TurnID], e)
-		return nil
-	}
-	if len(e.Causes) > 0 {
-		return []entry{{note: "woken: " + inputText(e.Input)}}
-	}
-	return t.input(e.TurnID, e.Input)
-}
-
-func (t *transcript) began(turn protocol.TurnID) (out []entry) {
-	t.turn, t.doing = turn, "the model"
-	t.queue = slices.DeleteFunc(t.queue, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
-	for _, e := range t.later[turn] {
-		out = append(out, t.accepted(e)...)
-	}
-	delete(t.later, turn)
-	return out
-}
-
-// entered gives out what was steered into the turn.
-func (t *transcript) entered(e protocol.Event) []entry {
-	var out []entry
-	for _, id := range e.InputIDs {
-		for _, q := range t.queue {
-			if q.ID == id {
-				out = append(out, t.input(e.TurnID, q.Input)...)
-			}
-		}
-	}
-	return append(out, t.input(e.TurnID, e.Input)...)
-}
-
-func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []entry {
-	text := inputText(parts)
-	if text == "" || slices.Contains(t.said[turn], text) {
-		return nil
-	}
-	t.said[turn] = append(t.said[turn], text)
-	return []entry{{item: &protocol.Item{Kind: protocol.ItemUserMessage, Text: text}}}
-}
-
-func inputText(parts []protocol.InputPart) string {
-	var texts []string
-	for _, p := range parts {
-		if p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 func (t *transcript) started(item *protocol.Item) {
@@ -285,30 +225,4 @@ func (t *transcript) completed(item *protocol.Item) []entry {
 		}
 	}
 	return []entry{{item: item}}
-}
-
-// turnEnded gives out what the person should know of how it ended.
-func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
-	delete(t.said, e.TurnID)
-	if e.TurnID == t.turn || t.turn == "" {
-		t.turn, t.open, t.doing = "", nil, ""
-	}
-	if e.Total != nil {
-		t.total = *e.Total
-	}
-	if e.Follower != "" {
-		t.turn = e.Follower
-		return nil
-	}
-	if o := e.Outcome; o != nil && !o.Finished() {
-		out = append(out, entry{note: "the turn ended as " + string(o.Kind) + ending(o.Text)})
-	}
-	return out
-}
-
-func ending(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + text
 }

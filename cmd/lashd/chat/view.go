@@ -98,7 +98,11 @@ func (u *ui) queued() (lines []string) {
 			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more wait", len(u.talk.queue)-i)))
 			break
 		}
-		lines = append(lines, faint.Render("  waits: "+termtext.OneLine(inputText(q.Input), u.width-10)))
+		word := "waits"
+		if steers(q) {
+			word = "steers"
+		}
+		lines = append(lines, faint.Render("  "+word+": "+termtext.OneLine(inputText(q.Input), u.width-10)))
 	}
 	for _, o := range u.unsent {
 		if o.text != "" && !u.there {

@@ -1,0 +1,79 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lashd/rpc/protocol"
+)
+
+func queued(id, turn, text string, state protocol.InputState) protocol.QueuedInput {
+	return protocol.QueuedInput{ID: protocol.InputID(id), TurnID: protocol.TurnID(turn), State: state, Input: said(text)}
+}
+
+func changed(queue ...protocol.QueuedInput) protocol.Event {
+	return protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}
+}
+
+// running is a turn that somebody steers at.
+var running = []protocol.Event{
+	{Type: protocol.EventTurnAccepted, TurnID: "trn_1", Input: said("go")},
+	{Type: protocol.EventTurnStarted, TurnID: "trn_1"},
+	changed(queued("inp_2", "trn_1", "steer me", protocol.InputPendingActive)),
+}
+
+func TestInputsThatWait(t *testing.T) {
+	over := protocol.Event{Type: protocol.EventTurnCompleted, TurnID: "trn_1", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeCancelled}}
+	later := queued("inp_3", "trn_2", "later", protocol.InputQueued)
+	accepted := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: said("later"), InputIDs: []protocol.InputID{"inp_3"}}
+	for _, c := range []struct {
+		name   string
+		events []protocol.Event
+		want   []string
+	}{
+		{"what is steered is shown when it enters, and not again as an item", []protocol.Event{
+			{Type: protocol.EventInputAccepted, TurnID: "trn_1", InputIDs: []protocol.InputID{"inp_2"}}, changed(),
+			{Type: protocol.EventItemCompleted, Item: item("itm_u", "steer me", protocol.ItemUserMessage)},
+		}, []string{"› go", "› steer me"}},
+		{"what came too late stands where the model has it", []protocol.Event{
+			accepted, changed(queued("inp_2", "trn_1", "steer me", protocol.InputPendingActive), later), over,
+			changed(queued("inp_2", "trn_2", "steer me", protocol.InputDeferred), later),
+			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
+		}, []string{"› go", "· the turn ended as cancelled", "› steer me", "› later"}},
+		{"of several that came too late, each is shown", []protocol.Event{
+			over,
+			{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: slices.Concat(said("a"), said("b")), InputIDs: []protocol.InputID{"inp_2", "inp_3"}},
+			changed(queued("inp_2", "trn_2", "a", protocol.InputDeferred), queued("inp_3", "trn_2", "b", protocol.InputDeferred)),
+			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
+		}, []string{"› go", "· the turn ended as cancelled", "› a", "› b"}},
+		{"a turn that never began does not end", []protocol.Event{
+			accepted, changed(later),
+			{Type: protocol.EventTurnCompleted, TurnID: "trn_2", Outcome: &protocol.TurnOutcome{
+				Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{Reason: "its input was withdrawn"},
+			}},
+			changed(),
+		}, []string{"› go", "· not begun: later: its input was withdrawn"}},
+	} {
+		tr := newTranscript()
+		var out []entry
+		for _, e := range slices.Concat(running, c.events) {
+			out = append(out, tr.apply(e)...)
+		}
+		if got := texts(out); !slices.Equal(got, c.want) || len(tr.queue) > 0 {
+			t.Errorf("runtime/X03 %s: it shows %q, want %q; %+v wait", c.name, got, c.want, tr.queue)
+		}
+	}
+}
+
+func TestSteeringIsSeenAtOnce(t *testing.T) {
+	u := &ui{talk: newTranscript(), width: 60, there: true}
+	for _, e := range append(slices.Clip(running), changed(running[2].Queue[0], queued("inp_3", "trn_2", "later", protocol.InputQueued))) {
+		u.talk.apply(e)
+	}
+	if got := ansi.Strip(strings.Join(u.queued(), "\n")); got != "  steers: steer me\n  waits: later" {
+		t.Errorf("issue/6-4 it shows %q", got)
+	}
+}

@@ -1,0 +1,124 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// accepted gives out an input that begins a turn at once. One that waits is given out when its turn begins, and of several that
+// came too late for a turn, each is.
+func (t *transcript) accepted(e protocol.Event) []entry {
+	switch {
+	case t.turn != "" && t.turn != e.TurnID:
+		t.later[e.TurnID] = append(t.later[e.TurnID], e)
+	case len(e.Causes) > 0:
+		return []entry{{note: "woken: " + inputText(e.Input)}}
+	case len(e.InputIDs) < 2:
+		return t.input(e.TurnID, e.Input)
+	}
+	return nil
+}
+
+// began gives out what the turn was begun with, in the order in which the model has it.
+func (t *transcript) began(turn protocol.TurnID) (out []entry) {
+	t.turn, t.doing = turn, "the model"
+	out = t.give(turn, t.begin, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
+	t.begin = nil
+	for _, e := range t.later[turn] {
+		out = append(out, t.accepted(e)...)
+	}
+	delete(t.later, turn)
+	return out
+}
+
+// steers tells whether an input waits for a turn that runs, and not for one of its own.
+func steers(q protocol.QueuedInput) bool { return q.State == protocol.InputPendingActive }
+
+// requeued takes a new queue. A turn's inputs leave it all at once, just before the turn begins.
+func (t *transcript) requeued(queue []protocol.QueuedInput) {
+	t.begin = append(t.begin, slices.DeleteFunc(t.queue, func(old protocol.QueuedInput) bool {
+		return steers(old) || slices.ContainsFunc(queue, func(q protocol.QueuedInput) bool { return q.TurnID == old.TurnID })
+	})...)
+	t.queue = slices.Clone(queue)
+}
+
+// entered gives out what was steered into the turn.
+func (t *transcript) entered(e protocol.Event) []entry {
+	out := t.give(e.TurnID, t.queue, func(q protocol.QueuedInput) bool { return slices.Contains(e.InputIDs, q.ID) })
+	return append(out, t.input(e.TurnID, e.Input)...)
+}
+
+// give gives out inputs of a turn. Of a wake its item tells.
+func (t *transcript) give(turn protocol.TurnID, inputs []protocol.QueuedInput, which func(protocol.QueuedInput) bool) (out []entry) {
+	for _, q := range inputs {
+		if which(q) && q.Wake == nil {
+			out = append(out, t.input(turn, q.Input)...)
+		}
+	}
+	return out
+}
+
+func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []entry {
+	text := inputText(parts)
+	if text == "" || slices.Contains(t.said[turn], text) {
+		return nil
+	}
+	t.said[turn] = append(t.said[turn], text)
+	return []entry{{item: &protocol.Item{Kind: protocol.ItemUserMessage, Text: text}}}
+}
+
+func inputText(parts []protocol.InputPart) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// turnEnded gives out what the person should know of how it ended.
+func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
+	delete(t.said, e.TurnID)
+	if waited := t.waited(e.TurnID); waited != "" && e.Outcome != nil {
+		return []entry{{note: "not begun: " + waited + ending(e.Outcome)}}
+	}
+	if e.TurnID == t.turn || t.turn == "" {
+		t.turn, t.open, t.doing = "", nil, ""
+	}
+	if e.Total != nil {
+		t.total = *e.Total
+	}
+	if e.Follower != "" {
+		t.turn = e.Follower
+		return nil
+	}
+	if o := e.Outcome; o != nil && !o.Finished() {
+		out = append(out, entry{note: "the turn ended as " + string(o.Kind) + ending(o)})
+	}
+	return out
+}
+
+// waited is what a turn that never began was to do; empty: it began.
+func (t *transcript) waited(turn protocol.TurnID) string {
+	delete(t.later, turn)
+	i := slices.IndexFunc(t.queue, func(q protocol.QueuedInput) bool { return q.TurnID == turn && !steers(q) })
+	if i < 0 {
+		return ""
+	}
+	return inputText(t.queue[i].Input)
+}
+
+// ending is why a turn ended as it did, where somebody said so.
+func ending(o *protocol.TurnOutcome) string {
+	text := o.Text
+	if text == "" && o.Cancel != nil {
+		text = o.Cancel.Reason
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
