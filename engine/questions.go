@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"lashd/internal/termtext"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -124,7 +124,7 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 func (r *run) approvalQuestion(s *stage) protocol.Decision {
 	call, byDefault := s.call, r.begin.Config.Approval.Default
 	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
-	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, short(call.Args))
+	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
 		deadline = cmp.Or(time.Duration(w.DeadlineMs)*time.Millisecond, deadline)
@@ -151,7 +151,7 @@ func (r *run) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	}
 	return r.decision(protocol.Decision{
 		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
-		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, short(call.Args)),
+		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, termtext.Brief(call.Args)),
 		Choices: []protocol.DecisionChoice{
 			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
 		},
@@ -162,19 +162,6 @@ func (r *run) decision(d protocol.Decision, call protocol.ToolCall, deadline tim
 	d.ID, d.SessionID, d.TurnID, d.Call, d.OpenedAtMs = protocol.NewDecisionID(), r.session.id, r.id, &call, now()
 	d.DeadlineMs = time.Now().Add(deadline).UnixMilli()
 	return d
-}
-
-// plain undoes the escapes that JSON needs in HTML only, and skips those of a backslash.
-var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
-
-// short is what a person is shown of arguments.
-func short(args []byte) string {
-	const limit = 300
-	text := plain.Replace(string(args))
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return text
 }
 
 // open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same

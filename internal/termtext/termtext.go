@@ -60,6 +60,23 @@ func Readable(raw json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
+// plain undoes the escapes that JSON needs in HTML only, and skips those of a backslash.
+var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+// Brief is what a question says of arguments: their beginning, in the order that they have.
+func Brief(args json.RawMessage) string {
+	const limit = 300
+	var b bytes.Buffer
+	if json.Compact(&b, args) != nil {
+		b.Write(args)
+	}
+	text := plain.Replace(b.String())
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return text
+}
+
 // OneLine is the beginning of a text, printable, for a line of its own. Width is in characters.
 func OneLine(s string, width int) string {
 	s = Printable(strings.Join(strings.Fields(s), " "))

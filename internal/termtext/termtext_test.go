@@ -33,3 +33,19 @@ func TestPrintableJSONMeansTheSame(t *testing.T) {
 		t.Errorf("printable(%q) means %q, %v; want %q", raw, got, err, text)
 	}
 }
+
+func TestBriefIsTheSameAfterTheWire(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"b": "1 && <2>", "a": [1, 2]}`: `{"b":"1 && <2>","a":[1,2]}`,
+		`{"a":"\\u003c"}`:                `{"a":"\\u003c"}`,
+		`no JSON`:                        `no JSON`,
+	} {
+		sent, err := json.Marshal(json.RawMessage(args))
+		if err != nil {
+			sent = json.RawMessage(args)
+		}
+		if got, again := termtext.Brief(json.RawMessage(args)), termtext.Brief(sent); got != want || again != want {
+			t.Errorf("Brief(%s) = %q, and %q as it was sent; want %q", args, got, again, want)
+		}
+	}
+}

@@ -46,10 +46,12 @@ func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 
 // card is a decision as it is put to the person, who must see all of what is to be allowed.
 func card(d *protocol.Decision, more, width int) string {
-	lines := []string{asking.Render("? ") + strong.Render(termtext.Printable(d.Prompt))}
-	if d.Call != nil {
+	prompt, lines := d.Prompt, []string{""}
+	if d.Call != nil { // its arguments are shown once, and all of them
+		prompt = strings.Replace(prompt, " with "+termtext.Brief(d.Call.Args), "", 1)
 		lines = append(lines, "  "+hang(strong.Render(termtext.OneLine(d.Call.Name, 60))+" "+termtext.Printable(termtext.Readable(d.Call.Args))))
 	}
+	lines[0] = asking.Render("? ") + strong.Render(termtext.Printable(prompt))
 	if len(d.Form) > 0 {
 		lines = append(lines, faint.Render("  "+termtext.OneLine(termtext.Readable(d.Form), 400)))
 	}

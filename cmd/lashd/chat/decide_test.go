@@ -1,8 +1,14 @@
 package chat
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -23,6 +29,24 @@ func TestWordsThatAnswer(t *testing.T) {
 	} {
 		if got := Chosen(&protocol.Decision{Choices: c.choices}, c.line); got != c.want {
 			t.Errorf("issue/6-4 %q to %v means %q, want %q", c.line, c.choices, got, c.want)
+		}
+	}
+}
+
+func TestArgumentsAreShownOnce(t *testing.T) {
+	for _, args := range []string{`{"path":"a.txt","content":"x && <y>"}`, `{"path": "b.txt", "content": "` + strings.Repeat("long ", 100) + `"}`} {
+		prompt := fmt.Sprintf("May the tool write run with %s? The plugin guard asks: is it so?", termtext.Brief(json.RawMessage(args)))
+		sent, err := json.Marshal(json.RawMessage(args)) // with the escapes that it has on its way
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := protocol.Decision{Prompt: prompt, Call: &protocol.ToolCall{CallID: "call_1", Name: "write", Args: sent}}
+		u := &ui{talk: newTranscript(), width: 60, height: 20, there: true}
+		u.talk.open = []*protocol.Item{{ID: "itm_c", Kind: protocol.ItemToolCall, CallID: "call_1", Tool: "write", Args: sent}}
+		u.talk.decisions = []protocol.Decision{d}
+		got := strings.Join(strings.Fields(ansi.Strip(u.View().Content)), " ")
+		if n := strings.Count(got, ".txt"); n != 1 || !strings.Contains(got, "May the tool write run? The plugin guard asks: is it so?") {
+			t.Errorf("issue/6-4 the arguments are there %d times: %s", n, got)
 		}
 	}
 }

@@ -50,10 +50,14 @@ func (u *ui) hint(d *protocol.Decision) string {
 	return "what is to be done? /help lists commands"
 }
 
-// moving is the newest of what has not ended yet, in so many lines.
+// moving is the newest of what has not ended yet, in so many lines. A call that is asked about stands in the question.
 func (u *ui) moving(room int) string {
 	var lines []string
+	d := u.talk.asked()
 	for _, item := range u.talk.open {
+		if d != nil && d.Call != nil && d.Call.CallID == item.CallID {
+			continue
+		}
 		lines = append(lines, strings.Split(u.open1(item), "\n")...)
 	}
 	if len(lines) > room {
