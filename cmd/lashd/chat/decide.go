@@ -15,8 +15,8 @@ var keys = []struct {
 	words, says string
 	choice      protocol.DecisionChoice
 }{
-	{"y yes", "allow once", protocol.ChooseAllowOnce}, {"s session", "for this session", protocol.ChooseAllowSession},
-	{"a always", "always in this workspace", protocol.ChooseAllowAlways}, {"n no deny reject", "deny", protocol.ChooseReject},
+	{"y yes", "allow once", protocol.ChooseAllowOnce}, {"s session", "same in session", protocol.ChooseAllowSession},
+	{"a always", "same in workspace, always", protocol.ChooseAllowAlways}, {"n no deny reject", "deny", protocol.ChooseReject},
 	{"h happened", "it happened", protocol.ChooseHappened}, {"d didnotrun", "it did not run", protocol.ChooseNotHappened},
 	{"r runagain", "run it again", protocol.ChooseRunAgain}, {"t tellmodel", "the model shall look", protocol.ChooseTellModel},
 }
@@ -67,7 +67,11 @@ func card(d *protocol.Decision, more, width int) string {
 	if more > 0 {
 		offers = append(offers, faint.Render(fmt.Sprintf("(%d more questions)", more)))
 	}
-	return fit(strings.Join(append(lines, "  "+strings.Join(offers, "   ")), "\n"), width)
+	lines = append(lines, "  "+strings.Join(offers, "   "))
+	if slices.Contains(d.Choices, protocol.ChooseAllowAlways) {
+		lines = append(lines, faint.Render("  same: this tool with the same command, else path, else arguments"))
+	}
+	return fit(strings.Join(lines, "\n"), width)
 }
 
 // answer is what a person has entered, as the form of a question wants it: JSON if it is, else text, which stands in the form's only

@@ -71,7 +71,7 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	}
 	question := d.Prompt
 	if d.Kind == protocol.DecisionApproval && d.Call != nil {
-		question = fmt.Sprintf("allow %s %s? [y = once, a = always in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args))
+		question = fmt.Sprintf("allow %s %s? [y = once, a = the same always in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args))
 	} else {
 		question += fmt.Sprintf(" [%s] ", joined(d.Choices))
 	}
