@@ -43,11 +43,11 @@ func init() {
 }
 
 func help() string {
-	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · esc stops the turn · ctrl+c twice leaves · up what was entered before"}
+	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up what was entered before", "esc stops the turn · ctrl+c twice leaves"}
 	for _, c := range commands {
 		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
 	}
-	return faint.Render(strings.Join(lines, "\n"))
+	return each(faint, strings.Join(lines, "\n"))
 }
 
 func say(format string, args ...any) tea.Cmd {

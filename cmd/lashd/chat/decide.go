@@ -51,7 +51,7 @@ func card(d *protocol.Decision, more, width int) string {
 		prompt = strings.Replace(prompt, " with "+termtext.Brief(d.Call.Args), "", 1)
 		lines = append(lines, "  "+hang(strong.Render(termtext.OneLine(d.Call.Name, 60))+" "+termtext.Printable(termtext.Readable(d.Call.Args))))
 	}
-	lines[0] = asking.Render("? ") + strong.Render(termtext.Printable(prompt))
+	lines[0] = asking.Render("? ") + each(strong, termtext.Printable(prompt))
 	if len(d.Form) > 0 {
 		lines = append(lines, faint.Render("  "+termtext.OneLine(termtext.Readable(d.Form), 400)))
 	}

@@ -28,7 +28,7 @@ func (e entry) shown(width int) string {
 	}
 	switch e.item.Kind {
 	case protocol.ItemUserMessage:
-		return fit(mine.Render("› "+hang(termtext.Printable(e.item.Text))), width)
+		return fit(each(mine, "› "+hang(termtext.Printable(e.item.Text))), width)
 	case protocol.ItemAgentMessage:
 		return fit(markdown(termtext.Printable(strings.TrimSpace(e.item.Text))), width)
 	case protocol.ItemReasoning:
@@ -37,6 +37,15 @@ func (e entry) shown(width int) string {
 		return toolCall(e.item, width)
 	}
 	return fit(faint.Render(fmt.Sprintf("· %s: %s", e.item.Kind, termtext.OneLine(e.item.Text, 400))), width)
+}
+
+// each styles a text line by line: a style by itself pads all lines to the longest.
+func each(style lipgloss.Style, text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = style.Render(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // hang has the lines of a text but the first stand below the first.
