@@ -156,6 +156,9 @@ func (u *ui) compact(what string) tea.Cmd {
 }
 
 func (u *ui) title(text string) tea.Cmd {
+	if text == "" {
+		return say("/title TEXT")
+	}
 	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
 }
 

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -26,5 +28,49 @@ func TestLinesAreNotPadded(t *testing.T) {
 	e := entry{item: item("itm_u", "short\n"+strings.Repeat("long ", 30)+"\nshort", protocol.ItemUserMessage)}
 	if got := ansi.Strip(e.shown(60)); strings.Contains(got, "short  ") || strings.Count(got, "\n") != 4 {
 		t.Errorf("issue/6-4 it is %q", got)
+	}
+}
+
+// calls is a session that does nothing, and tells what it was called for.
+type calls struct {
+	Session
+	made []string
+}
+
+func (c *calls) Call(_ context.Context, method string, params, _ any) error {
+	raw, err := json.Marshal(params)
+	c.made = append(c.made, method+" "+string(raw))
+	return err
+}
+
+// entering enters a line in a chat, and tells what is said to the person then, and what is asked of the session.
+func entering(t *testing.T, line string) (said, made string) {
+	t.Helper()
+	c := &calls{}
+	u := &ui{ctx: t.Context(), session: c, talk: newTranscript(), width: 80, there: true}
+	u.talk.session.ID = "ses_1"
+	u.in.set(line)
+	for cmd := u.entered(); cmd != nil; {
+		switch m := cmd().(type) {
+		case sentMsg:
+			cmd = u.sent(m)
+		case saidMsg:
+			said, cmd = string(m), nil
+		default:
+			cmd = nil
+		}
+	}
+	return said, strings.Join(c.made, "\n")
+}
+
+func TestWhatCommandsSay(t *testing.T) {
+	for _, c := range []struct{ line, said, made string }{
+		{"/title", "/title TEXT", ""},
+		{"/title A name", "", `"title":"A name"`},
+	} {
+		said, made := entering(t, c.line)
+		if !strings.Contains(said, c.said) || (c.made == "") != (made == "") || !strings.Contains(made, c.made) {
+			t.Errorf("issue/6-4 %s says %q and asks for %q", c.line, said, made)
+		}
 	}
 }
