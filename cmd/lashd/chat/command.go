@@ -43,7 +43,7 @@ func init() {
 }
 
 func help() string {
-	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up what was entered before", "esc stops the turn · ctrl+c twice leaves"}
+	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up what was entered before", "esc stops the turn · ctrl+c twice leaves · // begins a text with a slash"}
 	for _, c := range commands {
 		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
 	}
@@ -69,7 +69,7 @@ func (u *ui) command(text string) tea.Cmd {
 	}
 	if len(meant) != 1 {
 		u.in.set(text)
-		return say("there is no command /%s; /help lists them", name)
+		return say("there is no command /%s; /help lists them, // begins a text with a slash", name)
 	}
 	return meant[0].do(u, strings.TrimSpace(rest))
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -67,10 +68,20 @@ func TestWhatCommandsSay(t *testing.T) {
 	for _, c := range []struct{ line, said, made string }{
 		{"/title", "/title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
+		{"/etc/hosts what is it", "there is no command /etc/hosts; /help lists them, // begins a text with a slash", ""},
+		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
 	} {
 		said, made := entering(t, c.line)
 		if !strings.Contains(said, c.said) || (c.made == "") != (made == "") || !strings.Contains(made, c.made) {
 			t.Errorf("issue/6-4 %s says %q and asks for %q", c.line, said, made)
 		}
+	}
+}
+
+func TestRefusedTextIsGivenBackAsItWasEntered(t *testing.T) {
+	u := &ui{talk: newTranscript(), width: 80}
+	u.sent(sentMsg{&outgoing{text: "/etc/hosts"}, errors.New("no")})
+	if got := u.in.value(); got != "//etc/hosts" {
+		t.Errorf("issue/6-4 it is %q", got)
 	}
 }

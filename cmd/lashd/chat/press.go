@@ -53,15 +53,18 @@ func (u *ui) ctrlC() tea.Cmd {
 
 // entered sends what was entered: as a command, as the answer to a question, or to the session.
 func (u *ui) entered() tea.Cmd {
-	text := u.in.take()
+	text, literal := strings.CutPrefix(u.in.take(), "//")
+	if literal { // a text that begins with a slash
+		text = "/" + text
+	}
 	d := u.talk.asked()
 	switch {
 	case text == "":
 		return nil
-	case strings.HasPrefix(text, "/"):
+	case strings.HasPrefix(text, "/") && !literal:
 		return u.command(text)
 	case u.talk.session.ID == "":
-		u.in.set(text)
+		u.in.set(again(text))
 		return nil // there is no session yet
 	case d != nil && Chosen(d, text) != "": // a whole line, as somebody may be writing something else when the question comes
 		return u.respond(d, Chosen(d, text), "")
@@ -69,4 +72,12 @@ func (u *ui) entered() tea.Cmd {
 		return u.respond(d, protocol.ChooseAnswer, text)
 	}
 	return u.input(text, protocol.BusySteer)
+}
+
+// again is what has to be entered for a text.
+func again(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return "/" + text
+	}
+	return text
 }

@@ -48,7 +48,7 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 	switch {
 	case m.err != nil:
 		if m.of.text != "" && u.in.value() == "" {
-			u.in.set(m.of.text)
+			u.in.set(again(m.of.text))
 		}
 		return tea.Println(bad.Render("✗ ") + entry{note: m.err.Error()}.shown(u.width))
 	case m.of.done != nil:
