@@ -145,7 +145,7 @@ func TestChat(t *testing.T) {
 		if w.size("made.txt") == 0 {
 			t.Error("the command did not run")
 		}
-		s.shows("/undo brings back what they were")
+		s.shows("changed: 1 path; /diff shows, /undo brings back what was")
 		s.enters("/diff")
 		s.shows("+sesame")
 		s.enters("/undo")

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,8 @@ func (u *ui) model(name string) tea.Cmd {
 
 func (u *ui) approve(mode string) tea.Cmd {
 	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
-		return say("/approve ask, allow or deny; now it is %s", u.talk.session.Config.Approval.Mode)
+		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, but not about tools that only read")
+		return say("/approve ask, allow or deny; now it is %s", now)
 	}
 	a := u.talk.session.Config.Approval
 	a.Mode = protocol.ApprovalMode(mode)
@@ -152,7 +154,14 @@ func (u *ui) taskList(string) tea.Cmd {
 }
 
 func (u *ui) compact(what string) tea.Cmd {
-	return u.ask(&outgoing{method: "session/compact", params: protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}})
+	r := new(protocol.SessionCompactResult)
+	p := protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}
+	return u.ask(&outgoing{method: "session/compact", params: p, result: r, done: func() tea.Msg {
+		if r.Compacted {
+			return nil // an event tells
+		}
+		return saidMsg("there is nothing to summarise")
+	}})
 }
 
 func (u *ui) title(text string) tea.Cmd {

@@ -68,6 +68,9 @@ func TestWhatCommandsSay(t *testing.T) {
 	for _, c := range []struct{ line, said, made string }{
 		{"/title", "/title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
+		{"/approve maybe", "now it is ask, but not about tools that only read", ""},
+		{"/compact", "there is nothing to summarise", "session/compact"},
+		{"/undo", "there is nothing: no turn has changed files, or each that did is undone", "session/points"},
 		{"/etc/hosts what is it", "there is no command /etc/hosts; /help lists them, // begins a text with a slash", ""},
 		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
 	} {
@@ -83,5 +86,13 @@ func TestRefusedTextIsGivenBackAsItWasEntered(t *testing.T) {
 	u.sent(sentMsg{&outgoing{text: "/etc/hosts"}, errors.New("no")})
 	if got := u.in.value(); got != "//etc/hosts" {
 		t.Errorf("issue/6-4 it is %q", got)
+	}
+}
+
+func TestPathsAreCounted(t *testing.T) {
+	for n, want := range map[int]string{1: "changed: 1 path; /diff shows, /undo brings back what was", 3: "changed: 3 paths; /diff shows, /undo brings back what was"} {
+		if got := pointNote(&protocol.FilePoint{State: protocol.PointClosed, Kind: protocol.PointTurn, Files: n}); got != want {
+			t.Errorf("issue/6-4 it is %q, want %q", got, want)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 type outgoing struct {
 	method string
 	params any
+	result any    // what is answered; nil: nobody wants it
 	text   string // what the person gets back if it is refused
 	done   func() tea.Msg
 }
@@ -31,7 +32,7 @@ func (u *ui) ask(o *outgoing) tea.Cmd {
 }
 
 func (u *ui) send(o *outgoing) tea.Cmd {
-	return func() tea.Msg { return sentMsg{o, u.session.Call(u.ctx, o.method, o.params, nil)} }
+	return func() tea.Msg { return sentMsg{o, u.session.Call(u.ctx, o.method, o.params, o.result)} }
 }
 
 // sent forgets a wish that was answered. One that was refused is given back.

@@ -20,14 +20,22 @@ func pointNote(p *protocol.FilePoint) string {
 	case p.Unrestorable != "":
 		return "what this turn did to files cannot be undone: " + p.Unrestorable
 	case p.Kind == protocol.PointRewind:
-		return fmt.Sprintf("%d files were brought back; /undo %s takes that back", p.Files, p.ID)
+		return fmt.Sprintf("brought back: %s; /undo %s takes that back", paths(p.Files), p.ID)
 	case p.Files > 0:
-		return fmt.Sprintf("%d files changed; /diff shows, /undo brings back what they were", p.Files)
+		return fmt.Sprintf("changed: %s; /diff shows, /undo brings back what was", paths(p.Files))
 	}
 	return ""
 }
 
-var errNothingToUndo = errors.New("no turn has changed files that is not undone")
+// paths counts files, and directories like them.
+func paths(n int) string {
+	if n == 1 {
+		return "1 path"
+	}
+	return fmt.Sprintf("%d paths", n)
+}
+
+var errNothingToUndo = errors.New("there is nothing: no turn has changed files, or each that did is undone")
 
 // newest is the point of the newest turn that changed files and is not undone.
 func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
