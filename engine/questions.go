@@ -211,11 +211,11 @@ func (s *stage) settled(a *protocol.DecisionAnswer) {
 	switch a.Choice {
 	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
 	case protocol.ChooseHappened:
-		s.answer(protocol.Succeed("The call was interrupted after it was started. " + by(a) + " says that it took effect; its output is lost."))
+		s.answer(protocol.Succeed("The call was interrupted after it was started. Who was asked says that it took effect; its output is lost."))
 	case protocol.ChooseNotHappened:
-		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. "+by(a)+" says that it took no effect.", protocol.FromRuntime)
+		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. Who was asked says that it took no effect.", protocol.FromRuntime)
 	case protocol.ChooseReject:
-		s.fail(protocol.FailPermission, "denied", "The call was not allowed ("+by(a)+").", protocol.FromPolicy)
+		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+no(a)+".", protocol.FromPolicy)
 	case protocol.ChooseCancelled:
 		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
 	default:
@@ -224,9 +224,10 @@ func (s *stage) settled(a *protocol.DecisionAnswer) {
 	}
 }
 
-func by(a *protocol.DecisionAnswer) string {
+// no is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.
+func no(a *protocol.DecisionAnswer) string {
 	if a.By == "deadline" {
 		return "the deadline passed without an answer"
 	}
-	return "a person"
+	return "it was asked about, and the answer was no"
 }
