@@ -20,6 +20,7 @@ var (
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
 	ErrSlowPlugin    = errors.New("the plugins took too long")
 	ErrFilesInUse    = errors.New("tools of a session are at work in this workspace; wait for their turn, or interrupt it")
+	ErrQueueFull     = errors.New("as much waits in the session as may: 256 inputs, or 8 MiB; wait for a turn to end, or withdraw some with queue/cancel")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 

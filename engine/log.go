@@ -15,26 +15,30 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// logEvent is a durable event: what observers see of it is in Event, what is stored is the same without the item,
-// which the log only refers to.
+// logEvent is a durable event: what observers see of it is in Event, what is stored is the same without the item and without what
+// inputs say, to which the log only refers.
 type logEvent struct {
 	Ref *ref `json:"ref,omitempty"`
 	protocol.Event
 }
 
-// stored is the event as a row of the log: no session, no seq, no item.
+// stored is the event as a row of the log: no session, no seq, no item, and of inputs only what changes.
 func (e logEvent) stored() persistence.Event {
 	e.SessionID, e.Seq = "", 0
 	if e.Ref != nil {
 		e.Item = nil
 	}
+	if e.long() {
+		e.Input = nil
+	}
+	e.Queue = bare(e.Queue)
 	return persistence.Event{Type: e.Type, Body: encode(e)}
 }
 
 // wire is the event as observers get it. body is what stored gave, which is the wire form of all events but those
-// about items.
+// about items and inputs.
 func (e logEvent) wire(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
-	if e.Ref != nil {
+	if e.Ref != nil || len(e.Queue) > 0 || e.long() {
 		e.SessionID, e.Seq = id, seq
 		return encode(e.Event)
 	}
@@ -136,11 +140,11 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 	if err != nil {
 		return nil, after, err
 	}
-	nodes := nodeReader{session: s, read: map[protocol.NodeID]*protocol.Node{}}
+	refs := newReferences(s, s.key)
 	var events [][]byte
 	for bytes := 0; len(events) < len(page) && bytes < replayBytes; bytes += len(events[len(events)-1]) {
 		row := page[len(events)]
-		event, err := s.expand(ctx, row, &nodes)
+		event, err := s.expand(ctx, row, refs)
 		if err != nil {
 			return nil, after, fmt.Errorf("event %d: %w", row.Seq, err)
 		}
@@ -149,15 +153,15 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 	return events, after, nil
 }
 
-// expand puts the item back into an event that refers to one. The item of a turn that never became history is gone:
+// expand puts the item, or the inputs, back into an event that refers to them. The item of a turn that never became history is gone:
 // its event then carries only its id.
-func (s *session) expand(ctx context.Context, row persistence.StoredEvent, nodes *nodeReader) ([]byte, error) {
+func (s *session) expand(ctx context.Context, row persistence.StoredEvent, refs *references) ([]byte, error) {
 	switch row.Type {
-	case protocol.EventItemStarted, protocol.EventItemCompleted:
+	case protocol.EventItemStarted, protocol.EventItemCompleted, protocol.EventQueueChanged, protocol.EventTurnAccepted:
 	default:
 		return splice(s.id, row.Seq, row.Body), nil
 	}
-	e, err := s.event(ctx, row, nodes)
+	e, err := s.event(ctx, row, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -165,52 +169,20 @@ func (s *session) expand(ctx context.Context, row persistence.StoredEvent, nodes
 }
 
 // event is an event of the log as observers get it.
-func (s *session) event(ctx context.Context, row persistence.StoredEvent, nodes *nodeReader) (protocol.Event, error) {
+func (s *session) event(ctx context.Context, row persistence.StoredEvent, refs *references) (protocol.Event, error) {
 	var e logEvent
 	if err := json.Unmarshal(row.Body, &e); err != nil {
 		return e.Event, err
 	}
 	if e.Ref != nil {
-		item, ok := e.Ref.Resolve(func(id protocol.NodeID) *protocol.Node { return nodes.node(ctx, id) })
-		if nodes.err != nil {
-			return e.Event, nodes.err
-		}
+		item, ok := e.Ref.Resolve(func(id protocol.NodeID) *protocol.Node { return refs.node(ctx, id) })
 		if ok {
 			e.Item = &item
 		}
 	}
+	refs.fill(ctx, &e.Event)
 	e.SessionID, e.Seq = s.id, row.Seq
-	return e.Event, nil
-}
-
-// nodeReader finds nodes for a page of events: those of the running turn, then those of the store, each read once.
-type nodeReader struct {
-	session *session
-	read    map[protocol.NodeID]*protocol.Node
-	err     error
-}
-
-func (r *nodeReader) node(ctx context.Context, id protocol.NodeID) *protocol.Node {
-	if n, ok := r.read[id]; ok {
-		return n
-	}
-	n, err := r.session.draft(ctx, id)
-	if err != nil {
-		r.err = err
-		return nil
-	}
-	if n == nil {
-		nodes, err := r.session.eng.store.Nodes(ctx, []protocol.NodeID{id})
-		if err != nil {
-			r.err = err
-			return nil
-		}
-		if len(nodes) > 0 {
-			n = &nodes[0]
-		}
-	}
-	r.read[id] = n
-	return n
+	return e.Event, refs.err
 }
 
 // ref is how a log event names the item it is about.

@@ -28,6 +28,9 @@ func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 		if st.current == nil || st.current.id != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}
+		if err := st.queueHasRoom(); err != nil {
+			return nil, err
+		}
 		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
 	})
 }

@@ -32,7 +32,7 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 		return repeated[protocol.TurnStartResult](ctx, e, "turn/start", p.Key(), p, err)
 	}
 	return mutateOnce(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(st.takes(p.PluginInputs), st.unusedID(ctx, id)); err != nil {
+		if err := cmp.Or(st.takes(p.PluginInputs), st.unusedID(ctx, id), st.queueHasRoom()); err != nil {
 			return nil, err
 		}
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
@@ -46,6 +46,35 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 		}
 		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions}, rc)
 	})
+}
+
+// Limits of what waits in a session. The last input may make it more.
+const (
+	maxQueued      = 256
+	maxQueuedBytes = 8 << 20
+)
+
+// queueHasRoom fails with ErrQueueFull. Of wakes there are only as many as may be outstanding.
+func (st *state) queueHasRoom() error {
+	size := 0
+	for _, in := range st.inputs {
+		size += inputSize(in.Input)
+	}
+	if len(st.inputs) >= maxQueued || size >= maxQueuedBytes {
+		return ErrQueueFull
+	}
+	return nil
+}
+
+// inputSize is that of text and attachments, in bytes.
+func inputSize(parts []protocol.InputPart) (size int) {
+	for _, p := range parts {
+		size += len(p.Text)
+		if p.Attachment != nil {
+			size += len(p.Attachment.Data)
+		}
+	}
+	return size
 }
 
 // unusedID refuses an id for a new turn that is one's already. None is fine.
@@ -70,7 +99,6 @@ func checkInput(parts []protocol.InputPart) error {
 	if len(parts) > maxParts {
 		return bad("/input", "has %d parts, at most %d", len(parts), maxParts)
 	}
-	size := 0
 	for i, p := range parts {
 		pointer := "/input/" + itoa(i)
 		switch p.Type {
@@ -78,17 +106,15 @@ func checkInput(parts []protocol.InputPart) error {
 			if p.Text == "" {
 				return bad(pointer+"/text", "must not be empty")
 			}
-			size += len(p.Text)
 		case protocol.InputAttachment:
 			if p.Attachment == nil || p.Attachment.Type == "" {
 				return bad(pointer+"/attachment", "must name a media type")
 			}
-			size += len(p.Attachment.Data)
 		default:
 			return bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
 		}
 	}
-	if size > maxInput {
+	if size := inputSize(parts); size > maxInput {
 		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, maxInput)
 	}
 	return nil

@@ -36,9 +36,9 @@ func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*p
 		return nil, err
 	}
 	result := &protocol.TurnTraceResult{Turn: *report, Data: []protocol.Event{}}
-	nodes := nodeReader{session: s, read: map[protocol.NodeID]*protocol.Node{}}
+	refs := newReferences(s, row.Key)
 	for _, row := range page {
-		event, err := s.event(ctx, row, &nodes)
+		event, err := s.event(ctx, row, refs)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", row.Seq, err)
 		}

@@ -55,6 +55,7 @@ var codes = []struct {
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrFilesInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrQueueFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrNoCompletion, codeNotFound, protocol.KindCallNotFound, protocol.RetryNever, protocol.EffectNone},

@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// TestQueueSize queues much behind a turn.
+func TestQueueSize(t *testing.T) {
+	d := start(t, setup{model: replies(calls("hold")), tools: []tool.Provider{holding(nil)}})
+	id := d.session(t)
+	d.begin(t, id, "go")
+	o := d.observe(t, id)
+	grown := func() int64 {
+		db, log := d.store.Sizes()
+		return db + log
+	}
+	before := grown()
+	queue := func(id protocol.SessionID, size int) error {
+		_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(strings.Repeat("x", size))})
+		return err
+	}
+	t.Run("issue/2 an input of as much as is allowed is taken, and one byte more is not", func(t *testing.T) {
+		if err := queue(id, 4<<20+1); !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("one byte more: %v", err)
+		}
+		if err := queue(d.session(t), 4<<20); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("issue/2 what waits is bounded", func(t *testing.T) {
+		var err error
+		taken := 0
+		for ; err == nil; taken++ {
+			err = queue(id, 2<<10)
+		}
+		if !errors.Is(err, engine.ErrQueueFull) || taken != 256 {
+			t.Errorf("input %d: %v", taken, err)
+		}
+	})
+	t.Run("issue/2 the log grows with what comes, not with what waits", func(t *testing.T) {
+		if size := grown() - before; size > 24<<20 {
+			t.Errorf("4.5 MiB of inputs took %d MiB", size>>20)
+		}
+	})
+	t.Run("issue/2 what observers see of the queue is replayed as it was", func(t *testing.T) {
+		again := d.observe(t, id, 0)
+		for _, each := range []*observer{o, again} {
+			each.until(func(e protocol.Event) bool { return len(e.Queue) == 255 })
+		}
+		live, replayed := o.durable(), again.durable()
+		if n := len(live); n < 400 || !slices.Equal(live, replayed[len(replayed)-n:]) {
+			t.Errorf("%d events live, %d replayed, which differ", n, len(replayed))
+		}
+	})
+}
