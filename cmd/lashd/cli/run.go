@@ -94,7 +94,7 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	}
 	defer t.link.Close()
 	if t.turn == "" {
-		if err := t.begin(ctx); err != nil {
+		if err := t.begin(ctx, attached.Session.State); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +105,9 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 		}
 	}
 	for _, item := range attached.OpenItems {
-		t.view.started(&item)
+		if item.TurnID == t.turn {
+			t.view.started(&item)
+		}
 	}
 	return t.follow(ctx, attached.Gap != nil)
 }
@@ -208,8 +210,8 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the input durable. Events before its own are not of interest.
-func (t *turnRun) begin(ctx context.Context) error {
+// begin makes the input durable, in a session that was in some state just before. Events before its own are not of interest.
+func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error {
 	if t.command.Session != "" && t.command.Model != "" {
 		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model}
 		if err := t.call(ctx, "session/configure", p, nil); err != nil {
@@ -222,6 +224,9 @@ func (t *turnRun) begin(ctx context.Context) error {
 		Input: []protocol.InputPart{{Type: protocol.InputText, Text: t.prompt}},
 	}, &r)
 	t.turn = r.TurnID
+	if err == nil && r.State == protocol.TurnQueued {
+		t.view.queued(before)
+	}
 	if wire, data := wireError(err); data != nil && strings.HasPrefix(data.Pointer, "/pluginInputs/") {
 		return errors.New(wire.Message + ": a plugin takes it with each turn; lashd call turn/run sends it")
 	}

@@ -62,6 +62,17 @@ func (v *view) session(id protocol.SessionID) {
 	}
 }
 
+// queued tells what a turn waits for before it begins: another turn of its session, or who answers a question of that.
+func (v *view) queued(state protocol.SessionState) {
+	if state == protocol.SessionRequiresAction {
+		v.note("[queued: the session waits for an answer]")
+		v.await("the answer to a question of another turn")
+		return
+	}
+	v.note("[queued: the session runs another turn]")
+	v.await("another turn")
+}
+
 // started also takes an item that was open when the turn was looked at again, with its text so far.
 func (v *view) started(item *protocol.Item) {
 	if v.json {

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestRunBehindAnotherTurn(t *testing.T) {
+	p := newPlace(t)
+	id := p.session()
+	first, out, _ := p.start("run", "--session", id, "story")
+	if _, err := io.ReadFull(out, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	r := p.want(0, "", "[queued: the session runs another turn]\n", "run", "--session", id, "hi")
+	if r.out != "hello\n" {
+		t.Errorf("the answer is %q, want only the turn's own", r.out)
+	}
+	io.Copy(io.Discard, out)
+	if code := exitCode(t, first.Wait()); code != 0 {
+		t.Errorf("the first turn ends with %d", code)
+	}
+}
+
+func TestRunBehindAQuestion(t *testing.T) {
+	p := newPlace(t)
+	id := p.session()
+	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
+	until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
+	cmd := p.command("run", "--session", id, "hi")
+	errs, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(errs).ReadString('\n'); line != "[queued: the session waits for an answer]\n" {
+		t.Errorf("stderr is %q, %v", line, err)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	io.Copy(io.Discard, errs)
+	if code := exitCode(t, cmd.Wait()); code != exitCancelled {
+		t.Errorf("exit code %d after Ctrl-C, want %d", code, exitCancelled)
+	}
+}
