@@ -16,8 +16,8 @@ func checkPluginInputs(in protocol.PluginInputs) error {
 	for id, value := range in {
 		size += len(id) + len(value)
 	}
-	if size > maxInput {
-		return bad("/pluginInputs", "has %d bytes, at most %d; write large things as artifacts", size, maxInput)
+	if size > protocol.MaxInput {
+		return bad("/pluginInputs", "has %d bytes, at most %d; write large things as artifacts", size, protocol.MaxInput)
 	}
 	return nil
 }

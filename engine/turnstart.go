@@ -12,9 +12,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxInput is the size of an input's text and attachments together; larger things go through artifacts.
-const maxInput = 4 << 20
-
 // StartTurn makes an input durable and, unless the session is busy, starts its turn.
 func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	return e.startTurn(ctx, "", p)
@@ -114,8 +111,8 @@ func checkInput(parts []protocol.InputPart) error {
 			return bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
 		}
 	}
-	if size := inputSize(parts); size > maxInput {
-		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, maxInput)
+	if size := inputSize(parts); size > protocol.MaxInput {
+		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, protocol.MaxInput)
 	}
 	return nil
 }

@@ -158,6 +158,6 @@ func (st *state) refuseWake(c *persistence.Commit, w wake) (why protocol.WakeRef
 
 // roomForWakes is how many bytes the model can be told at once.
 func (st *state) roomForWakes() int {
-	window := cmp.Or(st.row.Config.Model.ContextWindow, maxInput)
-	return int(min(maxInput, window*bytesPerToken))
+	window := cmp.Or(st.row.Config.Model.ContextWindow, protocol.MaxInput)
+	return int(min(protocol.MaxInput, window*bytesPerToken))
 }

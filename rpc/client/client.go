@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -38,9 +39,24 @@ type handler func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request)
 func (h handler) Handle(ctx context.Context, c *jsonrpc2.Conn, r *jsonrpc2.Request) { h(ctx, c, r) }
 
 // Call calls a method. An error of the daemon is a *jsonrpc2.Error; Data of it is a protocol.ErrorData.
+// What is larger than a daemon takes is not sent, as the connection would end with it.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
-	return c.conn.Call(ctx, method, params, result)
+	if params == nil {
+		return c.conn.Call(ctx, method, nil, result)
+	}
+	body, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	if len(body) > protocol.MaxFrame-envelope {
+		return fmt.Errorf("the params of %s have %d bytes, a message at most %d; send them in pieces, or put them in a file and name that",
+			method, len(body), protocol.MaxFrame)
+	}
+	return c.conn.Call(ctx, method, json.RawMessage(body), result)
 }
+
+// envelope is more than what a request has beside its params.
+const envelope = 256
 
 // Initialize opens the connection under a name.
 func (c *Client) Initialize(ctx context.Context, name string) (*protocol.InitializeResult, error) {

@@ -1,5 +1,8 @@
 package protocol
 
+// MaxFrame is how many bytes a message to the daemon has at most.
+const MaxFrame = 8 << 20
+
 // ErrorKind is the stable word that every error carries in data.kind.
 type ErrorKind string
 

@@ -11,6 +11,9 @@ const (
 	BusySteer  WhenBusy = "steer"  // enter the running turn at its next checkpoint
 )
 
+// MaxInput is how many bytes an input's text and attachments have together at most; larger things go through artifacts.
+const MaxInput = 4 << 20
+
 // TurnStartParams gives a session an input.
 type TurnStartParams struct {
 	Mutation

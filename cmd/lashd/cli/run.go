@@ -46,8 +46,8 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 		}
 		prompt = string(text)
 	}
-	if strings.TrimSpace(prompt) == "" {
-		return &exitError{exitUsage, errors.New("the prompt is empty")}
+	if err := checkPrompt(prompt); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	f := &follower{env: e, start: true, session: protocol.SessionID(c.Session)}
 	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
@@ -59,6 +59,16 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 		return err
 	}
 	return &exitError{exitDenied, fmt.Errorf("a call of %s was denied to a session that works for this one", t.asker.denied)}
+}
+
+func checkPrompt(prompt string) error {
+	switch {
+	case strings.TrimSpace(prompt) == "":
+		return errors.New("the prompt is empty")
+	case len(prompt) > protocol.MaxInput:
+		return fmt.Errorf("the prompt has %d bytes, at most %d; put it in a file, and name that in a prompt", len(prompt), protocol.MaxInput)
+	}
+	return nil
 }
 
 // turnRun is one turn, from its input to its end, whatever becomes of the daemon meanwhile.

@@ -47,3 +47,31 @@ func TestRunBehindAQuestion(t *testing.T) {
 		t.Errorf("exit code %d after Ctrl-C, want %d", code, exitCancelled)
 	}
 }
+
+func TestInputsThatAreTooLarge(t *testing.T) {
+	p := newPlace(t)
+	for _, test := range []struct {
+		code int
+		err  string
+		size int
+		args []string
+	}{
+		{exitUsage, "the prompt has 5242880 bytes, at most 4194304; put it in a file", 5 << 20, []string{"run", "-"}},
+		{exitUsage, "the prompt has 9437184 bytes, at most 4194304; put it in a file", 9 << 20, []string{"run", "-"}},
+		{exitFailed, "the params of ping have 9437192 bytes, a message at most 8388608", 9 << 20, []string{"call", "ping", "-"}},
+	} {
+		text := strings.Repeat("x", test.size)
+		if test.args[0] == "call" {
+			text = `{"a":"` + text + `"}`
+		}
+		cmd, errs := p.command(test.args...), new(strings.Builder)
+		cmd.Stdin, cmd.Stderr = strings.NewReader(text), errs
+		code := exitCode(t, cmd.Run())
+		if code != test.code || !strings.Contains(errs.String(), test.err) || strings.Contains(errs.String(), "went away") {
+			t.Errorf("lashd %v with %d bytes: exit code %d, stderr %.300q; want %d, %q", test.args, test.size, code, errs, test.code, test.err)
+		}
+	}
+	if r := p.want(0, "", "", "session", "--json"); r.out != "[]\n" {
+		t.Errorf("sessions were made for them: %s", r.out)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/internal/strictjson"
+	"lashd/rpc/protocol"
 )
 
 // ErrStalled ends a connection whose peer has stopped reading.
@@ -71,7 +72,7 @@ func New(rwc io.ReadWriteCloser, cfg Config) *Stream {
 		rwc:    rwc,
 		linger: cfg.Linger,
 		limits: cfg.Limits,
-		in:     reader{src: bufio.NewReaderSize(rwc, readBuffer), max: cmp.Or(cfg.MaxFrame, 8<<20)},
+		in:     reader{src: bufio.NewReaderSize(rwc, readBuffer), max: cmp.Or(cfg.MaxFrame, protocol.MaxFrame)},
 		calls: calls{
 			max:      cmp.Or(cfg.MaxInFlight, 64),
 			maxBytes: cmp.Or(cfg.MaxInFlightBytes, 32<<20),
