@@ -23,7 +23,7 @@ func outcomeError(r *protocol.TurnReport) error {
 	for _, call := range r.ToolCalls {
 		f := call.Output.Failure
 		switch {
-		case f == nil || f.Code != "denied":
+		case !denies(f):
 		case f.Source == protocol.FromPlugin:
 			return &exitError{exitDenied, fmt.Errorf("a plugin has denied a call of %s: %s", call.Name, f.Message)}
 		default:
@@ -31,6 +31,11 @@ func outcomeError(r *protocol.TurnReport) error {
 		}
 	}
 	return nil
+}
+
+// denies tells whether a call failed because a rule, a person or a plugin did not allow it. A tool may lack a right of its own.
+func denies(f *protocol.ToolFailure) bool {
+	return f != nil && (f.Code == "denied" || f.Class == protocol.FailPermission && f.Source != protocol.FromTool)
 }
 
 func issues(all []protocol.Issue) string {

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -73,5 +75,32 @@ func TestInputsThatAreTooLarge(t *testing.T) {
 	}
 	if r := p.want(0, "", "", "session", "--json"); r.out != "[]\n" {
 		t.Errorf("sessions were made for them: %s", r.out)
+	}
+}
+
+func TestDenialsOfPlugins(t *testing.T) {
+	for _, test := range []struct{ name, hook, err string }{
+		{"with a reason", `"command":"echo 'no commands are left' >&2; exit 2"`, "no commands are left"},
+		{"no answer in time", `"command":"sleep 60","timeout":1,"onError":"deny"`, "a plugin has denied a call of shell"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlace(t)
+			p.plugin("guard", map[string]string{
+				"plugin.json":      `{"name":"guard"}`,
+				"hooks/hooks.json": `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command",` + test.hook + `}]}]}}`,
+			})
+			p.want(exitDenied, "tried\n", test.err, "run", "--allow", "touch it")
+		})
+	}
+}
+
+// plugin writes a plugin of the user.
+func (p *place) plugin(name string, files map[string]string) {
+	p.t.Helper()
+	for file, text := range files {
+		path := filepath.Join(filepath.Dir(p.home), "user", ".config", "lashd", "plugins", name, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
