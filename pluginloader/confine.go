@@ -75,9 +75,12 @@ func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailin
 	return sandbox, roots, ailing
 }
 
+// well are the statuses of plugins with which nothing is wrong; the first is that of one that is being loaded.
+var well = []protocol.PluginStatus{"", protocol.PluginLoaded, protocol.PluginDisabled, protocol.PluginUntrusted}
+
 func ails(p protocol.PluginInfo) bool {
 	const quarantined = string(mcp.Quarantined)
-	return p.Status != protocol.PluginLoaded && p.Status != protocol.PluginDisabled && p.Status != protocol.PluginUntrusted ||
+	return !slices.Contains(well, p.Status) ||
 		p.Process != nil && p.Process.State == quarantined ||
 		slices.ContainsFunc(p.Servers, func(s protocol.PluginServer) bool { return s.State == quarantined })
 }

@@ -75,4 +75,14 @@ func TestCondition(t *testing.T) {
 			t.Errorf("not as they should be: %+v", ailing)
 		}
 	})
+	t.Run("issue/4-7 a plugin that is being loaded is not one with which something is wrong", func(t *testing.T) {
+		w := newWorld(t)
+		began := filepath.Join(t.TempDir(), "began")
+		w.write("slow/plugin.json", `{"name":"slow","lashd":{"process":{"command":["sh","-c","echo x > '`+began+`'; exec sleep 60"]}}}`)
+		w.start()
+		w.until("its program has started", func() bool { _, err := os.Stat(began); return err == nil })
+		if _, _, ailing := w.Loader.Condition(); len(ailing) != 0 {
+			t.Errorf("not as they should be: %+v", ailing)
+		}
+	})
 }
