@@ -56,6 +56,19 @@ func Acquire(dataDir string) (*Lock, error) {
 	return acquire(filepath.Join(dir, lockName), "")
 }
 
+// Address is where the holder of a data directory says that it listens; empty if nobody says so. Nothing is locked or made for it.
+func Address(dataDir string) string {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil || checkPrivate(dir) != nil {
+		return ""
+	}
+	l := Lock{path: filepath.Join(dir, lockName)}
+	if h := l.holder(); h.alive() {
+		return h.Socket
+	}
+	return ""
+}
+
 // acquire takes the lock and names this process as its holder.
 func acquire(path, socket string) (*Lock, error) {
 	l := &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}

@@ -82,7 +82,7 @@ const (
 
 // connect reaches the daemon of the data directory, and starts it if there is none.
 func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error) {
-	conn, err := socket.Dial(ctx, e.socket)
+	conn, err := e.reach(ctx)
 	if err == nil || !errors.Is(err, socket.ErrNotListening) {
 		return conn, err
 	}
@@ -115,7 +115,7 @@ func (e *environment) notUp() error {
 func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, error) {
 	var again <-chan time.Time
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		conn, err := socket.Dial(ctx, e.socket)
+		conn, err := e.reach(ctx)
 		if err == nil {
 			return conn, nil
 		}
@@ -139,6 +139,19 @@ func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, 
 	}
 }
 
+// reach dials the daemon where it is to listen. If nobody said where that is, the runtime directory may be another than the daemon's
+// was: then it is dialled where it says that it listens.
+func (e *environment) reach(ctx context.Context) (net.Conn, error) {
+	conn, err := socket.Dial(ctx, e.socket)
+	if e.named || !errors.Is(err, socket.ErrNotListening) {
+		return conn, err
+	}
+	if there := socket.Address(e.home); there != "" && there != e.socket {
+		return socket.Dial(ctx, there)
+	}
+	return nil, err
+}
+
 // notStarted says why a daemon that was started has ended. That another one holds the lock is no failure if it listens where
 // we dial, or may still come to it.
 func (e *environment) notStarted(err error) error {
@@ -154,7 +167,7 @@ func (e *environment) notStarted(err error) error {
 
 func (e *environment) heldElsewhere() error {
 	held := e.holder()
-	if held == nil || held.Socket == "" || held.Socket == e.socket {
+	if held == nil || held.Socket == "" || held.Socket == e.socket || !e.named {
 		return nil
 	}
 	return &exitError{exitNoDaemon, fmt.Errorf("%w, not on %s; set LASHD_SOCKET or --socket to that", held, e.socket)}

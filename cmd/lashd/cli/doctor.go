@@ -100,10 +100,10 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 		d.askDaemon(ctx, l)
 		return
 	}
-	d.note("daemon", "none runs", nil, "")
+	d.note("daemon", "none listens on "+e.socket, nil, "")
 	lock, err := socket.Acquire(e.home) // a daemon may be starting just now
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		d.note("lock", "", held, "stop that process, or wait until it answers; the database was not looked at")
+		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not looked at")
 		return
 	}
 	if !d.note("directory", e.home+" is private", err, "do what the message says; others could read or replace what is stored here") {
@@ -113,6 +113,13 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if d.note("filesystem", "local", e.checkLocal(), "move the data directory to a local disk") {
 		d.openDatabase(ctx, e)
 	}
+}
+
+func heldRemedy(held *socket.HeldError, e *environment) string {
+	if held.Socket != "" && held.Socket != e.socket {
+		return "leave out --socket and LASHD_SOCKET, or name the socket of that one"
+	}
+	return "stop that process, or wait until it answers"
 }
 
 // askDaemon does not open the database: it is the daemon's alone.

@@ -16,6 +16,7 @@ import (
 type environment struct {
 	home   string
 	socket string
+	named  bool // somebody said which socket it is, so that the daemon is looked for nowhere else
 	level  slog.Level
 	log    *slog.Logger
 	warned bool // that the daemon is of another version
@@ -36,7 +37,7 @@ func (c *globals) environment() (*environment, error) {
 		return nil, err
 	}
 	data := cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(user, ".local", "share"))
-	e := &environment{home: cmp.Or(c.Home, filepath.Join(data, "lashd"))}
+	e := &environment{home: cmp.Or(c.Home, filepath.Join(data, "lashd")), named: c.Socket != ""}
 	if e.home, err = filepath.Abs(e.home); err != nil {
 		return nil, err
 	}

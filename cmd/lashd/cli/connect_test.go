@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAnotherRuntimeDirectory has commands find a daemon that was started where XDG_RUNTIME_DIR was another.
+func TestAnotherRuntimeDirectory(t *testing.T) {
+	p := newPlace(t)
+	data := filepath.Dir(p.home)
+	if err := os.Rename(p.home, filepath.Join(data, "lashd")); err != nil {
+		t.Fatal(err)
+	}
+	p.home = filepath.Join(data, "lashd")
+	p.environ = append(p.environ, "LASHD_HOME=", "LASHD_SOCKET=", "XDG_DATA_HOME="+data)
+	in := func(dir string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(data, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p.environ = append(p.environ, "XDG_RUNTIME_DIR="+filepath.Join(data, dir))
+	}
+	in("first")
+	id := p.session()
+	pid := p.holder()
+	in("second")
+	p.want(0, id, "", "session")
+	p.want(0, `"pid":`, "", "call", "server/status")
+	r := p.want(0, `"sessions":1`, "", "doctor")
+	if p.holder() != pid || strings.Contains(r.out, "none listens") {
+		t.Errorf("the daemon was %d and is %d; doctor says %s", pid, p.holder(), r.out)
+	}
+	p.environ = append(p.environ, "XDG_RUNTIME_DIR=") // as for cron
+	p.want(0, "hello\n", "", "run", "--session", id, "hi")
+
+	other := filepath.Join(data, "second", "s")
+	p.want(exitNoDaemon, "", "set LASHD_SOCKET or --socket to that", "--socket", other, "session")
+	p.want(exitFailed, "leave out --socket and LASHD_SOCKET", "", "--socket", other, "doctor")
+	p.kill()
+	p.want(0, id, "", "session")
+}
