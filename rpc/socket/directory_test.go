@@ -45,7 +45,7 @@ var badLayouts = []struct{ name, script, dir, complaint string }{
 	{"the usual mode", "dir d 0755", "d", "open to others"},
 	{"group-writable", "dir d 0770", "d", "open to others"},
 	{"world-writable", "dir d 0777", "d", "open to others"},
-	{"sticky", "dir d 1777", "d", "open to others"},
+	{"sticky", "dir d 1777", "d", "(dtrwxrwxrwx): put the socket"},
 	{"group-writable parent", "dir p 0770; dir p/d 0700", "p/d", "written by others"},
 	{"group may write but not read parent", "dir p 0720; dir p/d 0700", "p/d", "written by others"},
 	{"world-writable parent", "dir p 0777; dir p/d 0700", "p/d", "written by others"},

@@ -113,18 +113,24 @@ func checkParent(dir string) error {
 	return nil
 }
 
+// ownPlace is what to do about a directory that others use, too.
+const ownPlace = "put the socket, or the data, in a private directory of its own"
+
 func checkOwn(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	if uid := owner(info); uid != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to %d", dir, uid, os.Geteuid())
+		return fmt.Errorf("%s belongs to user %d, not to %d: %s", dir, uid, os.Geteuid(), ownPlace)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s is open to others (%s): run chmod 700 on it", dir, info.Mode())
+	switch {
+	case info.Mode().Perm()&0o077 == 0:
+		return nil
+	case info.Mode()&fs.ModeSticky != 0: // such as /tmp, which nobody else could use any more
+		return fmt.Errorf("%s is open to others (%s): %s", dir, info.Mode(), ownPlace)
 	}
-	return nil
+	return fmt.Errorf("%s is open to others (%s): run chmod 700 on it if it is lashd's alone, else %s", dir, info.Mode(), ownPlace)
 }
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
