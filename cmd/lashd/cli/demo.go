@@ -27,7 +27,8 @@ type demoCommand struct {
 // Help is shown by --help.
 func (demoCommand) Help() string {
 	return `Starts a daemon in a new temporary directory, lets an agent work in it, kills the daemon with SIGKILL while text streams and while a
-command runs, and forks the session. All tool calls are allowed, in that directory. It takes a few seconds.
+command runs, and forks the session. All tool calls are allowed, in that directory. It takes a few seconds, and ends with the first
+turn that fails.
 
 Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 }
@@ -60,12 +61,12 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 	}
 	defer d.kill()
 	for _, act := range []func(context.Context) error{d.work, d.killWhileStreaming, d.killWhileCommandRuns, d.fork} {
-		if err := act(ctx); err != nil {
-			return err
+		if err = act(ctx); err != nil {
+			break
 		}
 	}
 	fmt.Printf("\nAll of it is kept: lashd --home %s session\nRemove it with: rm -r %s\n", d.env.home, dir)
-	return nil
+	return err
 }
 
 func (d *demo) prepare(c demoCommand) error {

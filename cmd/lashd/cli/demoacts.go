@@ -50,9 +50,6 @@ func (d *demo) show(e protocol.Event) {
 		d.aside("decision answered %s, by %s", e.Decision.Answer.Choice, e.Decision.Answer.By)
 	case protocol.EventTurnCompleted:
 		d.aside("turn ended: %s, event %d", e.Outcome.Kind, e.Seq)
-		if !e.Outcome.Finished() {
-			d.aside("%s%s", e.Outcome.Text, issues(e.Issues))
-		}
 	}
 }
 
@@ -62,14 +59,17 @@ func commandStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
 }
 
-// until waits for an event that fits, or for the end of the turn.
+// until waits for an event that fits, or for the end of the turn, which is an error if the turn did not come to its answer.
 func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited five minutes for an event"))
 	defer cancel()
 	for {
 		select {
 		case e := <-d.news:
-			if fits(e) || completed(e) {
+			switch {
+			case completed(e) && !e.Outcome.Finished():
+				return true, endedAs(e.Outcome, e.Issues)
+			case fits(e) || completed(e):
 				return completed(e), nil
 			}
 		case <-ctx.Done():

@@ -18,7 +18,7 @@ func outcomeError(r *protocol.TurnReport) error {
 	case r.State == protocol.TurnCancelled:
 		return &exitError{exitCancelled, fmt.Errorf("the turn was cancelled; go on with --session %s", r.SessionID)}
 	case r.State != protocol.TurnCompleted:
-		return &exitError{exitFailed, fmt.Errorf("the turn ended as %s: %s", r.Outcome.Kind, cmp.Or(r.Outcome.Text, issues(r.Issues)))}
+		return &exitError{exitFailed, endedAs(r.Outcome, r.Issues)}
 	}
 	for _, call := range r.ToolCalls {
 		f := call.Output.Failure
@@ -31,6 +31,10 @@ func outcomeError(r *protocol.TurnReport) error {
 		}
 	}
 	return nil
+}
+
+func endedAs(o *protocol.TurnOutcome, found []protocol.Issue) error {
+	return fmt.Errorf("the turn ended as %s: %s", o.Kind, cmp.Or(o.Text, issues(found)))
 }
 
 // denies tells whether a call failed because a rule, a person or a plugin did not allow it. A tool may lack a right of its own.
