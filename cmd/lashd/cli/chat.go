@@ -49,7 +49,7 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 		s.close()
 		return e.ask(ctx, "session/delete", protocol.SessionMutationParams{SessionID: last}, nil)
 	case last != "":
-		fmt.Printf("The session goes on with: lashd chat %s\n", last)
+		fmt.Fprintf(stdout, "The session goes on with: lashd chat %s\n", last)
 	}
 	return nil
 }

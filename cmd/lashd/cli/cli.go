@@ -85,6 +85,9 @@ func MainWith(args []string, extra Extra) int {
 		e.extra, e.hears = extra, hears
 		err = parsed.Run(e)
 	}
+	if err == nil {
+		err = stdout.failed()
+	}
 	return report(err)
 }
 
@@ -136,6 +139,6 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 type versionCommand struct{}
 
 func (versionCommand) Run() error {
-	fmt.Println("lashd", Version)
+	fmt.Fprintln(stdout, "lashd", Version)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (completionCommand) Help() string {
 }
 
 func (c completionCommand) Run() error {
-	fmt.Print(completions[c.Shell])
+	fmt.Fprint(stdout, completions[c.Shell])
 	return nil
 }
 
@@ -68,7 +67,7 @@ func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *environment) 
 	}
 	before, entered := words[:len(words)-1], words[len(words)-1]
 	at, wants := walk(k.Model.Node, before)
-	return candidates(ctx, os.Stdout, e, at, wants, entered)
+	return candidates(ctx, stdout, e, at, wants, entered)
 }
 
 // walk goes along the commands that words name, and tells what value the last word wants; empty: none.

@@ -64,7 +64,7 @@ func (c configCommand) print(r configReport) error {
 		return printJSON(r)
 	}
 	for _, p := range r.Problems {
-		fmt.Println(printable(fmt.Sprintf("%s: %s", r.File, p.Error())))
+		fmt.Fprintln(stdout, printable(fmt.Sprintf("%s: %s", r.File, p.Error())))
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 			break
 		}
 	}
-	fmt.Printf("\nAll of it is kept: lashd --home %s session\nRemove it with: rm -r %s\n", d.env.home, dir)
+	fmt.Fprintf(stdout, "\nAll of it is kept: lashd --home %s session\nRemove it with: rm -r %s\n", d.env.home, dir)
 	return err
 }
 

@@ -14,20 +14,20 @@ import (
 
 func (d *demo) say(format string, args ...any) {
 	d.line()
-	fmt.Printf("\n== "+format+"\n", args...)
+	fmt.Fprintf(stdout, "\n== "+format+"\n", args...)
 }
 
 // line ends the line of the text that streams, if there is one.
 func (d *demo) line() {
 	if d.midLine {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 	}
 	d.midLine = false
 }
 
 func (d *demo) aside(format string, args ...any) {
 	d.line()
-	fmt.Println("   [" + printable(fmt.Sprintf(format, args...)) + "]")
+	fmt.Fprintln(stdout, "   ["+printable(fmt.Sprintf(format, args...))+"]")
 }
 
 // show prints what a person would see of an event.
@@ -39,7 +39,7 @@ func (d *demo) show(e protocol.Event) {
 		}
 	case protocol.EventItemDelta:
 		if d.kind == protocol.ItemAgentMessage {
-			fmt.Print(printable(e.Text))
+			fmt.Fprint(stdout, printable(e.Text))
 			d.midLine = true
 		}
 	case protocol.EventRetryStatus:
@@ -79,7 +79,7 @@ func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended
 }
 
 func (d *demo) input(ctx context.Context, text string) error {
-	fmt.Printf("> %s\n", text)
+	fmt.Fprintf(stdout, "> %s\n", text)
 	var r protocol.TurnStartResult
 	return d.client.Call(ctx, "turn/start", protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}, SessionID: d.session,
@@ -161,7 +161,7 @@ func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 		return err
 	}
 	d.line()
-	fmt.Printf("   the command ran %d time(s)\n", d.runs())
+	fmt.Fprintf(stdout, "   the command ran %d time(s)\n", d.runs())
 	return nil
 }
 
@@ -192,7 +192,7 @@ func (d *demo) fork(ctx context.Context) error {
 	if err := d.client.Call(ctx, "session/fork", protocol.SessionForkParams{SessionID: d.session}, &r); err != nil {
 		return err
 	}
-	fmt.Printf("   %s shares %d nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
+	fmt.Fprintf(stdout, "   %s shares %d nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
 	d.daemon.Process.Signal(syscall.SIGTERM)
 	err := d.daemon.Wait()
 	d.daemon = nil

@@ -65,7 +65,7 @@ func (c doctorCommand) print(d *diagnosis) error {
 	if c.JSON != nil && *c.JSON || c.JSON == nil && !terminal(os.Stdout) {
 		return printJSON(d)
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, check := range d.Checks {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", map[bool]string{true: "ok", false: "WRONG"}[check.OK], check.ID, printable(check.Detail))
 		if check.Remedy != "" {

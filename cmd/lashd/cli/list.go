@@ -27,7 +27,7 @@ func table(rows [][]string) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		fmt.Println(strings.TrimRight(line, " \n"))
+		fmt.Fprintln(stdout, strings.TrimRight(line, " \n"))
 	}
 	return nil
 }

@@ -90,20 +90,20 @@ func (c pluginCheckCommand) print(v verdict) error {
 		return printJSON(v)
 	}
 	for _, p := range v.Problems {
-		fmt.Println(printable(p.String()))
+		fmt.Fprintln(stdout, printable(p.String()))
 	}
 	if v.Plugin == nil {
 		return nil
 	}
 	for _, w := range v.Plugin.Warnings {
-		fmt.Println(printable(w.String()))
+		fmt.Fprintln(stdout, printable(w.String()))
 	}
 	rows := append(contributions(pluginloader.Contributions(v.Plugin)), capabilities(v.Plugin.Capabilities)...)
 	rows = slices.Insert(rows, 1, []string{"plugin", oneLine(v.Plugin.Name, 60), oneLine(v.Plugin.Version+" "+v.Plugin.Description, 80)})
 	if err := table(rows); err != nil || len(v.Checks) == 0 {
 		return err
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	return table(results(v.Checks))
 }
 

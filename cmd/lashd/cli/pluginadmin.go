@@ -78,7 +78,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 func printProblems(p protocol.PluginInfo) {
 	for _, problem := range p.Problems {
 		problem.File = filepath.Join(p.Dir, problem.File)
-		fmt.Println(printable(problem.String()))
+		fmt.Fprintln(stdout, printable(problem.String()))
 	}
 }
 
@@ -125,7 +125,7 @@ func (c pluginLogsCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(r.Data)
 	}
 	for _, l := range r.Data {
-		fmt.Println(logLine(l))
+		fmt.Fprintln(stdout, logLine(l))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func printReload(r protocol.PluginReloadResult) error {
 		return err
 	}
 	if r.Prefix {
-		fmt.Println("tools or texts of the prompt change: what the model's provider has cached of sessions is of no use then")
+		fmt.Fprintln(stdout, "tools or texts of the prompt change: what the model's provider has cached of sessions is of no use then")
 	}
 	for _, p := range r.Problems {
 		printProblems(p)

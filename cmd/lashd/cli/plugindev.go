@@ -133,7 +133,7 @@ func (d *developer) differ(sign string, some, others []string) {
 func (d *developer) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fmt.Println(printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(stdout, printable(fmt.Sprintf(format, args...)))
 }
 
 // Enabled implements slog.Handler.

@@ -43,7 +43,7 @@ func (c pluginNewCommand) Run() error {
 	if err := c.create(dir); err != nil {
 		return fmt.Errorf("plugin new: %w", err)
 	}
-	fmt.Printf("%s is a plugin. Your sessions have it once it, or a link to it, is in %s.\nNext:\n\n  cd %[1]s\n  %[3]s\n  %[4]s\n",
+	fmt.Fprintf(stdout, "%s is a plugin. Your sessions have it once it, or a link to it, is in %s.\nNext:\n\n  cd %[1]s\n  %[3]s\n  %[4]s\n",
 		printable(dir), printable(strings.Join(userPlugins(), " or ")), next[c.Lang][0], next[c.Lang][1])
 	return nil
 }

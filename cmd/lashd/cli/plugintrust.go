@@ -59,7 +59,7 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 	if err := printRead(r); err != nil {
 		return "", err
 	}
-	fmt.Print("may exactly this run? [y/N] ")
+	fmt.Fprint(stdout, "may exactly this run? [y/N] ")
 	in := bufio.NewScanner(os.Stdin)
 	if !in.Scan() || !strings.EqualFold(strings.TrimSpace(in.Text()), "y") {
 		return "", &exitError{exitDenied, errors.New("it was not approved")}
@@ -95,7 +95,7 @@ func printReach(r protocol.PluginReach) {
 	}
 }
 
-func printLine(what, text string) { fmt.Printf("%-11s  %s\n", what, printable(text)) }
+func printLine(what, text string) { fmt.Fprintf(stdout, "%-11s  %s\n", what, printable(text)) }
 
 // quoted is a command of which one can tell where an argument ends.
 func quoted(argv []string) string {
@@ -160,7 +160,7 @@ func (e *environment) decide(ctx context.Context, method string, params any) err
 		return err
 	}
 	printProblems(r.Plugin)
-	fmt.Printf("%s is %s\n", printable(r.Plugin.Name), r.Plugin.Status)
+	fmt.Fprintf(stdout, "%s is %s\n", printable(r.Plugin.Name), r.Plugin.Status)
 	return nil
 }
 

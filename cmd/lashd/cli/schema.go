@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"lashd/pluginloader/manifest"
@@ -27,7 +26,7 @@ Example: lashd schema turn/start`
 
 func (c schemaCommand) Run() error {
 	if c.Method == "" {
-		_, err := os.Stdout.Write(rpc.OpenRPC())
+		_, err := stdout.Write(rpc.OpenRPC())
 		return err
 	}
 	doc := map[string][]byte{"plugin": manifest.Schema(), "config": configSchema}[c.Method]
@@ -37,7 +36,7 @@ func (c schemaCommand) Run() error {
 	if doc == nil {
 		return &exitError{exitUsage, fmt.Errorf("there is no method %q%s; lashd schema describes them all", c.Method, didYouMean(c.Method, rpc.Methods()))}
 	}
-	_, err := os.Stdout.Write(doc)
+	_, err := stdout.Write(doc)
 	return err
 }
 

@@ -42,7 +42,7 @@ func (c tailCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
-// tail prints events until the connection is lost or ctx is done.
+// tail prints events until the connection is lost, ctx is done, or they cannot be written any more.
 func (f *follower) tail(ctx context.Context) error {
 	defer f.link.Close()
 	r, err := f.attach(ctx)
@@ -56,6 +56,9 @@ func (f *follower) tail(ctx context.Context) error {
 		select {
 		case <-f.news.More():
 			f.print()
+			if err := stdout.failed(); err != nil {
+				return err
+			}
 		case <-f.link.Gone():
 			f.print()
 			return errGone
@@ -69,7 +72,7 @@ func (f *follower) print() {
 	for _, raw := range f.news.Take() {
 		var ev protocol.Event
 		if json.Unmarshal(raw, &ev) == nil && f.fresh(ev) {
-			fmt.Println(printable(string(raw)))
+			fmt.Fprintln(stdout, printable(string(raw)))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -169,7 +170,7 @@ func (c taskReadCommand) Run(ctx context.Context, e *environment) error {
 		if o.Evidence != nil {
 			why = o.Evidence.Reason
 		}
-		fmt.Println(oneLine(why, 200))
+		fmt.Fprintln(stdout, oneLine(why, 200))
 	}
 	rows := [][]string{{"AT", "EVENT", "BY", "REASON"}}
 	for _, ev := range r.Events {
@@ -204,7 +205,7 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 		if err := l.Call(ctx, "task/output", protocol.TaskOutputParams{TaskParams: p, Offset: at, Limit: 1 << 20}, &r); err != nil {
 			return err
 		}
-		if _, err := os.Stdout.WriteString(shownText(r.Text)); err != nil {
+		if _, err := io.WriteString(stdout, shownText(r.Text)); err != nil {
 			return err
 		}
 		at = r.NextOffset

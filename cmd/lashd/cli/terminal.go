@@ -37,6 +37,6 @@ func printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Println(printable(string(data)))
+	_, err = fmt.Fprintln(stdout, printable(string(data)))
 	return err
 }

@@ -167,7 +167,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(r.Trigger)
 	}
 	if r.Trigger.NextAtMs > 0 {
-		fmt.Println("due at", moment(r.Trigger.NextAtMs))
+		fmt.Fprintln(stdout, "due at", moment(r.Trigger.NextAtMs))
 	}
 	return nil
 }

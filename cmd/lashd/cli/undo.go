@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -169,7 +170,7 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 		if text == "" {
 			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, diffNote(d))
 		}
-		if _, err := os.Stdout.WriteString(shownText(text)); err != nil {
+		if _, err := io.WriteString(stdout, shownText(text)); err != nil {
 			return err
 		}
 	}

@@ -140,7 +140,7 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 func (v *view) print(s string) {
 	v.clear()
 	v.since = time.Now()
-	fmt.Print(s)
+	fmt.Fprint(stdout, s)
 	v.midLine = !strings.HasSuffix(s, "\n")
 }
 
