@@ -24,6 +24,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(exitFailed, "", "the model refused", "run", "fail")
 	p.want(exitUsage, "", "see lashd tail --help", "tail")
 	p.want(exitUsage, "", "the prompt is empty", "run", " ")
+	p.want(exitUsage, "", "keeps its directory", "run", "--session", "ses_x", "--cwd", "/", "hi")
 	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
 	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")

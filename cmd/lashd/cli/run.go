@@ -17,8 +17,8 @@ import (
 type runCommand struct {
 	Prompt  []string `arg:"" help:"What the agent is to do; - reads it from stdin."`
 	Session string   `help:"Go on in this session instead of a new one." placeholder:"ID"`
-	Model   string   `help:"Name of the model; lashd model lists them." placeholder:"NAME"`
-	Cwd     string   `help:"Workspace of a new session. Default: the current directory." placeholder:"DIR"`
+	Model   string   `help:"Name of the model; lashd model lists them. With --session, the session has it from then on." placeholder:"NAME"`
+	Cwd     string   `help:"Workspace of a new session, not with --session. Default: the current directory." placeholder:"DIR"`
 	Allow   bool     `help:"Allow every tool call that would be asked about."`
 	JSON    bool     `help:"Print the turn's events as JSON, one a line, instead of the answer's text."`
 }
@@ -38,6 +38,9 @@ Examples: lashd run 'what does this project do?'; git diff | lashd run --json -`
 }
 
 func (c runCommand) Run(ctx context.Context, e *environment) error {
+	if c.Session != "" && c.Cwd != "" {
+		return &exitError{exitUsage, errors.New("--cwd is for new sessions: one that there is keeps its directory; leave out --cwd or --session")}
+	}
 	prompt := strings.Join(c.Prompt, " ")
 	if prompt == "-" {
 		text, err := io.ReadAll(os.Stdin)
