@@ -61,6 +61,7 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindMethodNotFound:  "lashd schema describes them all",
 	protocol.KindInvalidParams:   "lashd schema METHOD describes them",
 	protocol.KindOverloaded:      "try again in a moment",
+	protocol.KindFileConflict:    "that is lashd session undo --force",
 	protocol.KindStorageFull:     "free some space and try again",
 	protocol.KindStorageBusy:     "try again when the other process is done",
 }

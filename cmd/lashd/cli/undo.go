@@ -14,17 +14,30 @@ import (
 
 // ofFiles names a session, and a turn or a file point of it.
 type ofFiles struct {
-	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
-	Turn    string `arg:"" optional:"" help:"A turn, or a file point; lashd session points lists them."`
+	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the one of the turn, or the newest of this directory."`
+	Turn    string `arg:"" optional:"" help:"A turn, or a file point; lashd session points lists them. It may also stand alone."`
+}
+
+// alone has a turn or a file point that stands alone be that, and no session.
+func (o ofFiles) alone() ofFiles {
+	if o.Turn == "" && (strings.HasPrefix(o.Session, "trn_") || strings.HasPrefix(o.Session, "fpt_")) {
+		o.Session, o.Turn = "", o.Session
+	}
+	return o
 }
 
 // point tells whether a file point is named, and not a turn.
 func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 
-// session is the one that is named, or the newest of the current directory.
+// session is the one that is named, that of the turn, or the newest of the current directory.
 func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
 	if o.Session != "" {
 		return protocol.SessionID(o.Session), nil
+	}
+	if o.Turn != "" && !o.point() {
+		var r protocol.TurnReport
+		err := l.Call(ctx, "turn/read", protocol.TurnParams{TurnID: protocol.TurnID(o.Turn)}, &r)
+		return r.SessionID, err
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -124,6 +137,7 @@ Example: lashd session diff --stat`
 }
 
 func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
+	c.ofFiles = c.alone()
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
 		return err
@@ -167,8 +181,8 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 	}
 	for _, d := range all {
 		text := d.Diff
-		if text == "" {
-			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, diffNote(d))
+		if note := diffNote(d); text == "" || note != "" {
+			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, note) + text
 		}
 		if _, err := io.WriteString(stdout, shownText(text)); err != nil {
 			return err
@@ -177,7 +191,19 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 	return nil
 }
 
+// diffNote tells what the lines of a diff do not.
 func diffNote(d protocol.FileDiff) string {
+	about, mode := contentNote(d), ""
+	if d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode {
+		mode = fmt.Sprintf("mode %o to %o", d.Before.Mode, d.After.Mode)
+	}
+	if about != "" && mode != "" {
+		return about + ", " + mode
+	}
+	return about + mode
+}
+
+func contentNote(d protocol.FileDiff) string {
 	switch {
 	case d.Unkept != "":
 		return "without a copy: " + string(d.Unkept)
@@ -187,8 +213,6 @@ func diffNote(d protocol.FileDiff) string {
 		return "the diff is too long"
 	case d.Kind != protocol.FileRegular:
 		return string(d.Kind)
-	case d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode:
-		return fmt.Sprintf("mode %o to %o", d.Before.Mode, d.After.Mode)
 	}
 	return ""
 }
@@ -212,6 +236,7 @@ Example: lashd session undo --dry-run`
 }
 
 func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
+	c.ofFiles = c.alone()
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
 		return err
