@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"lashd/rpc/protocol"
 )
 
 type callCommand struct {
@@ -29,9 +31,17 @@ func (c callCommand) Run(ctx context.Context, e *environment) error {
 	}
 	var result json.RawMessage
 	if err := e.ask(ctx, c.Method, params, &result); err != nil {
-		return err
+		return c.explained(err)
 	}
 	return printJSON(result)
+}
+
+// explained says of params that were refused where it is told what they should be.
+func (c callCommand) explained(err error) error {
+	if _, data := wireError(err); data == nil || data.Kind != protocol.KindInvalidParams || data.Nearest != "" {
+		return err
+	}
+	return fmt.Errorf("%s; lashd schema %s describes them", explain(err), c.Method)
 }
 
 func (c callCommand) params() (json.RawMessage, error) {

@@ -76,7 +76,7 @@ func MainWith(args []string, extra Extra) int {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	hears := hear(ctx, end)
-	parsed, g, err := parse(ctx, args)
+	parsed, g, err := parse(ctx, spelled(args))
 	if err != nil {
 		return report(usageError(err))
 	}
@@ -89,6 +89,17 @@ func MainWith(args []string, extra Extra) int {
 		err = stdout.failed()
 	}
 	return report(err)
+}
+
+// spelled are args as kong reads them, of people who ask for the version or for help as other programs are asked.
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 1 && (args[0] == "--version" || args[0] == "-v"):
+		return []string{"version"}
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
 }
 
 // hear has the first signal end a command, and the second one the process. The channel that it gives is closed once signals are

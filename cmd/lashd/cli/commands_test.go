@@ -25,6 +25,15 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(exitUsage, "", "see lashd tail --help", "tail")
 	p.want(exitUsage, "", "the prompt is empty", "run", " ")
 	p.want(exitUsage, "", "keeps its directory", "run", "--session", "ses_x", "--cwd", "/", "hi")
+	for _, asks := range []string{"version", "--version", "-v"} {
+		p.want(0, "lashd "+Version+"\n", "", asks)
+	}
+	p.want(0, "Usage: lashd <command>", "", "help")
+	p.want(0, "Usage: lashd run <prompt>", "", "help", "run")
+	p.want(exitFailed, "", "; lashd schema session/new describes them\n", "call", "session/new", `{"cwd":"nodir"}`)
+	if r := p.want(exitFailed, "", "/cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
+		t.Errorf("of a command that is no method it says %q", r.err)
+	}
 	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
 	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")

@@ -59,7 +59,6 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindTriggerNotFound: "lashd trigger list lists them",
 	protocol.KindModelNotFound:   "lashd model lists them",
 	protocol.KindMethodNotFound:  "lashd schema describes them all",
-	protocol.KindInvalidParams:   "lashd schema METHOD describes them",
 	protocol.KindOverloaded:      "try again in a moment",
 	protocol.KindFileConflict:    "that is lashd session undo --force",
 	protocol.KindStorageFull:     "free some space and try again",
