@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ type configCommand struct {
 // Help is shown by --help.
 func (configCommand) Help() string {
 	return `Tells all that is wrong with config.toml of the data directory, with its line, and starts nothing. A running daemon goes on with
-what it read when it started. lashd schema config tells what may be in it.
+what it read when it started; if the file was changed since, that is told, too. lashd schema config tells what may be in it.
 
 Exit codes: 0 all is well, or there is no file; 1 something is wrong.
 
@@ -30,7 +31,7 @@ type configReport struct {
 	Problems []configProblem `json:"problems"`
 }
 
-func (c configCommand) Run(e *environment) error {
+func (c configCommand) Run(ctx context.Context, e *environment) error {
 	r := configReport{File: cmp.Or(c.File, e.configFile())}
 	data, err := r.read()
 	if err != nil {
@@ -41,6 +42,9 @@ func (c configCommand) Run(e *environment) error {
 	}
 	if err := c.print(r); err != nil {
 		return err
+	}
+	if c.File == "" {
+		e.noteStale(ctx)
 	}
 	if len(r.Problems) > 0 {
 		return &exitError{exitFailed, nil}
@@ -67,6 +71,32 @@ func (c configCommand) print(r configReport) error {
 		fmt.Fprintln(stdout, printable(fmt.Sprintf("%s: %s", r.File, p.Error())))
 	}
 	return nil
+}
+
+// noteStale says so if a daemon runs that has read another config.toml than there is now.
+func (e *environment) noteStale(ctx context.Context) {
+	l, err := e.dial(ctx, false, nil)
+	if err != nil {
+		return // then the next one reads what there is now
+	}
+	defer l.Close()
+	if l.stale() {
+		e.note("config.toml was changed since the daemon started: %s", freshConfig)
+	}
+}
+
+// freshConfig is what to do about a daemon that goes on with an old config.toml.
+const freshConfig = `lashd call shutdown '{"daemon":true}' stops it, and the next command starts it with the new one`
+
+// stale tells whether config.toml was changed since the daemon took the lock of its data directory, which was just after it had read
+// the file. Both times are of the one clock that files get theirs from.
+func (l *link) stale() bool {
+	read, err := os.Stat(filepath.Join(l.daemon.DataDir, "lashd.lock.json"))
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(filepath.Join(l.daemon.DataDir, "config.toml"))
+	return err == nil && now.ModTime().After(read.ModTime())
 }
 
 // configProblems are those of a config.toml of the data directory, and of what it names.

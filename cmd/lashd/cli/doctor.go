@@ -134,6 +134,9 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	}
 	d.note("database", fmt.Sprintf("open and written by the daemon: %d sessions, %d KiB, log %d KiB, durability %s", s.Sessions,
 		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, "stop the daemon with lashd call shutdown '{\"daemon\":true}' and run lashd doctor again")
+	if l.stale() {
+		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml was changed since the daemon started, which goes on with the old one", Remedy: freshConfig})
+	}
 	d.notePlugins()
 }
 

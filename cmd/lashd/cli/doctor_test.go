@@ -123,3 +123,24 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 		t.Error("reliability/P23 the database was changed")
 	}
 }
+
+func TestConfigThatTheDaemonHasNotRead(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	stale := func(want bool) {
+		t.Helper()
+		for _, r := range []result{p.want(0, "", "", "doctor", "--no-json"), p.want(0, "", "", "config")} {
+			said := r.out + r.err
+			if got := strings.Contains(said, "changed since the daemon started"); got != want || got != strings.Contains(said, `'{"daemon":true}' stops it`) {
+				t.Errorf("it says %q, want that of a change: %t", said, want)
+			}
+		}
+	}
+	stale(false)
+	p.write("config.toml", "script = \"script.json\"\n# changed\n")
+	stale(true)
+	p.stop()
+	stale(false)
+	p.session()
+	stale(false)
+}
