@@ -44,6 +44,9 @@ func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...p
 // TidyFiles lets go of copies of files that nothing needs.
 func (e *Engine) TidyFiles(ctx context.Context) { e.tidyFiles(ctx) }
 
+// RewindJournal is what a rewind that was cut off leaves.
+type RewindJournal = rewindJournal
+
 // HoldWorkspace has nobody look at the files of a directory until back is called.
 func (e *Engine) HoldWorkspace(ctx context.Context, dir string) (back func(), err error) {
 	w, err := e.use(dir)

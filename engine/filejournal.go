@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"lashd/engine/filepoint"
 	"lashd/persistence"
@@ -18,6 +19,7 @@ import (
 type rewindJournal struct {
 	Steps  []filepoint.Step      `json:"steps"`
 	Files  []protocol.FileRewind `json:"files"`
+	Leaf   protocol.NodeID       `json:"leaf"`             // of history before it
 	ToNode protocol.NodeID       `json:"toNode,omitempty"` // empty: history stays
 	Key    string                `json:"key,omitempty"`    // of the request, and what it stands for
 	Hash   []byte                `json:"hash,omitempty"`
@@ -28,11 +30,11 @@ func (r *rewinding) perform(ctx context.Context) (*protocol.SessionRewindResult,
 	if len(r.steps) == 0 {
 		return r.result, r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, nil) })
 	}
-	j := &rewindJournal{Steps: filepoint.Order(r.steps), Files: r.result.Files, Key: r.rc.key, Hash: r.rc.hash}
+	j := &rewindJournal{Steps: filepoint.Order(r.steps), Files: r.result.Files, Leaf: r.result.Head.Leaf, Key: r.rc.key, Hash: r.rc.hash}
 	if r.to != nil {
 		j.ToNode = r.to.node.ID
 	}
-	p := &persistence.StoredPoint{Journal: encode(j), FilePoint: protocol.FilePoint{
+	p := &persistence.StoredPoint{Root: r.root, Journal: encode(j), FilePoint: protocol.FilePoint{
 		ID: protocol.NewPointID(), SessionID: r.p.SessionID, Kind: protocol.PointRewind, State: protocol.PointOpen, To: r.base.ID, AtMs: now(), Files: len(r.steps),
 	}}
 	c := &persistence.Commit{Files: persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}, Changes: r.undoing(p.ID)}}
@@ -75,19 +77,20 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 		p.Unrestorable = fmt.Sprintf("%d files were not brought back", len(problems))
 	}
 	r.result.Point = p.ID
-	return r.close(ctx, p)
+	return r.close(p.ID, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
 }
 
 // close stores what became of the files. Want of space delays it, and the session is held meanwhile: the journal must not be left
 // behind by what comes after it. If lashd ends before, the next one brings the rewind to its end.
-func (r *rewinding) close(ctx context.Context, p *persistence.StoredPoint) error {
+func (r *rewinding) close(id protocol.PointID, store func(context.Context, *state) error) error {
+	owner := r.held.owner
 	for {
-		err := r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, p) })
+		err := r.on(owner.ctx, store)
 		if !noSpace(err) {
 			return err
 		}
-		r.eng.Log.Error("rewind waits to be stored", "session", p.SessionID, "point", p.ID, "error", err)
-		if err := pause(r.held.owner.ctx, spaceCheck); err != nil {
+		owner.eng.Log.Error("rewind waits to be stored", "session", owner.id, "point", id, "error", err)
+		if err := pause(owner.ctx, spaceCheck); err != nil {
 			return err
 		}
 	}
@@ -155,7 +158,7 @@ func (r *rewinding) finish(ctx context.Context, st *state, p *persistence.Stored
 	c := &persistence.Commit{}
 	var events []logEvent
 	if p != nil {
-		c.Files = persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}}
+		c.Files = persistence.FileCommit{Workspace: p.Root, Points: []persistence.StoredPoint{*p}}
 		events = append(events, pointEvent(p.FilePoint))
 	}
 	moves := r.to != nil && r.to.node.ID != st.row.Head.Leaf
@@ -175,44 +178,35 @@ func (r *rewinding) finish(ctx context.Context, st *state, p *persistence.Stored
 
 // resumeRewinds brings rewinds to their end that an earlier daemon has begun. No turn starts before.
 func (st *state) resumeRewinds() {
-	open, err := st.eng.store.OpenRewinds(st.ctx, st.key)
-	if err != nil {
-		st.eng.Log.Error("rewinds are not resumed", "session", st.id, "error", err)
-	}
-	for i := range open {
+	for _, p := range st.rewinds {
 		held := st.enlist(st.ctx)
 		st.eng.actors.Go(func() {
-			if err := resumeRewind(held, &open[i]); err != nil && st.ctx.Err() == nil {
-				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", open[i].ID, "error", err)
+			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
+				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)
 			}
 		})
 	}
 }
 
 func resumeRewind(held *writer, p *persistence.StoredPoint) error {
-	if err := held.taken(); err != nil {
+	defer held.leave()
+	if err := held.granted(); err != nil { // plugins that cannot be opened are no hindrance
 		return err
 	}
-	defer held.leave()
+	r := &rewinding{held: held, p: &protocol.SessionRewindParams{SessionID: p.SessionID}}
+	err := r.resume(p)
+	if err == nil || held.ctx.Err() != nil {
+		return err
+	}
+	return r.giveUp(p, err)
+}
+
+func (r *rewinding) resume(p *persistence.StoredPoint) error {
 	var j rewindJournal
 	if err := json.Unmarshal(p.Journal, &j); err != nil {
 		return fmt.Errorf("journal of %s: %w", p.ID, err)
 	}
-	r := &rewinding{held: held, p: &protocol.SessionRewindParams{SessionID: p.SessionID, ToNode: j.ToNode}, rc: receipt{j.Key, j.Hash}}
-	r.result = &protocol.SessionRewindResult{}
-	err := r.on(held.ctx, func(ctx context.Context, st *state) (err error) {
-		r.result.Head = st.row.Head
-		if j.ToNode != "" {
-			r.to = &target{}
-			*r.to, r.result, err = st.leafFor(ctx, r.p)
-		}
-		r.result.Files = j.Files
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := r.enter(held.ctx, p.Root); err != nil {
+	if err := r.regain(p, &j); err != nil {
 		return err
 	}
 	defer r.leave()
@@ -220,5 +214,100 @@ func resumeRewind(held *writer, p *persistence.StoredPoint) error {
 		r.eng.Log.Warn("what a rewind has left is not removed", "session", p.SessionID, "error", err)
 	}
 	r.eng.Log.Info("a rewind that was cut off is brought to its end", "session", p.SessionID, "point", p.ID)
-	return r.complete(held.ctx, p, &j)
+	return r.complete(r.held.ctx, p, &j)
 }
+
+// rewindPatience is how long a rewind that was cut off waits for its workspace at most, and its session with it: tools that are at
+// work there may themselves wait for a turn of the session.
+const rewindPatience = 10 * time.Minute
+
+// regain takes the workspace of a rewind that was cut off. What hinders it for now is waited for, while the session is held; want of
+// space without end, as by close.
+func (r *rewinding) regain(p *persistence.StoredPoint, j *rewindJournal) error {
+	limit := time.Now().Add(rewindPatience)
+	for said := false; ; said = true {
+		err := r.takeUp(p, j)
+		if err == nil || hopeless(err) || !noSpace(err) && time.Now().After(limit) {
+			return err
+		}
+		if !said {
+			r.sayWaits(p, err)
+		}
+		if err := pause(r.held.ctx, spaceCheck); err != nil {
+			return err
+		}
+	}
+}
+
+// takeUp is regain without waiting.
+func (r *rewinding) takeUp(p *persistence.StoredPoint, j *rewindJournal) error {
+	if err := r.aim(j); err != nil {
+		return err
+	}
+	if err := r.enter(r.held.ctx, p.Root); err != nil {
+		return err
+	}
+	_, err := r.look(r.held.ctx, true, r.attribute)
+	if err != nil {
+		r.leave()
+	}
+	return err
+}
+
+// errMovedOn means that turns have come after a rewind that was cut off: it would undo them, too.
+var errMovedOn = errors.New("history has gone on since")
+
+// aim makes a rewind again of its journal, unless history has gone on since.
+func (r *rewinding) aim(j *rewindJournal) error {
+	return r.on(r.held.ctx, func(ctx context.Context, st *state) error {
+		if st.row.Head.Leaf != j.Leaf {
+			return errMovedOn
+		}
+		r.rc, r.result = receipt{j.Key, j.Hash}, &protocol.SessionRewindResult{Head: st.row.Head}
+		if r.p.ToNode = j.ToNode; j.ToNode != "" {
+			to, result, err := st.leafFor(ctx, r.p)
+			if err != nil {
+				return err
+			}
+			r.to, r.result = &to, result
+		}
+		r.result.Files = j.Files
+		return nil
+	})
+}
+
+// hopeless tells whether what hinders a rewind that was cut off does not pass.
+func hopeless(err error) bool {
+	return errors.Is(err, errMovedOn) || errors.Is(err, persistence.ErrNotFound) || errors.As(err, new(*ParamError)) || errors.As(err, new(*filepoint.TooManyError))
+}
+
+// sayWaits tells that a rewind that was cut off waits, and the session's turns with it.
+func (r *rewinding) sayWaits(p *persistence.StoredPoint, why error) {
+	eng := r.held.owner.eng
+	eng.Log.Warn("a rewind that was cut off waits", "session", p.SessionID, "point", p.ID, "because", why)
+	issue := protocol.Issue{Kind: "runtime", Code: "rewind_waits", Message: fmt.Sprintf("an undo that was cut off goes on later, and turns after it: %v", why)}
+	err := r.on(r.held.ctx, func(ctx context.Context, st *state) error {
+		_, err := st.commit(ctx, &persistence.Commit{}, complaint("", issue))
+		return err
+	})
+	if err != nil {
+		eng.Log.Warn("nobody is told that a rewind waits", "session", p.SessionID, "error", err)
+	}
+}
+
+// giveUp closes the point of a rewind that cannot be brought to its end. What it was to undo is not undone, and can be undone anew:
+// so nothing is kept of what it was about to change.
+func (r *rewinding) giveUp(p *persistence.StoredPoint, why error) error {
+	r.held.owner.eng.Log.Error("a rewind that was cut off is given up", "session", p.SessionID, "point", p.ID, "because", why)
+	p.State, p.Journal, p.To, p.Files = protocol.PointClosed, nil, "", 0
+	p.Unrestorable = fmt.Sprintf("the undo was cut off and is given up: %v", why)
+	return r.close(p.ID, func(ctx context.Context, st *state) error {
+		all := []persistence.StoredPoint{*p}
+		c := &persistence.Commit{Files: persistence.FileCommit{Workspace: p.Root, Points: all, Pruned: all}}
+		_, err := st.commit(ctx, c, pointEvent(p.FilePoint))
+		return err
+	})
+}
+
+// leftUndone tells whether a point is that of a rewind which was given up.
+func leftUndone(p *persistence.StoredPoint) bool { return p.Kind == protocol.PointRewind && p.To == "" }

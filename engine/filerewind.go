@@ -84,6 +84,9 @@ func (r *rewinding) run(ctx context.Context) (*protocol.SessionRewindResult, err
 			return nil, err
 		}
 		defer r.leave()
+		if _, err := r.look(ctx, true, r.attribute); err != nil {
+			return nil, &UnrestorableError{Reason: err.Error()}
+		}
 		if err := r.plan(ctx, points); err != nil {
 			return nil, err
 		}
@@ -106,7 +109,7 @@ func (r *rewinding) on(ctx context.Context, f func(context.Context, *state) erro
 	return err
 }
 
-// enter takes the workspace, with what is there now known, and leave gives it back.
+// enter takes the workspace, and leave gives it back. What is there now, a look tells.
 func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
 	if r.workspace, err = r.held.owner.eng.use(cwd); err != nil {
 		return bad("/sessionId", "the workspace of the session is not there: %v", err)
@@ -115,19 +118,13 @@ func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
 		r.forgo()
 		return err
 	}
-	defer func() {
-		if err != nil {
-			r.leave()
-		}
-	}()
 	if r.inUse() {
-		return ErrFilesInUse
+		err = ErrFilesInUse
+	} else {
+		r.dir, err = filepoint.Open(r.root, r.eng.StateDir)
 	}
-	if r.dir, err = filepoint.Open(r.root, r.eng.StateDir); err != nil {
-		return err
-	}
-	if _, err = r.look(ctx, true, r.attribute); err != nil {
-		err = &UnrestorableError{Reason: err.Error()}
+	if err != nil {
+		r.leave()
 	}
 	return err
 }
@@ -142,6 +139,7 @@ func (w *workspace) inUse() bool {
 func (r *rewinding) leave() {
 	if r.dir != nil {
 		r.dir.Close() // nothing is written through it
+		r.dir = nil
 	}
 	r.giveBack()
 	r.forgo()
@@ -151,7 +149,10 @@ func (r *rewinding) leave() {
 func (r *rewinding) plan(ctx context.Context, points []persistence.StoredPoint) error {
 	r.base = points[0]
 	undo := map[protocol.PointID]bool{}
-	for _, p := range points {
+	for i, p := range points {
+		if i > 0 && leftUndone(&p) {
+			continue
+		}
 		if p.Root != r.root {
 			p.Unrestorable = "it was about files in " + p.Root
 		}

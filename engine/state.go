@@ -48,6 +48,7 @@ type state struct {
 	monitors  *monitors                         // as they are stored; nil: there are none
 	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
 	cutOff    bool                              // some are to be begun again that another run of the daemon has begun
+	rewinds   []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
 	writer    *writer                           // holds the session: no turn starts
 	writers   []*writer                         // want to
 	history   *history
@@ -91,6 +92,9 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}
 	s.key = row.Key
 	if err := st.loadTasks(); err != nil {
+		return nil, err
+	}
+	if st.rewinds, err = s.eng.store.OpenRewinds(ctx, row.Key); err != nil {
 		return nil, err
 	}
 	st.ownMonitors()

@@ -60,19 +60,27 @@ func (st *state) enlist(ctx context.Context) *writer {
 }
 
 // taken waits until a command has the session. If it fails, the command waits no more.
-func (w *writer) taken() (err error) {
-	select {
-	case <-w.ready:
+func (w *writer) taken() error {
+	err := w.granted()
+	if err == nil {
 		err = w.err
-	case <-w.owner.closed:
-		err = ErrReloaded
-	case <-w.ctx.Done():
-		err = context.Cause(w.ctx)
 	}
 	if err != nil {
 		w.leave()
 	}
 	return err
+}
+
+// granted is taken for what needs no plugins.
+func (w *writer) granted() error {
+	select {
+	case <-w.ready:
+		return nil
+	case <-w.owner.closed:
+		return ErrReloaded
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	}
 }
 
 // worked is what work came to while it held a session, and what plugins keep then.

@@ -17,6 +17,8 @@ func pointNote(p *protocol.FilePoint) string {
 	switch {
 	case p == nil || p.State != protocol.PointClosed:
 		return ""
+	case p.Unrestorable != "" && p.Kind == protocol.PointRewind:
+		return "not all files were brought back: " + p.Unrestorable
 	case p.Unrestorable != "":
 		return "what this turn did to files cannot be undone: " + p.Unrestorable
 	case p.Kind == protocol.PointRewind:
