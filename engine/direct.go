@@ -71,7 +71,7 @@ func (r *run) direct(ctx context.Context, s *stage) error {
 		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 		return nil
 	}
-	s.attempt++
+	s.begin()
 	if err := r.storeDirect(ctx, s); err != nil {
 		return err
 	}

@@ -105,6 +105,34 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
+	t.Run("issue/2 a call is made again only if its tool was safe when it was begun, and is now", func(t *testing.T) {
+		const never, safe, idempotent = protocol.ReplayNever, protocol.ReplaySafe, protocol.ReplayIdempotent
+		for _, c := range []struct {
+			then, now protocol.Replay
+			runs      int
+		}{{never, safe, 1}, {"", idempotent, 1}, {safe, never, 1}, {safe, idempotent, 2}} {
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				deploy := func(replay protocol.Replay) []tool.Provider {
+					return []tool.Provider{toolFunc{name: "deploy", contract: protocol.ToolContract{Replay: replay}, run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
+						if runs++; runs == 1 {
+							<-ctx.Done()
+							return tool.Result{}, ctx.Err()
+						}
+						return tool.Result{Output: protocol.Succeed("again")}, nil
+					}}}
+				}
+				d := start(t, setup{model: replies(calls("deploy"), scripted.Reply{Text: "done"}), tools: deploy(c.then)})
+				d.begin(t, d.session(t), "go")
+				synctest.Wait()
+				d = d.restart(t, func(s *setup) { s.tools = deploy(c.now) })
+				synctest.Wait()
+				if asks := len(d.asking(t)); runs != c.runs || asks != 2-c.runs {
+					t.Errorf("%q, and %q after the restart: it ran %d times, want %d; %d questions", c.then, c.now, runs, c.runs, asks)
+				}
+			})
+		}
+	})
 	t.Run("runtime/P11 a queued turn, and one that waits for a person, go on after a restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, config: asking})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ type stage struct {
 	entry    *tool.Entry       // nil: the catalog has no such tool any more
 	grant    *tool.Grant       // that allows the call; nil: the tool is one of the catalog
 	attempt  int
+	replay   protocol.Replay       // that its tool declared when it was begun; empty: it was not
 	approval *wanted               // a plugin wants a person to be asked
 	messages []protocol.Message    // of plugins, for the next checkpoint
 	reply    *turn.ToolReply       // set once the call has its result
@@ -41,7 +43,8 @@ type stage struct {
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
 type callRow struct {
 	Attempt  int                `json:"attempt"`
-	Args     json.RawMessage    `json:"args,omitempty"` // as it runs, where they are not the model's
+	Replay   protocol.Replay    `json:"replay,omitempty"` // that its tool declared then
+	Args     json.RawMessage    `json:"args,omitempty"`   // as it runs, where they are not the model's
 	Reply    *turn.ToolReply    `json:"reply,omitempty"`
 	Messages []protocol.Message `json:"messages,omitempty"`
 	Parked   bool               `json:"parked,omitempty"`
@@ -119,7 +122,7 @@ func (s *stage) recall(row persistence.Effect) error {
 		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
-	s.intents = known.Intents
+	s.intents, s.replay = known.Intents, cmp.Or(known.Replay, protocol.ReplayNever)
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
@@ -171,12 +174,27 @@ func (s *stage) validate() {
 	}
 }
 
-// repeatable tells whether a call that was started may be started again.
-func (s *stage) repeatable() bool {
+// begin counts an attempt that is about to be made.
+func (s *stage) begin() {
+	s.attempt++
+	s.replay = s.declared()
+}
+
+// declared says whether its tool lets calls be made again.
+func (s *stage) declared() protocol.Replay {
 	if s.entry == nil {
-		return false
+		return protocol.ReplayNever
 	}
-	c := s.entry.Terms().Replay
+	return cmp.Or(s.entry.Terms().Replay, protocol.ReplayNever)
+}
+
+// repeatable tells whether a call that was started may be started again: as its tool is declared now, and was then. Another
+// version of it cannot say what the one before has done.
+func (s *stage) repeatable() bool {
+	return repeats(s.declared()) && (s.replay == "" || repeats(s.replay))
+}
+
+func repeats(c protocol.Replay) bool {
 	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
 }
 
@@ -228,7 +246,7 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 	var rows []persistence.Effect
 	for _, s := range stages {
 		if !s.waits() {
-			s.attempt++
+			s.begin()
 			rows = append(rows, r.callRow(s))
 		}
 	}
@@ -244,7 +262,7 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 func (r *run) callRow(s *stage) persistence.Effect {
 	return persistence.Effect{
 		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue, Intents: s.intents}),
+		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue, Intents: s.intents}),
 	}
 }
 
