@@ -41,9 +41,24 @@ func (s *stage) retry(n int, out *protocol.ToolOutput) (time.Duration, bool) {
 		out.Exhausted = true
 		return 0, false
 	}
-	ms := policy.BaseMs << min(n-1, 30)
+	asked := time.Duration(min(max(0, out.Failure.AfterMs), maxRetryAfter.Milliseconds())) * time.Millisecond
+	return max(backoff(policy, n), asked), true
+}
+
+const (
+	maxRetryAfter = time.Minute    // that an output may ask for, as provider.Policy has it of servers
+	maxBackoff    = 24 * time.Hour // that a contract may declare
+)
+
+// backoff is the wait after the n-th attempt that a contract declares: it doubles up to its cap.
+func backoff(policy *protocol.ToolRetry, n int) time.Duration {
+	limit := maxBackoff.Milliseconds()
 	if policy.CapMs > 0 {
-		ms = min(ms, policy.CapMs)
+		limit = min(limit, policy.CapMs)
 	}
-	return time.Duration(max(ms, out.Failure.AfterMs)) * time.Millisecond, true
+	ms := min(policy.BaseMs, limit)
+	for ; n > 1 && 0 < ms && ms < limit; n-- {
+		ms *= 2
+	}
+	return time.Duration(min(ms, limit)) * time.Millisecond
 }

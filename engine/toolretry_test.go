@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +52,30 @@ func TestToolRetry(t *testing.T) {
 				}
 				if took := time.Since(began); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
+				}
+			})
+		})
+	}
+	for asked, took := range map[int64]time.Duration{30_000: 30 * time.Second, 3_600_000: time.Minute, math.MaxInt64: time.Minute, math.MinInt64: 250 * time.Millisecond} {
+		t.Run(fmt.Sprintf("issue/2 a tool that asks for %d ms before it is tried again holds its turn for %v", asked, took), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran := 0
+				work := toolFunc{
+					name: "work", contract: protocol.ToolContract{Replay: protocol.ReplaySafe, Retry: &protocol.ToolRetry{Attempts: 2, BaseMs: math.MaxInt64, CapMs: 250}},
+					run: func(context.Context, tool.Invocation) (tool.Result, error) {
+						if ran++; ran > 1 {
+							return tool.Result{Output: protocol.Succeed("at last")}, nil
+						}
+						out := protocol.Fail(protocol.FailUnavailable, "busy", "try later", protocol.FromTool)
+						out.Failure.Retry, out.Failure.AfterMs = true, asked
+						return tool.Result{Output: out}, nil
+					},
+				}
+				d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{work}})
+				began := time.Now()
+				d.turn(t, d.session(t), "go")
+				if waited := time.Since(began); ran != 2 || waited != took {
+					t.Errorf("it ran %d times, after %v", ran, waited)
 				}
 			})
 		})
