@@ -83,6 +83,7 @@ type Engine struct {
 	running  chan struct{} // closed once Run serves
 	mu       sync.Mutex
 	ctx      context.Context // of the actors; set before running is closed
+	lends    context.Context // of leases; likewise
 	stopped  bool            // no turn is started any more
 	sessions map[protocol.SessionID]*session
 	active   int // turns running
@@ -113,8 +114,10 @@ func New(cfg Config) *Engine {
 func (e *Engine) Run(ctx context.Context) error {
 	actors, stopActors := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopActors()
+	lends, takeBack := context.WithCancel(actors)
+	defer takeBack()
 	e.mu.Lock()
-	e.ctx = actors
+	e.ctx, e.lends = actors, lends
 	e.mu.Unlock()
 	close(e.running)
 	e.actors.Go(func() { e.watchStore(actors) })
@@ -129,6 +132,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	stopTriggers()
 	e.stopTurns()
+	takeBack() // plugins that are borrowed may be at work, which is waited for with the turns
 	e.turns.Wait()
 	e.stopWork()
 	e.awaitCalls()

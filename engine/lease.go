@@ -16,7 +16,7 @@ type lease struct {
 	about   protocol.Session // as it was then
 	plugins *plugin.Session
 	catalog *tool.Catalog   // likewise
-	ctx     context.Context // of whoever borrows; it ends, too, when the session's state is given up
+	ctx     context.Context // of whoever borrows; it ends, too, when the session's state is given up, or the engine stops
 	end     func()
 	owner   *state
 	box     *toolbox
@@ -50,8 +50,9 @@ func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) 
 func (st *state) lendOut(ctx context.Context, t *toolbox) *lease {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
+	unhookStop := context.AfterFunc(st.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
 	l := &lease{session: st.session, about: st.row, plugins: t.plugins, catalog: t.catalog, ctx: ctx, owner: st, box: t}
-	l.end = func() { unhook(); cancel(nil) }
+	l.end = func() { unhook(); unhookStop(); cancel(nil) }
 	t.lent.mu.Lock()
 	defer t.lent.mu.Unlock()
 	t.lent.out++

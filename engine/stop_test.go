@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -132,6 +134,26 @@ func TestStop(t *testing.T) {
 				}
 			})
 		}
+	})
+	t.Run("issue/2 a call that belongs to no turn is told that the daemon stops, which waits no longer than it takes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := start(t, setup{model: replies(), tools: []tool.Provider{obedient("work", 2*time.Second)}})
+			id := d.session(t)
+			told := make(chan error, 1)
+			go func() {
+				_, err := d.CallTool(context.WithoutCancel(t.Context()), &protocol.ToolCallParams{SessionID: id, Name: "work"})
+				told <- err
+			}()
+			synctest.Wait()
+			began := time.Now()
+			d.halt()
+			if took := time.Since(began); took != 2*time.Second {
+				t.Errorf("stopping took %v", took)
+			}
+			if err := <-told; err != nil && !errors.Is(err, engine.ErrShuttingDown) {
+				t.Errorf("who has called is told: %v", err)
+			}
+		})
 	})
 	t.Run("runtime/P11 a queued turn, and one that waits for a person, go on after a restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
