@@ -82,16 +82,21 @@ func (b *blobFiles) write(d protocol.Digest, data []byte) error {
 
 func (b *blobFiles) read(d protocol.Digest) ([]byte, error) {
 	data, err := os.ReadFile(b.path(d))
+	return data, missing(err)
+}
+
+// missing says of a file that is not there that the store is damaged. What else hinders reading it passes.
+func missing(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("its file is missing: %w", ErrCorrupt)
+		return fmt.Errorf("its file is missing: %w", ErrCorrupt)
 	}
-	return data, err
+	return err
 }
 
 func (b *blobFiles) readRange(d protocol.Digest, offset, limit int64) ([]byte, error) {
 	f, err := os.Open(b.path(d))
 	if err != nil {
-		return nil, fmt.Errorf("blob %s: its file is missing: %w", d, ErrCorrupt)
+		return nil, fmt.Errorf("blob %s: %w", d, missing(err))
 	}
 	defer f.Close()
 	return io.ReadAll(io.NewSectionReader(f, offset, limit))
