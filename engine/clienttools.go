@@ -39,9 +39,9 @@ func (c *clientTools) Tools() []tool.Tool {
 // counts any more.
 type clientCall struct {
 	client protocol.ClientID
+	host   *toolHost // takes the output
 	acked  bool
-	output *protocol.ToolOutput
-	done   chan struct{} // closed once output is set
+	done   chan struct{} // closed once the host has the output
 }
 
 // Execute implements tool.Provider.
@@ -64,7 +64,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	// The call is settled: what was answered by now counts, though something else may have ended the wait.
 	select {
 	case <-pending.done:
-		return tool.Result{Output: *pending.output}, nil
+		return tool.Result{Output: *pending.host.taken}, nil
 	default:
 	}
 	switch {
@@ -84,7 +84,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 		if !provides {
 			return nil, errWithdrawn
 		}
-		pending := &clientCall{client: st.overlay.ClientID, done: make(chan struct{})}
+		pending := &clientCall{client: st.overlay.ClientID, host: call.Host.(*toolHost), done: make(chan struct{})}
 		event := logEvent{Event: protocol.Event{
 			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
 			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
@@ -144,15 +144,35 @@ func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *p
 		if !ok || call.client != client {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}
-		result := &protocol.ToolRespondResult{Accepted: p.Output == nil || call.output == nil}
+		if p.Output != nil && call.host.taken == nil {
+			return st.take(ctx, call, *p.Output, rc)
+		}
+		result := &protocol.ToolRespondResult{Accepted: p.Output == nil}
 		if err := st.remembered(ctx, rc, result); err != nil {
 			return nil, err
 		}
 		call.acked = true
-		if p.Output != nil && result.Accepted {
-			call.output = p.Output
-			close(call.done)
-		}
 		return result, nil
 	})
+}
+
+// take makes a client's output durable, and lets the call that waits for it go on.
+func (st *state) take(ctx context.Context, call *clientCall, out protocol.ToolOutput, rc receipt) (*protocol.ToolRespondResult, error) {
+	leave, ok := call.host.stay()
+	if !ok {
+		return nil, fmt.Errorf("call %s: %w", call.host.stage.call.CallID, ErrNoCall)
+	}
+	defer leave()
+	out = tidy(out)
+	result := &protocol.ToolRespondResult{Accepted: true}
+	c := &persistence.Commit{Receipt: rc.with(result)}
+	call.host.give(c, out)
+	if c.Receipt != nil || len(c.Effects) > 0 {
+		if _, err := st.commit(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	call.acked, call.host.taken = true, &out
+	close(call.done)
+	return result, nil
 }

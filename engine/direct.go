@@ -64,6 +64,21 @@ func (r *run) direct(ctx context.Context, s *stage) error {
 	if err := r.recallDirect(ctx, s); err != nil || s.reply != nil {
 		return err
 	}
+	if s.given == nil {
+		if err := r.startDirect(ctx, s); err != nil || s.reply != nil {
+			return err
+		}
+	}
+	reply, ok := r.attempts(ctx, s)
+	if !ok {
+		return ErrShuttingDown
+	}
+	s.reply = &reply
+	return nil
+}
+
+// startDirect makes durable that a call is about to run, unless it is refused.
+func (r *run) startDirect(ctx context.Context, s *stage) error {
 	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
 		return err
 	}
@@ -72,15 +87,7 @@ func (r *run) direct(ctx context.Context, s *stage) error {
 		return nil
 	}
 	s.begin()
-	if err := r.storeDirect(ctx, s); err != nil {
-		return err
-	}
-	reply, ok := r.attempts(ctx, s)
-	if !ok {
-		return ErrShuttingDown
-	}
-	s.reply = &reply
-	return nil
+	return r.storeDirect(ctx, s)
 }
 
 // recallDirect looks what a daemon that died knew of the call, and of those that it has made.
@@ -100,8 +107,8 @@ func (r *run) recallDirect(ctx context.Context, s *stage) error {
 			s.inner.know(row.Ordinal%innerRows, row)
 		}
 	}
-	if err == nil && s.reply == nil && s.began && !s.repeatable() {
-		s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+	if err == nil && s.reply == nil && s.given == nil && s.began && !s.repeatable() {
+		s.unfinished()
 	}
 	return err
 }

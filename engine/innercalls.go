@@ -120,7 +120,7 @@ func (s *stage) gather(reply *turn.ToolReply) {
 			if made.attempt == 0 && !made.began {
 				continue
 			}
-			made.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+			made.unfinished()
 		}
 		got := made.reply
 		reply.Calls = append(reply.Calls, protocol.ToolCallRecord{

@@ -69,7 +69,7 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 			}
 		}
 		switch {
-		case s.reply != nil, s.waits():
+		case s.reply != nil, s.given != nil, s.waits():
 		case s.began && s.repeatable(): // with the same call id, and without asking again
 		case s.began:
 			if err := r.dropQuestions(s); err != nil {

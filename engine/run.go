@@ -163,7 +163,7 @@ func (r *run) fail(effect turn.Effect, err error) {
 			switch {
 			case s.reply != nil:
 			case s.began || s.attempt > 0:
-				s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+				s.unfinished()
 			default:
 				s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
 			}

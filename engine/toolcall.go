@@ -42,6 +42,11 @@ func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
 
 // answered is what a call comes to: at once, or with its completion.
 func (r *run) answered(ctx context.Context, s *stage) outcome {
+	if s.given != nil {
+		out := *s.given
+		s.given = nil // another attempt calls the tool
+		return outcome{Result: tool.Result{Output: out}}
+	}
 	if s.waits() {
 		return r.completion(ctx, s)
 	}
@@ -56,21 +61,25 @@ func (r *run) answered(ctx context.Context, s *stage) outcome {
 	return got
 }
 
-// made calls the tool.
+// made calls the tool. An output that was taken from elsewhere is what the call comes to, whatever ends it.
 func (r *run) made(ctx context.Context, s *stage) outcome {
 	limited, cancel := callContext(ctx, s.entry.Terms())
-	host := &toolHost{run: r, stage: s, life: limited}
-	defer host.end()
-	defer cancel()
+	host := &toolHost{run: r, stage: s, life: limited, began: s.row()}
 	s.inner.next, s.asking = 0, 0
 	done := make(chan outcome, 1)
 	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
+	var got outcome
 	select {
-	case got := <-done:
-		return got
+	case got = <-done:
 	case <-limited.Done():
-		return interrupted(limited, s, done)
+		got = interrupted(limited, s, done)
 	}
+	cancel()
+	host.end()
+	if host.taken != nil {
+		return outcome{Result: tool.Result{Output: *host.taken}}
+	}
+	return got
 }
 
 // outcome is a tool's result, or that there is none because the daemon stops.

@@ -15,7 +15,9 @@ import (
 type toolHost struct {
 	run   *run
 	stage *stage
-	life  context.Context // of the call
+	life  context.Context      // of the call
+	began callRow              // what the journal has of the call
+	taken *protocol.ToolOutput // from elsewhere, by who stays; it is what the call comes to. nil: that is what the tool returns
 
 	mu    sync.Mutex
 	busy  bool
@@ -103,6 +105,31 @@ func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
 		h.mu.Unlock()
 		h.using.Done()
 	}, nil
+}
+
+// stay keeps the call from being over until leave is called, unless it is over already.
+func (h *toolHost) stay() (leave func(), ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return nil, false
+	}
+	h.using.Add(1)
+	return h.using.Done, true
+}
+
+// give adds to a commit that the call has an output, which plugins have not looked at. A call that nobody would ask for after a
+// crash has no row.
+func (h *toolHost) give(c *persistence.Commit, out protocol.ToolOutput) {
+	r, row := h.run, h.began
+	if r.owner == nil && !r.keyed {
+		return
+	}
+	if r.owner != nil {
+		c.Fence = persistence.Fence{Turn: r.id, Incarnation: r.eng.incarnation}
+	}
+	row.Given = &out
+	c.Effects = append(c.Effects, r.effect(h.stage, row))
 }
 
 // end waits until the call uses its turn no more, and sees to it that it never will.

@@ -30,6 +30,7 @@ type stage struct {
 	reply    *turn.ToolReply       // set once the call has its result
 	ranked   bool                  // the result has its place in the order of settlement
 	began    bool                  // an earlier run of the daemon started it, and its result was lost
+	given    *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
 	stored   bool                  // the journal has its result
 	inner    inner                 // the calls that it makes itself
 	wanted   []protocol.ToolIntent // by the present attempt
@@ -42,14 +43,15 @@ type stage struct {
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
 type callRow struct {
-	Attempt  int                `json:"attempt"`
-	Replay   protocol.Replay    `json:"replay,omitempty"` // that its tool declared then
-	Args     json.RawMessage    `json:"args,omitempty"`   // as it runs, where they are not the model's
-	Reply    *turn.ToolReply    `json:"reply,omitempty"`
-	Messages []protocol.Message `json:"messages,omitempty"`
-	Parked   bool               `json:"parked,omitempty"`
-	Overdue  bool               `json:"overdue,omitempty"`
-	Intents  []intent           `json:"intents,omitempty"`
+	Attempt  int                  `json:"attempt"`
+	Replay   protocol.Replay      `json:"replay,omitempty"` // that its tool declared then
+	Args     json.RawMessage      `json:"args,omitempty"`   // as it runs, where they are not the model's
+	Given    *protocol.ToolOutput `json:"given,omitempty"`  // by its client, until there is the reply
+	Reply    *turn.ToolReply      `json:"reply,omitempty"`
+	Messages []protocol.Message   `json:"messages,omitempty"`
+	Parked   bool                 `json:"parked,omitempty"`
+	Overdue  bool                 `json:"overdue,omitempty"`
+	Intents  []intent             `json:"intents,omitempty"`
 }
 
 // runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
@@ -122,9 +124,12 @@ func (s *stage) recall(row persistence.Effect) error {
 		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
-	s.intents, s.replay = known.Intents, cmp.Or(known.Replay, protocol.ReplayNever)
+	s.intents, s.given, s.replay = known.Intents, known.Given, cmp.Or(known.Replay, protocol.ReplayNever)
 	if known.Args != nil {
 		s.call.Args = known.Args
+	}
+	if s.given != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
+		s.unfinished()
 	}
 	s.began, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
 	return nil
@@ -219,12 +224,22 @@ func cancelRest(stages []*stage) {
 	for _, s := range stages {
 		switch {
 		case s.reply != nil:
-		case s.began && !s.repeatable():
-			s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+		case s.given != nil, s.began && !s.repeatable():
+			s.unfinished()
 		default:
 			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
 		}
 	}
+}
+
+// unfinished gives a call its result that was started and is not brought to its end.
+func (s *stage) unfinished() {
+	if s.given != nil {
+		s.answer(*s.given)
+		s.given = nil
+		return
+	}
+	s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
 }
 
 // start makes durable that calls are about to run: those that run at once. The others are begun when it is their turn.
@@ -245,7 +260,7 @@ func (r *run) start(ctx context.Context, stages []*stage) error {
 func (r *run) begun(ctx context.Context, stages ...*stage) error {
 	var rows []persistence.Effect
 	for _, s := range stages {
-		if !s.waits() {
+		if !s.waits() && s.given == nil {
 			s.begin()
 			rows = append(rows, r.callRow(s))
 		}
@@ -259,10 +274,19 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 	return context.Cause(ctx)
 }
 
-func (r *run) callRow(s *stage) persistence.Effect {
+func (r *run) callRow(s *stage) persistence.Effect { return r.effect(s, s.row()) }
+
+// row is what the journal is to have of a call.
+func (s *stage) row() callRow {
+	return callRow{
+		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Given: s.given, Reply: s.reply, Messages: s.messages, Parked: s.parked,
+		Overdue: s.overdue, Intents: s.intents,
+	}
+}
+
+func (r *run) effect(s *stage, row callRow) persistence.Effect {
 	return persistence.Effect{
-		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: s.reply != nil,
-		Hash: s.hash(), Body: encode(callRow{Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Reply: s.reply, Messages: s.messages, Parked: s.parked, Overdue: s.overdue, Intents: s.intents}),
+		Turn: r.id, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: row.Reply != nil, Hash: s.hash(), Body: encode(row),
 	}
 }
 
