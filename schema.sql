@@ -167,7 +167,8 @@ CREATE TABLE usage (
   PRIMARY KEY (session, operation, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- The answer that was given to an idempotency key. hash covers the method and its params. Rows of a session go with it.
+-- The answer that was given to an idempotency key; an empty one says that the request has begun. hash covers the method and its
+-- params. Rows of a session go with it.
 CREATE TABLE receipts (
   key     TEXT PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 256),
   session INTEGER REFERENCES sessions (session) ON DELETE CASCADE,

@@ -52,6 +52,11 @@ func (rc receipt) with(result any) *persistence.Receipt {
 	return &persistence.Receipt{Key: rc.key, Hash: rc.hash, Result: encode(result)}
 }
 
+// begun is the receipt of a request that is about to do what must not be done twice.
+func (rc receipt) begun() *persistence.Receipt {
+	return &persistence.Receipt{Key: rc.key, Hash: rc.hash}
+}
+
 // remembered makes the receipt of a request durable that stores nothing else.
 func (st *state) remembered(ctx context.Context, rc receipt, result any) error {
 	kept := rc.with(result)
@@ -68,6 +73,9 @@ type replayable[T any] interface {
 	MarkDuplicate()
 }
 
+// errBegun means that a request with the same key has begun before, and that no answer of it is known.
+var errBegun = errors.New("it was interrupted after it had begun; nobody knows what it did, and it is not run again")
+
 // replayed answers a repeated request from its receipt.
 func replayed[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt) (*T, bool, error) {
 	if rc.key == "" {
@@ -79,6 +87,9 @@ func replayed[T any, P replayable[T]](ctx context.Context, e *Engine, rc receipt
 	}
 	if err != nil {
 		return nil, false, err
+	}
+	if len(stored) == 0 {
+		return nil, false, errBegun
 	}
 	result := new(T)
 	if err := json.Unmarshal(stored, result); err != nil {
@@ -161,7 +172,8 @@ func single[T any, P replayable[T]](ctx context.Context, e *Engine, method, key 
 		return f(rc)
 	}
 	for {
-		if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil {
+		// What has begun may be in progress.
+		if result, hit, err := replayed[T, P](ctx, e, rc); hit || err != nil && !errors.Is(err, errBegun) {
 			return result, err
 		}
 		mine, theirs := e.keys.begin(rc)

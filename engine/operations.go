@@ -68,11 +68,14 @@ func (e *Engine) operate(ctx context.Context, method string, kind protocol.Opera
 			return o.left(ctx, left)
 		}
 		if err != nil {
+			o.forget(ctx, err)
 			return nil, err
 		}
 		return &operationEnd{OperationReceipt: *r}, nil
 	})
 	switch {
+	case errors.Is(err, errBegun):
+		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: errBegun.Error()}
 	case err != nil:
 		return nil, err
 	case end.Left != "":
@@ -92,6 +95,30 @@ func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error)
 		return o.alone(ctx)
 	}
 	return o.held(ctx)
+}
+
+// begin makes durable that the operation is about to run: after a crash it is not run again.
+func (o *operation) begin(ctx context.Context) error {
+	if o.receipt.key == "" {
+		return nil
+	}
+	r, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.begun(), AtMs: now()})
+	if err == nil && r.Replayed {
+		err = errReplayed
+	}
+	o.begun = err == nil
+	return err
+}
+
+// forget lets an operation be run again that plugins say has failed. Of one that was interrupted nobody knows what it did.
+func (o *operation) forget(ctx context.Context, why error) {
+	refused := errors.As(why, new(*plugin.OperationError)) || errors.As(why, new(*RejectedError)) || errors.As(why, new(*plugin.HookError))
+	if !o.begun || !refused {
+		return
+	}
+	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.key, AtMs: now()}); err != nil {
+		o.eng.Log.Error("that an operation has failed is not stored, and it is not run again", "operation", o.params.Name, "error", err)
+	}
 }
 
 // left makes durable that an operation was left alone: nobody knows what it did, so that it is not run again. Its session may be
@@ -122,6 +149,7 @@ type operation struct {
 	scope   string
 	receipt receipt
 	info    protocol.OperationInfo
+	begun   bool // and that is durable
 }
 
 // known refuses what need not wait for the session to be refused.
@@ -171,6 +199,9 @@ func (o *operation) nodes(result *plugin.OperationResult) []protocol.NodeBody {
 }
 
 func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
+	if err := o.begin(ctx); err != nil {
+		return nil, err
+	}
 	call := &plugin.OperationCall{Args: o.params.Args, Host: o.eng.hostFor(o.params.SessionID)}
 	to := plugin.Target{Explicit: &o.params.SessionID}
 	var result *plugin.OperationResult

@@ -82,6 +82,11 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 	if err := applyFiles(ctx, t, c, nil); err != nil {
 		return err
 	}
+	if c.Forget != "" {
+		if err := t.exec(ctx, "DELETE FROM receipts WHERE key = ? AND result = x''", c.Forget); err != nil {
+			return err
+		}
+	}
 	return saveReceipt(ctx, t, c, nil)
 }
 
@@ -102,12 +107,16 @@ func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit boo
 	if err == nil && !bytes.Equal(hash, r.Hash) {
 		err = ErrReceiptConflict
 	}
-	return stored, err == nil, err
+	begun := len(stored) == 0 && (len(r.Result) > 0 || r.ResultAt != nil)
+	return stored, err == nil && !begun, err
 }
 
 const insertReceipt = `
 INSERT INTO receipts (key, session, hash, result, at)
-VALUES (?, ?, ?, ?, ?)`
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE
+SET session = excluded.session, result = excluded.result, at = excluded.at
+WHERE result = x''`
 
 func saveReceipt(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Receipt == nil {

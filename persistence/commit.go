@@ -23,6 +23,7 @@ const (
 type Commit struct {
 	Session   protocol.SessionID
 	Receipt   *Receipt
+	Forget    string // the key of a receipt that only says that a request has begun; of a commit without a session
 	Fence     Fence
 	Requires  protocol.NodeID // must be on the active path, else *StaleBranchError
 	Create    *NewSession
@@ -69,7 +70,8 @@ type Fence struct {
 }
 
 // Receipt makes a commit idempotent: a repeated key with the same hash gets Result back, and nothing is changed. ResultAt, if it is
-// set, makes the result of the session's new head, on the writer's goroutine, as often as the commit is tried.
+// set, makes the result of the session's new head, on the writer's goroutine, as often as the commit is tried. One with no result
+// only says that the request has begun: the receipt with its result takes its place.
 type Receipt struct {
 	Key      string
 	Hash     []byte

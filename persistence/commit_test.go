@@ -62,7 +62,7 @@ func TestCommit(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		wrong := int64(99)
-		bad := Commit{Session: "ses_a", Requires: "nod_x", Fence: Fence{Revision: &wrong, Turn: "trn_x"}, Receipt: &Receipt{Key: "k", Hash: []byte("h")}}
+		bad := Commit{Session: "ses_a", Requires: "nod_x", Fence: Fence{Revision: &wrong, Turn: "trn_x"}, Receipt: &Receipt{Key: "k", Hash: []byte("h"), Result: []byte("ok")}}
 		other := bad
 		other.Session = "ses_none"
 		refuse(t, s, &other, ErrNotFound)
@@ -163,6 +163,31 @@ func TestReceipts(t *testing.T) {
 		}
 		if got := session(t, s, "ses_a").Seq; got != 1 {
 			t.Errorf("seq %d after one commit and its replay", got)
+		}
+	})
+	t.Run("issue/2 a request that has begun is known, and its answer or its failure takes the place of that", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		begun := &Commit{Receipt: &Receipt{Key: "k", Hash: []byte("h")}}
+		commit(t, s, begun)
+		if stored, err := s.Receipt(t.Context(), "k", []byte("h")); err != nil || len(stored) != 0 {
+			t.Errorf("begun: %q, %v", stored, err)
+		}
+		if res := commit(t, s, begun); !res.Replayed {
+			t.Errorf("it began twice: %+v", res)
+		}
+		refuse(t, s, keyed("other"), ErrReceiptConflict)
+		commit(t, s, &Commit{Forget: "k"})
+		if _, err := s.Receipt(t.Context(), "k", []byte("h")); !errors.Is(err, ErrNotFound) {
+			t.Errorf("forgotten: %v", err)
+		}
+		commit(t, s, begun)
+		if res := commit(t, s, keyed("h")); res.Replayed || res.Seq != 1 {
+			t.Errorf("the answer gave %+v", res)
+		}
+		commit(t, s, &Commit{Forget: "k"})
+		if res := commit(t, s, keyed("h")); !res.Replayed || string(res.Stored) != "first h" {
+			t.Errorf("replay gave %+v", res)
 		}
 	})
 	t.Run("runtime/P03 fifty at once apply once", func(t *testing.T) {

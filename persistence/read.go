@@ -149,7 +149,7 @@ func (s *Store) TurnEvents(ctx context.Context, session Session, turn protocol.T
 	return all, nil
 }
 
-// Receipt reads the answer that was given to a key, or fails with ErrNotFound or ErrReceiptConflict.
+// Receipt reads the answer that was given to a key, which is empty if its request has only begun, or fails with ErrNotFound or ErrReceiptConflict.
 func (s *Store) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
 	var known, result []byte
 	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result)
