@@ -29,11 +29,19 @@ func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*pro
 			return nil, err
 		}
 		if err := r.direct(l.ctx, s); err != nil {
-			return nil, cancelledOr(l.ctx, err)
+			return nil, s.interrupted(cancelledOr(l.ctx, err))
 		}
 		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
-		return result, r.endDirect(ctx, rc.with(result))
+		return result, s.interrupted(r.endDirect(ctx, rc.with(result)))
 	})
+}
+
+// interrupted is why a call without a turn has no end, if it has none.
+func (s *stage) interrupted(err error) error {
+	if err == nil || s.attempt == 0 {
+		return err
+	}
+	return &InterruptedError{fmt.Sprintf("the tool %s", s.call.Name), err}
 }
 
 // call is a call of a tool that was borrowed.
@@ -87,7 +95,11 @@ func (r *run) startDirect(ctx context.Context, s *stage) error {
 		return nil
 	}
 	s.begin()
-	return r.storeDirect(ctx, s)
+	err := r.storeDirect(ctx, s)
+	if err != nil {
+		s.attempt-- // it is not made
+	}
+	return err
 }
 
 // recallDirect looks what a daemon that died knew of the call, and of those that it has made.

@@ -72,6 +72,25 @@ func (e *GenerationError) Error() string {
 	return fmt.Sprintf("the tool state is of generation %d by now; read it again", e.Current)
 }
 
+// InterruptedError means that something came between a call or an operation and its end, after it had begun: nobody knows what it did.
+type InterruptedError struct {
+	What string
+	Err  error
+}
+
+func (e *InterruptedError) Error() string {
+	why := e.Err.Error()
+	switch { // the others say that nothing was changed
+	case errors.Is(e.Err, ErrShuttingDown):
+		why = "lashd is shutting down"
+	case errors.Is(e.Err, ErrReloaded):
+		why = "the session had to be loaded again"
+	}
+	return fmt.Sprintf("%s was interrupted after it had begun, and nobody knows what it did: %s", e.What, why)
+}
+
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
 // ProviderError is a model call outside of a turn that failed.
 type ProviderError struct{ Issue protocol.Issue }
 

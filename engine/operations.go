@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"lashd/engine/plugin"
@@ -68,8 +69,7 @@ func (e *Engine) operate(ctx context.Context, method string, kind protocol.Opera
 			return o.left(ctx, left)
 		}
 		if err != nil {
-			o.forget(ctx, err)
-			return nil, err
+			return nil, o.unended(ctx, err)
 		}
 		return &operationEnd{OperationReceipt: *r}, nil
 	})
@@ -100,6 +100,7 @@ func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error)
 // begin makes durable that the operation is about to run: after a crash it is not run again.
 func (o *operation) begin(ctx context.Context) error {
 	if o.receipt.key == "" {
+		o.begun = true
 		return nil
 	}
 	r, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.begun(), AtMs: now()})
@@ -110,15 +111,22 @@ func (o *operation) begin(ctx context.Context) error {
 	return err
 }
 
-// forget lets an operation be run again that plugins say has failed. Of one that was interrupted nobody knows what it did.
-func (o *operation) forget(ctx context.Context, why error) {
+// unended is why an operation has no end: plugins say that it has failed, so that it may be run again; or it was interrupted, and
+// nobody knows what it did.
+func (o *operation) unended(ctx context.Context, why error) error {
 	refused := errors.As(why, new(*plugin.OperationError)) || errors.As(why, new(*RejectedError)) || errors.As(why, new(*plugin.HookError))
-	if !o.begun || !refused {
-		return
+	switch {
+	case !o.begun:
+		return why
+	case refused && o.receipt.key == "":
+		return why
+	case !refused:
+		return &InterruptedError{fmt.Sprintf("the operation %s", o.params.Name), why}
 	}
 	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.key, AtMs: now()}); err != nil {
 		o.eng.Log.Error("that an operation has failed is not stored, and it is not run again", "operation", o.params.Name, "error", err)
 	}
+	return why
 }
 
 // left makes durable that an operation was left alone: nobody knows what it did, so that it is not run again. Its session may be
@@ -149,7 +157,7 @@ type operation struct {
 	scope   string
 	receipt receipt
 	info    protocol.OperationInfo
-	begun   bool // and that is durable
+	begun   bool // and that is durable, if there is a key
 }
 
 // known refuses what need not wait for the session to be refused.

@@ -102,13 +102,22 @@ var otherCodes = []kindCode{
 
 // wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
 func wireError(err error) (e *jsonrpc2.Error, ok bool) {
-	if e, ok := detailed(err); ok {
+	_, interrupted := errors.AsType[*engine.InterruptedError](err)
+	if e, ok := detailed(err); ok && !interrupted {
 		return e, true
 	}
 	for _, c := range codes {
-		if errors.Is(err, c.err) {
-			return newError(c.code, err.Error(), protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome}), true
+		if !errors.Is(err, c.err) {
+			continue
 		}
+		data := protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome}
+		if interrupted {
+			data.Outcome = protocol.EffectUnknown
+			if data.Retry == protocol.RetryNow {
+				data.Retry = protocol.RetryReload // without a key it would be done twice
+			}
+		}
+		return newError(c.code, err.Error(), data), true
 	}
 	return newError(codeInternal, "internal error; the daemon's log has the details", protocol.ErrorData{
 		Kind: protocol.KindInternal, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,

@@ -327,7 +327,7 @@ func Described() map[string]TypeDoc {
 				{"storageBusy", "another process holds the database locked"},
 				{"storagePoisoned", "a write failed so that nobody knows what the disk holds; the daemon stops"},
 				{"storageReadOnly", "the database is damaged: it is read as far as possible and not written"},
-				{"shuttingDown", "the daemon stops; the same again after its restart"},
+				{"shuttingDown", "the daemon stops; the same again after its restart, unless the outcome is unknown"},
 			},
 		},
 		"Event": {Doc: "Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed.",

@@ -60,7 +60,7 @@ const (
 	KindStorageBusy       ErrorKind = "storageBusy"          // another process holds the database locked
 	KindStoragePoisoned   ErrorKind = "storagePoisoned"      // a write failed so that nobody knows what the disk holds; the daemon stops
 	KindStorageReadOnly   ErrorKind = "storageReadOnly"      // the database is damaged: it is read as far as possible and not written
-	KindShuttingDown      ErrorKind = "shuttingDown"         // the daemon stops; the same again after its restart
+	KindShuttingDown      ErrorKind = "shuttingDown"         // the daemon stops; the same again after its restart, unless the outcome is unknown
 )
 
 // RetryAdvice says what a client should do about an error.
