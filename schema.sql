@@ -231,8 +231,8 @@ CREATE TABLE blob_refs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
 
--- A person's standing answer: calls of this tool, in this workspace, about exactly this subject are allowed. The subject is a
--- command, a path, or a digest of the arguments.
+-- A person's standing answer: calls of this tool, in this workspace, about exactly this subject are allowed. The subject is the
+-- digest of the arguments, apart from those that may vary.
 CREATE TABLE approvals (
   cwd     TEXT NOT NULL,
   tool    TEXT NOT NULL,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -13,16 +14,28 @@ import (
 // strictness orders what rules may say: the strictest that matches counts.
 var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
 
-// standing is an answer of a person that holds beyond its call: for calls of the same tool about exactly the same.
+// standing is an answer of a person that holds beyond its call: for calls of the same tool with the same arguments.
 type standing struct {
-	Tool    string `json:"tool"`
-	Subject string `json:"subject"`
+	Tool string          `json:"tool"`
+	Args protocol.Digest `json:"args"` // of all arguments but those that may vary
+}
+
+// standingOf is what an answer about a call holds for: other arguments are another call, unless the tool says that they vary.
+func standingOf(name string, args json.RawMessage, varying []string) standing {
+	var known map[string]json.RawMessage
+	if json.Unmarshal(args, &known) != nil {
+		return standing{name, protocol.DigestOf(args)} // no object: nothing in it has a name
+	}
+	for _, v := range varying {
+		delete(known, v)
+	}
+	return standing{name, protocol.DigestOf(encode(known))}
 }
 
 // judge decides about a call: by the strictest rule that matches, else by the mode. A person's standing answers turn
 // asking into allowing, never a denial.
-func judge(cfg protocol.ApprovalConfig, answers []standing, m protocol.ToolManifest, args json.RawMessage) protocol.ApprovalMode {
-	verdict := protocol.ApprovalMode("")
+func judge(cfg protocol.ApprovalConfig, answers []standing, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
+	m, verdict := e.Manifest, protocol.ApprovalMode("")
 	for _, r := range cfg.Rules {
 		if ruleMatches(r, m, args) && strictness[r.Action] > strictness[verdict] {
 			verdict = r.Action
@@ -31,10 +44,7 @@ func judge(cfg protocol.ApprovalConfig, answers []standing, m protocol.ToolManif
 	if verdict == "" {
 		verdict = defaultMode(cfg.Mode, m.Kind)
 	}
-	if verdict != protocol.ApproveAsk {
-		return verdict
-	}
-	if slices.Contains(answers, standing{m.Name, subjectOf(args)}) {
+	if verdict == protocol.ApproveAsk && len(answers) > 0 && slices.Contains(answers, standingOf(m.Name, args, e.Terms().Varying)) {
 		return protocol.ApproveAllow
 	}
 	return verdict
@@ -79,8 +89,7 @@ func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
 	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
 }
 
-// subjectOf is what a person would name a call by: its command, or else its path as it is cleaned, or else its arguments,
-// of which the digest stands for all.
+// subjectOf is what a rule with a prefix is compared with: the command of a call, or else its path as it is cleaned.
 func subjectOf(args json.RawMessage) string {
 	// Not a struct: its fields would take keys of another case, which a tool does not.
 	known := map[string]json.RawMessage{}
@@ -95,7 +104,7 @@ func subjectOf(args json.RawMessage) string {
 	case file != "":
 		return path.Clean(file)
 	}
-	return "sha256:" + string(protocol.DigestOf(args))
+	return ""
 }
 
 // standing are the answers that hold for a session: its own, and those given for its workspace.
@@ -106,7 +115,7 @@ func (st *state) standing() ([]standing, error) {
 	}
 	answers := slices.Clone(st.approved)
 	for _, a := range always {
-		answers = append(answers, standing{a.Tool, a.Subject})
+		answers = append(answers, standing{a.Tool, protocol.Digest(a.Subject)})
 	}
 	return answers, nil
 }
@@ -116,14 +125,14 @@ func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string)
 	if d.Kind != protocol.DecisionApproval {
 		return st.approved
 	}
-	answer := standing{d.Call.Name, subjectOf(d.Call.Args)}
+	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying)
 	switch d.Answer.Choice {
 	case protocol.ChooseAllowSession:
 		approved := append(slices.Clip(st.approved), answer)
 		c.Component = append(c.Component, persistence.Component{Name: componentApprovals, Body: encode(approved)})
 		return approved
 	case protocol.ChooseAllowAlways:
-		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: answer.Subject, By: by}}
+		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: by}}
 	}
 	return st.approved
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"lashd/engine"
@@ -145,6 +146,52 @@ func TestApprovalOfWhatAToolReads(t *testing.T) {
 			}
 			if got != code {
 				t.Errorf("the call failed with %q, want %q", got, code)
+			}
+		})
+	}
+}
+
+func TestStandingAnswers(t *testing.T) {
+	for _, c := range []struct {
+		row, first, second string
+		varying            []string
+		asked              bool
+	}{
+		{"the same command elsewhere is another call", `{"command":"rm -f *.o","workdir":"build"}`, `{"command":"rm -f *.o","workdir":"."}`, nil, true},
+		{"the same command without a directory is another call", `{"command":"rm -f *.o","workdir":"build"}`, `{"command":"rm -f *.o"}`, nil, true},
+		{"the same path with another content is another call", `{"path":"a","content":"x"}`, `{"path":"a","content":"y"}`, nil, true},
+		{"the same with other numbers is another call", `{"path":"a","n":9007199254740993}`, `{"path":"a","n":9007199254740992}`, nil, true},
+		{"what an argument holds counts whole", `{"path":"a","in":{"content":"x"}}`, `{"path":"a","in":{"content":"y"}}`, []string{"content"}, true},
+		{"what the tool says varies may", `{"path":"a","content":"x"}`, `{"path":"a","content":"y"}`, []string{"content"}, false},
+		{"nothing else may then", `{"path":"a","content":"x"}`, `{"path":"b","content":"x"}`, []string{"content"}, true},
+		{"the order of arguments and white space change nothing", `{"command":"ls","workdir":"a"}`, `{ "workdir": "a", "command": "ls" }`, nil, false},
+	} {
+		t.Run("issue/2 reliability/P28 a standing answer holds for all arguments: "+c.row, func(t *testing.T) {
+			run := says("run", "ran")
+			run.schema, run.contract.Varying = `{"type":"object"}`, c.varying
+			var turns []scripted.Turn
+			for i, args := range []string{c.first, c.second} {
+				turns = append(turns, scripted.Turn{Match: &scripted.Match{LastUserContains: strconv.Itoa(i)}, Replies: []scripted.Reply{
+					{ToolCalls: []scripted.Call{{Name: "run", Args: json.RawMessage(args)}}}, {Text: "done"},
+				}})
+			}
+			d := start(t, setup{model: scripted.New(&scripted.Script{Turns: turns}), tools: []tool.Provider{run}, config: asking})
+			id := d.session(t)
+			o := d.observe(t, id)
+			first := d.begin(t, id, "0").TurnID
+			asked := o.typed(protocol.EventDecisionOpened).Decision
+			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+				DecisionID: asked.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: asked.ArgsHash,
+			}))
+			d.wait(t, first)
+			if told := strings.Contains(asked.Prompt, "with any content"); told != (c.varying != nil) {
+				t.Errorf("the person was asked %q", asked.Prompt)
+			}
+			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{
+				SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, DeadlineMs: 1}, // nobody answers
+			}))
+			if out := d.turn(t, id, "1").ToolCalls[0].Output; (out.Failure != nil) != c.asked {
+				t.Errorf("after %s, asked about %s: %v, want %v", c.first, c.second, out.Failure != nil, c.asked)
 			}
 		})
 	}

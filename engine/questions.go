@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/internal/termtext"
@@ -99,12 +100,12 @@ func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
 	if s.approval != nil { // the rules may still deny, but not allow without asking
 		cfg.Rules = append(slices.Clip(cfg.Rules), protocol.ApprovalRule{Tool: "*", Action: protocol.ApproveAsk})
 	}
-	verdict := judge(cfg, nil, s.entry.Manifest, s.call.Args)
+	verdict := judge(cfg, nil, s.entry, s.call.Args)
 	if verdict != protocol.ApproveAsk {
 		return verdict, nil
 	}
 	rules, err := ask(r, func(_ context.Context, st *state) ([]standing, error) { return st.standing() })
-	return judge(cfg, rules, s.entry.Manifest, s.call.Args), err
+	return judge(cfg, rules, s.entry, s.call.Args), err
 }
 
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
@@ -124,7 +125,11 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 func (r *run) approvalQuestion(s *stage) protocol.Decision {
 	call, byDefault := s.call, r.begin.Config.Approval.Default
 	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
+	varying := s.entry.Terms().Varying
 	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
+	if len(varying) > 0 {
+		prompt += fmt.Sprintf(" Allowed for the session or always, it may run with any %s.", strings.Join(varying, ", "))
+	}
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
 		deadline = cmp.Or(time.Duration(w.DeadlineMs)*time.Millisecond, deadline)
@@ -135,7 +140,7 @@ func (r *run) approvalQuestion(s *stage) protocol.Decision {
 	}
 	d := protocol.Decision{
 		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
-		Prompt:  prompt,
+		Prompt: prompt, Varying: varying,
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
 	if byDefault == protocol.ApproveAllow {

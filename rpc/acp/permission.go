@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -11,8 +12,8 @@ import (
 // options are the choices of a decision that a person makes, as the protocol has them. A lasting no is not among them: lashd has none.
 var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseAllowOnce:    {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Allow once"},
-	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow in this session"},
-	protocol.ChooseAllowAlways:  {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always allow in this workspace"},
+	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow exactly this in this session"},
+	protocol.ChooseAllowAlways:  {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always allow exactly this in this workspace"},
 	protocol.ChooseReject:       {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Reject"},
 	protocol.ChooseHappened:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "It took effect"},
 	protocol.ChooseNotHappened:  {Kind: sdk.PermissionOptionKindRejectOnce, Name: "It did not run"},
@@ -25,6 +26,9 @@ func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
 	var all []sdk.PermissionOption
 	for _, c := range d.Choices {
 		if o, ok := options[c]; ok {
+			if len(d.Varying) > 0 {
+				o.Name = strings.Replace(o.Name, "exactly this", "this with any "+strings.Join(d.Varying, ", "), 1)
+			}
 			o.OptionId = sdk.PermissionOptionId(c)
 			all = append(all, o)
 		}

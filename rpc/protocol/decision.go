@@ -17,8 +17,8 @@ type DecisionChoice string
 
 const (
 	ChooseAllowOnce    DecisionChoice = "allowOnce"
-	ChooseAllowSession DecisionChoice = "allowSession"
-	ChooseAllowAlways  DecisionChoice = "allowAlways"
+	ChooseAllowSession DecisionChoice = "allowSession" // and, in this session, other calls of the tool with these arguments, apart from those that vary
+	ChooseAllowAlways  DecisionChoice = "allowAlways"  // likewise, in every session of this workspace
 	ChooseReject       DecisionChoice = "reject"
 	ChooseHappened     DecisionChoice = "happened"    // it took effect
 	ChooseNotHappened  DecisionChoice = "didNotRun"   // it took no effect; the model is told so
@@ -38,6 +38,7 @@ type Decision struct {
 	Call       *ToolCall        `json:"call,omitempty"`
 	ArgsHash   Digest           `json:"argsHash,omitempty"` // an approval is good for exactly these arguments; of a question: which one of its call it is
 	Prompt     string           `json:"prompt"`             // the question, for a person
+	Varying    []string         `json:"varying,omitempty"`  // of an approval: arguments that allowSession and allowAlways do not look at
 	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the value of an answer; absent: any value
 	Choices    []DecisionChoice `json:"choices"`
 	Default    DecisionChoice   `json:"default"` // what a passed deadline means

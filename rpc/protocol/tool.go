@@ -44,6 +44,7 @@ type ToolContract struct {
 	TimeoutMs int64             `json:"timeoutMs,omitempty"` // 0: no limit of its own
 	Retry     *ToolRetry        `json:"retry,omitempty"`     // of failures that say that it is safe; only where Replay is not never
 	MayDefer  bool              `json:"mayDefer,omitempty"`  // may answer pending
+	Varying   []string          `json:"varying,omitempty"`   // arguments that a person's standing answer does not look at, such as the content of a file; absent: it looks at all
 	Input     json.RawMessage   `json:"input,omitempty"`     // JSON Schema of the arguments; absent: the manifest's, or any object
 	Output    json.RawMessage   `json:"output,omitempty"`    // JSON Schema of the result's value; absent: not known
 	Examples  []json.RawMessage `json:"examples,omitempty"`  // of arguments

@@ -69,9 +69,17 @@ func card(d *protocol.Decision, more, width int) string {
 	}
 	lines = append(lines, "  "+strings.Join(offers, "   "))
 	if slices.Contains(d.Choices, protocol.ChooseAllowAlways) {
-		lines = append(lines, faint.Render("  same: this tool with the same command, else path, else arguments"))
+		lines = append(lines, faint.Render("  same: this tool with "+termtext.Printable(same(d))))
 	}
 	return fit(strings.Join(lines, "\n"), width)
+}
+
+// same is for which arguments an answer holds that goes beyond the call.
+func same(d *protocol.Decision) string {
+	if len(d.Varying) == 0 {
+		return "exactly these arguments"
+	}
+	return "these arguments, and any " + strings.Join(d.Varying, ", ")
 }
 
 // answer is what a person has entered, as the form of a question wants it: JSON if it is, else text, which stands in the form's only

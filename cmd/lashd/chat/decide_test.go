@@ -53,8 +53,14 @@ func TestArgumentsAreShownOnce(t *testing.T) {
 
 func TestCardSaysHowFarAnAnswerGoes(t *testing.T) {
 	d := &protocol.Decision{Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}}
-	want := "y allow once   s same in session   a same in workspace, always   n deny\n  same: this tool with the same command, else path, else arguments"
-	if got := ansi.Strip(card(d, 0, 80)); !strings.Contains(got, want) {
-		t.Errorf("issue/6-4 it is %q", got)
+	for _, c := range []struct {
+		varying []string
+		same    string
+	}{{nil, "exactly these arguments"}, {[]string{"content", "mode"}, "these arguments, and any content, mode"}} {
+		d.Varying = c.varying
+		want := "y allow once   s same in session   a same in workspace, always   n deny\n  same: this tool with " + c.same
+		if got := ansi.Strip(card(d, 0, 80)); !strings.HasSuffix(got, want) {
+			t.Errorf("issue/6-4 it is %q", got)
+		}
 	}
 }

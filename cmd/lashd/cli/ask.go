@@ -71,11 +71,19 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	}
 	question := d.Prompt
 	if d.Kind == protocol.DecisionApproval && d.Call != nil {
-		question = fmt.Sprintf("allow %s %s? [y = once, a = the same always in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args))
+		question = fmt.Sprintf("allow %s %s? [y = once, a = always %s in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args), same(d))
 	} else {
 		question += fmt.Sprintf(" [%s] ", joined(d.Choices))
 	}
 	t.view.question(question)
+}
+
+// same is what an answer that holds on is good for.
+func same(d *protocol.Decision) string {
+	if len(d.Varying) == 0 {
+		return "exactly this"
+	}
+	return "this with any " + strings.Join(d.Varying, ", ")
 }
 
 func (a *asker) readLines() {

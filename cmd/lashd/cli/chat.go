@@ -25,8 +25,8 @@ type chatCommand struct {
 func (chatCommand) Help() string {
 	return `What the agent says and does stands above, what is entered below. Enter sends; while a turn runs, it steers it. Esc stops the turn,
 Ctrl-C twice leaves, /help lists commands. A call that no rule allows is asked about: enter y to allow it once, n to deny it; s allows it
-in this session, a always in this workspace, if it is of the same tool with the same command, or else path, or else arguments. The session
-goes on when the chat is left, also while it works; if the daemon dies, it is started again.
+in this session, a always in this workspace, if it is of the same tool with exactly these arguments; of write and edit for the file, whatever
+is written. The session goes on when the chat is left, also while it works; if the daemon dies, it is started again.
 
 Examples: lashd chat; lashd chat -c; lashd chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }

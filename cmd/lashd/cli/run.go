@@ -27,8 +27,8 @@ type runCommand struct {
 func (runCommand) Help() string {
 	return `The answer goes to stdout as it comes; tool calls, retries and questions go to stderr. Control characters in it are escaped; the
 exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once; a always in this
-workspace, for exactly this command, path or set of arguments; anything else denies it. Where nobody can be asked, it is denied.
-What sessions ask meanwhile that work for this one is treated alike.
+workspace, for exactly these arguments of the tool (of write and edit: for the file, whatever is written); anything else denies
+it. Where nobody can be asked, it is denied. What sessions ask meanwhile that work for this one is treated alike.
 
 Ctrl-C stops the turn; a second one leaves at once. If the daemon dies, it is started again, and the turn goes on.
 

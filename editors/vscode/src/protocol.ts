@@ -280,6 +280,8 @@ export interface Decision {
   argsHash?: Digest;
   /** the question, for a person */
   prompt: string;
+  /** of an approval: arguments that allowSession and allowAlways do not look at */
+  varying?: string[];
   /** of a question: JSON Schema of the value of an answer; absent: any value */
   form?: unknown;
   choices: DecisionChoice[];
@@ -2468,6 +2470,8 @@ export interface ToolContract {
   retry?: ToolRetry;
   /** may answer pending */
   mayDefer?: boolean;
+  /** arguments that a person's standing answer does not look at, such as the content of a file; absent: it looks at all */
+  varying?: string[];
   /** JSON Schema of the arguments; absent: the manifest's, or any object */
   input?: unknown;
   /** JSON Schema of the result's value; absent: not known */

@@ -46,8 +46,8 @@ type operation struct {
 var operations = sync.OnceValue(func() []operation {
 	return []operation{
 		bind("read", protocol.ToolKindRead, protocol.ReplaySafe, describeRead, (*files).read),
-		bind("write", protocol.ToolKindEdit, protocol.ReplayNever, describeWrite, (*files).write),
-		bind("edit", protocol.ToolKindEdit, protocol.ReplayNever, describeEdit, (*files).edit),
+		varying(bind("write", protocol.ToolKindEdit, protocol.ReplayNever, describeWrite, (*files).write), "content"),
+		varying(bind("edit", protocol.ToolKindEdit, protocol.ReplayNever, describeEdit, (*files).edit), "old", "new", "replaceAll"),
 		bind("patch", protocol.ToolKindEdit, protocol.ReplayNever, describePatch, (*files).patch),
 		bind("list", protocol.ToolKindRead, protocol.ReplaySafe, describeList, (*files).list),
 		bind("glob", protocol.ToolKindSearch, protocol.ReplaySafe, describeGlob, (*files).glob),
@@ -81,6 +81,12 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 			return run(f, ctx, req)
 		},
 	}
+}
+
+// varying is an operation that a person allows for a file, whatever these arguments are.
+func varying(op operation, args ...string) operation {
+	op.tool.Contract.Varying = args
+	return op
 }
 
 // schema is inferred from the type that the arguments are decoded into, so that the two agree.

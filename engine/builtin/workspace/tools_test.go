@@ -31,6 +31,20 @@ func TestSchemas(t *testing.T) {
 	b.fails(t, "invalid_arguments", "read", []int{})
 }
 
+func TestStandingAnswers(t *testing.T) {
+	t.Run("issue/2 write and edit are allowed for a file, whatever is written; patch for what it is", func(t *testing.T) {
+		got := map[string][]string{}
+		for _, x := range newBench(t).files.Tools() {
+			if v := x.Contract.Varying; v != nil {
+				got[x.Manifest.Name] = v
+			}
+		}
+		if diff := cmp.Diff(map[string][]string{"write": {"content"}, "edit": {"old", "new", "replaceAll"}}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestBuildDoesNoIO(t *testing.T) {
 	p, err := new(Factory).Build(plugin.BuildContext{Cwd: filepath.Join(t.TempDir(), "missing")})
 	if err != nil {

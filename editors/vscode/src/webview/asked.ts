@@ -4,6 +4,13 @@ import { words } from "../words";
 import { button, h } from "./dom";
 
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
+const holds: Partial<Record<DecisionChoice, string>> = { allowSession: "in this session", allowAlways: "in this workspace" };
+
+/** hint is the key of an answer, and what one that holds on is good for. */
+function hint({ varying }: Decision, choice: DecisionChoice): string | undefined {
+  const what = varying ? `this with any ${varying.join(", ")}` : "exactly this";
+  return keys[choice] && `Alt+${keys[choice]}${holds[choice] ? `: ${what} ${holds[choice]}` : ""}`;
+}
 
 /** Asked shows the open questions of a session. While there is no connection nobody can answer them. */
 export class Asked {
@@ -52,8 +59,7 @@ export class Asked {
   }
 
   private choice(decision: Decision, choice: DecisionChoice): HTMLElement {
-    const key = keys[choice];
-    const title = key ? `Alt+${key}` : undefined;
+    const title = hint(decision, choice);
     return button(words[choice], () => this.answer(decision, choice), { title, disabled: !this.connected, class: choice === "allowOnce" ? "first" : undefined });
   }
 
