@@ -34,10 +34,10 @@ func standingOf(name string, args json.RawMessage, varying []string) standing {
 
 // judge decides about a call: by the strictest rule that matches, else by the mode. A person's standing answers turn
 // asking into allowing, never a denial.
-func judge(cfg protocol.ApprovalConfig, answers []standing, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
+func judge(cfg protocol.ApprovalConfig, answers []standing, cwd string, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
 	m, verdict := e.Manifest, protocol.ApprovalMode("")
 	for _, r := range cfg.Rules {
-		if ruleMatches(r, m, args) && strictness[r.Action] > strictness[verdict] {
+		if ruleMatches(r, cwd, m, args) && strictness[r.Action] > strictness[verdict] {
 			verdict = r.Action
 		}
 	}
@@ -64,19 +64,32 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 
 // ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
 // would take apart: what comes after a separator has nothing to do with the prefix.
-func ruleMatches(r protocol.ApprovalRule, m protocol.ToolManifest, args json.RawMessage) bool {
+func ruleMatches(r protocol.ApprovalRule, cwd string, m protocol.ToolManifest, args json.RawMessage) bool {
 	if !ruleNames(r, m) {
 		return false
 	}
 	if r.Prefix == "" {
 		return true
 	}
-	subject := subjectOf(args)
-	if r.Action == protocol.ApproveAllow && strings.ContainsAny(subject, ";&|<>`$()\n\\") {
+	command, file := subjectOf(args)
+	switch {
+	case r.Action == protocol.ApproveAllow && strings.ContainsAny(command+file, ";&|<>`$()\n\\"):
 		return false
+	case command != "":
+		rest, ok := strings.CutPrefix(command, r.Prefix)
+		return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
 	}
-	rest, ok := strings.CutPrefix(subject, r.Prefix)
-	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+	return file != "" && rulePlaces(r, cwd, file)
+}
+
+// rulePlaces tells whether a rule is about a path: it is that of the rule, or lies below. A rule that allows wants that of whatever
+// the path may mean; for one that asks or denies anything that it may mean is enough, and so is that nobody can tell.
+func rulePlaces(r protocol.ApprovalRule, cwd, file string) bool {
+	at, rule := places(cwd, file), places(cwd, r.Prefix)
+	if r.Action == protocol.ApproveAllow {
+		return inAll(at, rule)
+	}
+	return at == nil || rule == nil || inAny(caseless(at), caseless(rule))
 }
 
 // ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the
@@ -89,22 +102,15 @@ func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
 	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
 }
 
-// subjectOf is what a rule with a prefix is compared with: the command of a call, or else its path as it is cleaned.
-func subjectOf(args json.RawMessage) string {
+// subjectOf is what a rule with a prefix is compared with: the command of a call, or else its path.
+func subjectOf(args json.RawMessage) (command, file string) {
 	// Not a struct: its fields would take keys of another case, which a tool does not.
 	known := map[string]json.RawMessage{}
-	var command, file string
 	if json.Unmarshal(args, &known) == nil {
 		_ = json.Unmarshal(known["command"], &command) // what is no text is no subject
 		_ = json.Unmarshal(known["path"], &file)
 	}
-	switch {
-	case command != "":
-		return strings.TrimSpace(command)
-	case file != "":
-		return path.Clean(file)
-	}
-	return ""
+	return strings.TrimSpace(command), file
 }
 
 // standing are the answers that hold for a session: its own, and those given for its workspace.

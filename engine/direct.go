@@ -90,7 +90,7 @@ func (r *run) startDirect(ctx context.Context, s *stage) error {
 	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
 		return err
 	}
-	if judge(r.begin.Config.Approval, nil, s.entry, s.call.Args) == protocol.ApproveDeny {
+	if judge(r.begin.Config.Approval, nil, r.cwd, s.entry, s.call.Args) == protocol.ApproveDeny {
 		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
 		return nil
 	}

@@ -100,12 +100,12 @@ func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
 	if s.approval != nil { // the rules may still deny, but not allow without asking
 		cfg.Rules = append(slices.Clip(cfg.Rules), protocol.ApprovalRule{Tool: "*", Action: protocol.ApproveAsk})
 	}
-	verdict := judge(cfg, nil, s.entry, s.call.Args)
+	verdict := judge(cfg, nil, r.cwd, s.entry, s.call.Args)
 	if verdict != protocol.ApproveAsk {
 		return verdict, nil
 	}
 	rules, err := ask(r, func(_ context.Context, st *state) ([]standing, error) { return st.standing() })
-	return judge(cfg, rules, s.entry, s.call.Args), err
+	return judge(cfg, rules, r.cwd, s.entry, s.call.Args), err
 }
 
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {

@@ -17,11 +17,11 @@ export interface ApprovalConfig {
 /** ApprovalMode is what happens to a tool call that no rule matches. */
 export type ApprovalMode = "allow" | "ask" | "deny";
 
-/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or denies also matches tools that say that they are like one that it names. */
+/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or denies also matches tools that say that they are like one that it names. What a tool is to do with a path is compared with a prefix as paths are, both absolute or from the workspace on: the path must be that of the rule, or lie below. It is looked at as it is written, and as symbolic links lead. A rule that asks or denies matches if it is there in one way, in whatever case; one that allows, if it is in both. */
 export interface ApprovalRule {
   /** a name, or a pattern with * */
   tool: string;
-  /** the command or path must begin with this */
+  /** how the command must begin, or where the path must be */
   prefix?: string;
   action: ApprovalMode;
 }

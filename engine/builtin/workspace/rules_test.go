@@ -1,0 +1,93 @@
+package workspace_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/builtin/workspace"
+	"lashd/rpc/protocol"
+)
+
+// ruled is a workspace with links into its .git, and a session in it that one rule holds for.
+type ruled struct {
+	*builtintest.Daemon
+	dir string
+	id  protocol.SessionID
+}
+
+func newRuled(t *testing.T, mode protocol.ApprovalMode, rule protocol.ApprovalRule) ruled {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{".git/hooks", "src/deep"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"hooks": ".git/hooks", "all": dir, "later": ".git/later", "deep": "src/deep", "src/out": "../.git", "loop": "loop", "tree": "src",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rule.Prefix = strings.ReplaceAll(rule.Prefix, "DIR", dir)
+	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
+	id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		Cwd: dir, Approval: &protocol.ApprovalConfig{Mode: mode, Rules: []protocol.ApprovalRule{rule}},
+	}))(t).SessionID
+	return ruled{d, dir, id}
+}
+
+// denied tells whether the rule denies a call.
+func (r ruled) denied(t *testing.T, name string, args map[string]any) bool {
+	t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := builtintest.Must(r.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: r.id, Name: name, Args: text}))(t).Output
+	return out.Failure != nil && out.Failure.Code == "denied"
+}
+
+func TestRulesOfPaths(t *testing.T) {
+	for _, c := range []struct {
+		row     string
+		action  protocol.ApprovalMode
+		prefix  string
+		matches string // paths to write, DIR is the workspace
+		not     string
+	}{
+		{"however it is spelled", protocol.ApproveDeny, ".git", ".git/x .git/hooks/pre-commit none/../.git/x ./.git//x DIR/.git/hooks/x DIR/src/../.git/x", "src/x x .gitignore DIR/x"},
+		{"whatever link leads there", protocol.ApproveDeny, ".git", "hooks/x DIR/hooks/x all/.git/x later src/out/x deep/../../.git/x tree/out/x", "deep/x all/x"},
+		{"in whatever case", protocol.ApproveDeny, ".git", ".GIT/x .Git/hooks/x", "git/x"},
+		{"also where nobody can tell", protocol.ApproveDeny, ".git", "loop/x " + strings.Repeat("a/", 2100) + "x", "x"},
+		{"with a rule that is absolute", protocol.ApproveDeny, "DIR/.git", ".git/x DIR/.git/x hooks/x", "src/x"},
+		{"with a rule that ends in a slash", protocol.ApproveDeny, ".git/", ".git/x DIR/.git/x", "src/x .gitignore"},
+		{"with a rule that names a link", protocol.ApproveDeny, "hooks", "hooks/x .git/hooks/x DIR/.git/hooks/x", ".git/x src/x"},
+		{"what is allowed is there however one goes", protocol.ApproveAllow, "src", "src/x DIR/src/x src/deep/x deep/../src/x", "x src/../x src/out/x src/out/hooks/x DIR/x SRC/x deep/x loop/x src/../.git/x"},
+		{"what is allowed by a link is where it leads", protocol.ApproveAllow, "tree", "tree/x tree/deep/x src/x", "x tree/out/x"},
+	} {
+		t.Run("issue/2 a rule holds for a place, "+c.row, func(t *testing.T) {
+			mode := protocol.ApproveAllow
+			if c.action == protocol.ApproveAllow {
+				mode = protocol.ApproveDeny
+			}
+			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "write", Prefix: c.prefix, Action: c.action})
+			for _, part := range []struct {
+				paths string
+				match bool
+			}{{c.matches, true}, {c.not, false}} {
+				for path := range strings.FieldsSeq(strings.ReplaceAll(part.paths, "DIR", r.dir)) {
+					want := part.match == (c.action == protocol.ApproveDeny)
+					if got := r.denied(t, "write", map[string]any{"path": path, "content": "x"}); got != want {
+						t.Errorf("write %.100s is denied: %v, want %v", path, got, want)
+					}
+				}
+			}
+		})
+	}
+}
