@@ -37,7 +37,7 @@ func standingOf(name string, args json.RawMessage, varying []string) standing {
 func judge(cfg protocol.ApprovalConfig, answers []standing, cwd string, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
 	m, verdict := e.Manifest, protocol.ApprovalMode("")
 	for _, r := range cfg.Rules {
-		if ruleMatches(r, cwd, m, args) && strictness[r.Action] > strictness[verdict] {
+		if ruleMatches(r, cwd, e, args) && strictness[r.Action] > strictness[verdict] {
 			verdict = r.Action
 		}
 	}
@@ -62,34 +62,47 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 	return protocol.ApproveAsk
 }
 
-// ruleMatches tells whether a rule is about a call. A rule that allows by prefix does not match a command that a shell
-// would take apart: what comes after a separator has nothing to do with the prefix.
-func ruleMatches(r protocol.ApprovalRule, cwd string, m protocol.ToolManifest, args json.RawMessage) bool {
-	if !ruleNames(r, m) {
+// ruleMatches tells whether a rule is about a call. One with a prefix that asks or denies is if it is about anything that the call is
+// about; one that allows must be about all of that, and a call that tells nothing is not allowed so.
+func ruleMatches(r protocol.ApprovalRule, cwd string, e *tool.Entry, args json.RawMessage) bool {
+	if !ruleNames(r, e.Manifest) {
 		return false
 	}
 	if r.Prefix == "" {
 		return true
 	}
-	command, file := subjectOf(args)
-	switch {
-	case r.Action == protocol.ApproveAllow && strings.ContainsAny(command+file, ";&|<>`$()\n\\"):
-		return false
-	case command != "":
-		rest, ok := strings.CutPrefix(command, r.Prefix)
-		return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/"))
+	about := e.Subjects(args)
+	if r.Action != protocol.ApproveAllow {
+		return slices.ContainsFunc(about, func(s tool.Subject) bool { return ruleStops(r.Prefix, cwd, s) })
 	}
-	return file != "" && rulePlaces(r, cwd, file)
+	return len(about) > 0 && !slices.ContainsFunc(about, func(s tool.Subject) bool { return !ruleAllows(r.Prefix, cwd, s) })
 }
 
-// rulePlaces tells whether a rule is about a path: it is that of the rule, or lies below. A rule that allows wants that of whatever
-// the path may mean; for one that asks or denies anything that it may mean is enough, and so is that nobody can tell.
-func rulePlaces(r protocol.ApprovalRule, cwd, file string) bool {
-	at, rule := places(cwd, file), places(cwd, r.Prefix)
-	if r.Action == protocol.ApproveAllow {
-		return inAll(at, rule)
+// ruleAllows tells whether all of a subject has the prefix of a rule. A command that a shell would take apart has not: what comes
+// after a separator has nothing to do with the prefix.
+func ruleAllows(prefix, cwd string, s tool.Subject) bool {
+	if strings.ContainsAny(s.Command+s.Path, ";&|<>`$()\n\\") {
+		return false
 	}
-	return at == nil || rule == nil || inAny(caseless(at), caseless(rule))
+	if s.Command != "" {
+		return begins(s.Command, prefix)
+	}
+	return inAll(places(cwd, s.Path), places(cwd, prefix))
+}
+
+// ruleStops tells whether anything of a subject has, or may have, the prefix of a rule.
+func ruleStops(prefix, cwd string, s tool.Subject) bool {
+	if s.Command != "" {
+		return begins(s.Command, prefix)
+	}
+	at, rule := caseless(places(cwd, s.Path)), caseless(places(cwd, prefix))
+	return len(at) == 0 || len(rule) == 0 || inAny(at, rule) || s.Below && leadsTo(at, rule, s.Skips)
+}
+
+// begins tells whether a command begins with the words of a prefix.
+func begins(command, prefix string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(command), prefix)
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
 }
 
 // ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the
@@ -100,17 +113,6 @@ func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
 	}
 	ok, err := path.Match(r.Tool, m.Like)
 	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
-}
-
-// subjectOf is what a rule with a prefix is compared with: the command of a call, or else its path.
-func subjectOf(args json.RawMessage) (command, file string) {
-	// Not a struct: its fields would take keys of another case, which a tool does not.
-	known := map[string]json.RawMessage{}
-	if json.Unmarshal(args, &known) == nil {
-		_ = json.Unmarshal(known["command"], &command) // what is no text is no subject
-		_ = json.Unmarshal(known["path"], &file)
-	}
-	return strings.TrimSpace(command), file
 }
 
 // standing are the answers that hold for a session: its own, and those given for its workspace.

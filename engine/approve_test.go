@@ -196,3 +196,36 @@ func TestStandingAnswers(t *testing.T) {
 		})
 	}
 }
+
+func TestRulesOfToolsThatTellNothing(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	for _, c := range []struct {
+		row    string
+		rule   protocol.ApprovalRule
+		args   string
+		denied bool
+	}{
+		{"a path above a denied place", protocol.ApprovalRule{Tool: "*", Prefix: "a/b", Action: protocol.ApproveDeny}, `{"path":"a"}`, true},
+		{"a path beside a command", protocol.ApprovalRule{Tool: "*", Prefix: ".git", Action: protocol.ApproveDeny}, `{"command":"ls","path":".git/x"}`, true},
+		{"a path beside an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls","path":".git/x"}`, true},
+		{"an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls -l"}`, false},
+		{"nothing, where only a place is allowed", protocol.ApprovalRule{Tool: "*", Prefix: "/", Action: protocol.ApproveAllow}, `{"file":"a"}`, true},
+		{"nothing, where a place is denied", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}, `{"file":"a"}`, false},
+	} {
+		t.Run("issue/2 a rule sees command and path of any tool: "+c.row, func(t *testing.T) {
+			d := start(t, setup{model: replies(), tools: []tool.Provider{run}, config: func(config *engine.Config) {
+				config.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{c.rule}}
+				if c.rule.Action == protocol.ApproveAllow {
+					config.Defaults.Approval.Mode = protocol.ApproveDeny
+				}
+			}})
+			out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{
+				SessionID: d.session(t), Name: "run", Args: json.RawMessage(c.args),
+			})).Output
+			if got := out.Failure != nil; got != c.denied {
+				t.Errorf("%s is denied: %v, want %v", c.args, got, c.denied)
+			}
+		})
+	}
+}

@@ -71,10 +71,30 @@ func inAll(at, rule []string) bool {
 
 // inPlace tells whether a path is the place of a rule, or below it.
 func inPlace(name string, rule []string) bool {
-	const separator = string(filepath.Separator)
 	return slices.ContainsFunc(rule, func(top string) bool {
-		return name == top || strings.HasPrefix(name, strings.TrimSuffix(top, separator)+separator)
+		_, ok := wayTo(name, top)
+		return ok
 	})
+}
+
+// leadsTo tells whether the place of a rule is below anything that a path may mean, and not in a directory that is skipped there.
+func leadsTo(at, rule []string, skips string) bool {
+	return slices.ContainsFunc(rule, func(name string) bool {
+		return slices.ContainsFunc(at, func(top string) bool {
+			way, ok := wayTo(name, top)
+			return ok && (skips == "" || !slices.Contains(way, skips))
+		})
+	})
+}
+
+// wayTo is the way from a path to what is below it, or the path itself.
+func wayTo(name, top string) (way []string, ok bool) {
+	const separator = string(filepath.Separator)
+	if name == top {
+		return nil, true
+	}
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(top, separator)+separator)
+	return strings.Split(rest, separator), ok
 }
 
 // caseless are places of which case tells nothing: there are file systems that do not see it.

@@ -109,9 +109,10 @@ type ApprovalConfig struct {
 // ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or
 // denies also matches tools that say that they are like one that it names.
 //
-// What a tool is to do with a path is compared with a prefix as paths are, both absolute or from the workspace on: the path must be
-// that of the rule, or lie below. It is looked at as it is written, and as symbolic links lead. A rule that asks or denies matches if
-// it is there in one way, in whatever case; one that allows, if it is in both.
+// A prefix is compared with what a call is about, which is its command, or paths: of a patch all that it names. A rule that asks or denies
+// matches if it is about one of them; one that allows, if about all. A path must be that of the rule, or lie below; both are absolute
+// or from the workspace on. They are looked at as they are written, and as symbolic links lead: to ask or deny one is enough, in
+// whatever case; to allow it takes both.
 type ApprovalRule struct {
 	Tool   string       `json:"tool"`             // a name, or a pattern with *
 	Prefix string       `json:"prefix,omitempty"` // how the command must begin, or where the path must be

@@ -91,3 +91,52 @@ func TestRulesOfPaths(t *testing.T) {
 		})
 	}
 }
+
+func TestRulesOfToolsWithSeveralPaths(t *testing.T) {
+	patch := func(lines ...string) map[string]any {
+		return map[string]any{"patch": "*** Begin Patch\n" + strings.Join(lines, "\n") + "\n*** End Patch\n"}
+	}
+	deny, allow := protocol.ApproveDeny, protocol.ApproveAllow
+	for _, c := range []struct {
+		row    string
+		action protocol.ApprovalMode
+		prefix string
+		name   string
+		args   map[string]any
+		denied bool
+	}{
+		{"a denied file that a patch adds", deny, ".git", "patch", patch("*** Add File: .git/hooks/pre-commit", "+x"), true},
+		{"the second file of a patch is denied", deny, ".git", "patch", patch("*** Add File: src/x", "+x", "*** Add File: hooks/pre-commit", "+x"), true},
+		{"a denied file that a patch changes", deny, ".git", "patch", patch("*** Update File: .git/config", "-x", "+y"), true},
+		{"a denied file that a patch takes away", deny, ".git", "patch", patch("*** Delete File: DIR/.git/config"), true},
+		{"a denied place that a patch moves a file to", deny, ".git", "patch", patch("*** Update File: src/a", "*** Move to: .git/hooks/pre-commit"), true},
+		{"no file that a patch only has text of", deny, ".git", "patch", patch("*** Add File: src/x", "+*** Add File: .git/x"), false},
+		{"a patch in an allowed place", allow, "src", "patch", patch("*** Add File: src/x", "+x", "*** Add File: src/y", "+y"), false},
+		{"a patch that is not all in an allowed place", allow, "src", "patch", patch("*** Add File: src/x", "+x", "*** Add File: y", "+y"), true},
+		{"a patch that is none", allow, "src", "patch", map[string]any{"patch": "src"}, true},
+		{"a search above the denied place", deny, "src/deep", "grep", map[string]any{"pattern": "x"}, true},
+		{"a search above the denied place, by name", deny, "src/deep", "grep", map[string]any{"pattern": "x", "path": "DIR/src/"}, true},
+		{"a search above the denied place, by a link", deny, "src/deep", "grep", map[string]any{"pattern": "x", "path": "tree"}, true},
+		{"a search beside the denied place", deny, "src/deep", "grep", map[string]any{"pattern": "x", "path": "src/other"}, false},
+		{"a search above that skips the denied place", deny, ".git", "grep", map[string]any{"pattern": "x"}, false},
+		{"a search in what others skip, above the denied place", deny, ".git/hooks", "grep", map[string]any{"pattern": "x", "path": ".git"}, true},
+		{"a search in part of an allowed place", allow, "src", "grep", map[string]any{"pattern": "x", "path": "src/deep"}, false},
+		{"a search beyond an allowed place", allow, "src", "grep", map[string]any{"pattern": "x"}, true},
+		{"a list of names above the denied place", deny, "src/deep", "list", map[string]any{}, false},
+		{"a list of names in the denied place", deny, "src/deep", "list", map[string]any{"path": "deep"}, true},
+	} {
+		t.Run("issue/2 a rule sees all that a call is about: "+c.row, func(t *testing.T) {
+			mode := allow
+			if c.action == allow {
+				mode = deny
+			}
+			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "*", Prefix: c.prefix, Action: c.action})
+			for name, arg := range c.args {
+				c.args[name] = strings.ReplaceAll(arg.(string), "DIR", r.dir)
+			}
+			if got := r.denied(t, c.name, c.args); got != c.denied {
+				t.Errorf("%s %v is denied: %v, want %v", c.name, c.args, got, c.denied)
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package workspace
+
+import (
+	"encoding/json"
+
+	"lashd/engine/tool"
+)
+
+// Subjects implements tool.Subjecter. A patch is about all files that it names; grep is about what it reads, which is
+// everything below a directory except for .git.
+func (f *files) Subjects(name string, args json.RawMessage) []tool.Subject {
+	var a struct {
+		Path  string `json:"path"`
+		Patch string `json:"patch"`
+	}
+	if err := json.Unmarshal(args, &a); err != nil {
+		return nil
+	}
+	switch name {
+	case "patch":
+		return patched(a.Patch)
+	case "grep":
+		return []tool.Subject{{Path: a.Path, Below: true, Skips: ".git"}}
+	}
+	return []tool.Subject{{Path: a.Path}}
+}
+
+// patched are the files of a patch, also those that it moves others to.
+func patched(text string) (all []tool.Subject) {
+	sections, err := parsePatch(text)
+	if err != nil {
+		return nil
+	}
+	for _, s := range sections {
+		all = append(all, tool.Subject{Path: s.path})
+		if s.moved != "" {
+			all = append(all, tool.Subject{Path: s.moved})
+		}
+	}
+	return all
+}
