@@ -102,6 +102,9 @@ var otherCodes = []kindCode{
 
 // wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
 func wireError(err error) (e *jsonrpc2.Error, ok bool) {
+	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
+		return e, true
+	}
 	_, interrupted := errors.AsType[*engine.InterruptedError](err)
 	if e, ok := detailed(err); ok && !interrupted {
 		return e, true
@@ -127,9 +130,6 @@ func wireError(err error) (e *jsonrpc2.Error, ok bool) {
 // detailed are the errors that carry more than their kind.
 func detailed(err error) (*jsonrpc2.Error, bool) {
 	none := protocol.ErrorData{Retry: protocol.RetryReload, Outcome: protocol.EffectNone}
-	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
-		return e, true
-	}
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {
 		return invalidParams(e.Pointer, e.Reason), true
 	}
