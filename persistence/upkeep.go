@@ -127,18 +127,28 @@ func (s *Store) fold(ctx context.Context, mode string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	tx := &tx{stmts: s.stmts}
-	if mode == "TRUNCATE" {
-		if err := setBusyTimeout(ctx, tx, 0); err != nil {
-			s.cfg.Log.Warn("checkpoint skipped", "error", err)
-			return
-		}
-		defer setBusyTimeout(ctx, tx, busyTimeout)
+	checkpoint := func() error {
+		var busy, pages, folded int
+		return s.failed(tx.row(ctx, "PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &folded))
 	}
-	var busy, pages, folded int
-	err := s.failed(tx.row(ctx, "PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &folded))
+	var err error
+	if mode == "TRUNCATE" {
+		err = unwaiting(ctx, tx, checkpoint)
+	} else {
+		err = checkpoint()
+	}
 	if err != nil && !errors.Is(err, ErrBusy) {
 		s.cfg.Log.Warn("checkpoint failed", "error", err)
 	}
+}
+
+// unwaiting runs f while nothing is waited for that holds a lock. Afterwards it is again, also if ctx is done by then.
+func unwaiting(ctx context.Context, tx *tx, f func() error) error {
+	if err := setBusyTimeout(ctx, tx, 0); err != nil {
+		return err
+	}
+	err := f()
+	return errors.Join(err, setBusyTimeout(context.WithoutCancel(ctx), tx, busyTimeout))
 }
 
 // shrink gives pages back to the file system, a few at a time.

@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -48,6 +50,23 @@ func TestUpkeep(t *testing.T) {
 				t.Errorf("the log has %d bytes after the next commit, want %d as before", now, wal)
 			}
 		})
+	})
+	t.Run("issue/2 locks are waited for again after a checkpoint that took too long", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		s.fold(t.Context(), "TRUNCATE") // what is prepared for the first time takes effect then
+		ctx, cancel := context.WithCancel(t.Context())
+		long := func() error {
+			cancel()
+			return ctx.Err()
+		}
+		if err := unwaiting(ctx, &tx{stmts: s.stmts}, long); !errors.Is(err, context.Canceled) {
+			t.Errorf("it comes to %v", err)
+		}
+		var ms int
+		if err := s.stmts.conn.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&ms); err != nil || ms != busyTimeout {
+			t.Errorf("locks are waited for %d ms, %v; want %d", ms, err, busyTimeout)
+		}
 	})
 	t.Run("what was deleted leaves the log", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
