@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	maxChunk   = 1 << 20                 // of an artifact, in a request or an answer
-	maxUploads = 4 * persistence.MaxBlob // bytes of uploads that are not done
-	uploadIdle = 10 * time.Minute        // after which one may be forgotten
+	maxChunk   = 1 << 20                                // of an artifact, in a request or an answer
+	maxUploads = 4 * (persistence.MaxBlob + uploadCost) // bytes of uploads that are not done
+	uploadCost = 256 << 10                              // of these, that each takes beside its own
+	uploadIdle = 10 * time.Minute                       // after which one may be forgotten
 )
 
 // ReadArtifact reads a part of an artifact, or of what a plugin keeps.
@@ -111,8 +112,19 @@ type uploads struct {
 
 type upload struct {
 	data []byte
-	last time.Time
+	last time.Time // zero: nothing of it is kept yet
 }
+
+// cost is by how much a part adds to its size.
+func (o *upload) cost(p *protocol.ArtifactWriteParams) int {
+	if o.last.IsZero() {
+		return uploadCost + len(p.Bytes)
+	}
+	return len(p.Bytes)
+}
+
+// size is what it takes of maxUploads.
+func (o *upload) size() int { return uploadCost + len(o.data) }
 
 func uploadKey(p *protocol.ArtifactWriteParams) string {
 	return string(p.SessionID) + "\n" + p.UploadID
@@ -133,12 +145,12 @@ func (u *uploads) add(p *protocol.ArtifactWriteParams) ([]byte, error) {
 	if one.has(p) {
 		return one.data, nil
 	}
-	one.data, one.last = append(one.data, p.Bytes...), time.Now()
-	u.size += len(p.Bytes)
 	if u.open == nil {
 		u.open = map[string]*upload{}
 	}
+	u.size += one.cost(p)
 	u.open[uploadKey(p)] = one
+	one.data, one.last = append(one.data, p.Bytes...), time.Now()
 	return one.data, nil
 }
 
@@ -157,8 +169,8 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 		return bad("/offset", "must be %d: so many bytes have come", have)
 	case have+len(p.Bytes) > persistence.MaxBlob:
 		return fmt.Errorf("artifact of more than %d bytes: %w", persistence.MaxBlob, persistence.ErrBudget)
-	case u.size+len(p.Bytes) > maxUploads:
-		return fmt.Errorf("uploads that are not done have more than %d bytes: %w", maxUploads, persistence.ErrBudget)
+	case u.size+one.cost(p) > maxUploads:
+		return fmt.Errorf("uploads that are not done take more than %d bytes: %w", maxUploads, persistence.ErrBudget)
 	}
 	return nil
 }
@@ -167,7 +179,7 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 func (u *uploads) expire() {
 	for key, one := range u.open {
 		if time.Since(one.last) > uploadIdle {
-			u.size -= len(one.data)
+			u.size -= one.size()
 			delete(u.open, key)
 		}
 	}
@@ -177,7 +189,7 @@ func (u *uploads) forget(p *protocol.ArtifactWriteParams) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if one := u.open[uploadKey(p)]; one != nil {
-		u.size -= len(one.data)
+		u.size -= one.size()
 		delete(u.open, uploadKey(p))
 	}
 }
