@@ -159,9 +159,8 @@ func (e *environment) notStarted(err error) error {
 	if ok && exit.ExitCode() == exitHeld {
 		return e.heldElsewhere()
 	}
-	log, _ := os.ReadFile(e.logFile()) // without it, the path has to do
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	reason := strings.TrimPrefix(lines[len(lines)-1], "lashd: ")
+	line, _ := lastLine(e.logFile()) // without it, the path has to do
+	reason := strings.TrimPrefix(line, "lashd: ")
 	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start: %s (%s)", reason, e.logFile())}
 }
 

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 const (
-	logLimit = 8 << 20 // bytes of lashd.log with which it begins anew
-	logCheck = time.Hour
+	logLimit  = 8 << 20 // bytes of lashd.log with which it begins anew
+	logCheck  = time.Hour
+	lineLimit = 4 << 10 // bytes of a line of it that are told
 )
 
 // logFile is what a daemon that was started by itself writes its log to: it is its stderr.
@@ -56,4 +58,20 @@ func shorten(file string, limit int64) error {
 		return errors.Join(err, old.Close())
 	}
 	return errors.Join(old.Close(), f.Truncate(0))
+}
+
+// lastLine is the last line of a file; of one that is longer than lineLimit, its end.
+func lastLine(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, size-lineLimit), lineLimit))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1], err
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,24 @@ import (
 )
 
 func TestLogFile(t *testing.T) {
+	t.Run("issue/2 why a daemon did not start is the end of its log, however long that is", func(t *testing.T) {
+		e := &environment{home: t.TempDir()}
+		for log, want := range map[string]string{
+			"": ": ", "lashd: one\n": ": one", "one\n\nlashd: two\n\n": ": two", strings.Repeat("x", logLimit) + "\nlashd: last\n": ": last",
+			strings.Repeat("x", logLimit): strings.Repeat("x", lineLimit),
+		} {
+			if err := os.WriteFile(e.logFile(), []byte(log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := e.notStarted(errors.New("exit"))
+			runtime.ReadMemStats(&after)
+			if text := strings.TrimSuffix(err.Error(), " ("+e.logFile()+")"); !strings.HasSuffix(text, want) || after.TotalAlloc-before.TotalAlloc > 1<<20 {
+				t.Errorf("of a log of %d bytes it tells %d, %.80q, and takes %d", len(log), len(text), text, after.TotalAlloc-before.TotalAlloc)
+			}
+		}
+	})
 	t.Run("issue/2 the log of a daemon that runs for long begins anew, and its writer goes on", func(t *testing.T) {
 		e := &environment{home: t.TempDir(), log: slog.New(slog.DiscardHandler)}
 		stderr, err := os.OpenFile(e.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
