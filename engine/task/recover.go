@@ -57,10 +57,16 @@ func Abandoned(t *protocol.Task, writer protocol.TaskWriter, reason string) *pro
 // SessionClosed is who ends the tasks that go with their session when that is closed.
 const SessionClosed = "internal:sessionClosed"
 
-// Pruned is what is left of a task that is over, once it is let go.
+// Pruned is what is left of a task that is over, once it is let go. Of a subagent that is also whose work it was, and what it said of
+// itself: agents are known by their tasks.
 func Pruned(t protocol.Task) protocol.Task {
 	t.Fingerprint, t.Pruned = Fingerprint(&t.Spec), true
-	t.Spec = protocol.TaskSpec{Kind: t.Spec.Kind, Label: t.Spec.Label, Recovery: t.Spec.Recovery, Hidden: t.Spec.Hidden, Plugin: t.Spec.Plugin}
+	left := protocol.TaskSpec{Kind: t.Spec.Kind, Label: t.Spec.Label, Recovery: t.Spec.Recovery, Hidden: t.Spec.Hidden, Plugin: t.Spec.Plugin}
+	if c := t.Spec.Subagent; c != nil {
+		left.Payload = t.Spec.Payload
+		left.Subagent = &protocol.TaskChild{SessionID: c.SessionID, TurnID: c.TurnID, Agent: c.Agent, Output: c.Output}
+	}
+	t.Spec = left
 	t.Outcome = &protocol.TaskOutcome{Kind: t.Outcome.Kind, ExitCode: t.Outcome.ExitCode, Signal: t.Outcome.Signal, By: t.Outcome.By, Code: t.Outcome.Code}
 	return t
 }

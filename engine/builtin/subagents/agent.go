@@ -65,11 +65,12 @@ func agents(ctx context.Context, tasks plugin.TaskReadService, session protocol.
 			return nil, err
 		}
 		for _, t := range r.Data {
-			all[nameOf(&t)] = all[nameOf(&t)].with(session, t)
+			if name := nameOf(session, &t); name != "" {
+				all[name] = all[name].with(name, t)
+			}
 		}
 		q.Cursor, more = r.NextCursor, r.More
 	}
-	delete(all, "")
 	for _, a := range all {
 		slices.SortFunc(a.works, func(x, y protocol.Task) int { return cmp.Compare(number(x.ID), number(y.ID)) })
 		if last := a.newest(); last != nil && last.State.Final() && noteOf(last).Last {
@@ -79,22 +80,20 @@ func agents(ctx context.Context, tasks plugin.TaskReadService, session protocol.
 	return all, nil
 }
 
-// nameOf is that of the agent whose work a task is; empty: of none.
-func nameOf(t *protocol.Task) string {
-	if t.Spec.Subagent == nil {
+// nameOf is that of the agent of a session whose work a task is; empty: of none. Tasks that other sessions have started are visible
+// here, but they are those of other agents.
+func nameOf(session protocol.SessionID, t *protocol.Task) string {
+	if t.Spec.Subagent == nil || t.Origin.SessionID != session {
 		return ""
 	}
 	_, name, _ := cutLast(t.Spec.Subagent.Agent, "/")
 	return name
 }
 
-// with is an agent with one more of its tasks. Tasks of other sessions are visible here, but they are those of other agents.
-func (a *agent) with(session protocol.SessionID, t protocol.Task) *agent {
-	if t.Origin.SessionID != session {
-		return a
-	}
+// with is an agent with one more of its tasks; nil: it has none yet.
+func (a *agent) with(name string, t protocol.Task) *agent {
 	if a == nil {
-		a = &agent{name: nameOf(&t), path: t.Spec.Subagent.Agent, session: t.Spec.Subagent.SessionID}
+		a = &agent{name: name, path: t.Spec.Subagent.Agent, session: t.Spec.Subagent.SessionID}
 	}
 	if noteOf(&t).Closes {
 		a.closed = true
@@ -144,8 +143,9 @@ type Result struct {
 
 func (a *agent) status() Status {
 	s := Status{Name: a.name, Path: a.path, SessionID: a.session, State: "idle"}
-	if len(a.works) > 0 && a.works[0].Spec.Subagent.New != nil && a.works[0].Spec.Subagent.New.Authority.Subagent != nil {
-		s.Capability = a.works[0].Spec.Subagent.New.Authority.Subagent.Capability
+	last := a.newest()
+	if last != nil && last.Spec.Subagent.New != nil && last.Spec.Subagent.New.Authority.Subagent != nil {
+		s.Capability = last.Spec.Subagent.New.Authority.Subagent.Capability
 	}
 	live := a.live()
 	if len(live) > 0 {
@@ -156,7 +156,7 @@ func (a *agent) status() Status {
 			s.State = "waiting"
 		}
 	}
-	if last := a.newest(); last != nil && last.State.Final() {
+	if last != nil && last.State.Final() {
 		s.Result = resultOf(last)
 	}
 	if a.closed {

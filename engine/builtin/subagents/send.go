@@ -41,9 +41,9 @@ func send(ctx context.Context, q *request) (any, error) {
 
 // follow queues another task of an agent.
 func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
-	first, newest := a.works[0].Spec.Subagent, a.newest()
+	newest := a.newest() // says what the first did, unless that is pruned: then there is the child
 	spec := q.spec(a.path, s.Task, note{Call: q.key(), Last: s.Last})
-	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = a.session, first.New, first.Output
+	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = a.session, newest.Spec.Subagent.New, newest.Spec.Subagent.Output
 	if !newest.State.Final() {
 		spec.Subagent.After = newest.ID
 	}

@@ -268,6 +268,59 @@ func TestNamed(t *testing.T) {
 	})
 }
 
+// again are calls of all the tools in a turn of their own, after a first one has made the agents a and, closed, b.
+func again() []scripted.Turn {
+	made := says("go", calls(call("spawn_agent", `{"task":"first job","name":"a","wait":true}`)),
+		calls(call("spawn_agent", `{"task":"second job","name":"b","wait":true}`)), calls(call("close_agent", `{"name":"b"}`)), text("done"))
+	then := says("again", calls(call("list_agents", `{}`)), calls(call("send_agent", `{"name":"b","task":"first job"}`)),
+		calls(call("spawn_agent", `{"task":"first job","name":"b","wait":true}`)), calls(call("send_agent", `{"name":"a","task":"second job"}`)),
+		calls(call("wait_agents", `{"names":["a"]}`)), calls(call("close_agent", `{"name":"a"}`)), calls(call("close_agent", `{"name":"b"}`)), text("done"))
+	return []scripted.Turn{one, two, hangs, made, then}
+}
+
+// checkAgain checks what those calls came to.
+func checkAgain(t *testing.T, out []protocol.ToolOutput) {
+	t.Helper()
+	if l := decode[map[string][]subagents.Status](t, out[0])["agents"]; len(l) != 2 || l[0].State != "idle" || l[1].State != "closed" {
+		t.Errorf("listed are %+v", l)
+	}
+	if out[1].Failure == nil || out[1].Failure.Code != "agent_closed" {
+		t.Errorf("a closed agent is told something: %+v", out[1])
+	}
+	if s := decode[subagents.Status](t, out[2]); s.Name != "b_2" {
+		t.Errorf("one more agent b is %+v", s)
+	}
+	if w := decode[subagents.Waited](t, out[4]); w.Completed["a"].Result == nil || string(w.Completed["a"].Result.Value) != `"two"` {
+		t.Errorf("what is told to the agent a came to %+v", w)
+	}
+	for _, o := range out[5:] {
+		if s := decode[subagents.Status](t, o); s.State != "closed" {
+			t.Errorf("closed it is %+v", s)
+		}
+	}
+}
+
+func TestWhatIsNoWorkOfAgents(t *testing.T) {
+	t.Run("issue/5-5 agents whose tasks are pruned keep their names, can be told more, and stay closed", func(t *testing.T) {
+		d, id := start(t, again()...)
+		d.Turn(t, id, "go")
+		if r := builtintest.Must(d.PruneTasks(t.Context(), &protocol.TaskPruneParams{SessionID: id}))(t); len(r.Data) != 3 {
+			t.Fatalf("pruned are %+v", r.Data)
+		}
+		checkAgain(t, outputs(d.Turn(t, id, "again")))
+	})
+	t.Run("issue/5-5 a session that observes the agent of another one has its own agents", func(t *testing.T) {
+		d, id := start(t, append(again(), says("other", calls(call("spawn_agent", `{"task":"endless job","name":"c"}`)), text("done")))...)
+		d.Turn(t, id, "go")
+		other := d.Session(t, nil)
+		d.Turn(t, other, "other")
+		builtintest.Must(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{
+			TaskParams: protocol.TaskParams{SessionID: other, TaskID: "agent_c_1"}, Observer: id,
+		}))(t)
+		checkAgain(t, outputs(d.Turn(t, id, "again")))
+	})
+}
+
 func TestAuthority(t *testing.T) {
 	look := plugin.Static("look", func(r *plugin.Registrar) error {
 		r.Tools().Add(kinds{"look": protocol.ToolKindRead, "find": protocol.ToolKindSearch, "edit": protocol.ToolKindEdit, "ask": protocol.ToolKindOther})
