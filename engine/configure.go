@@ -18,7 +18,7 @@ func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigurePara
 	for {
 		c, err := e.proposed(ctx, p)
 		if err != nil {
-			return nil, err
+			return repeated[protocol.HeadResult](ctx, e, "session/configure", p.Key(), p, err)
 		}
 		result, err := c.settle(ctx, p)
 		if !errors.Is(err, errConfigured) {
@@ -41,10 +41,11 @@ type change struct {
 	stored            bool
 }
 
-// proposed is the change that a request wants. Whoever asks settles it.
+// proposed is the change that a request wants, with options that plugins take. Whoever asks settles it.
 func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*change, error) {
+	var bc plugin.BuildContext
 	// Not with ctx: who borrows must be there to give back.
-	return do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*change, error) {
+	c, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*change, error) {
 		cfg, err := e.changed(st.row.Config, p)
 		if err == nil {
 			err = e.checkOptions(st.ctx, st.row.Cwd, p.Options, st.row.Config.Options)
@@ -52,6 +53,7 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 		if err != nil {
 			return nil, err
 		}
+		bc = st.buildContext()
 		c := &change{eng: e, id: st.id, previous: st.row.Config, current: cfg}
 		if c.lease, err = st.lend(ctx, st.row.Config); err != nil { // it may be these settings that are wrong
 			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
@@ -60,6 +62,30 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 		c.plugins = c.lease.plugins
 		return c, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.tryOut(ctx, bc); err != nil {
+		c.lease.back()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tryOut builds the plugins with options that are others now, where nobody else knows of them: a session whose plugins cannot be
+// built fails all its turns.
+func (c *change) tryOut(ctx context.Context, bc plugin.BuildContext) error {
+	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
+		return nil
+	}
+	_, err := patient(ctx, c.eng, func(ctx context.Context) (struct{}, error) {
+		plugins, err := c.eng.build(ctx, c.current, bc, (*plugin.Host).Isolated)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, errors.Join(context.Cause(ctx), plugins.Close())
+	})
+	return err
 }
 
 // settle has the plugins change the change, stores it, and tells them.

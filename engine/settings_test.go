@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -81,6 +82,61 @@ func TestSettings(t *testing.T) {
 			if _, err := d.Configure(t.Context(), p); err == nil {
 				t.Errorf("%+v was taken", p)
 			}
+		}
+	})
+}
+
+// choosy takes options "good" only.
+var choosy = plugin.Builder("choosy", func(ctx plugin.BuildContext) (plugin.Spec, error) {
+	if o := string(ctx.Options); o != "" && o != `"good"` {
+		return nil, fmt.Errorf("options: not %s", o)
+	}
+	return func(*plugin.Registrar) error { return nil }, nil
+})
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	with := func(id protocol.SessionID, text string) *protocol.SessionConfigureParams {
+		return &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{"choosy": json.RawMessage(text)}}
+	}
+	refused := func(t *testing.T, what string, err error) {
+		t.Helper()
+		if e, ok := errors.AsType[*plugin.BuildError](err); !ok || e.Plugin != "choosy" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	t.Run("issue/2 options that a plugin refuses are refused for a session as for a new one, beside a turn, too, and turns go on", func(t *testing.T) {
+		g := newGate("work")
+		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}, scripted.Reply{Text: "and more"}), tools: []tool.Provider{g}, plugins: []plugin.Factory{choosy}})
+		_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("", `"bad"`).Options})
+		refused(t, "a new session", err)
+		id := d.session(t)
+		turn := d.begin(t, id, "go").TurnID
+		queued := d.begin(t, id, "and?").TurnID
+		<-g.called
+		_, err = d.Configure(t.Context(), with(id, `"bad"`))
+		refused(t, "one that is at work", err)
+		close(g.open)
+		for _, turn := range []protocol.TurnID{turn, queued} {
+			if report := d.wait(t, turn); report.State != protocol.TurnCompleted {
+				t.Errorf("a turn ended with %+v", report.Outcome)
+			}
+		}
+		_, err = d.Configure(t.Context(), with(id, `"bad"`))
+		refused(t, "one that is idle", err)
+	})
+	t.Run("issue/2 a session whose options are refused now is mended with others, and a request that was taken is taken again", func(t *testing.T) {
+		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{hooked{"choosy", func(*plugin.Registrar) {}}}})
+		id := d.session(t)
+		p := with(id, `"bad"`)
+		p.IdempotencyKey = "k"
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
+		d = d.restart(t, func(s *setup) { s.plugins = []plugin.Factory{choosy} })
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), with(id, `"good"`)))
+		if again := must[*protocol.HeadResult](t)(d.Configure(t.Context(), p)); !again.Duplicate {
+			t.Errorf("repeated: %+v", again)
+		}
+		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
+			t.Errorf("a turn ended with %+v", report.Outcome)
 		}
 	})
 }
