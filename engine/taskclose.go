@@ -64,11 +64,17 @@ func (st *state) closeTasks(ctx context.Context) error {
 	})
 }
 
-// endWork stops what is at work for a session that is deleted, waits for it, and removes what its tasks have put out.
+// endWork stops what is at work for a session that is deleted, waits for it, and removes what its tasks have put out. Detached commands
+// are halted, as nobody knows of them any more, but for those that only others end.
 func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []protocol.Task) {
 	all := e.workers.list(id)
+	stop := &taskStop{by: sessionDeleted, reason: errDeleted.Error()}
 	for _, w := range all {
-		w.cancel(&taskStop{by: sessionDeleted, reason: errDeleted.Error()})
+		if t := w.now(); halts(&t) {
+			w.end(stop)
+		} else {
+			w.cancel(stop)
+		}
 	}
 	limit := time.NewTimer(stopPatience)
 	defer limit.Stop()
@@ -77,14 +83,23 @@ func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 		case <-w.ended:
 		case <-limit.C:
 			e.Log.Error("work does not end although its session is deleted", "task", w.id, "session", id)
+			w.cancel(stop)
 			limit.Reset(0)
 		case <-ctx.Done():
 			return // what they have put out is removed at the next start
 		}
 	}
 	for _, t := range tasks {
+		if halts(&t) && !t.State.Final() {
+			e.haltDetached(ctx, &t) // nobody works at those of a session that cannot be loaded
+		}
 		e.dropOutput(&t)
 	}
+}
+
+// halts tells whether a task is a detached command that the daemon ends.
+func halts(t *protocol.Task) bool {
+	return task.Detached(&t.Spec) && t.Spec.Cancel != protocol.CancelElsewhere
 }
 
 func (e *Engine) dropOutput(t *protocol.Task) {
@@ -148,7 +163,8 @@ func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*
 	return r, nil
 }
 
-// tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned.
+// tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned, and halts those that are
+// detached commands.
 func (e *Engine) tidyOutputs(ctx context.Context) {
 	left, err := e.outputs.Names()
 	if err == nil && len(left) > 0 {
@@ -160,7 +176,7 @@ func (e *Engine) tidyOutputs(ctx context.Context) {
 		})
 	}
 	if err == nil {
-		err = e.outputs.RemoveAll(left)
+		err = errors.Join(e.commands.HaltAll(ctx, left), e.outputs.RemoveAll(left))
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.Log.Warn("outputs of tasks that are gone are not removed", "error", err)

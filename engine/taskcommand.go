@@ -48,7 +48,11 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	if err != nil {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "not_started", Message: err.Error()}
 	}
-	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); err != nil {
+	switch err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); {
+	case isGone(err): // with its session, while it began
+		w.eng.haltDetached(ctx, &t)
+		return nil
+	case err != nil:
 		return nil
 	}
 	return watchDetached(ctx, w)
@@ -75,11 +79,7 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 		case !known:
 			return task.Abandoned(&t, protocol.WriterSweep, "neither its process nor its exit status is there")
 		case by != "" && !tried:
-			err := w.eng.commands.Halt(ctx, &t)
-			if err != nil && ctx.Err() == nil {
-				w.eng.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
-			}
-			tried, halted, wait = true, err == nil, firstLook
+			tried, halted, wait = true, w.eng.haltDetached(ctx, &t), firstLook
 			continue
 		}
 		select {
@@ -90,6 +90,15 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 			return nil
 		}
 	}
+}
+
+// haltDetached tells whether a detached command is halted.
+func (e *Engine) haltDetached(ctx context.Context, t *protocol.Task) bool {
+	err := e.commands.Halt(ctx, t)
+	if err != nil && ctx.Err() == nil {
+		e.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
+	}
+	return err == nil
 }
 
 // haltedBy is the outcome of a detached command that was halted, and did not end well; of one that was killed nobody knows an exit

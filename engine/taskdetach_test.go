@@ -4,6 +4,7 @@ package engine_test
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -105,6 +107,67 @@ func TestDetached(t *testing.T) {
 		}
 		if got := d.ended(t, s, "tsk_lost"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+		}
+	})
+	// pidIn is that of a command of a session which says it.
+	pidIn := func(t *testing.T, id protocol.SessionID) (pid int) {
+		t.Helper()
+		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
+		eventually(t, func() bool {
+			text, err := os.ReadFile(cwd + "/pid")
+			if err == nil {
+				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			return err == nil
+		})
+		if group, err := syscall.Getpgid(pid); err == nil { // with the shell that would still write down how it ended
+			t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) }) // it may be gone, as it should
+		}
+		return pid
+	}
+	gone := func(pid int) bool { // one whose end nobody has looked at is
+		stat, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+		return err != nil || len(stat) == 0 || stat[0] == 'Z'
+	}
+	says := `echo $$ >.pid; mv .pid pid; exec sleep 1000`
+	t.Run("issue/5-2 a detached command ends with its session, however little it wants to, unless only others end it", func(t *testing.T) {
+		of := map[string]int{}
+		var all []protocol.SessionID
+		others := apart(says)
+		others.Cancel = protocol.CancelElsewhere
+		for name, spec := range map[string]protocol.TaskSpec{"one": apart(says), "one that does not want to": apart(`trap "" TERM; ` + says), "that of others": others} {
+			id := d.session(t)
+			d.task(t, id, "tsk_mine", spec)
+			of[name], all = pidIn(t, id), append(all, id)
+		}
+		before := d.outputs(t)
+		for _, id := range all {
+			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		}
+		for name, pid := range of {
+			if gone(pid) == (name == "that of others") {
+				t.Errorf("%s is gone: %v", name, gone(pid))
+			}
+		}
+		if n := d.outputs(t); n != before-2*len(all) {
+			t.Errorf("there are %d files of outputs, and were %d", n, before)
+		}
+	})
+	t.Run("issue/5-2 a detached command that a crash has left of a deleted session is halted at the next start, unless only others end it", func(t *testing.T) {
+		others := apart(says)
+		others.Cancel = protocol.CancelElsewhere
+		id, other := d.session(t), d.session(t)
+		d.task(t, id, "tsk_mine", apart(says))
+		d.task(t, other, "tsk_theirs", others)
+		pid, their := pidIn(t, id), pidIn(t, other)
+		d.halt()
+		for _, id := range []protocol.SessionID{id, other} {
+			must[persistence.Result](t)(d.store.Commit(t.Context(), &persistence.Commit{Session: id, Delete: true, AtMs: 1}))
+		}
+		d = d.restart(whole, path)
+		eventually(t, func() bool { return gone(pid) })
+		if gone(their) {
+			t.Error("that of others is gone")
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package background
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +17,9 @@ import (
 // holds a lock, which says more than a process id could: it holds over a restart of anything. All of this is one group, of which
 // only the command minds when it is asked to end. That it has is not said in its output: the shell that sees it has none.
 const detached = `trap : TERM; ( trap : TERM; { trap : TERM; (exec sh -c "$1" 2>&1 3>&-); echo $? >"$2.new"; } | { trap "" TERM; (ulimit -f "$3"; exec cat); exec cat >/dev/null; } 2>/dev/null 3>&-; mv "$2.new" "$2" ) </dev/null >>"$4" 2>/dev/null &`
+
+// named has the lock say which group is to be halted. What only others end does not say it.
+const named = "echo $$ >&3 || exit; "
 
 // Files of a detached command, beside its output.
 const (
@@ -42,6 +48,38 @@ func (c *Commands) Ended(t *protocol.Task) (out *protocol.TaskOutcome, known boo
 		}
 	}
 	return nil, false
+}
+
+// Halt asks a detached command to end, with all that has not left its group, and kills it if it does not. It returns once that is
+// so, or ctx is done.
+func (c *Commands) Halt(ctx context.Context, t *protocol.Task) error {
+	return haltHolder(ctx, c.Outputs.path(t, lockFile))
+}
+
+// HaltAll halts the detached commands that have files of these names.
+func (c *Commands) HaltAll(ctx context.Context, n Names) (err error) {
+	for name := range n {
+		if strings.HasSuffix(name, lockFile) {
+			err = errors.Join(err, haltHolder(ctx, filepath.Join(c.Outputs.dir, name)))
+		}
+	}
+	return err
+}
+
+// haltHolder halts the command that holds a lock, if one does that says how. For as long as it is held the group is there, and nobody else's.
+func haltHolder(ctx context.Context, lock string) error {
+	if !locked(lock) {
+		return nil
+	}
+	text, err := os.ReadFile(lock)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	group, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || group <= 1 {
+		return fmt.Errorf("%q is no process group", text)
+	}
+	return halt(ctx, group, lock)
 }
 
 func (c *Commands) status(t *protocol.Task, ending string) *protocol.TaskOutcome {

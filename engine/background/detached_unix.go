@@ -5,11 +5,9 @@ package background
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Detach begins a detached command, and gives its reference: what Halt finds it by. What it starts has no mark: no sweep finds it.
+// Detach begins a detached command, and gives its reference, which tells people what it is. What it starts has no mark: no sweep finds it.
 func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) {
 	w, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -36,43 +34,39 @@ func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) 
 		return "", err
 	}
 	about := c.command(t.Spec.Command, cwd)
-	cmd := exec.Command("sh", "-c", detached, "lashd", t.Spec.Command.Script,
+	script := named + detached
+	if t.Spec.Cancel == protocol.CancelElsewhere {
+		script = detached
+	}
+	cmd := exec.Command("sh", "-c", script, "lashd", t.Spec.Command.Script,
 		c.Outputs.path(t, statusFile), strconv.Itoa(MaxOutput/512), c.Outputs.path(t, ".out"))
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = about.Dir, about.Env, []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Run(); err != nil {
 		return "", err
 	}
-	return groupRef + strconv.Itoa(cmd.Process.Pid), nil
+	return "process group " + strconv.Itoa(cmd.Process.Pid), nil
 }
 
-// groupRef is followed by the id of the process group of a detached command.
-const groupRef = "process group "
-
-// Halt asks a detached command to end, with all that has not left its group, and kills it if it does not. It returns once that is
-// so, or ctx is done. As long as the lock is held the group is there, and nobody else's.
-func (c *Commands) Halt(ctx context.Context, t *protocol.Task) error {
-	group, err := strconv.Atoi(strings.TrimPrefix(t.Ref, groupRef))
-	if err != nil || group <= 1 {
-		return fmt.Errorf("%q is no process group", t.Ref)
-	}
+// halt ends a process group, for as long as somebody in it holds a lock.
+func halt(ctx context.Context, group int, lock string) error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		if !locked(c.Outputs.path(t, lockFile)) {
+		if !locked(lock) {
 			return nil
 		}
 		if err := syscall.Kill(-group, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
-		c.unlocked(ctx, t)
+		unlocked(ctx, lock)
 	}
 	return context.Cause(ctx)
 }
 
 // unlocked waits until nobody holds the lock of a command, for as long as it has to end.
-func (c *Commands) unlocked(ctx context.Context, t *protocol.Task) {
+func unlocked(ctx context.Context, lock string) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	for locked(c.Outputs.path(t, lockFile)) {
+	for locked(lock) {
 		select {
 		case <-time.After(haltLook):
 		case <-ctx.Done():

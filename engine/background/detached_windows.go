@@ -10,7 +10,6 @@ import (
 // Detach is not there on Windows.
 func (c *Commands) Detach(*protocol.Task, string) (string, error) { return "", errors.ErrUnsupported }
 
-// Halt is not there on Windows.
-func (c *Commands) Halt(context.Context, *protocol.Task) error { return errors.ErrUnsupported }
+func halt(context.Context, int, string) error { return errors.ErrUnsupported }
 
 func locked(string) bool { return false }
