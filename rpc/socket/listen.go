@@ -13,16 +13,23 @@ import (
 	"time"
 )
 
+// lookEvery is how often a listener looks whether its socket is still there: often enough that a client which waits for a daemon
+// finds it, rarely enough for an idle one.
+const lookEvery = 2 * time.Second
+
 // Listener accepts connections of this process's user. It is a net.Listener whose Accept fails only when it is closed, or
-// broken for good.
+// broken for good. While Accept waits, a socket that was removed is made again.
 type Listener struct {
-	inner   *net.UnixListener
 	path    string
-	file    fs.FileInfo // the socket we made, whatever has its name now
-	lock    *Lock       // of the path, so that two data directories cannot share one socket
 	uid     int
 	log     *slog.Logger
 	refused atomic.Int64
+
+	mu     sync.Mutex
+	inner  *net.UnixListener
+	file   fs.FileInfo // the socket we made, whatever has its name now
+	lock   *Lock       // of the path, so that two data directories cannot share one socket
+	failed string      // why the socket could not be made again, as it was logged
 
 	closing sync.Once
 	closed  chan struct{}
@@ -78,24 +85,81 @@ func (l *Listener) bind() error {
 	if err != nil {
 		return err
 	}
-	if err := l.install(next); err != nil {
+	file, err := l.install(next)
+	if err != nil {
 		os.Remove(next) // the failure to install it is the news
 		return errors.Join(err, inner.Close())
 	}
-	l.inner = inner
+	l.inner, l.file = inner, file
 	return nil
 }
 
-func (l *Listener) install(name string) error {
+func (l *Listener) install(name string) (fs.FileInfo, error) {
 	if err := os.Chmod(name, 0o600); err != nil {
-		return err
+		return nil, err
 	}
 	file, err := os.Lstat(name)
 	if err != nil {
+		return nil, err
+	}
+	return file, os.Rename(name, l.path)
+}
+
+// look makes the socket again if its path no longer leads to it. Cleaners remove what is in directories for temporary files, and
+// some systems all of a user's runtime directory at the last logout. What fails is logged once, and tried again.
+func (l *Listener) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, err := os.Lstat(l.path)
+	if err == nil && os.SameFile(now, l.file) || l.isClosed() {
+		return
+	}
+	old := l.inner
+	if err := l.again(); err != nil {
+		if l.failed != err.Error() {
+			l.failed = err.Error()
+			l.log.Warn("the socket is gone, and cannot be made again yet", "socket", l.path, "error", err)
+		}
+		return
+	}
+	l.failed = ""
+	old.Close() // nobody can reach it
+	l.log.Info("the socket was gone, and is there again", "socket", l.path)
+}
+
+// again binds as at first. The lock is taken anew if its file went as well; somebody else may have it by now.
+func (l *Listener) again() error {
+	if err := makePrivate(filepath.Dir(l.path)); err != nil {
 		return err
 	}
-	l.file = file
-	return os.Rename(name, l.path)
+	if !l.lock.stands() {
+		lock, err := acquire(l.path+".lock", l.path)
+		if err != nil {
+			return err
+		}
+		l.lock.Release() // of a file that is gone
+		l.lock = lock
+	}
+	if conn, err := net.Dial("unix", l.path); err == nil {
+		conn.Close() // nothing was written
+		return fmt.Errorf("%s is in the way: another process listens on it", l.path)
+	}
+	return l.bind()
+}
+
+func (l *Listener) current() *net.UnixListener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inner
+}
+
+func (l *Listener) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // checkReplaceable fails if something that is not a socket is in the way.
@@ -118,11 +182,16 @@ func checkReplaceable(path string) error {
 func (l *Listener) Accept() (net.Conn, error) {
 	var pause time.Duration
 	for {
-		conn, err := l.inner.AcceptUnix()
+		inner := l.current()
+		inner.SetDeadline(time.Now().Add(lookEvery)) // on a closed one accept says so
+		conn, err := inner.AcceptUnix()
 		switch {
 		case err == nil && l.admit(conn):
 			return conn, nil
 		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			l.look()
+		case errors.Is(err, net.ErrClosed) && inner != l.current(): // another Accept has made it again
 		case passing(err):
 			pause = nextPause(pause)
 			l.log.Warn("accept failed, trying again", "error", err, "pause", pause)
@@ -168,6 +237,8 @@ func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "un
 func (l *Listener) Close() error {
 	l.closing.Do(func() {
 		close(l.closed)
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		// Removed before it is closed: an open socket keeps its inode number from being used again.
 		l.err = errors.Join(l.remove(), l.inner.Close(), l.lock.Release())
 	})

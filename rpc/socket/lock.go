@@ -94,11 +94,26 @@ func acquire(path, socket string) (*Lock, error) {
 
 // Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.
 func (l *Lock) Release() error {
-	os.Remove(l.infoPath()) // a stale one is recognised by its dead pid
+	if l.stands() { // or else another one's name may be there
+		os.Remove(l.infoPath()) // a stale one is recognised by its dead pid
+	}
 	if err := l.file.Unlock(); err != nil {
 		return fmt.Errorf("unlock %s: %w", l.path, err)
 	}
 	return nil
+}
+
+// stands reports whether it is the lock that others would find at the path: the file may have been removed.
+func (l *Lock) stands() bool {
+	if !l.file.Locked() {
+		return false
+	}
+	ours, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // holder is what the process that has the lock tells the others, in a file beside it.

@@ -233,6 +233,111 @@ func TestCloseSparesTheSocketOfAnother(t *testing.T) {
 	}
 }
 
+func TestSocketThatIsGoneIsMadeAgain(t *testing.T) {
+	for name, remove := range map[string]func(path string) error{
+		"the socket":    os.Remove,
+		"its directory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+		"the socket, and a stale one is in its place": func(path string) error {
+			os.Remove(path)
+			leaveStale(t, path)
+			return nil
+		},
+	} {
+		t.Run("issue/2 "+name, func(t *testing.T) {
+			data, path := home(t), filepath.Join(home(t), "run", "s")
+			l := mustListen(t, mustAcquire(t, data), path)
+			greet(t, l)
+			for range 2 {
+				if err := remove(path); err != nil {
+					t.Fatal(err)
+				}
+				awaitSocket(t, l)
+				if got := greeting(t, path); got != "hi" {
+					t.Errorf("read %q, want %q", got, "hi")
+				}
+			}
+			checkMode(t, filepath.Dir(path), os.ModeDir|0o700)
+			checkMode(t, path, os.ModeSocket|0o600)
+			if _, err := acquire(path+".lock", ""); err == nil {
+				t.Error("the path is not locked any more")
+			}
+		})
+	}
+}
+
+// awaitSocket waits until the path of l leads to its socket.
+func awaitSocket(t *testing.T, l *Listener) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		l.mu.Lock()
+		file := l.file
+		l.mu.Unlock()
+		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, file) {
+			return
+		}
+		if time.Since(began) > 5*lookEvery {
+			t.Fatal("the socket was not made again")
+		}
+	}
+}
+
+func TestSocketIsNotTakenBackFromAnother(t *testing.T) {
+	for name, take := range map[string]func(t *testing.T, path string) func() error{
+		"issue/2 another daemon": func(t *testing.T, path string) func() error {
+			l, err := Listen(mustAcquire(t, home(t)), path, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			go l.Accept()
+			return l.Close
+		},
+		"issue/2 another program": func(t *testing.T, path string) func() error {
+			l, err := listenUnix(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() error { return errors.Join(l.Close(), os.Remove(path)) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(home(t), "run", "s")
+			var log bytes.Buffer
+			l, err := Listen(mustAcquire(t, home(t)), path, slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			release := take(t, path)
+			before, err := os.Lstat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				l.look()
+			}
+			if now, err := os.Lstat(path); err != nil || !os.SameFile(now, before) {
+				t.Errorf("the socket of another was replaced (%v)", err)
+			}
+			if n := strings.Count(log.String(), "cannot be made again"); n != 1 {
+				t.Errorf("%d lines about it, want 1: %s", n, &log)
+			}
+			if err := release(); err != nil {
+				t.Fatal(err)
+			}
+			greet(t, l)
+			awaitSocket(t, l)
+			if got := greeting(t, path); got != "hi" {
+				t.Errorf("once the other one has gone, read %q, want %q", got, "hi")
+			}
+		})
+	}
+}
+
 func TestPathTooLong(t *testing.T) {
 	dir := home(t)
 	lock := mustAcquire(t, dir)
