@@ -38,13 +38,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	filler := filepath.Join(dir, "filler")
-	f := must(os.Create(filler))
-	for chunk := make([]byte, 64<<10); ; {
-		if _, err := f.Write(chunk); err != nil {
-			break
-		}
-	}
-	f.Close()
+	fill(t, filler)
 
 	acked, full := 0, error(nil)
 	for i := 0; full == nil && i < 10000; i++ {
@@ -78,4 +72,49 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d sessions, want %d: %v", n, acked+2, err)
 	}
 	verified(t, s)
+}
+
+func TestOpenOnAFullDisk(t *testing.T) {
+	t.Run("issue/2 what is kept for a full disk is given up, and nothing new is begun", func(t *testing.T) {
+		dir := must(os.MkdirTemp(smallDisk(t), "store"))
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		s, stop := start(t, quiet(dir))
+		commit(t, s, rootCommit("ses_a"))
+		if err := s.ballast.restore(); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		filler := filepath.Join(dir, "filler")
+		fill(t, filler)
+
+		s = open(t, dir)
+		if !errors.Is(s.Space(), ErrFull) {
+			t.Errorf("space: %v", s.Space())
+		}
+		refuse(t, s, rootCommit("ses_b"), ErrFull)
+		if row := session(t, s, "ses_a"); row.Seq != 0 {
+			t.Error(row)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		for freed := time.Now(); s.Space() != nil; time.Sleep(20 * time.Millisecond) {
+			if time.Since(freed) > time.Minute {
+				t.Fatal("there is space, and still it is full")
+			}
+		}
+		commit(t, s, rootCommit("ses_b"))
+	})
+}
+
+// fill makes a file that leaves no space on its disk.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f := must(os.Create(path))
+	defer f.Close()
+	for size := 64 << 10; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
 }

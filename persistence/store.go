@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"lashd/engine/tip"
@@ -57,7 +58,8 @@ type Facts struct {
 
 // Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
 // starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with
-// ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is changed.
+// ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is changed. On a full disk the space that is kept for
+// that is given up.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openAs(ctx, cfg, current)
 }
@@ -69,16 +71,29 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}
+	ballast := &ballast{path: filepath.Join(cfg.Dir, "lashd.ballast")}
+	s, err := openWith(ctx, cfg, def, ballast)
+	if errors.Is(err, ErrFull) && ballast.giveUp() {
+		cfg.Log.Error(fullDisk, "error", err)
+		s, err = openWith(ctx, cfg, def, ballast)
+	}
+	return s, err
+}
+
+func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast) (*Store, error) {
 	s := &Store{
-		cfg: cfg, path: filepath.Join(cfg.Dir, "lashd.db"), def: def,
+		cfg: cfg, path: filepath.Join(cfg.Dir, "lashd.db"), def: def, ballast: ballast,
 		requests: make(chan *request, groupLimit), ended: make(chan struct{}),
-		blobs:   newBlobFiles(filepath.Join(cfg.Dir, "blobs")),
-		ballast: &ballast{path: filepath.Join(cfg.Dir, "lashd.ballast")},
+		blobs: newBlobFiles(filepath.Join(cfg.Dir, "blobs")),
 	}
-	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.closePools())
+	err := s.open(ctx)
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	if errors.Is(err, syscall.ENOSPC) {
+		err = named(ErrFull, err)
+	}
+	return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.closePools())
 }
 
 func (s *Store) open(ctx context.Context) error {

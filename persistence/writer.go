@@ -104,7 +104,7 @@ func (s *Store) tryGroup(ctx context.Context, group []*request) {
 		}
 		return
 	case errors.Is(err, ErrFull) && !group[0].change.begins() && s.ballast.giveUp():
-		s.cfg.Log.Error("the disk is full: nothing new is begun until there is space", "error", err)
+		s.cfg.Log.Error(fullDisk, "error", err)
 		s.turned.Notify()
 		s.tryGroup(ctx, group)
 		return

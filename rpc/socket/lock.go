@@ -2,9 +2,11 @@ package socket
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -124,17 +126,22 @@ type holder struct {
 
 func (l *Lock) infoPath() string { return l.path + ".json" }
 
-// publish replaces the info file whole, so that nobody reads half of it.
+// publish replaces the info file whole, so that nobody reads half of it. On a full disk there is none: it is the lock that counts.
 func (l *Lock) publish(socket string) error {
 	data, err := json.Marshal(holder{Pid: os.Getpid(), Socket: socket})
 	if err != nil {
 		return err
 	}
 	next := l.infoPath() + "~"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return fmt.Errorf("publish holder of %s: %w", l.path, err)
+	if err = os.WriteFile(next, data, 0o600); err == nil {
+		err = os.Rename(next, l.infoPath())
 	}
-	if err := os.Rename(next, l.infoPath()); err != nil {
+	if errors.Is(err, syscall.ENOSPC) {
+		os.Remove(next)
+		os.Remove(l.infoPath()) // it would name another
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("publish holder of %s: %w", l.path, err)
 	}
 	return nil

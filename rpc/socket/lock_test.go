@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"lashd/test/skip"
 )
 
 // roleVariable makes the test binary play a part in another process, with its arguments, instead of running tests.
@@ -209,4 +211,30 @@ func TestReleasedLockIsFree(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != lockName {
 		t.Errorf("after Release the directory contains %v, %v; want only %s", left, err, lockName)
 	}
+}
+
+func TestLockOnAFullDisk(t *testing.T) {
+	dir := home(t)
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", dir).CombinedOutput()
+	skip.Unless(t, "MOUNT", err == nil, "no small file system can be mounted: "+string(out))
+	t.Cleanup(func() { exec.Command("umount", dir).Run() })
+	t.Run("issue/2 is taken, and nobody else is named as its holder", func(t *testing.T) {
+		stale := filepath.Join(dir, lockName+".json")
+		if err := os.WriteFile(stale, fmt.Appendf(nil, `{"pid":%d,"socket":"/elsewhere"}`, os.Getppid()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 64<<10), 0o600); err == nil {
+			t.Fatal("the disk is not full")
+		}
+		lock := mustAcquire(t, dir)
+		_, err := Acquire(dir)
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.Pid != 0 || held.Socket != "" {
+			t.Errorf("Acquire: %v, want a HeldError that names nobody", err)
+		}
+		path := filepath.Join(dir, "run", "s")
+		greet(t, mustListen(t, lock, path))
+		if got := greeting(t, path); got != "hi" {
+			t.Errorf("read %q, want %q", got, "hi")
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -106,7 +107,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not looked at")
 		return
 	}
-	if !d.note("directory", e.home+" is private", err, "do what the message says; others could read or replace what is stored here") {
+	if !d.note("directory", e.home+" is private", err, notLocked(err)) {
 		return
 	}
 	defer lock.Release()
@@ -120,6 +121,14 @@ func heldRemedy(held *socket.HeldError, e *environment) string {
 		return "leave out --socket and LASHD_SOCKET, or name the socket of that one"
 	}
 	return "stop that process, or wait until it answers"
+}
+
+// notLocked is what to do about a data directory that cannot be locked.
+func notLocked(err error) string {
+	if errors.Is(err, syscall.ENOSPC) {
+		return "free some space on the disk"
+	}
+	return "do what the message says; others could read or replace what is stored here"
 }
 
 // askDaemon does not open the database: it is the daemon's alone.
