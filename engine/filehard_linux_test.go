@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,16 @@ func TestHardFiles(t *testing.T) {
 			func(t *testing.T, dir string) {
 				ok(t, os.Chmod(filepath.Join(dir, "a.txt"), 0), os.Chmod(filepath.Join(dir, "b.txt"), 0o600), os.Chmod(filepath.Join(dir, "sub"), 0o700))
 			}, false},
+		{"setgid and sticky", func(t *testing.T, dir string) {
+			write(t, dir, "gone/f", "old\n")
+			ok(t, os.Chmod(filepath.Join(dir, "gone"), 0o777|fs.ModeSticky), os.Chmod(filepath.Join(dir, "sub"), 0o775|fs.ModeSetgid),
+				os.Chmod(filepath.Join(dir, "a.txt"), 0o664|fs.ModeSetgid))
+		},
+			func(t *testing.T, dir string) {
+				ok(t, os.RemoveAll(filepath.Join(dir, "gone")), os.Chmod(filepath.Join(dir, "sub"), 0o775))
+				write(t, dir, "a.txt", "new\n")
+				ok(t, os.Chmod(filepath.Join(dir, "a.txt"), 0o664))
+			}, false},
 	} {
 		t.Run("issue/6-2 "+c.name, func(t *testing.T) {
 			d, id, dir := workspaceOf(t, setup{}, func(dir string) { c.work(t, dir) })
@@ -98,6 +109,29 @@ func TestHardFiles(t *testing.T) {
 			t.Errorf("rewind: %v", err)
 		}
 	})
+	for name, special := range map[string]fs.FileMode{"setuid": fs.ModeSetuid, "setgid": fs.ModeSetgid} {
+		t.Run("issue/6-2 a program with "+name+" is told, and stays", func(t *testing.T) {
+			d, id, dir := workspaceOf(t, setup{}, func(dir string) {
+				write(t, dir, "a.txt", "new\n")
+				write(t, dir, "program", "new\n")
+				ok(t, os.Chmod(filepath.Join(dir, "program"), 0o755))
+			})
+			write(t, dir, "program", "old\n")
+			ok(t, os.Chmod(filepath.Join(dir, "program"), 0o755|special))
+			turn := d.turn(t, id, "go")
+			undo := onlyFiles(id, turn.TurnID)
+			_, err := d.Rewind(t.Context(), &undo)
+			if refused, is := errors.AsType[*engine.RewindConflictError](err); !is || refused.Files[0].Unkept != protocol.FilePrivileged {
+				t.Errorf("rewind: %v", err)
+			}
+			undo.Force = true
+			d.undo(t, undo)
+			now := tree.Read(t, dir)
+			if now["program"] != "-rwxr-xr-x new\n" || !strings.HasSuffix(now["a.txt"], " one\ntwo\nthree\n") {
+				t.Errorf("files %q", now)
+			}
+		})
+	}
 	t.Run("issue/6-2 a large file with holes is told, not read", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) { ok(t, os.Truncate(filepath.Join(dir, "big"), 1<<30-1)) })
 		write(t, dir, "big", "")

@@ -129,6 +129,8 @@ func (w *Workspace) content(ctx context.Context, f *persistence.WorkspaceFile, d
 		return nil, protocol.FileUnreadable
 	case int64(len(data)) > limit:
 		return nil, protocol.FileTooLarge
+	case privileged(f.Mode):
+		return nil, protocol.FilePrivileged
 	}
 	if f.Size = int64(len(data)); young(max(f.ModifiedNs, f.ChangedNs)) {
 		f.ModifiedNs = 0 // nobody can tell by its time whether it changes once more in this moment

@@ -90,7 +90,7 @@ func (i identity) same(o identity) bool { return i == o }
 
 func factsOf(st *unix.Stat_t) facts {
 	f := facts{
-		mode: fs.FileMode(st.Mode & 0o777), size: st.Size, modified: st.Mtim.Nano(), changed: st.Ctim.Nano(), inode: st.Ino,
+		mode: modeOf(uint32(st.Mode)), size: st.Size, modified: st.Mtim.Nano(), changed: st.Ctim.Nano(), inode: st.Ino,
 		id: identity{uint64(st.Dev), st.Ino},
 	}
 	switch st.Mode & unix.S_IFMT {

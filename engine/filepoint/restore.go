@@ -166,11 +166,11 @@ func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) err
 	case s.Want == nil:
 		return nil
 	case s.Want.Kind == protocol.FileDirectory:
-		return makeDir(dir, name, fs.FileMode(s.Want.Mode))
+		return makeDir(dir, name, modeOf(s.Want.Mode))
 	case s.Want.Kind == protocol.FileLink:
 		return replace(dir, name, func(temp string) error { return dir.Symlink(s.Want.Link, temp) })
 	case s.Want.Kind == protocol.FileRegular:
-		return replace(dir, name, func(temp string) error { return writeFile(dir, temp, content, fs.FileMode(s.Want.Mode)) })
+		return replace(dir, name, func(temp string) error { return writeFile(dir, temp, content, modeOf(s.Want.Mode)) })
 	}
 	return fmt.Errorf("%s cannot be made", s.Want.Kind)
 }
@@ -231,7 +231,7 @@ func (w *Workspace) makeAbove(file string) error {
 }
 
 func makeDir(dir *os.Root, name string, mode fs.FileMode) error {
-	if err := dir.Mkdir(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := dir.Mkdir(name, mode.Perm()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return dir.Chmod(name, mode)

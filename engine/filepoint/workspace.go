@@ -191,7 +191,7 @@ func nothing(err error) bool {
 
 // describe says what an entry is, all but its content.
 func (w *Workspace) describe(at place, file string, is facts) *persistence.WorkspaceFile {
-	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: uint32(is.mode.Perm())}}
+	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: bitsOf(is.mode)}}
 	switch {
 	case w.ours(is.id):
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable

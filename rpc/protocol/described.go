@@ -450,6 +450,7 @@ func Described() map[string]TypeDoc {
 				{"late", "it was not read before tools went to work: there was too much to read"},
 				{"noRoom", "the budget for copies is used up"},
 				{"ignored", "it was ignored until then"},
+				{"privileged", "whoever runs it has the rights of its owner or group"},
 			},
 		},
 		"FileRewind": {Doc: "FileRewind is what a rewind does to a file.",
@@ -472,7 +473,7 @@ func Described() map[string]TypeDoc {
 			Fields: map[string]string{
 				"digest":  "of the content of a file, if there is a copy",
 				"link":    "where a link leads",
-				"mode":    "permissions",
+				"mode":    "permissions, with setuid, setgid and sticky",
 				"problem": "why there is no copy",
 			},
 		},

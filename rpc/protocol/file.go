@@ -25,12 +25,13 @@ const (
 	FileLate       FileProblem = "late"       // it was not read before tools went to work: there was too much to read
 	FileNoRoom     FileProblem = "noRoom"     // the budget for copies is used up
 	FileIgnored    FileProblem = "ignored"    // it was ignored until then
+	FilePrivileged FileProblem = "privileged" // whoever runs it has the rights of its owner or group
 )
 
 // FileState is what stands at a path at a moment. Nothing there is no state.
 type FileState struct {
 	Kind    FileKind    `json:"kind"`
-	Mode    uint32      `json:"mode,omitempty"` // permissions
+	Mode    uint32      `json:"mode,omitempty"` // permissions, with setuid, setgid and sticky
 	Size    int64       `json:"size,omitempty"`
 	Digest  Digest      `json:"digest,omitempty"`  // of the content of a file, if there is a copy
 	Link    string      `json:"link,omitempty"`    // where a link leads

@@ -529,7 +529,7 @@ export interface FilePoint {
 }
 
 /** FileProblem is why lashd has no copy of a file, so that it cannot be brought back. */
-export type FileProblem = "tooLarge" | "unreadable" | "late" | "noRoom" | "ignored";
+export type FileProblem = "tooLarge" | "unreadable" | "late" | "noRoom" | "ignored" | "privileged";
 
 /** FileRewind is what a rewind does to a file. */
 export interface FileRewind {
@@ -561,7 +561,7 @@ export interface FileSource {
 /** FileState is what stands at a path at a moment. Nothing there is no state. */
 export interface FileState {
   kind: FileKind;
-  /** permissions */
+  /** permissions, with setuid, setgid and sticky */
   mode?: number;
   size?: number;
   /** of the content of a file, if there is a copy */
