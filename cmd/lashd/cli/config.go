@@ -168,11 +168,16 @@ func (c config) models() ([]engine.Model, error) {
 	return models, nil
 }
 
+// ofOpenAI is the one server that is known to want a key. Those on the own machine want none.
+const ofOpenAI = "https://api.openai.com"
+
 func (c config) model(m modelConfig) engine.Model {
-	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
+	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
 	id := cmp.Or(m.ID, c.Model, "gpt-5")
+	keyEnv := cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY")
 	adapter := openai.New(openai.Config{
-		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY"))),
+		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(keyEnv)), KeyFrom: "the environment variable " + keyEnv,
+		NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
 	})
 	return engine.Model{
 		Name:     cmp.Or(m.Name, id),

@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/proc"
+	"lashd/engine/provider"
 	"lashd/rpc/protocol"
 )
 
@@ -93,6 +94,26 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestModelOfOpenAIWantsAKey(t *testing.T) {
+	t.Setenv("MY_KEY", "")
+	t.Run("issue/2 and is not asked without", func(t *testing.T) {
+		c, err := parseConfig([]byte("base_url = 'https://api.openai.com/v1'\nkey_env = 'MY_KEY'"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		models, err := c.models()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, failed := range models[0].Provider.Stream(t.Context(), &provider.Request{Model: models[0].Spec}) {
+			err = failed
+		}
+		if err == nil || !strings.Contains(err.Error(), "MY_KEY is not set") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestConfigOfPrices(t *testing.T) {

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -150,6 +151,38 @@ func TestUnreachable(t *testing.T) {
 		if _, err := ask(t.Context(), openai.New(openai.Config{BaseURL: base}), request(user("hi"))); codeOf(err) != "invalid_base_url" {
 			t.Errorf("base URL %q: error %v, want invalid_base_url", base, err)
 		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Get("Authorization")
+		answer(200, `{"data":[]}`)(w, r)
+	}))
+	defer server.Close()
+	for name, c := range map[string]struct {
+		key        string
+		need       bool
+		sent, code string
+	}{
+		"white space around it is left out":   {" sk-abc\r\n", true, "Bearer sk-abc", ""},
+		"a server of one's own may need none": {"", false, "", ""},
+		"one that is needed is missed":        {" \n", true, "", "missing_key"},
+		"one with a line end in it":           {"sk-abc\nsk-def", false, "", "invalid_key"},
+	} {
+		t.Run("issue/2 "+name, func(t *testing.T) {
+			sent = ""
+			p := openai.New(openai.Config{BaseURL: server.URL, Key: provider.NewSecret(c.key), KeyFrom: "the environment variable MY_KEY", NeedKey: c.need})
+			_, err := p.Models(t.Context())
+			failure, _ := errors.AsType[*provider.Error](err)
+			if sent != c.sent || codeOf(failure) != c.code {
+				t.Errorf("sent %q, error %v; want %q, %q", sent, err, c.sent, c.code)
+			}
+			if failure != nil && (failure.Retryable || failure.Kind != provider.KindAuth || !strings.Contains(failure.Message, "MY_KEY") || strings.Contains(failure.Message, "sk-")) {
+				t.Errorf("error %+v", err)
+			}
+		})
 	}
 }
 

@@ -27,7 +27,9 @@ import (
 type Config struct {
 	Name    string                     // of the endpoint, in routes; default openai
 	BaseURL string                     // up to and without /chat/completions; a query is kept
-	Key     provider.Secret            // sent as a bearer token
+	Key     provider.Secret            // sent as a bearer token, without white space around it
+	KeyFrom string                     // where the key comes from, for messages, such as the name of a variable
+	NeedKey bool                       // the server answers nobody who has no key
 	Headers map[string]provider.Secret // sent with each request
 
 	HTTPClient     *http.Client  // without a Timeout of its own; default: one that keeps connections
@@ -48,7 +50,7 @@ type Provider struct {
 	base    *url.URL
 	shown   string // the base URL as people may see it: userinfo and query can hold keys
 	tools   atomic.Pointer[encodedTools]
-	badBase error // why BaseURL cannot be used; each call fails with it
+	unfit   error // why BaseURL or Key cannot be used; each call fails with it
 	client  *http.Client
 	history history
 	mask    *provider.Mask // takes the keys out of each error
@@ -61,9 +63,10 @@ func New(cfg Config) *Provider {
 	cfg.ChunkTimeout = cmp.Or(cfg.ChunkTimeout, 120*time.Second)
 	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, 30*time.Minute)
 	cfg.OutputLimitField = cmp.Or(cfg.OutputLimitField, "max_tokens")
+	cfg.Key = provider.NewSecret(strings.TrimSpace(cfg.Key.Reveal()))
 	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
-	p.base, p.badBase = parseBase(cfg.BaseURL)
-	if p.base != nil {
+	if p.base, p.unfit = parseBase(cfg.BaseURL); p.base != nil {
+		p.unfit = cfg.checkKey()
 		p.shown = (&url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}).String()
 	}
 	p.mask = provider.NewMask(p.keys()...)
@@ -119,6 +122,18 @@ func parseBase(text string) (*url.URL, error) {
 	}
 }
 
+// checkKey tells beforehand what no server could be asked with.
+func (c *Config) checkKey() error {
+	from, key := cmp.Or(c.KeyFrom, "the configuration"), c.Key.Reveal()
+	switch {
+	case key == "" && c.NeedKey:
+		return &provider.Error{Kind: provider.KindAuth, Code: "missing_key", Message: "there is no key for " + c.BaseURL + ": " + from + " is not set, or empty"}
+	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return &provider.Error{Kind: provider.KindAuth, Code: "invalid_key", Message: "the key in " + from + " has a control character in it, such as a line end, and cannot be sent"}
+	}
+	return nil
+}
+
 // newClient is a copy of the client that follows redirects only within one server: anywhere else neither the key nor
 // the conversation may go.
 func newClient(given *http.Client) *http.Client {
@@ -161,8 +176,8 @@ func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 var errLeft = errors.New("reader left")
 
 func (p *Provider) stream(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) error {
-	if p.badBase != nil {
-		return p.badBase
+	if p.unfit != nil {
+		return p.unfit
 	}
 	sent, err := p.encode(req)
 	if err != nil {
@@ -190,8 +205,8 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 }
 
 func (p *Provider) models(ctx context.Context) ([]string, error) {
-	if p.badBase != nil {
-		return nil, p.badBase
+	if p.unfit != nil {
+		return nil, p.unfit
 	}
 	a, err := p.ask(ctx, http.MethodGet, "/models", nil)
 	if err != nil {
