@@ -21,20 +21,20 @@ import (
 
 // config is config.toml of the data directory: how the daemon works. All of it is optional, and read when the daemon starts.
 type config struct {
-	Model        string                   `toml:"model"`         // id of the model, as its server calls it; gpt-5 if nothing is said
-	BaseURL      string                   `toml:"base_url"`      // OpenAI-compatible server, with /v1; $OPENAI_BASE_URL or OpenAI if nothing is said
-	KeyEnv       string                   `toml:"key_env"`       // environment variable that holds the key, not the key itself; OPENAI_API_KEY if nothing is said
-	Script       string                   `toml:"script"`        // transcript to play instead of a model, for tests
-	Approval     protocol.ApprovalMode    `toml:"approval"`      // what is done about tool calls; if nothing is said, those that change something are asked about
-	Trace        bool                     `toml:"trace"`         // writes all model calls to trace.jsonl
-	ParkAfter    duration                 `toml:"park_after"`    // how long a session that nobody uses or watches stays in memory, such as 90s, 10m or 2h
-	Models       []modelConfig            `toml:"models"`        // one model each; the first is the default
-	Plugins      map[string]any           `toml:"plugins"`       // options for all sessions, by plugin, in its own words
-	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`       // what becomes of the sandbox that a plugin asks for; on if nothing is said
-	Replace      []string                 `toml:"replace"`       // ids of built-in plugins whose place plugins of yours take
-	PluginLimits limitsConfig             `toml:"plugin_limits"` // what programs of plugins are held to that say nothing of it
-	Undo         undoConfig               `toml:"undo"`          // copies of files, for undo
-	Price        *priceConfig             `toml:"price"`         // what tokens of the key model cost
+	Model        string                   `toml:"model"`                 // id of the model, as its server calls it; gpt-5 if nothing is said
+	BaseURL      string                   `toml:"base_url" is:"url"`     // OpenAI-compatible server, with /v1; $OPENAI_BASE_URL or OpenAI if nothing is said
+	KeyEnv       string                   `toml:"key_env" is:"variable"` // environment variable that holds the key, not the key itself; OPENAI_API_KEY if nothing is said
+	Script       string                   `toml:"script"`                // transcript to play instead of a model, for tests
+	Approval     protocol.ApprovalMode    `toml:"approval"`              // what is done about tool calls; if nothing is said, those that change something are asked about
+	Trace        bool                     `toml:"trace"`                 // writes all model calls to trace.jsonl
+	ParkAfter    duration                 `toml:"park_after"`            // how long a session that nobody uses or watches stays in memory, such as 90s, 10m or 2h
+	Models       []modelConfig            `toml:"models"`                // one model each; the first is the default
+	Plugins      map[string]any           `toml:"plugins"`               // options for all sessions, by plugin, in its own words
+	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`               // what becomes of the sandbox that a plugin asks for; on if nothing is said
+	Replace      []string                 `toml:"replace"`               // ids of built-in plugins whose place plugins of yours take
+	PluginLimits limitsConfig             `toml:"plugin_limits"`         // what programs of plugins are held to that say nothing of it
+	Undo         undoConfig               `toml:"undo"`                  // copies of files, for undo
+	Price        *priceConfig             `toml:"price"`                 // what tokens of the key model cost
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -86,13 +86,13 @@ func (c limitsConfig) limits() proc.Limits {
 
 // modelConfig is a model that sessions can use.
 type modelConfig struct {
-	Name          string       `toml:"name"`           // what sessions call it; its id if nothing is said
-	ID            string       `toml:"id"`             // as its server calls it
-	BaseURL       string       `toml:"base_url"`       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
-	KeyEnv        string       `toml:"key_env"`        // environment variable that holds the key; the key key_env above if nothing is said
-	ContextWindow int64        `toml:"context_window"` // in tokens; one that is not known is never found full
-	OutputLimit   int64        `toml:"output_limit"`   // in tokens
-	Price         *priceConfig `toml:"price"`          // what its tokens cost
+	Name          string       `toml:"name"`                                    // what sessions call it; its id if nothing is said
+	ID            string       `toml:"id"`                                      // as its server calls it
+	BaseURL       string       `toml:"base_url" is:"url"`                       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
+	KeyEnv        string       `toml:"key_env" is:"variable"`                   // environment variable that holds the key; the key key_env above if nothing is said
+	ContextWindow int64        `toml:"context_window" from:"1" to:"1000000000"` // in tokens; one that is not known is never found full
+	OutputLimit   int64        `toml:"output_limit" from:"1" to:"1000000000"`   // in tokens
+	Price         *priceConfig `toml:"price"`                                   // what its tokens cost
 }
 
 // priceConfig is what a million tokens cost, in US dollars.
@@ -168,20 +168,21 @@ func (c config) models() ([]engine.Model, error) {
 	return models, nil
 }
 
+func (c config) idOf(m modelConfig) string { return cmp.Or(m.ID, c.Model, "gpt-5") }
+
 // ofOpenAI is the one server that is known to want a key. Those on the own machine want none.
 const ofOpenAI = "https://api.openai.com"
 
 func (c config) model(m modelConfig) engine.Model {
 	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
-	id := cmp.Or(m.ID, c.Model, "gpt-5")
 	keyEnv := cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY")
 	adapter := openai.New(openai.Config{
 		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(keyEnv)), KeyFrom: "the environment variable " + keyEnv,
 		NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
 	})
 	return engine.Model{
-		Name:     cmp.Or(m.Name, id),
-		Spec:     protocol.ModelSpec{Provider: base, ID: id, ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
+		Name:     cmp.Or(m.Name, c.idOf(m)),
+		Spec:     protocol.ModelSpec{Provider: base, ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 		Provider: &provider.Retry{Provider: adapter},
 		Price:    m.Price.price(),
 	}

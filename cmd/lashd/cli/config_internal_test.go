@@ -80,8 +80,8 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 		"trace = true\n\n[ plugin_limits ]\nprocesses = 1\nopen_files = 3": {5},
 		"undo.files = -1\nundo.file_kib = -1\n":                            {1, 2},
 		"trace = true\nundo = {off = true, files = -1}\n":                  {2},
-		"[[models]]\nprice = {input = 1, output = 1}\n[[models]]\nprice = {input = -1, output = 1}\n[[models]]\n[models.price]\ninput = 1": {4, 6},
-		"[[models]]\nid = 'a'\n[[models]]\nidd = 'b'\n[undo]\nof = true\n":                                                                 {4, 6},
+		"[[models]]\nid = 'a'\nprice = {input = 1, output = 1}\n[[models]]\nid = 'b'\nprice = {input = -1, output = 1}\n[[models]]\n[models.price]\ninput = 1": {6, 8},
+		"[[models]]\nid = 'a'\n[[models]]\nidd = 'b'\n[undo]\nof = true\n":                                                                                     {4, 6},
 	} {
 		t.Run("issue/6-1 of "+text, func(t *testing.T) {
 			_, problems := readConfig([]byte(text))
@@ -91,6 +91,45 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 			}
 			if !slices.Equal(lines, want) {
 				t.Errorf("%v, want lines %v", problems, want)
+			}
+		})
+	}
+}
+
+func TestConfigThatCannotHoldIsRefused(t *testing.T) {
+	for text, want := range map[string][]string{
+		"approval = true":                           {"line 1: approval is a boolean; it must be allow, ask or deny"},
+		"trace = 'yes'\nmodel = 5\nmodle = 1":       {"line 1: trace is a string; it must be true or false", "line 2: model is an integer; it must be a string"},
+		"replace = ['a', 1]":                        {"line 1: replace is an array; it must be an array of strings"},
+		"undo = 3":                                  {"line 1: undo is an integer; it must be a table"},
+		"undo.files = 1.5":                          {"line 1: undo.files is a float; it must be an integer"},
+		"price = {input = 'x', output = 1}":         {"line 1: price.input is a string; it must be a number"},
+		"park_after = 1979-05-27":                   {"line 1: park_after is a date or a time; it must be a string such as 10m"},
+		"[models.x]\nid = 'x'":                      {"line 1: models is a table; it must be one or more tables, each under [[models]]"},
+		"[plugins]\nx = 1":                          nil,
+		"model = ''":                                {"line 1: model is empty; leave it out if nothing is to be said"},
+		"[[models]]\nid = 'a'\n[[models]]\nid = ''": {"line 4: models.id is empty"},
+		"[[models]]\nid = 'a'\n[[models]]\nname = 'a'\nid = 'b'":                              {`line 4: models.name is "a", as that of another one`},
+		"model = 'a'\n[[models]]\nid = 'a'\n[[models]]\nbase_url = 'http://x'":                {`line 4: models.name is "a"`},
+		"[[models]]\nid = 'a'\nbase_url = 'http://x'\n[[models]]\nid = 'a'\nname = 'b'":       nil,
+		"[[models]]\ncontext_window = -5\noutput_limit = -7":                                  {"line 2: models.context_window is -5; it must be from 1 to", "line 3: models.output_limit is -7"},
+		"[[models]]\ncontext_window = 100\noutput_limit = 5000":                               {"line 3: models.output_limit is 5000; it must not be above models.context_window, 100"},
+		"[[models]]\ncontext_window = 100\noutput_limit = 100":                                nil,
+		"base_url = 'localhost:11434/v1'":                                                     {"line 1: base_url must begin with http:// or https://"},
+		"[[models]]\nbase_url = 'http://'":                                                    {"line 2: models.base_url must begin with"},
+		"key_env = 'sk-proj-abc'":                                                             {"line 1: key_env must be the name of an environment variable"},
+		"[[models]]\nkey_env = 'MY KEY'":                                                      {"line 2: models.key_env must be the name"},
+		"base_url = 'https://x/v1?y=1'\nkey_env = 'MY_KEY_2'\n[[models]]\ncontext_window = 0": nil,
+	} {
+		t.Run("issue/2 "+text, func(t *testing.T) {
+			_, problems := readConfig([]byte(text))
+			if len(problems) != len(want) {
+				t.Fatalf("%v, want %q", problems, want)
+			}
+			for i, p := range problems {
+				if !strings.Contains(p.Error(), want[i]) || strings.Contains(p.Error(), "sk-") {
+					t.Errorf("%q, want %q", p.Error(), want[i])
+				}
 			}
 		})
 	}
