@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +75,7 @@ func parse(text string) (cron.Schedule, error) {
 	if strings.Contains(text, "TZ=") {
 		return nil, errZone
 	}
-	times, err := parser.Parse(text)
+	times, err := parser.Parse(withSunday(text))
 	if err != nil {
 		return nil, fmt.Errorf("%.100q is no schedule: %.200s", text, err.Error())
 	}
@@ -85,6 +87,47 @@ func parse(text string) (cron.Schedule, error) {
 		return every(constant.Delay), nil
 	}
 	return times, nil
+}
+
+// withSunday writes the day 7 of the week, which is Sunday in cron, as the parser knows it.
+func withSunday(text string) string {
+	fields := strings.Fields(text)
+	if len(fields) != 5 {
+		return text
+	}
+	days := strings.Split(fields[4], ",")
+	for i, span := range days {
+		days[i] = upToSunday(span)
+	}
+	fields[4] = strings.Join(days, ",")
+	return strings.Join(fields, " ")
+}
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// upToSunday writes out the days of a span that ends with 7, and leaves any other as it is.
+func upToSunday(span string) string {
+	ends, steps, hasSteps := strings.Cut(span, "/")
+	from, to, isRange := strings.Cut(ends, "-")
+	if !isRange {
+		to = from
+	}
+	first, err := strconv.Atoi(from)
+	if err != nil {
+		first = slices.Index(weekdays, strings.ToLower(from))
+	}
+	step := 1
+	if hasSteps {
+		step, _ = strconv.Atoi(steps) // 0 if it is no number
+	}
+	if to != "7" || first < 0 || first > 7 || step < 1 {
+		return span // all right, or for the parser to complain of
+	}
+	var days []string
+	for day := first; day <= 7; day += min(step, 7) {
+		days = append(days, strconv.Itoa(day%7))
+	}
+	return strings.Join(days, ",")
 }
 
 // every is due at the multiples of a span since 1970, so that its times are the same whoever asks, and when.

@@ -39,6 +39,10 @@ func TestParseRefuses(t *testing.T) {
 		{protocol.CronSource{Schedule: "* * * * *", Missed: "runTwice"}, "missed", `not "runTwice"`},
 		{protocol.CronSource{Schedule: "* * * *", Missed: "skip"}, "schedule", "is no schedule"},
 		{protocol.CronSource{Schedule: "61 * * * *", Missed: "skip"}, "schedule", "is no schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 8", Missed: "skip"}, "schedule", "is no schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 8-7", Missed: "skip"}, "schedule", "is no schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 1-7/0", Missed: "skip"}, "schedule", "is no schedule"},
+		{protocol.CronSource{Schedule: "0 0 7 7 x-7", Missed: "skip"}, "schedule", "is no schedule"},
 		{protocol.CronSource{Schedule: "", Missed: "skip"}, "schedule", "is no schedule"},
 		{protocol.CronSource{Schedule: "TZ=0", Missed: "skip"}, "schedule", "timeZone does"},
 		{protocol.CronSource{Schedule: "CRON_TZ=UTC * * * * *", Missed: "skip"}, "schedule", "timeZone does"},
@@ -70,6 +74,24 @@ func TestNext(t *testing.T) {
 			got := parse(t, c.text, c.zone, protocol.MissedSkip).Next(at(t, c.after))
 			if !got.Equal(at(t, c.want)) {
 				t.Errorf("next %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSevenIsSunday(t *testing.T) {
+	for text, want := range map[string]string{ // of the week that begins with Monday, 2026-11-16
+		"7": "22", "0": "22", "5,7": "20 22", "5-7": "20 21 22", "fri-7": "20 21 22", "1-7/3": "16 19 22", "0-7": "16 17 18 19 20 21 22", "7/2": "22", "7-7": "22",
+		"2-7/9223372036854775807": "17",
+	} {
+		t.Run("runtime/B14 7 is Sunday in "+text, func(t *testing.T) {
+			s, day := parse(t, "0 9 * * "+text, "UTC", protocol.MissedSkip), at(t, "2026-11-16T00:00:00Z")
+			var got []string
+			for day = s.Next(day); day.Day() < 23; day = s.Next(day) {
+				got = append(got, day.Format("2"))
+			}
+			if days := strings.Join(got, " "); days != want {
+				t.Errorf("days %s, want %s", days, want)
 			}
 		})
 	}
