@@ -81,7 +81,12 @@ type givenUp struct{ issue protocol.Issue }
 // cancelled is the cause of a turn's context when somebody wants it to stop.
 type cancelled struct{ evidence protocol.CancelEvidence }
 
-func (c *cancelled) Error() string { return "turn cancelled: " + c.evidence.Reason }
+func (c *cancelled) Error() string {
+	if c.evidence.Reason == "" {
+		return "turn cancelled"
+	}
+	return "turn cancelled: " + c.evidence.Reason
+}
 
 // do performs effects until the turn is done, then commits it, and tells whether it is stored.
 func (r *run) do(ctx context.Context) (stored bool) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 )
@@ -187,6 +190,53 @@ func TestMisbehaviour(t *testing.T) {
 			bystands(t, s)
 		})
 	}
+}
+
+func TestCancelledCalls(t *testing.T) {
+	t.Run("issue/4-7 reliability/P14 a process that goes on with a cancelled call is ended, which is told, and another one serves", func(t *testing.T) {
+		c := config(t, "tool/execute:hang", only(process.Hook{Name: process.BeforeTurn}))
+		c.Deadlines.Cancel = 300 * time.Millisecond
+		c.Output = child.NewLog(slog.New(slog.DiscardHandler))
+		s := session(t, "ses_1", begin(t, c))
+		if err := turnHook(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		first := pids(t, c.ID)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := toolCall(ctx, s); err == nil {
+			t.Error("the call came to something")
+		}
+		eventually(t, "the end of the process", func() bool { return !slices.Contains(pids(t, c.ID), first[0]) })
+		if err := turnHook(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+		said := fmt.Sprint(c.Output.Newest())
+		for _, want := range []string{"tool/execute goes on although it was cancelled", "goes on with a call that was cancelled, and says nothing"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the log says %v, want %q", said, want)
+			}
+		}
+	})
+	t.Run("issue/4-7 one that serves others meanwhile is not", func(t *testing.T) {
+		c := config(t, "tool/execute:hang", only(process.Hook{Name: process.BeforeTurn}))
+		c.Deadlines.Cancel = 500 * time.Millisecond
+		s := session(t, "ses_1", begin(t, c))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := toolCall(ctx, s); err == nil {
+			t.Error("the call came to something")
+		}
+		first := pids(t, c.ID)
+		for began := time.Now(); time.Since(began) < 4*c.Deadlines.Cancel; time.Sleep(10 * time.Millisecond) {
+			if err := turnHook(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if now := pids(t, c.ID); !slices.Equal(now, first) {
+			t.Errorf("processes %v, before %v", now, first)
+		}
+	})
 }
 
 func check(t *testing.T, s *plugin.Session, use func(context.Context, *plugin.Session) error, want process.Code) {

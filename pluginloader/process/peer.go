@@ -18,14 +18,16 @@ type peer struct {
 	plugin string
 	limits Limits
 	out    *child.Outbox
-	hangs  func(why error) // is told that the plugin hangs
+	hangs  func(why error)     // is told that the plugin hangs
+	goesOn func(method string) // is told of a call that goes on although it was cancelled
+	grace  time.Duration       // for a call to end that nobody waits for
 
 	mu        sync.Mutex
 	last      int64 // id given
 	waiting   map[int64]*waiting
-	abandoned map[int64]bool // ids of calls that nobody waits for any more
-	heard     uint64         // messages of the plugin
-	ended     error          // why there are no more answers
+	abandoned map[int64]*time.Timer // by id, calls that nobody waits for any more; each is looked at when its time is over
+	heard     uint64                // messages of the plugin
+	ended     error                 // why there are no more answers
 }
 
 // waiting is a call that is not answered yet.
@@ -39,10 +41,10 @@ const maxAbandoned = 256
 
 var errAbandoned = fmt.Errorf("has left %d calls without an answer", maxAbandoned)
 
-func newPeer(plugin string, limits Limits) *peer {
+func newPeer(plugin string, limits Limits, grace time.Duration) *peer {
 	return &peer{
-		plugin: plugin, limits: limits, out: child.NewOutbox(limits.Queue),
-		waiting: map[int64]*waiting{}, abandoned: map[int64]bool{},
+		plugin: plugin, limits: limits, grace: grace, out: child.NewOutbox(limits.Queue),
+		waiting: map[int64]*waiting{}, abandoned: map[int64]*time.Timer{},
 	}
 }
 
@@ -61,7 +63,7 @@ func (p *peer) call(ctx context.Context, method string, params any, linger time.
 	select {
 	case m = <-w.answer:
 	case <-ctx.Done():
-		if m = p.cancel(id, w, linger); m == nil && p.alive() {
+		if m = p.cancel(id, method, w, linger); m == nil && p.alive() {
 			return nil, p.late(ctx, method, w)
 		}
 	}
@@ -103,7 +105,7 @@ func (p *peer) tell(method string, params any) {
 }
 
 // cancel tells the plugin that nobody waits, gives it linger, and then forgets the call; nil: there is no answer.
-func (p *peer) cancel(id int64, w *waiting, linger time.Duration) *message {
+func (p *peer) cancel(id int64, method string, w *waiting, linger time.Duration) *message {
 	p.tell("$/cancelRequest", struct {
 		ID int64 `json:"id"`
 	}{id})
@@ -120,10 +122,31 @@ func (p *peer) cancel(id int64, w *waiting, linger time.Duration) *message {
 	defer p.mu.Unlock()
 	if p.waiting[id] == w {
 		delete(p.waiting, id)
-		p.abandoned[id] = true
+		p.watchLocked(id, func() { p.goesOn(method) })
 		return nil
 	}
 	return <-w.answer // it came just now
+}
+
+// watchLocked looks after a call that nobody waits for any more. If it has not ended when its time is over, that is told, and then
+// the plugin hangs as soon as nothing is heard from it for as long, and nobody waits for it.
+func (p *peer) watchLocked(id int64, overdue func()) {
+	heard := p.heard
+	p.abandoned[id] = time.AfterFunc(p.grace, func() {
+		p.mu.Lock()
+		_, still := p.abandoned[id]
+		idle := p.heard == heard && len(p.waiting) == 0
+		if still && !idle {
+			p.watchLocked(id, func() {})
+		}
+		p.mu.Unlock()
+		if !still {
+			return
+		}
+		if overdue(); idle {
+			p.hangs(errGoesOn)
+		}
+	})
 }
 
 // late is what a call came to that nobody waits for any more.
@@ -171,7 +194,10 @@ func (p *peer) hung(since uint64) error {
 	return nil
 }
 
-var errSilent = errors.New("has said nothing since")
+var (
+	errSilent = errors.New("has said nothing since")
+	errGoesOn = errors.New("goes on with a call that was cancelled, and says nothing")
+)
 
 // errForeign is an answer that nobody asked for.
 var errForeign = errors.New("answers what it was not asked")
@@ -189,7 +215,8 @@ func (p *peer) take(m *message) error {
 	case ok:
 		delete(p.waiting, id)
 		w.answer <- m
-	case p.abandoned[id]:
+	case p.abandoned[id] != nil:
+		p.abandoned[id].Stop()
 		delete(p.abandoned, id)
 	default:
 		return errForeign
@@ -215,6 +242,10 @@ func (p *peer) end(why error) {
 	for id, w := range p.waiting {
 		delete(p.waiting, id)
 		close(w.answer)
+	}
+	for id, timer := range p.abandoned {
+		delete(p.abandoned, id)
+		timer.Stop()
 	}
 	p.out.Close()
 }

@@ -67,6 +67,7 @@ type Deadlines struct {
 	Task      time.Duration // default 1 h
 	Tool      time.Duration // of tools whose contract has none; default 10 min
 	Code      time.Duration // of a code cell; default 10 min
+	Cancel    time.Duration // for a call to end that was cancelled, or was too late; default 10 s
 	Stall     time.Duration // for the plugin to read what waits for it; default 10 s
 	Stop      time.Duration // from the end of its stdin to SIGTERM; default 2 s
 	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
@@ -123,6 +124,7 @@ func (d Deadlines) filled() Deadlines {
 		Task:      cmp.Or(d.Task, time.Hour),
 		Tool:      cmp.Or(d.Tool, 10*time.Minute),
 		Code:      cmp.Or(d.Code, 10*time.Minute),
+		Cancel:    cmp.Or(d.Cancel, 10*time.Second),
 		Stall:     cmp.Or(d.Stall, 10*time.Second),
 		Stop:      cmp.Or(d.Stop, 2*time.Second),
 		Terminate: cmp.Or(d.Terminate, time.Second),

@@ -39,8 +39,12 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
 	l := &life{
-		peer: newPeer(c.ID, c.Limits), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.In, out: p.Out,
+		peer: newPeer(c.ID, c.Limits, c.Deadlines.Cancel), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.In, out: p.Out,
 		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.ended,
+	}
+	l.goesOn = func(method string) {
+		l.log.Warn("a call goes on although it was cancelled", "method", method)
+		c.Output.Note(slog.LevelWarn, "lashd: "+method+" goes on although it was cancelled")
 	}
 	l.hangs = func(why error) { l.abort(TimedOut, why) }
 	if c.Nonce != "" {
