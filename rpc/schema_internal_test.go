@@ -19,8 +19,8 @@ func filled(v reflect.Value, docs map[string]protocol.TypeDoc, depth int) {
 			filled(v.Elem(), docs, depth-1)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			filled(v.Field(i), docs, depth-1)
+		for _, field := range v.Fields() {
+			filled(field, docs, depth-1)
 		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
