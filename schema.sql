@@ -168,12 +168,13 @@ CREATE TABLE usage (
 ) STRICT, WITHOUT ROWID;
 
 -- The answer that was given to an idempotency key; an empty one says that the request has begun. hash covers the method and its
--- params. Rows of a session go with it.
+-- params. session is NULL for what is no session's. Once a session is deleted its keys are no session's, and the answers, which tell
+-- of it, are NULL. Rows without a session go after a month.
 CREATE TABLE receipts (
   key     TEXT PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 256),
-  session INTEGER REFERENCES sessions (session) ON DELETE CASCADE,
+  session INTEGER REFERENCES sessions (session),
   hash    BLOB NOT NULL,
-  result  BLOB NOT NULL,
+  result  BLOB,
   at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_by_session ON receipts (session);

@@ -188,7 +188,36 @@ func TestDelete(t *testing.T) {
 		if err := make(); !errors.Is(err, persistence.ErrDeleted) {
 			t.Errorf("a new session with a deleted id: %v", err)
 		}
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: "ses_none"}))
+	})
+	t.Run("runtime/P03 a deletion has its key as any change has, and keys of a deleted session stay used", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		p := &protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: "made"}, Cwd: t.TempDir()}
+		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		remove := func(id protocol.SessionID, key string) (*protocol.SeqResult, error) {
+			return d.DeleteSession(t.Context(), &protocol.SessionMutationParams{Mutation: protocol.Mutation{IdempotencyKey: key}, SessionID: id})
+		}
+		if _, err := remove(id, "made"); !errors.Is(err, persistence.ErrReceiptConflict) {
+			t.Errorf("deleted with the key of another request: %v", err)
+		}
+		for _, key := range []string{"gone", "once more"} {
+			for _, again := range []bool{false, true} {
+				if r, err := remove(id, key); err != nil || r.Duplicate != again {
+					t.Errorf("deleted with the key %s, again %v: %+v, %v", key, again, r, err)
+				}
+			}
+		}
+		if _, err := d.NewSession(t.Context(), p); !errors.Is(err, persistence.ErrDeleted) {
+			t.Errorf("made again: %v", err)
+		}
+		p.Title = "another"
+		if _, err := d.NewSession(t.Context(), p); !errors.Is(err, persistence.ErrReceiptConflict) {
+			t.Errorf("another one with its key: %v", err)
+		}
+		for _, key := range []string{"", "none"} {
+			if _, err := remove("ses_none", key); !errors.Is(err, persistence.ErrNotFound) {
+				t.Errorf("what never was is deleted with the key %q: %v", key, err)
+			}
+		}
 	})
 	t.Run("runtime/P13 deleting stops the turn, ends subscriptions, and leaves forks as they are", func(t *testing.T) {
 		g := newGate("work")

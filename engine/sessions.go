@@ -269,18 +269,22 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 }
 
 // DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
-// that it works for, or are stopped if there is none, or if they say so. To delete what never was is no error.
+// that it works for, or are stopped if there is none, or if they say so. To delete what is deleted is no error.
 func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
-	gone := func(ctx context.Context) error {
-		_, err := e.store.Commit(ctx, &persistence.Commit{Session: p.SessionID, Delete: true, AtMs: now()})
-		return err
-	}
-	tasks, err := e.leaveTasks(ctx, p.SessionID)
+	return single(ctx, e, "session/delete", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
+		return e.deleteSession(ctx, p.SessionID, rc)
+	})
+}
+
+func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc receipt) (*protocol.SeqResult, error) {
+	result := &protocol.SeqResult{}
+	gone := func(ctx context.Context) error { return e.commitDeleted(ctx, id, rc.with(result)) }
+	tasks, err := e.leaveTasks(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	loaded := false
-	_, err = aside(ctx, e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = aside(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
 		tell := st.withdrawn()
 		if err := gone(ctx); err != nil {
@@ -298,15 +302,31 @@ func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationP
 	if err != nil && ctx.Err() == nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
-	if err == nil {
-		e.endWork(ctx, p.SessionID, tasks)
-		e.forgetTriggers(ctx, p.SessionID)
-		e.postDeleted(p.SessionID)
+	switch {
+	case errors.Is(err, persistence.ErrDeleted):
+		return result, nil
+	case err != nil:
+		return nil, err
 	}
-	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrDeleted) {
-		err = nil
+	e.endWork(ctx, id, tasks)
+	e.forgetTriggers(ctx, id)
+	e.postDeleted(id)
+	return result, nil
+}
+
+// commitDeleted deletes a session in the store. If it is deleted, only the receipt is new.
+func (e *Engine) commitDeleted(ctx context.Context, id protocol.SessionID, rc *persistence.Receipt) error {
+	res, err := e.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, Receipt: rc, AtMs: now()})
+	if errors.Is(err, persistence.ErrDeleted) && rc != nil {
+		var failed error
+		if res, failed = e.store.Commit(ctx, &persistence.Commit{Receipt: rc, AtMs: now()}); failed != nil {
+			err = failed
+		}
 	}
-	return &protocol.SeqResult{}, err
+	if res.Replayed {
+		return errReplayed
+	}
+	return err
 }
 
 // CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched

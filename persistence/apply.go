@@ -91,21 +91,33 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 }
 
 const selectReceipt = `
-SELECT hash, result
+SELECT hash, result, result IS NULL
 FROM receipts
 WHERE key = ?`
+
+// checkReceipt tells whether a key that was used stands for a request, and still has its answer.
+func checkReceipt(known, hash []byte, gone bool) error {
+	switch {
+	case !bytes.Equal(known, hash):
+		return ErrReceiptConflict
+	case gone:
+		return ErrDeleted
+	}
+	return nil
+}
 
 func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit bool, err error) {
 	if r == nil {
 		return nil, false, nil
 	}
 	var hash []byte
-	err = t.row(ctx, selectReceipt, []any{r.Key}, &hash, &stored)
+	var gone bool
+	err = t.row(ctx, selectReceipt, []any{r.Key}, &hash, &stored, &gone)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
 	}
-	if err == nil && !bytes.Equal(hash, r.Hash) {
-		err = ErrReceiptConflict
+	if err == nil {
+		err = checkReceipt(hash, r.Hash, gone)
 	}
 	begun := len(stored) == 0 && (len(r.Result) > 0 || r.ResultAt != nil)
 	return stored, err == nil && !begun, err

@@ -220,4 +220,20 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("replay gave %+v", res)
 		}
 	})
+	t.Run("runtime/P03 a key of a deleted session stays used, without its answer", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		commit(t, s, keyed("h"))
+		commit(t, s, &Commit{Session: "ses_a", Delete: true})
+		commit(t, s, rootCommit("ses_b"))
+		other := keyed("h")
+		other.Session = "ses_b"
+		refuse(t, s, other, ErrDeleted)
+		if _, err := s.Receipt(t.Context(), "k", []byte("h")); !errors.Is(err, ErrDeleted) {
+			t.Errorf("receipt: %v", err)
+		}
+		if _, err := s.Receipt(t.Context(), "k", []byte("other")); !errors.Is(err, ErrReceiptConflict) {
+			t.Errorf("receipt: %v", err)
+		}
+	})
 }

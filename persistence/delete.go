@@ -30,7 +30,7 @@ FROM sessions s
 WHERE sessions.parent = ?1 AND s.session = ?1`
 )
 
-// deleteSession removes a session and everything that only it owns; its id stays used for ever.
+// deleteSession removes a session and everything that only it owns; its id stays used for ever, and its keys for a while.
 func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 	blobs, err := column[protocol.Digest](ctx, t, blobsOfSession, h.session)
 	if err != nil {
@@ -49,6 +49,7 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		{"UPDATE branches SET session = NULL WHERE session = ?", []any{h.session}},
 		{bequeathUsage, []any{h.session}},
 		{bequeathChildren, []any{h.session}},
+		{"UPDATE receipts SET session = NULL, result = NULL, at = ? WHERE session = ?", []any{atMs, h.session}},
 		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // what refers to it goes by ON DELETE CASCADE
 	}
 	for _, s := range steps {

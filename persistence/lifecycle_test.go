@@ -55,11 +55,14 @@ func TestDelete(t *testing.T) {
 			Blobs:     []Blob{large},
 		})
 		commit(t, s, &Commit{Session: "ses_a", Delete: true})
-		for _, table := range []string{"sessions", "branches", "nodes", "events", "turns", "inputs", "effects", "usage", "receipts",
+		for _, table := range []string{"sessions", "branches", "nodes", "events", "turns", "inputs", "effects", "usage",
 			"components", "decisions", "pins", "blobs", "blob_refs"} {
 			if n := count(t, s, "SELECT count(*) FROM "+table); n != 0 {
 				t.Errorf("%d rows left in %s", n, table)
 			}
+		}
+		if n := count(t, s, "SELECT count(*) FROM receipts WHERE session IS NOT NULL OR result IS NOT NULL"); n != 0 {
+			t.Errorf("%d receipts tell of it", n)
 		}
 		if _, err := os.Stat(s.blobs.path(large.Digest)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("file of the blob: %v", err)

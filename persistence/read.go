@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -149,12 +148,14 @@ func (s *Store) TurnEvents(ctx context.Context, session Session, turn protocol.T
 	return all, nil
 }
 
-// Receipt reads the answer that was given to a key, which is empty if its request has only begun, or fails with ErrNotFound or ErrReceiptConflict.
+// Receipt reads the answer that was given to a key, which is empty if its request has only begun, or fails with ErrNotFound,
+// ErrReceiptConflict, or ErrDeleted if it went with its session.
 func (s *Store) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
 	var known, result []byte
-	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result)
-	if err == nil && !bytes.Equal(known, hash) {
-		err = ErrReceiptConflict
+	var gone bool
+	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result, &gone)
+	if err == nil {
+		err = checkReceipt(known, hash, gone)
 	}
 	if err != nil {
 		return nil, err
