@@ -155,8 +155,7 @@ func clean(parts []protocol.Part) {
 
 // nameCalls gives every tool call an id of its own: the model's, unless it gave none, or one that the turn has used, or that
 // a call which another call makes could have: what a person has allowed the one must not be taken for the other.
-// Arguments that are not JSON become an empty object, which the tool's schema then judges. The slice is the reply's
-// own; the calls in it are the provider's, and are replaced instead of changed.
+// Arguments that are not JSON become a string of what the model wrote, which is refused. The slice is the reply's own; the calls in it are the provider's, and are replaced instead of changed.
 func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
 	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
 		return
@@ -175,9 +174,7 @@ func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before 
 		if call.CallID == "" || used[call.CallID] || strings.Contains(string(call.CallID), "/") {
 			call.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
 		}
-		if !json.Valid(call.Args) {
-			call.Args = json.RawMessage(`{}`)
-		}
+		call.Args = provider.Arguments(call.Args)
 		used[call.CallID] = true
 		parts[i].Call = &call
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +79,32 @@ func TestToolBatch(t *testing.T) {
 		}
 		if want := []string{"invalid_tool_args", "invalid_tool_args", "tool_unavailable"}; !slices.Equal(codes, want) {
 			t.Errorf("codes %v, want %v", codes, want)
+		}
+	})
+	t.Run("runtime/T08 nothing runs with arguments that are no JSON, and the model is told what they lack", func(t *testing.T) {
+		var ran atomic.Int32
+		lax := toolFunc{name: "lax", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+			ran.Add(1)
+			return tool.Result{Output: protocol.Succeed("ran")}, nil
+		}}
+		untyped := lax
+		untyped.name, untyped.schema = "untyped", `{"properties":{"n":{"type":"integer"}}}`
+		var reply scripted.Reply
+		for _, args := range []string{`not json`, `{"n":1`, `{}{}`, `{"n":1,}`, strings.Repeat(`{"n":`, 60) + "1" + strings.Repeat("}", 60), ``, `null`} {
+			for _, name := range []string{"lax", "untyped"} {
+				reply.ToolCalls = append(reply.ToolCalls, scripted.Call{Name: name, Args: json.RawMessage(args)})
+			}
+		}
+		d := start(t, setup{model: replies(reply, scripted.Reply{Text: "sorry"}), tools: []tool.Provider{lax, untyped}})
+		report := d.turn(t, d.session(t), "go")
+		for i, c := range report.ToolCalls {
+			refused := c.Output.Failure != nil && c.Output.Failure.Code == "invalid_tool_args" && strings.Contains(c.Output.Text, "no JSON object")
+			if want := i < 10; refused != want {
+				t.Errorf("%s with %s came to %+v", c.Name, reply.ToolCalls[i].Args, c.Output)
+			}
+		}
+		if n := ran.Load(); n != 4 || len(report.ToolCalls) != 14 {
+			t.Errorf("%d of %d calls ran, want those four that have no arguments", n, len(report.ToolCalls))
 		}
 	})
 	t.Run("runtime/T07 calls that are named alike or not at all get ids of their own", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -98,13 +99,20 @@ var escapes = func() (extra [256]uint8) {
 	return extra
 }()
 
-// Arguments are the arguments of a call as they can be kept and sent on. What cannot becomes an empty object, which the
-// check against the tool's schema then refuses.
+// Arguments are the arguments of a call as they can be kept. None are an empty object. What is no JSON, or is nested too deep, becomes
+// a string of it, which no tool takes: so nothing runs with arguments that the model did not mean.
 func Arguments(args json.RawMessage) json.RawMessage {
-	if deep(args) || !json.Valid(args) || !utf8.Valid(args) || string(args) == "null" {
+	switch text := bytes.TrimSpace(args); {
+	case len(text) == 0, string(text) == "null":
 		return json.RawMessage("{}")
+	case !deep(args) && json.Valid(args) && utf8.Valid(args):
+		return args
 	}
-	return args
+	quoted, err := json.Marshal(string(args))
+	if err != nil {
+		panic("encode a string: " + err.Error())
+	}
+	return quoted
 }
 
 // deep tells whether brackets outside of strings are nested too deep.

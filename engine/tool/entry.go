@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,18 +65,36 @@ func (e *Entry) Terms() protocol.ToolContract {
 	return c
 }
 
-// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object. The error
-// is a CallError.
+// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object, and none takes a string:
+// what a model wrote that is no JSON is one. The error is a CallError.
 func (e *Entry) Validate(args json.RawMessage) error {
 	t, err := e.terms()
 	if err != nil {
 		return err
+	}
+	if err := noString(args); err != nil {
+		return &CallError{CodeArgs, e.Manifest.Name, err}
 	}
 	if err := t.schema.validate(args); err != nil {
 		return &CallError{CodeArgs, e.Manifest.Name, fmt.Errorf("the arguments do not fit the tool's schema: %w", err)}
 	}
 	return nil
 }
+
+// noString tells what is wrong with arguments that are a string.
+func noString(args json.RawMessage) error {
+	var text string
+	if !bytes.HasPrefix(bytes.TrimSpace(args), []byte{'"'}) || json.Unmarshal(args, &text) != nil {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return fmt.Errorf("the arguments are no JSON object: %w", err)
+	}
+	return errNoArguments
+}
+
+var errNoArguments = errors.New("the arguments are no JSON object, but a string; or they are nested too deep, or no UTF-8")
 
 // Execute makes a call that was admitted. A call that cannot be made has failed; an error is the provider's own.
 func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {

@@ -85,17 +85,17 @@ func (m *Machine) received(e *Effect, r Response) (Response, error) {
 	return exact(r)
 }
 
-// wellFormed is a reply whose JSON can be stored. Arguments that are no JSON become an empty object: their schema then
-// says what is missing, and the model can try again.
+// wellFormed is a reply whose JSON can be stored. Arguments that are no JSON become a string: they are refused, and the model can try
+// again.
 func wellFormed(reply provider.Reply) provider.Reply {
 	parts := slices.Clone(reply.Parts)
 	for i := range parts {
 		if parts[i].Replay != nil && !json.Valid(parts[i].Replay) {
 			parts[i].Replay, parts[i].Route = nil, ""
 		}
-		if c := parts[i].Call; c != nil && (!json.Valid(c.Args) || string(c.Args) == "null") {
+		if c := parts[i].Call; c != nil {
 			call := *c
-			call.Args = json.RawMessage(`{}`)
+			call.Args = provider.Arguments(c.Args)
 			parts[i].Call = &call
 		}
 	}

@@ -16,7 +16,7 @@ import (
 var pure = []string{
 	"bytes", "cmp", "encoding", "encoding/json", "errors", "fmt", "math", "reflect", "slices", "strings", "unicode/utf8",
 	"sync",                  // for what is known of types
-	"lashd/engine/provider", // for Reply and its parts: plain data
+	"lashd/engine/provider", // for Reply and its parts: plain data, and what can be kept of it
 	"lashd/rpc/protocol",    // New...ID draws randomness
 }
 
@@ -70,7 +70,7 @@ func impure(n ast.Node) string {
 		switch {
 		case pkg.Name == "protocol" && strings.HasPrefix(n.Sel.Name, "New"):
 			return "a random id"
-		case pkg.Name == "provider" && !slices.Contains([]string{"Reply", "ToolChoice", "OutputSpec"}, n.Sel.Name):
+		case pkg.Name == "provider" && !slices.Contains([]string{"Reply", "Arguments", "ToolChoice", "OutputSpec"}, n.Sel.Name):
 			return "provider." + n.Sel.Name
 		case pkg.Name == "fmt" && !slices.Contains([]string{"Sprintf", "Errorf"}, n.Sel.Name):
 			return "output"

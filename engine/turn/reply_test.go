@@ -98,13 +98,13 @@ func TestModelReplies(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T08 arguments that are no JSON become an empty object", func(t *testing.T) {
-		for _, args := range []string{``, `{"a":`, `null`} {
+	t.Run("runtime/T08 arguments that are no JSON become a string of them, and none an empty object", func(t *testing.T) {
+		for args, want := range map[string]string{``: `{}`, `{"a":`: `"{\"a\":"`, `null`: `{}`} {
 			m := New(testDriver{}, unbounded)
 			r := calls("a")
 			r.Model.Reply.Parts[0].Call.Args = json.RawMessage(args)
 			answer(t, m, EffectModel, r)
-			if e := waiting(t, m, EffectTools); string(e.Tools.Calls[0].Args) != `{}` {
+			if e := waiting(t, m, EffectTools); string(e.Tools.Calls[0].Args) != want {
 				t.Errorf("%q became %s", args, e.Tools.Calls[0].Args)
 			}
 			if got := string(r.Model.Reply.Parts[0].Call.Args); got != args {

@@ -90,6 +90,7 @@ func TestRequestBody(t *testing.T) {
 			{Kind: protocol.PartProse, Text: "look"},
 			{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c1", Name: "f", Args: json.RawMessage(`{"a":1}`)}},
 			{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c2", Name: "g"}},
+			{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c5", Name: "g", Args: json.RawMessage(`"{\"cut"`)}},
 		}},
 		&protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{
 			result("c1", protocol.Succeed("fine")),
@@ -124,7 +125,8 @@ func TestRequestBody(t *testing.T) {
 			{"role": "user", "content": "hi \"you\" <b> \u2028 \ufffd\u0001"},
 			{"role": "assistant", "content": "look", "tool_calls": [
 				{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}},
-				{"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+				{"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+				{"id": "c5", "type": "function", "function": {"name": "g", "arguments": "{}"}}
 			]},
 			{"role": "tool", "tool_call_id": "c1", "content": "fine"},
 			{"role": "tool", "tool_call_id": "c2", "content": "The call failed. disk gone"},

@@ -86,13 +86,19 @@ func TestOddUsage(t *testing.T) {
 	}
 }
 
-func TestDeepArguments(t *testing.T) {
+func TestArguments(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1) }
 	for name, c := range map[string]struct{ args, want string }{
 		"48 deep":               {nested(48), nested(48)},
-		"49 deep":               {nested(49), "{}"},
-		"20000 deep":            {nested(20_000), "{}"},
-		"open brackets":         {strings.Repeat("[", 100_000), "{}"},
+		"49 deep":               {nested(49), strconv.Quote(nested(49))},
+		"20000 deep":            {nested(20_000), strconv.Quote(nested(20_000))},
+		"open brackets":         {strings.Repeat("[", 100_000), strconv.Quote(strings.Repeat("[", 100_000))},
+		"no JSON":               {"not json", `"not json"`},
+		"cut off":               {`{"a":"b`, `"{\"a\":\"b"`},
+		"two":                   {`{}{}`, `"{}{}"`},
+		"none":                  {" ", "{}"},
+		"null":                  {"null", "{}"},
+		"no object":             {`[1]`, `[1]`},
 		"brackets in a string":  {`{"a":"\"` + strings.Repeat("[", 100) + `"}`, `{"a":"\"` + strings.Repeat("[", 100) + `"}`},
 		"brackets side by side": {`[` + strings.Repeat("[],", 100) + `1]`, `[` + strings.Repeat("[],", 100) + `1]`},
 	} {
@@ -100,6 +106,9 @@ func TestDeepArguments(t *testing.T) {
 			reply, err := ask(t.Context(), serve(t, openai.Config{}, stream(callOf(0, c.args), finish("tool_calls"))), request(user("hi")))
 			if err != nil || len(reply.Parts) != 1 || string(reply.Parts[0].Call.Args) != c.want {
 				t.Errorf("%d parts, error %v; want one call with %.60s", len(reply.Parts), err, c.want)
+			}
+			if again := provider.Arguments(reply.Parts[0].Call.Args); string(again) != c.want {
+				t.Errorf("read again they are %.60s, want %.60s", again, c.want)
 			}
 		})
 	}

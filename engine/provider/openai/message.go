@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -152,9 +153,9 @@ func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		args := string(c.Args)
-		if args == "" {
-			args = "{}"
+		args := "{}" // servers exist that take only objects here; of what was none, the result tells
+		if bytes.HasPrefix(bytes.TrimSpace(c.Args), []byte{'{'}) {
+			args = string(c.Args)
 		}
 		b = quote(append(b, `{"id":`...), string(c.CallID))
 		b = quote(append(b, `,"type":"function","function":{"name":`...), c.Name)

@@ -76,9 +76,9 @@ func TestStreams(t *testing.T) {
 			protocol.StopToolUse, nil, "",
 		},
 		{
-			"runtime/M02 malformed arguments become an empty object",
+			"runtime/M02 malformed arguments become a string",
 			[]string{deltaOf(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`), finish("tool_calls")},
-			[]protocol.Part{call("x", "f", `{}`)},
+			[]protocol.Part{call("x", "f", `"{\"a\":"`)},
 			protocol.StopToolUse, nil, "",
 		},
 		{
