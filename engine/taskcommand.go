@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lashd/engine/task"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -27,10 +28,19 @@ func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	return nil, bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
 }
 
+// place is the session that a task is at work in. One that is stopped at once is told to be stopped by who goes on, not to be without a session.
+func (w *work) place(ctx context.Context) (persistence.Session, error) {
+	return w.eng.store.Session(context.WithoutCancel(ctx), w.owner())
+}
+
+func noSession(err error) *protocol.TaskOutcome {
+	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
+}
+
 func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
-	row, err := w.eng.store.Session(ctx, w.owner())
+	row, err := w.place(ctx)
 	if err != nil {
-		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
+		return noSession(err)
 	}
 	t := w.now()
 	return w.eng.commands.Run(ctx, &t, row.Cwd, w.signals)
@@ -39,9 +49,9 @@ func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 // runDetached begins a detached command, and looks at it. A command that is not known to have begun when the daemon ends is not
 // begun again.
 func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
-	row, err := w.eng.store.Session(ctx, w.owner())
+	row, err := w.place(ctx)
 	if err != nil {
-		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
+		return noSession(err)
 	}
 	t := w.now()
 	ref, err := w.eng.commands.Detach(&t, row.Cwd)
