@@ -76,7 +76,8 @@ func (st *state) commitShown(ctx context.Context, c *persistence.Commit, shown [
 		}
 		c.Events = append(c.Events, events[i].stored())
 	}
-	res, err := st.eng.store.Commit(ctx, c)
+	// Nothing cuts off the wait for it: nobody could tell then whether it is stored.
+	res, err := st.eng.store.Commit(context.WithoutCancel(ctx), c)
 	if err == nil && res.Replayed {
 		err = errReplayed
 	}

@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -154,6 +157,30 @@ func TestStop(t *testing.T) {
 				t.Errorf("who has called is told: %v", err)
 			}
 		})
+	})
+	t.Run("issue/2 what the store is about to write when the daemon stops is told as it came out", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		id := d.session(t)
+		db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")+"?_pragma=busy_timeout(5000)"))
+		defer db.Close()
+		conn := must[*sql.Conn](t)(db.Conn(t.Context()))
+		_, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+		ok(t, err)
+		told := later(func() (*protocol.SeqResult, error) {
+			return d.SetTitle(context.WithoutCancel(t.Context()), &protocol.SessionSetTitleParams{SessionID: id, Title: "new"})
+		})
+		time.Sleep(100 * time.Millisecond) // until the store waits for the lock
+		halted := make(chan struct{})
+		go func() { d.halt(); close(halted) }()
+		time.Sleep(100 * time.Millisecond)
+		_, err = conn.ExecContext(t.Context(), "ROLLBACK")
+		ok(t, err)
+		err = <-told
+		<-halted
+		d = d.restart(t, nil)
+		if title := must[persistence.Session](t)(d.store.Session(t.Context(), id)).Title; (title == "new") != (err == nil) {
+			t.Errorf("who has asked is told %v, and the title is %q", err, title)
+		}
 	})
 	t.Run("runtime/P11 a queued turn, and one that waits for a person, go on after a restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
