@@ -177,7 +177,7 @@ func TestTrace(t *testing.T) {
 	})
 	t.Run("runtime/O01 store_error_observed", func(t *testing.T) {
 		keep, read := traced(t, engine.TraceStandard)
-		d := start(t, setup{model: replies(scripted.Reply{Text: strings.Repeat("x", 25<<20)}), config: keep})
+		d := start(t, setup{model: replies(scripted.Reply{Text: strings.Repeat("x", 17<<20)}), config: keep})
 		d.turn(t, d.session(t), "go")
 		records, _ := read()
 		if errs := kinds(records)[engine.TraceStoreError]; len(errs) != 1 || !bytes.Contains(errs[0].Body, []byte("too large")) {

@@ -17,7 +17,7 @@ func TestTooLarge(t *testing.T) {
 		script := &scripted.Script{Turns: []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{
 			{Text: big, ToolCalls: []scripted.Call{{ID: "c1", Name: "look"}}, Usage: &protocol.Usage{Input: 5}},
 			{Text: big, ToolCalls: []scripted.Call{{ID: "c2", Name: "look"}}},
-			{Text: strings.Repeat(big, 8)}, // which the report has, too
+			{Text: strings.Repeat(big, 6)}, // which the report has, too
 		}}}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}
 		d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{says("look", "fine")}})
 		id := d.session(t)
