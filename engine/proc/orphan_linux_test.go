@@ -128,6 +128,27 @@ func TestEscapeeIsReportedAndSwept(t *testing.T) {
 	}
 }
 
+// While a process executes a program its environment reads as empty.
+func TestSweepSeesThroughExec(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mine := nonce(t)
+	again := start(t, t.Context(), Command{Argv: []string{script}, Nonce: mine})
+	bare := start(t, t.Context(), Command{Argv: []string{"sleep", "600"}})
+	for range 3000 {
+		if marked(again.Pid(), mine) == bearsNot {
+			t.Fatal("a process that executes a program is taken for one without the nonce")
+		}
+	}
+	for began := time.Now(); marked(bare.Pid(), "any") != bearsNot; time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("nothing is known for a minute of a process without an environment")
+		}
+	}
+}
+
 func TestSweepSparesOthers(t *testing.T) {
 	mine := nonce(t)
 	c := shell("exec sleep 600")

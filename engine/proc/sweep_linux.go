@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,7 +29,7 @@ func Sweep(nonce string) ([]int, error) {
 	}
 	var swept []int
 	for deadline := time.Now().Add(sweepLimit); ; time.Sleep(sweepPause) {
-		found, err := killMarked(nonce)
+		found, unknown, err := killMarked(nonce)
 		if err != nil {
 			return swept, fmt.Errorf("sweep processes: %w", err)
 		}
@@ -37,61 +38,100 @@ func Sweep(nonce string) ([]int, error) {
 				swept = append(swept, pid)
 			}
 		}
-		if len(found) == 0 {
+		if len(found)+len(unknown) == 0 {
 			return swept, nil
 		}
 		if time.Now().After(deadline) {
-			return swept, fmt.Errorf("sweep processes: %v will not die", found)
+			return swept, fmt.Errorf("sweep processes: %v will not die, %v cannot be told apart", found, unknown)
 		}
 	}
 }
 
-// killMarked sends SIGKILL to every process that bears the nonce, and returns those pids.
-func killMarked(nonce string) ([]int, error) {
+// killMarked sends SIGKILL to every process that bears the nonce, and returns those pids, and those that may bear it.
+func killMarked(nonce string) (found, unknown []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var found []int
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if killIfMarked(pid, nonce) {
+		switch killIfMarked(pid, nonce) {
+		case bears:
 			found = append(found, pid)
+		case mayBear:
+			unknown = append(unknown, pid)
 		}
 	}
-	return found, nil
+	return found, unknown, nil
 }
+
+// bearing is what is known of a process and a nonce.
+type bearing int
+
+const (
+	bearsNot bearing = iota
+	mayBear
+	bears
+)
 
 // killIfMarked takes hold of the process before it looks: os.FindProcess opens a pidfd where the kernel has them, so that
 // the signal cannot reach a later process with the same pid.
-func killIfMarked(pid int, nonce string) bool {
+func killIfMarked(pid int, nonce string) bearing {
 	process, err := os.FindProcess(pid)
 	if err != nil {
-		return false
+		return bearsNot
 	}
 	defer process.Release()
-	return marked(pid, nonce) && process.Kill() == nil
+	b := marked(pid, nonce)
+	if b == bears && process.Kill() != nil {
+		return bearsNot
+	}
+	return b
 }
 
-// marked reports whether the process is ours and has the nonce. One that is gone or may not be read is neither.
-func marked(pid int, nonce string) bool {
+// marked tells whether the process is ours and has the nonce. One that is gone or may not be read has not.
+func marked(pid int, nonce string) bearing {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	info, err := os.Stat(dir)
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return false
+		return bearsNot
 	}
 	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 	if err != nil {
-		return false
+		return bearsNot
+	}
+	if len(environ) == 0 && executing(dir) {
+		return mayBear
 	}
 	want := []byte(nonceVariable + "=" + nonce)
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
 		if rest, ok := bytes.CutPrefix(variable, want); ok && (len(rest) == 0 || rest[0] == '/') {
-			return true
+			return bears
 		}
 	}
-	return false
+	return bearsNot
+}
+
+// Fields of proc_pid_stat(5), counted from the one after the name, which is the state.
+const (
+	statMemory   = 23 - 3 // bytes of virtual memory: none in a zombie, nor in a thread of the kernel
+	statEnvStart = 50 - 3
+	statEnvEnd   = 51 - 3
+)
+
+// executing reports whether a process whose environment reads as empty has one all the same: while it executes a program, its
+// new memory has none yet. One that cleared its environment tells of a place without extent instead.
+func executing(dir string) bool {
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= statEnvEnd || fields[statMemory] == "0" {
+		return false
+	}
+	return fields[statEnvEnd] == "0" || fields[statEnvEnd] != fields[statEnvStart]
 }
