@@ -224,9 +224,14 @@ func (w *work) signal(ctx context.Context, by, name string, payload []byte) erro
 	case err := <-done:
 		return err
 	case <-w.ended:
-		return errTaskMoved
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	select {
+	case err := <-done: // it was taken, and ended the work
+		return err
+	default:
+		return errTaskMoved
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -256,5 +257,23 @@ func TestDetachedOutput(t *testing.T) {
 		if left, err := c.Outputs.Names(); err != nil || len(left) > 0 {
 			t.Errorf("there is left %v, %v", left, err)
 		}
+	})
+}
+
+func TestReadAndEnded(t *testing.T) {
+	t.Run("runtime/K02 what a command has read is taken, though it ends for it", func(t *testing.T) {
+		var all sync.WaitGroup
+		for range 64 { // so that what happened in the meantime is found by who was not looked after
+			all.Go(func() {
+				for range 20 {
+					r := run(t, protocol.TaskShell{Script: "read x"})
+					if err := r.send("stdin", `{"text":"go\n"}`); err != nil {
+						t.Errorf("it is answered with %v", err)
+					}
+					<-r.ended
+				}
+			})
+		}
+		all.Wait()
 	})
 }

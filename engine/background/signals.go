@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"lashd/engine/proc"
@@ -98,16 +99,24 @@ func (t *taker) write(text string) error {
 	defer limit.Stop()
 	select {
 	case err := <-written:
-		if err != nil {
-			return ErrClosed
-		}
-		return nil
+		return refused(err)
 	case <-t.process.Done():
-		return ErrClosed
+		t.in.deafen()
+		return refused(<-written) // it may have read that, and ended for it
 	case <-limit.C:
 		t.in.deafen()
 		return ErrDeaf
 	}
+}
+
+func refused(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrDeaf
+	}
+	return ErrClosed
 }
 
 // outcome is how the command ended. An interrupt that it died of is who sent that.

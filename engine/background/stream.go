@@ -82,8 +82,8 @@ func (t *terminal) Write(p []byte) (int, error) {
 	return t.master.Write(p)
 }
 
-func (t *terminal) begun() { t.slave.Close() }
-func (*terminal) deafen()  {}
+func (t *terminal) begun()  { t.slave.Close() }
+func (t *terminal) deafen() { t.master.SetWriteDeadline(time.Now()) }
 
 func (t *terminal) end() error {
 	_, err := io.WriteString(t, typedEnd)

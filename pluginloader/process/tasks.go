@@ -178,7 +178,7 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 	case out := <-r.outcome:
 		return out
 	case <-r.seat.life.process.Done():
-		return lost(run, "the process of its plugin has ended")
+		return r.last(lost(run, "the process of its plugin has ended"))
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(patience)
@@ -190,7 +190,17 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 		r.seat.life.tell("task/cancel", taskWord{of: r.seat.of.of(r.seat), TaskID: r.id, Stopped: true})
 	case <-r.seat.life.process.Done():
 	}
-	return nil
+	return r.last(nil)
+}
+
+// last is what the process has said of the task before it ended, if it has.
+func (r *registered) last(otherwise *protocol.TaskOutcome) *protocol.TaskOutcome {
+	select {
+	case out := <-r.outcome:
+		return out
+	default:
+		return otherwise
+	}
 }
 
 // complete is how the process ends the task. It answers when that is durable.
