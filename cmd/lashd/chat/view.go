@@ -136,7 +136,7 @@ func (u *ui) status() string {
 	if t := u.talk.total; t.Input+t.Output+t.CacheRead > 0 {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
 		if t.Cost > 0 {
-			parts = append(parts, dollars(t.Cost))
+			parts = append(parts, Dollars(t.Cost))
 		}
 	}
 	if len(u.talk.tasks) > 0 {
@@ -160,8 +160,8 @@ func (u *ui) waiting() string {
 	return faint.Render(fmt.Sprintf(" (%s for %s)", took, u.doing))
 }
 
-// dollars is a cost as people read it, of which cents are the least that matters in sums that have any.
-func dollars(cost int64) string {
+// Dollars is a cost as people read it, of which cents are the least that matters in sums that have any.
+func Dollars(cost int64) string {
 	d := float64(cost) / 1e9
 	if d < 1 {
 		return fmt.Sprintf("$%.4f", d)

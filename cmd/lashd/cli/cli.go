@@ -22,7 +22,8 @@ const description = `A local daemon that runs LLM agents durably. Commands that 
 
 Try it: lashd demo. Then: lashd chat, or lashd run 'what does this project do?'
 
-Results go to stdout; progress, logs and errors to stderr.
+Results go to stdout; progress, logs and errors to stderr. Lists and states
+are tables on a terminal and JSON elsewhere; --json or --no-json says which.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon. serve and stdio also: 65 the
 database is of a newer lashd, 74 the database cannot be written, 75 another lashd holds the data directory.
@@ -46,7 +47,7 @@ type commands struct {
 	Chat    chatCommand    `cmd:"" help:"Talk with an agent in the terminal."`
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
 	Tail    tailCommand    `cmd:"" help:"Print a session's events as JSON, one a line, as they come."`
-	Session sessionCommand `cmd:"" help:"List sessions; show and undo what they did to files."`
+	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo what they did to files."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
 	Plugin  pluginCommand  `cmd:"" help:"List, read, approve, switch, write and try plugins."`

@@ -12,7 +12,7 @@ import (
 
 type configCommand struct {
 	File string `arg:"" optional:"" help:"Another file to check; - checks what is on stdin."`
-	JSON *bool  `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -64,7 +64,7 @@ func (r configReport) read() ([]byte, error) {
 }
 
 func (c configCommand) print(r configReport) error {
-	if c.JSON != nil && *c.JSON || c.JSON == nil && !terminal(os.Stdout) {
+	if wantsJSON(c.JSON) {
 		return printJSON(r)
 	}
 	for _, p := range r.Problems {

@@ -18,7 +18,7 @@ import (
 )
 
 type doctorCommand struct {
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -63,7 +63,7 @@ func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (c doctorCommand) print(d *diagnosis) error {
-	if c.JSON != nil && *c.JSON || c.JSON == nil && !terminal(os.Stdout) {
+	if wantsJSON(c.JSON) {
 		return printJSON(d)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)

@@ -34,14 +34,16 @@ func table(rows [][]string) error {
 
 type sessionCommand struct {
 	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first; the default."`
+	Show   sessionShowCommand   `cmd:"" help:"Show what a session is, and what was said last."`
 	Points sessionPointsCommand `cmd:"" help:"List what turns, and undos, did to files."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show what a session did to files, or one turn."`
 	Undo   sessionUndoCommand   `cmd:"" help:"Bring back what files were before a turn."`
+	Delete sessionDeleteCommand `cmd:"" help:"Remove sessions for ever."`
 }
 
 type sessionListCommand struct {
-	JSON bool `help:"Print JSON."`
-	All  bool `help:"Also those beyond the newest 50."`
+	inJSON
+	All bool `help:"Also those beyond the newest 50."`
 }
 
 // Help is shown by --help.
@@ -56,7 +58,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	if wantsJSON(c.JSON) {
 		return printJSON(sessions)
 	}
 	rows := [][]string{{"SESSION", "STATE", "AGE", "TURNS", "MODEL", "DIRECTORY", "TITLE"}}
@@ -104,7 +106,7 @@ func age(d time.Duration) string {
 
 type toolCommand struct {
 	Session string `arg:"" help:"Session whose tools to list; lashd session lists sessions."`
-	JSON    bool   `help:"Print JSON."`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -120,7 +122,7 @@ func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "tool/list", protocol.SessionParams{SessionID: protocol.SessionID(c.Session)}, &r); err != nil {
 		return err
 	}
-	if c.JSON {
+	if wantsJSON(c.JSON) {
 		return printJSON(r.Data)
 	}
 	rows := [][]string{{"TOOL", "SOURCE", "MEMBER", "REPLAY", "TOKENS"}}
@@ -135,7 +137,7 @@ type modelCommand struct {
 }
 
 type modelListCommand struct {
-	JSON bool `help:"Print JSON."`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -150,7 +152,7 @@ func (c modelListCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "model/list", nil, &r); err != nil {
 		return err
 	}
-	if c.JSON {
+	if wantsJSON(c.JSON) {
 		return printJSON(r.Data)
 	}
 	rows := [][]string{{"MODEL", "DEFAULT", "ID", "PROVIDER"}}

@@ -29,7 +29,7 @@ type pluginCommand struct {
 type pluginCheckCommand struct {
 	Dir  string `arg:"" help:"Directory of the plugin."`
 	Exec bool   `name:"run" help:"Start the plugin's process, too, and ask it whatever it declares. Only for what you trust."`
-	JSON *bool  `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	inJSON
 }
 
 // Help is shown by --help.

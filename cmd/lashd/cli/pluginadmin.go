@@ -25,8 +25,8 @@ func (o ofWorkspace) dir() (string, error) {
 
 type pluginListCommand struct {
 	ofWorkspace
-	All  bool  `help:"Those that ship inside lashd, too; JSON always has them."`
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	All bool `help:"Those that ship inside lashd, too; JSON always has them."`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -136,9 +136,9 @@ func logLine(l protocol.PluginLogLine) string {
 
 type pluginReloadCommand struct {
 	ofWorkspace
-	DryRun bool  `help:"Only tell what would change; nothing is started."`
-	Refuse bool  `help:"Not while any turn runs."`
-	JSON   *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	DryRun bool `help:"Only tell what would change; nothing is started."`
+	Refuse bool `help:"Not while any turn runs."`
+	inJSON
 }
 
 // Help is shown by --help.
@@ -190,11 +190,4 @@ func printReload(r protocol.PluginReloadResult) error {
 		printProblems(p)
 	}
 	return nil
-}
-
-func wantsJSON(flag *bool) bool {
-	if flag != nil {
-		return *flag
-	}
-	return !terminal(os.Stdout)
 }

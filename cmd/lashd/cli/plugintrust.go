@@ -128,7 +128,7 @@ func capabilities[S ~string](all []S) (rows [][]string) {
 type pluginReadCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
 	ofWorkspace
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	inJSON
 }
 
 // Help is shown by --help.

@@ -22,11 +22,6 @@ type triggerCommand struct {
 	History triggerHistoryCommand `cmd:"" help:"List what happened, and what has come of it."`
 }
 
-// inJSON says how results are printed.
-type inJSON struct {
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
-}
-
 type triggerListCommand struct {
 	inJSON
 	Owner string `help:"Only those of this session; lashd session lists sessions." placeholder:"SESSION"`

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lashd/cmd/lashd/chat"
+	"lashd/rpc/protocol"
+)
+
+type sessionShowCommand struct {
+	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
+	Items   int    `help:"How many of its newest items to show." default:"20"`
+	inJSON
+}
+
+// Help is shown by --help.
+func (sessionShowCommand) Help() string {
+	return `What a session is, what it has used, what it waits for, and what was said and done last.
+
+Example: lashd session show --items 5`
+}
+
+// shownSession is a session as it is shown.
+type shownSession struct {
+	Session   protocol.Session         `json:"session"`
+	Usage     protocol.UsageReadResult `json:"usage"`     // of all that works for it, too
+	Decisions []protocol.Decision      `json:"decisions"` // that it waits for
+	Items     []protocol.Item          `json:"items"`     // the newest, in order
+}
+
+func (c sessionShowCommand) Run(ctx context.Context, e *environment) error {
+	if c.Items < 0 {
+		return &exitError{exitUsage, errors.New("--items must not be negative")}
+	}
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	id, err := ofFiles{Session: c.Session}.session(ctx, l)
+	if err != nil {
+		return err
+	}
+	s, err := c.read(ctx, l, id)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(c.JSON) {
+		return printJSON(s)
+	}
+	if err := table(sessionRows(s)); err != nil {
+		return err
+	}
+	for _, item := range s.Items {
+		if err := printItem(&item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.SessionID) (s shownSession, err error) {
+	s.Items = []protocol.Item{}
+	for cursor := ""; ; {
+		var r protocol.SessionReadResult
+		if err := l.Call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Cursor: cursor}, &r); err != nil {
+			return s, err
+		}
+		s.Session, s.Items, cursor = r.Session, append(r.Data, s.Items...), r.NextCursor
+		if cursor == "" || len(s.Items) >= c.Items {
+			break
+		}
+	}
+	s.Items = slices.Clip(s.Items[max(0, len(s.Items)-c.Items):])
+	if err := l.Call(ctx, "usage/read", protocol.UsageReadParams{SessionID: id}, &s.Usage); err != nil {
+		return s, err
+	}
+	var waiting protocol.DecisionListResult
+	err = l.Call(ctx, "decision/list", protocol.DecisionListParams{SessionID: id}, &waiting)
+	s.Decisions = waiting.Data
+	return s, err
+}
+
+func sessionRows(s shownSession) [][]string {
+	of := s.Session
+	rows := [][]string{
+		{"session", string(of.ID)},
+		{"title", oneLine(of.Title, 100)},
+		{"state", string(of.State)},
+		{"directory", oneLine(of.Cwd, 200)},
+		{"model", oneLine(of.Config.Model.ID, 60)},
+		{"begun", moment(of.CreatedAtMs)},
+		{"changed", age(time.Since(time.UnixMilli(of.UpdatedAtMs))) + " ago"},
+		{"turns", fmt.Sprint(of.TurnIndex)},
+		{"tokens", tokens(s.Usage.Total)},
+	}
+	if of.Relation.Parent != "" {
+		rows = append(rows, []string{"from", string(of.Relation.Parent)})
+	}
+	for _, d := range s.Decisions {
+		rows = append(rows, []string{"waits for", oneLine(cmp.Or(d.Prompt, string(d.Kind)), 100)})
+	}
+	return rows
+}
+
+func tokens(u protocol.Usage) string {
+	text := fmt.Sprintf("%d in, %d of these cached; %d out", u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output)
+	if u.Cost > 0 {
+		text += "; " + chat.Dollars(u.Cost)
+	}
+	return text
+}
+
+func printItem(item *protocol.Item) (err error) {
+	switch item.Kind {
+	case protocol.ItemUserMessage:
+		_, err = fmt.Fprintf(stdout, "\n> %s\n", shownText(item.Text))
+	case protocol.ItemAgentMessage:
+		_, err = fmt.Fprintf(stdout, "%s\n", shownText(item.Text))
+	case protocol.ItemToolCall:
+		_, err = fmt.Fprintf(stdout, "[%s %s]\n%s\n", item.Tool, oneLine(readable(item.Args), 120), outcomeLine(item))
+	default:
+		_, err = fmt.Fprintf(stdout, "[%s: %s]\n", item.Kind, oneLine(item.Text, 150))
+	}
+	return err
+}
+
+type sessionDeleteCommand struct {
+	Sessions []string `arg:"" help:"The sessions; lashd session lists them."`
+}
+
+// Help is shown by --help.
+func (sessionDeleteCommand) Help() string {
+	return `Removes sessions for ever, with what they keep, their tasks and their triggers; a running turn is stopped. Files of the workspace stay as
+they are, and cannot be undone any more.
+
+Example: lashd session delete ses_01a1fcf3708472b29ab5e2b2aa8e328f`
+}
+
+func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for _, id := range c.Sessions {
+		if err := l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: protocol.SessionID(id)}, nil); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		e.note("deleted %s", id)
+	}
+	return nil
+}
