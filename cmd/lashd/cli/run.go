@@ -84,6 +84,7 @@ type turnRun struct {
 	view    *view
 	asker   *asker
 	stopped bool // by the person
+	over    bool // its end was shown
 }
 
 // maxLosses is how often a daemon may go away during a turn before it is no accident.
@@ -125,9 +126,10 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	return t.follow(ctx, attached.Gap != nil)
 }
 
-// follow shows events until the turn has ended. After a gap, its end may have been among what was lost.
+// follow shows events until the turn has ended. Its end does not come again if it was shown before, and after a gap it may have been
+// among what was lost.
 func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, error) {
-	if gap {
+	if gap || t.over {
 		if report, err := t.read(ctx); err != nil || report.State.Terminal() {
 			return report, err
 		}
@@ -158,7 +160,7 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 }
 
 // show shows what came, and tells whether the turn has ended.
-func (t *turnRun) show(ctx context.Context) (ended bool) {
+func (t *turnRun) show(ctx context.Context) bool {
 	for _, raw := range t.news.Take() {
 		var ev protocol.Event
 		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn && !t.below(ev.Decision) {
@@ -171,12 +173,12 @@ func (t *turnRun) show(ctx context.Context) (ended bool) {
 		case protocol.EventDecisionResolved:
 			t.asker.resolved(ctx, t, ev.Decision)
 		case protocol.EventTurnCompleted:
-			if ended = ev.Follower == ""; !ended {
+			if t.over = ev.Follower == ""; !t.over {
 				t.turn = ev.Follower
 			}
 		}
 	}
-	return ended
+	return t.over
 }
 
 // below tells whether a question is one of a session that works for this one.
