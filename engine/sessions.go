@@ -283,6 +283,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 	if err != nil {
 		return nil, err
 	}
+	ctx = context.WithoutCancel(ctx) // what goes with the session has to go, too, once it is deleted
 	loaded := false
 	_, err = aside(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
@@ -298,8 +299,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 		e.settled.Notify()
 		return struct{}{}, nil
 	})
-	// If ctx is done, the function may still be at work.
-	if err != nil && ctx.Err() == nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
+	if err != nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
 		err = gone(ctx) // what cannot be loaded can be deleted
 	}
 	switch {

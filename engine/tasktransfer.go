@@ -24,7 +24,8 @@ func (e *Engine) TransferTasks(ctx context.Context, p *protocol.TaskTransferPara
 // transfer takes the tasks out of the one session, stores them as the other's in one commit, and gives them back if that fails.
 // A crash on the way leaves them with whom the store says.
 func (e *Engine) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt) (*protocol.TasksResult, error) {
-	moving, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.handOver(p.TaskIDs) })
+	// Not with ctx: who takes them out must be there to give them back.
+	moving, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.handOver(p.TaskIDs) })
 	if err != nil {
 		return nil, err
 	}
