@@ -136,6 +136,9 @@ func (t *triggers) look(dirs []string) {
 					return
 				}
 				s := t.eng.scan(t.life, dir, globs)
+				if t.life.Err() != nil {
+					return // it was cut off: what it did not come to is not gone
+				}
 				t.tell(func(ctx context.Context) { t.looked(ctx, s) })
 			})
 		}
