@@ -107,14 +107,12 @@ func (e *Engine) stopMonitor(ctx context.Context, by string, p *protocol.Monitor
 	if err != nil {
 		return nil, err
 	}
-	w := e.workers.of(p.SessionID, r.Monitor.TaskID)
-	if w == nil {
-		return r, nil
-	}
-	select {
-	case <-w.ended:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if w := e.workers.of(p.SessionID, r.Monitor.TaskID); w != nil {
+		select {
+		case <-w.ended:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.MonitorResult, error) {
 		if now, ok := st.monitors.get(p.MonitorID); ok && now.TaskID == r.Monitor.TaskID {

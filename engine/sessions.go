@@ -248,18 +248,18 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
-	for {
+	for late := false; ; {
 		again := e.settled.Next()
 		result, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
-		if err != nil || result.State == protocol.SessionIdle {
+		if err != nil || late || result.State == protocol.SessionIdle {
 			return result, err
 		}
 		select {
 		case <-again:
 		case <-timeout:
-			return result, nil
+			late = true // how it is by now is told
 		case <-e.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():

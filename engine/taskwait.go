@@ -29,7 +29,7 @@ func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *pro
 		return nil, err
 	}
 	defer end()
-	r, err := e.settledTasks(ctx, p)
+	r, err := e.settledTasks(ctx, p, end)
 	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel || len(r.Live) == 0 {
 		return r, err
 	}
@@ -39,25 +39,42 @@ func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *pro
 	return e.lookAtTasks(ctx, p)
 }
 
-// settledTasks waits until the rule holds or the time is up.
-func (e *Engine) settledTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+// settledTasks waits until the rule holds or the time is up. Then the race ends, and what it has decided by then counts.
+func (e *Engine) settledTasks(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
-	for {
+	for late := false; ; {
 		again := e.tasksMoved.Next()
 		r, err := e.lookAtTasks(ctx, p)
 		if err != nil || met(p.Rule, r) {
 			return r, err
 		}
+		if late {
+			r.TimedOut = true
+			return r, nil
+		}
 		select {
 		case <-again:
 		case <-timeout:
-			r.TimedOut = true
-			return r, nil
+			late = true
+			end()
+			e.passBy(ctx, r.Live)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-e.done():
 			return nil, ErrShuttingDown
+		}
+	}
+}
+
+// passBy waits until what the sessions of tasks are storing is stored.
+func (e *Engine) passBy(ctx context.Context, tasks []protocol.Task) {
+	passed := map[protocol.SessionID]bool{}
+	for _, t := range tasks {
+		if !passed[t.SessionID] {
+			passed[t.SessionID] = true
+			// An error means that the session is gone, and stores nothing.
+			_, _ = aside(ctx, e, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 		}
 	}
 }

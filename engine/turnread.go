@@ -71,7 +71,7 @@ func (e *Engine) waitTurn(ctx context.Context, id protocol.TurnID, timeout <-cha
 				return turn.report, nil
 			}
 		case <-timeout:
-			return report, nil
+			return e.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
 		case <-e.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():
