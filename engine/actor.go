@@ -68,12 +68,30 @@ func send[T any](ctx context.Context, e *Engine, id protocol.SessionID, to func(
 		case <-ctx.Done():
 			return zero, context.Cause(ctx)
 		}
-		select {
-		case a := <-done:
-			return a.v, a.err
-		case <-ctx.Done():
-			return zero, context.Cause(ctx)
-		}
+		return answered(ctx, done)
+	}
+}
+
+// answered waits for an answer, until ctx is done. One that is there by then counts.
+func answered[T any](ctx context.Context, done <-chan answer[T]) (T, error) {
+	select {
+	case a := <-done:
+		return a.v, a.err
+	case <-ctx.Done():
+	}
+	if a, ok := ready(done); ok {
+		return a.v, a.err
+	}
+	return answer[T]{}.v, context.Cause(ctx)
+}
+
+// ready is what a channel has by now, if it has something.
+func ready[T any](from <-chan T) (v T, ok bool) {
+	select {
+	case v = <-from:
+		return v, true
+	default:
+		return v, false
 	}
 }
 

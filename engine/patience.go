@@ -83,6 +83,9 @@ func attended[T any](
 			defer limit.Stop()
 			over, stuck = nil, limit.C
 		case <-stuck:
+			if a, ok := ready(done); ok {
+				return a.v, a.err, true
+			}
 			return v, context.Cause(ctx), false
 		}
 	}
@@ -105,6 +108,6 @@ func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	case v = <-done:
 		return v, true
 	case <-grace.C:
-		return v, false
+		return ready(done)
 	}
 }

@@ -220,19 +220,18 @@ func (w *work) signal(ctx context.Context, by, name string, payload []byte) erro
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	over := error(errTaskMoved)
 	select {
 	case err := <-done:
 		return err
 	case <-w.ended:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		over = context.Cause(ctx)
 	}
-	select {
-	case err := <-done: // it was taken, and ended the work
+	if err, taken := ready(done); taken { // it may have ended the work
 		return err
-	default:
-		return errTaskMoved
 	}
+	return over
 }
 
 // stopWork stops all workers, and waits for them, but not for ever: work of a plugin may not return.

@@ -109,6 +109,9 @@ func interrupted(ctx context.Context, s *stage, done <-chan outcome) outcome {
 		return got
 	case <-t.C:
 	}
+	if got, ok := ready(done); ok {
+		return got
+	}
 	var out protocol.ToolOutput
 	switch {
 	case errors.Is(cause, errStopped):

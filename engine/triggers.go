@@ -166,12 +166,7 @@ func inTriggers[T any](ctx context.Context, e *Engine, f func(context.Context, *
 	case <-ctx.Done():
 		return zero, context.Cause(ctx)
 	}
-	select {
-	case a := <-done:
-		return a.v, a.err
-	case <-ctx.Done():
-		return zero, context.Cause(ctx)
-	}
+	return answered(ctx, done)
 }
 
 func containedIn[T any](ctx context.Context, t *triggers, f func(context.Context, *triggers) (T, error)) (a answer[T]) {
