@@ -100,8 +100,8 @@ func (t *terminal) interrupt(*proc.Process) error {
 	return err
 }
 
-// drain is how long the rest of the output may take.
-const drain = 300 * time.Millisecond
+// drain is how long the rest of the output may take, on a machine that is busy.
+const drain = 2 * time.Second
 
 func (t *terminal) held() bool {
 	select {

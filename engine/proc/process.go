@@ -125,6 +125,11 @@ func (ch *child) endOn(ctx context.Context, exited, interrupts <-chan struct{}, 
 			running = false
 		}
 	}
+	select {
+	case <-exited: // before anybody asked
+		return nil
+	default:
+	}
 	ch.group.terminate()
 	select {
 	case <-exited:

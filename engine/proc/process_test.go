@@ -253,3 +253,36 @@ func TestFailedWriteDoesNotBlockTheChild(t *testing.T) {
 		t.Errorf("Wait = %+v, %v; want code 5 and %v", exit, err, errFull)
 	}
 }
+
+// slow takes its time for each Write.
+type slow struct{ taken int }
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(150 * time.Millisecond)
+	s.taken += len(p)
+	return len(p), nil
+}
+
+func TestOutputThatIsTakenSlowly(t *testing.T) {
+	c := shell("head -c 60000 /dev/zero")
+	var out slow
+	c.Stdout, c.Drain = &out, 20*time.Millisecond
+	exit := wait(t, start(t, t.Context(), c))
+	if exit.Escaped || out.taken != 60000 {
+		t.Errorf("runtime/K02 %d bytes of 60000 come, and the exit is %+v, though nobody holds the pipe", out.taken, exit)
+	}
+}
+
+func TestStopAfterTheExit(t *testing.T) {
+	p := start(t, t.Context(), shell("sleep 600"))
+	exited := make(chan struct{})
+	close(exited)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	ch := &child{group: group{leader: p.Pid()}}
+	for range 100 {
+		if cause := ch.endOn(over, exited, nil, time.Minute); cause != nil {
+			t.Fatalf("runtime/K02 a process that has exited is told as stopped: %v", cause)
+		}
+	}
+}

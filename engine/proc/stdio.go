@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -16,8 +15,9 @@ type output struct {
 	ends  []*os.File // the child's ends, ours only until it has started
 	done  sync.WaitGroup
 
-	mu  sync.Mutex
-	err error // first failed Write
+	mu   sync.Mutex
+	err  error // first failed Write
+	held bool  // somebody had a pipe when the rest of the output was not waited for any more
 }
 
 type pipe struct {
@@ -58,26 +58,41 @@ func (o *output) begin() {
 
 func (o *output) copy(p pipe) {
 	_, err := io.Copy(p.to, p.from)
-	if err == nil || errors.Is(err, os.ErrClosed) {
+	if err != nil && !givenUp(err) {
+		o.failed(err)
+		p.to = io.Discard
+		_, err = io.Copy(p.to, p.from) // ends with the pipe, which is all that matters now
+	}
+	if err == nil {
 		return
 	}
+	held, err := rest(p)
 	o.mu.Lock()
+	o.held = o.held || held
+	o.mu.Unlock()
+	o.failed(err)
+}
+
+func (o *output) failed(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.err == nil {
 		o.err = err
 	}
-	o.mu.Unlock()
-	io.Copy(io.Discard, p.from) // ends with the pipe, which is all that matters now
 }
 
-// finish waits for the rest of the output, at most for limit, and reports whether someone still held a pipe then.
+// finish waits for the rest of the output, at most for limit, and reports whether someone still held a pipe then. What is in a pipe by
+// then is carried all the same: it may be only the writer, or this process, that takes its time.
 func (o *output) finish(limit time.Duration) (held bool, err error) {
-	force := time.AfterFunc(limit, o.closePipes)
+	force := time.AfterFunc(limit, func() {
+		for _, p := range o.pipes {
+			giveUp(p.from)
+		}
+	})
 	o.done.Wait()
-	held = !force.Stop()
-	if !held {
-		o.closePipes()
-	}
-	return held, o.err
+	force.Stop()
+	o.closePipes()
+	return o.held, o.err
 }
 
 // The files are ours, and closing a pipe has no outcome to report.
