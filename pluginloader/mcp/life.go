@@ -46,8 +46,10 @@ const (
 	maxNoise   = 64 << 10 // bytes on stdout that are no messages
 	maxNotices = 2_000    // requests and notifications a second
 	stall      = 10 * time.Second
-	exitDelay  = 200 * time.Millisecond // from the end of stdout to that of the process, if it ends
-	drainDelay = 100 * time.Millisecond // for what is left in a pipe that somebody else still holds
+	exitDelay  = time.Second            // from the end of stdout to that of the process, if it ends
+	whyDelay   = 200 * time.Millisecond // from the failure of a call to the reason for it
+	drainDelay = 100 * time.Millisecond // for what is left in a pipe, until somebody else is taken to hold it
+	heardDelay = 2 * time.Second        // for all that it has said to be heard, once nobody holds it
 )
 
 // versions are those of the protocol that are tried, in this order: a server that does not know initialize any more may know

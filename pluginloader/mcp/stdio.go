@@ -87,7 +87,10 @@ func (p *program) run() {
 	if err != nil {
 		l.server.warn("its output was lost: " + err.Error())
 	}
-	await(p.heard, drainDelay)
+	if !await(p.heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+		p.sweep()
+		await(p.heard, heardDelay)
+	}
 	l.end(child.Crashed, fmt.Errorf("has ended: %s", describe(exit)))
 	p.out.Close()
 	p.pipes.CloseOurs()

@@ -45,7 +45,8 @@ type listener interface {
 
 const (
 	exitDelay  = time.Second            // from the end of stdout to that of the process, if it ends
-	drainDelay = 100 * time.Millisecond // for what is left in a pipe that somebody else still holds
+	drainDelay = 100 * time.Millisecond // for what is left in a pipe, until somebody else is taken to hold it
+	heardDelay = 2 * time.Second        // for all that it has said to be heard, once nobody holds it
 )
 
 var errClosed = errors.New("has closed its stdout")
@@ -69,7 +70,10 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 	if err != nil {
 		l.log.Warn("the plugin's output was lost", "error", err)
 	}
-	await(heard, drainDelay)
+	if !await(heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+		l.sweep()
+		await(heard, heardDelay)
+	}
 	l.end(Crashed, fmt.Errorf("has ended: %s", describe(exit)))
 	l.in.Close()
 	l.out.Close()

@@ -65,7 +65,7 @@ func toolProgress(_ context.Context, _ *Factory, l *life, p *struct {
 	granted
 	Text string `json:"text"`
 }) {
-	if g, ok := l.grants.find(p.Grant); ok && g.tool != nil {
+	if g := l.grants.find(p.Grant); g != nil && g.tool != nil {
 		g.tool.Progress(p.Text)
 	}
 }

@@ -36,9 +36,12 @@ func (l *life) serve(m *message) error {
 	default:
 		return l.answer(m, nil, &wireError{Code: codeOverloaded, Message: "too many calls at once", Data: kind("overloaded")})
 	}
+	var named ofSession
+	_ = json.Unmarshal(m.Params, &named) // what is wrong with it, the method says
+	g := l.grants.find(named.Grant)      // now: all grants end with the process
 	l.calls.Go(func() {
 		defer func() { <-l.busy }()
-		result, err := l.perform(m)
+		result, err := l.perform(m, g, named.SessionID)
 		_ = l.answer(m, result, err) // a plugin that does not read is found out by its own calls
 	})
 	return nil
@@ -48,8 +51,8 @@ func (l *life) answer(m *message, result any, failed *wireError) error {
 	return l.peer.out.Put(response(m.ID, result, failed))
 }
 
-// perform is what the plugin asks, if it was granted that.
-func (l *life) perform(m *message) (result any, failed *wireError) {
+// perform is what the plugin asks, if it was granted that; nil: it was not.
+func (l *life) perform(m *message, g *grant, session protocol.SessionID) (result any, failed *wireError) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.log.Error("a call of the plugin panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
@@ -60,16 +63,13 @@ func (l *life) perform(m *message) (result any, failed *wireError) {
 	if !ok {
 		return nil, &wireError{Code: codeMethod, Message: fmt.Sprintf("there is no method %.80q", m.Method)}
 	}
-	var named ofSession
-	_ = json.Unmarshal(m.Params, &named) // what is wrong with it, the method says
-	g, ok := l.grants.find(named.Grant)
-	if !ok {
+	if g == nil {
 		return nil, l.refuse(m, "denied", "the grant is missing, or its call is over")
 	}
 	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
 		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))
 	}
-	if reached, err := l.reaches(g, method, named.SessionID); err != nil {
+	if reached, err := l.reaches(g, method, session); err != nil {
 		return nil, l.wireErrorOf(m, err)
 	} else if !reached {
 		return nil, l.refuse(m, "denied", `the session is none that works for that of the call, and the plugin does not declare the capability "lifecycle"`)

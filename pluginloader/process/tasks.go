@@ -177,7 +177,7 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 	select {
 	case out := <-r.outcome:
 		return out
-	case <-r.seat.life.process.Done():
+	case <-r.seat.life.over: // and not before all is heard that it has said
 		return r.last(lost(run, "the process of its plugin has ended"))
 	case <-ctx.Done():
 	}
@@ -188,7 +188,7 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 		return out
 	case <-grace.C:
 		r.seat.life.tell("task/cancel", taskWord{of: r.seat.of.of(r.seat), TaskID: r.id, Stopped: true})
-	case <-r.seat.life.process.Done():
+	case <-r.seat.life.over:
 	}
 	return r.last(nil)
 }

@@ -188,6 +188,9 @@ func (g *guest) answer(f frame) {
 		out.Result = mustJSON(result)
 	}
 	g.send(out)
+	if g.role == "answers and ends" && f.Method == "tool/execute" {
+		os.Exit(0)
+	}
 }
 
 func (g *guest) send(f frame) { g.write(append(mustJSON(f), '\n')) }
