@@ -99,6 +99,9 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	if i.closed {
 		return nil, l.fail(Stopped, fmt.Errorf("session %s is closed", i.build.SessionID))
 	}
+	if !l.alive() { // another one may be there by now, with the session in it
+		return nil, l.Reason()
+	}
 	if i.place == nil || i.place.life != l {
 		i.lostLocked()
 		s := &seat{of: i, id: i.factory.seat(i), life: l, ready: make(chan struct{})}
