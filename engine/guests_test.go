@@ -252,6 +252,26 @@ func TestGuests(t *testing.T) {
 			t.Errorf("servers %q", i.here())
 		}
 	})
+	t.Run("issue/4-2 a client that leaves takes nothing out of the session that another one has brought", func(t *testing.T) {
+		d, i := hosted(t, setup{})
+		id := d.session(t)
+		mine := &protocol.SessionOverlayParams{SessionID: id, WhileConnected: true, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}}
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", mine))
+		nothing := &protocol.SessionOverlayParams{SessionID: id}
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", nothing))
+		if got := d.told(t, id); got != "mine own" {
+			t.Errorf("with a tool of another client: told %q", got)
+		}
+		d.overlay(t, id, server("a"))
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", nothing))
+		if got := d.told(t, id); got != "a own" || i.here() != "x" {
+			t.Errorf("with a server of another client: told %q, servers %q", got, i.here())
+		}
+		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", nothing))
+		if got := d.told(t, id); got != "own" || i.here() != "" {
+			t.Errorf("once that has left, too: told %q, servers %q", got, i.here())
+		}
+	})
 	t.Run("issue/4-2 a repeated request is answered as before, whatever stands in its servers, which come if there are none", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)

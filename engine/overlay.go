@@ -21,8 +21,17 @@ type overlay struct {
 	Passing     bool                  `json:"passing,omitempty"` // it goes with its client
 }
 
+// nothing tells whether the session is as it would be without any client.
+func (o overlay) nothing() bool { return len(o.Tools) == 0 && o.Prompt == "" && !o.WithoutBase }
+
+// othersVisit tells whether another client has added something that goes with it: then that is not for this one to take away.
+func (st *state) othersVisit(client protocol.ClientID) bool {
+	return st.overlay.Passing && st.overlay.ClientID != client || st.guests != nil && st.guests.client != client
+}
+
 // SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
-// are brought anew. What stands in them is not stored, so a repetition that has other ones is the same request.
+// are brought anew. A client that adds nothing leaves what another one adds while it is there. What stands in servers is not stored, so a
+// repetition that has other ones is the same request.
 func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
 	if err := cmp.Or(checkOverlay(p), e.checkGuests(ctx, p)); err != nil {
 		return nil, err
@@ -40,7 +49,8 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 			return nil, err
 		}
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
-		if g == nil && st.guests == nil && bytes.Equal(encode(next), encode(st.overlay)) {
+		same := st.guests == nil && bytes.Equal(encode(next), encode(st.overlay))
+		if g == nil && (same || next.nothing() && st.othersVisit(client)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: st.row.Seq}, nil
 		}
 		return st.setOverlay(ctx, t, next, g, rc)

@@ -66,7 +66,7 @@ func groups() []group {
 			"session/attach":         bind("Subscribes to a session: a snapshot or a replay, then everything that happens.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),
 			"session/configure":      bind("Changes settings, from the next turn on.", toEngine((*engine.Engine).Configure)),
-			"session/setOverlay":     bind("Replaces what this client adds to a session: tools of its own, MCP servers, and a prompt text.", toEngineAs((*engine.Engine).SetOverlay)),
+			"session/setOverlay":     bind("Replaces what clients add to a session: tools of the client's own, MCP servers, and a prompt text.", toEngineAs((*engine.Engine).SetOverlay)),
 			"session/setTitle":       bind("Names a session for people.", toEngine((*engine.Engine).SetTitle)),
 			"session/fork":           bind("Makes a session that shares this one's history up to a node.", toEngine((*engine.Engine).Fork)),
 			"session/rewind":         then("Moves the leaf to an ancestor, what came after it stays, pinned; or brings back files, or both.", (*conn).sessionRewind),

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +94,9 @@ func (s *session) leave() {
 	if s.brung.nothing() {
 		return
 	}
+	s.mu.Lock()
+	s.leaving = true
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), leavePatience)
 	defer cancel()
 	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: s.id}
@@ -125,6 +129,21 @@ func (s *session) refreshNow(ctx context.Context, call caller) {
 		kinds[t.Name] = t.Kind
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.tools = kinds
+	s.mu.Unlock()
+	s.comeBack(ctx, call, list.Data)
+}
+
+// comeBack brings the editor's tools again once another client is gone that had put its own in their place.
+func (s *session) comeBack(ctx context.Context, call caller, tools []protocol.ToolRecord) {
+	s.mu.Lock()
+	leaving := s.leaving
+	s.mu.Unlock()
+	others := slices.ContainsFunc(tools, func(t protocol.ToolRecord) bool { return strings.HasPrefix(t.Source, "client:") })
+	if leaving || others || len(s.brung.tools) == 0 {
+		return
+	}
+	if err := s.bring(ctx, call); err != nil {
+		s.Log.Warn("the editor's tools do not come back", "session", s.id, "error", err)
+	}
 }

@@ -37,6 +37,7 @@ type session struct {
 	config  protocol.Config // as it is known to be
 	prompts []*prompt       // that are under way
 	left    bool            // nobody follows it any more: it takes no prompts
+	leaving bool            // what the editor has brought is being taken out, and does not come back
 	heard   *link           // on which the session is attached; nil: on none
 	moved   chan struct{}   // closed when that is another one
 	last    chan struct{}   // closed once the newest of them has been sent

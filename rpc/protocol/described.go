@@ -1238,7 +1238,7 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"SessionNewResult": {Doc: "SessionNewResult is the session as created. The connection is attached to it."},
-		"SessionOverlayParams": {Doc: "SessionOverlayParams replaces what this client adds to a session.",
+		"SessionOverlayParams": {Doc: "SessionOverlayParams replaces what clients add to a session: the newest one's is there. One that adds nothing leaves what another adds while it is connected.",
 			Fields: map[string]string{
 				"includeBaseTools": "absent: true",
 				"mcpServers":       "that come and go with the client; absent: none",

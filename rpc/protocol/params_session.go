@@ -206,7 +206,8 @@ type ClientTool struct {
 	DeadlineMs int64  `json:"deadlineMs,omitempty"` // absent: two minutes
 }
 
-// SessionOverlayParams replaces what this client adds to a session.
+// SessionOverlayParams replaces what clients add to a session: the newest one's is there. One that adds nothing leaves what another adds
+// while it is connected.
 type SessionOverlayParams struct {
 	Mutation
 	SessionID        SessionID    `json:"sessionId"`

@@ -1748,7 +1748,7 @@ export interface SessionNewResult {
   duplicate?: boolean;
 }
 
-/** SessionOverlayParams replaces what this client adds to a session. */
+/** SessionOverlayParams replaces what clients add to a session: the newest one's is there. One that adds nothing leaves what another adds while it is connected. */
 export interface SessionOverlayParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -3154,7 +3154,7 @@ export interface Methods {
   "session/read": { params: SessionReadParams; result: SessionReadResult };
   /** Moves the leaf to an ancestor, what came after it stays, pinned; or brings back files, or both. */
   "session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
-  /** Replaces what this client adds to a session: tools of its own, MCP servers, and a prompt text. */
+  /** Replaces what clients add to a session: tools of the client's own, MCP servers, and a prompt text. */
   "session/setOverlay": { params: SessionOverlayParams; result: SessionOverlayResult };
   /** Names a session for people. */
   "session/setTitle": { params: SessionSetTitleParams; result: SeqResult };
