@@ -7,6 +7,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -304,7 +305,7 @@ func (e *Engine) model(name string) (Model, error) {
 			return m, nil
 		}
 	}
-	return Model{}, ErrModelNotFound
+	return Model{}, fmt.Errorf("%w: %q; model/list tells which there are", ErrModelNotFound, name)
 }
 
 // configured finds the model of a spec; a zero one if no model of the configuration is of that spec any more.

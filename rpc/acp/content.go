@@ -40,6 +40,10 @@ func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
 	case b.ResourceLink != nil:
 		l := b.ResourceLink
 		return protocol.InputPart{Type: protocol.InputText, Text: fmt.Sprintf("[%s](%s)", l.Name, l.Uri)}, nil
+	case b.Image != nil && !strings.HasPrefix(b.Image.MimeType, "image/"):
+		return protocol.InputPart{}, bad(pointer+"/mimeType", "is not that of an image")
+	case b.Image != nil && b.Image.Data == "":
+		return protocol.InputPart{}, bad(pointer+"/data", "is empty")
 	case b.Image != nil:
 		name := ""
 		if b.Image.Uri != nil {
@@ -47,7 +51,11 @@ func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
 		}
 		return attached(pointer+"/data", name, b.Image.MimeType, b.Image.Data)
 	case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
-		return textResource(b.Resource.Resource.TextResourceContents), nil
+		text := b.Resource.Resource.TextResourceContents
+		if text.Uri == "" { // the SDK takes what it does not know for one
+			return protocol.InputPart{}, bad(pointer+"/resource/uri", "is required")
+		}
+		return textResource(text), nil
 	case b.Resource != nil && b.Resource.Resource.BlobResourceContents != nil:
 		blob := b.Resource.Resource.BlobResourceContents
 		return attached(pointer+"/resource/blob", blob.Uri, cmp.Or(deref(blob.MimeType), "application/octet-stream"), blob.Blob)
@@ -70,9 +78,6 @@ func attached(pointer, name, kind, encoded string) (protocol.InputPart, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return protocol.InputPart{}, bad(pointer, "is not base64")
-	}
-	if kind == "" {
-		return protocol.InputPart{}, bad(pointer, "has no mimeType")
 	}
 	return protocol.InputPart{Type: protocol.InputAttachment, Attachment: &protocol.Attachment{Name: name, Type: kind, Data: data}}, nil
 }

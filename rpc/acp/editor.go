@@ -38,6 +38,7 @@ const (
 	shellDeadline = time.Hour
 	shellDefault  = 10 * time.Minute
 	maxOutput     = 256 << 10 // of a terminal, of which the end is kept
+	maxAnswer     = 1 << 20   // of all that an editor can say; as JSON it is up to six times as long
 )
 
 var offers = []offered{
@@ -125,6 +126,9 @@ func (s *session) perform(ctx context.Context, o *offered, id sdk.ToolCallId, ca
 		out := protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments cannot be read", protocol.FromTool)
 		if json.Unmarshal(call.Args, &args) == nil {
 			out = o.run(s, ctx, id, args)
+		}
+		if len(out.Text) > maxAnswer {
+			out = protocol.Fail(protocol.FailIO, "too_large", fmt.Sprintf("the editor answers with %d bytes, of which at most %d are taken", len(out.Text), maxAnswer), protocol.FromTool)
 		}
 		s.respond(context.WithoutCancel(ctx), protocol.ToolRespondParams{CallID: call.CallID, Output: &out})
 	})

@@ -3,7 +3,10 @@ package acp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -32,14 +35,35 @@ func refused(code, format string, args ...any) *protocol.ToolOutput {
 	return &out
 }
 
-// inside is a path as the editor takes it. What is outside of the workspace is refused, as lashd's own tools do.
+// inside is a path as the editor takes it. What is outside of the workspace, or leads there, is refused, as lashd's own tools do.
 func (s *session) inside(path string) (string, *protocol.ToolOutput) {
 	absolute := s.view.absolute(path)
-	rel, err := filepath.Rel(s.cwd, absolute)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if !below(s.cwd, absolute) {
 		return "", refused("outside_workspace", "%s is not in the workspace %s", path, s.cwd)
 	}
+	leads, err := real(absolute)
+	if err != nil {
+		return "", refused("outside_workspace", "nobody knows where %s leads: %v", path, err)
+	}
+	if top, err := real(s.cwd); err != nil || !below(top, leads) {
+		return "", refused("outside_workspace", "%s leads out of the workspace %s", path, s.cwd)
+	}
 	return absolute, nil
+}
+
+func below(top, path string) bool {
+	rel, err := filepath.Rel(top, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// real is a path without links, as far as there is something on disk: the editor may have files that are not.
+func real(path string) (string, error) {
+	_, err := os.Lstat(path)
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+		parent, err = real(parent)
+		return filepath.Join(parent, filepath.Base(path)), err
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 func (s *session) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {

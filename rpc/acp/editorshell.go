@@ -107,7 +107,10 @@ func outcomeOf(exit sdk.WaitForTerminalExitResponse, shown sdk.TerminalOutputRes
 		v.ExitCode = *exit.ExitCode
 	}
 	text := shown.Output
-	if shown.Truncated {
+	if over := len(text) - maxOutput; over > 0 { // of an editor that does not keep to what it was asked for
+		text, v.Truncated = strings.ToValidUTF8(text[over:], ""), true
+	}
+	if v.Truncated {
 		text = "[the beginning is left out]\n" + text
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {

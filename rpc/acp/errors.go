@@ -12,6 +12,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/internal/strictjson"
+	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
 
@@ -21,6 +22,7 @@ const (
 	codeTurnFailed = -32021
 	codeProvider   = -32020
 	codeNoDaemon   = -32010
+	codeTooLarge   = -32013
 	codeOverloaded = -32001
 )
 
@@ -86,6 +88,9 @@ func requestError(err error) *sdk.RequestError {
 			e.Data = *theirs.Data
 		}
 		return e
+	}
+	if big, ok := errors.AsType[*client.TooLargeError](err); ok {
+		return failure(codeTooLarge, big.Error(), protocol.ErrorData{Kind: protocol.KindTooLarge, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 	}
 	if errors.Is(err, context.Canceled) {
 		return failure(-32800, "the request was cancelled", protocol.ErrorData{Kind: protocol.KindCancelled, Retry: protocol.RetryNever})

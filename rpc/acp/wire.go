@@ -78,11 +78,11 @@ func (w *wire) line() error {
 		<-w.admitted
 	}
 	for {
-		line, err := w.raw()
+		line, long, err := w.raw()
 		if err != nil {
 			return err
 		}
-		m, problem := parse(line)
+		m, problem := parse(line, long)
 		if problem == nil {
 			problem = w.hand(m)
 		}
@@ -92,6 +92,37 @@ func (w *wire) line() error {
 		}
 		if err := w.refuse(m.ID, problem); err != nil {
 			return err
+		}
+		if id := answered(line); id != nil {
+			w.admitted, w.rest = nil, refusal(id, problem) // whoever waits for the answer has that
+			return nil
+		}
+	}
+}
+
+// answered is the id of the request that a line answers which is no message, as far as that can be read; or nil.
+func answered(line []byte) json.RawMessage {
+	var id json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for {
+		name, err := d.Token()
+		switch {
+		case err != nil:
+			return nil
+		case name == "result" || name == "error":
+			return id
+		case name == "id":
+			err = d.Decode(&id)
+		case name == "jsonrpc":
+			err = d.Decode(new(string))
+		default:
+			return nil
+		}
+		if err != nil {
+			return nil
 		}
 	}
 }
@@ -118,10 +149,8 @@ func (w *wire) hand(m envelope) error {
 	return nil
 }
 
-// raw reads a line that is not empty. One that is too long is nil.
-func (w *wire) raw() ([]byte, error) {
-	var line []byte
-	long := false
+// raw reads a line that is not empty. Of one that is too long it is the beginning.
+func (w *wire) raw() (line []byte, long bool, err error) {
 	for {
 		part, err := w.in.ReadSlice('\n')
 		if long = long || len(line)+len(part) > maxLine; !long {
@@ -130,11 +159,11 @@ func (w *wire) raw() ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return nil, err // a last line without an end is cut off: it is no message
+			return nil, false, err // a last line without an end is cut off: it is no message
 		case long:
-			return nil, nil
+			return line, true, nil
 		case len(bytes.TrimSpace(line)) > 0:
-			return bytes.TrimSpace(line), nil
+			return bytes.TrimSpace(line), false, nil
 		default:
 			line = line[:0]
 		}
@@ -151,8 +180,8 @@ type envelope struct {
 }
 
 // parse says what is wrong with a line, if it is no message.
-func parse(line []byte) (m envelope, problem error) {
-	if line == nil {
+func parse(line []byte, long bool) (m envelope, problem error) {
+	if long {
 		return m, invalidRequest(fmt.Sprintf("the message is longer than %d bytes", maxLine))
 	}
 	if err := strictjson.Check(line, strictjson.Limits{}); err != nil {
@@ -207,15 +236,17 @@ func (w *wire) refuse(id json.RawMessage, problem error) error {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	line, err := json.Marshal(struct {
+	_, err := w.out.Write(refusal(id, problem)) // that it failed is kept
+	return err
+}
+
+func refusal(id json.RawMessage, problem error) []byte {
+	line, _ := json.Marshal(struct { // an id that was read, and texts
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   error           `json:"error"`
 	}{"2.0", id, problem})
-	if err == nil {
-		_, err = w.out.Write(append(line, '\n')) // that it failed is kept
-	}
-	return err
+	return append(line, '\n')
 }
 
 // notification begins the messages of which there are most; they answer nothing.

@@ -49,10 +49,20 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 		return err
 	}
 	if len(body) > protocol.MaxFrame-envelope {
-		return fmt.Errorf("the params of %s have %d bytes, a message at most %d; send them in pieces, or put them in a file and name that",
-			method, len(body), protocol.MaxFrame)
+		return &TooLargeError{Method: method, Size: len(body)}
 	}
 	return c.conn.Call(ctx, method, json.RawMessage(body), result)
+}
+
+// TooLargeError means that a request was not sent, because it is larger than a daemon takes.
+type TooLargeError struct {
+	Method string
+	Size   int // of the params
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the params of %s have %d bytes, a message at most %d; send them in pieces, or put them in a file and name that",
+		e.Method, e.Size, protocol.MaxFrame)
 }
 
 // envelope is more than what a request has beside its params.

@@ -80,6 +80,7 @@ func TestRequestBody(t *testing.T) {
 	image := &protocol.Attachment{Type: "image/png", Data: []byte{1, 2, 3}}
 	linked := &protocol.Attachment{Type: "image/png", URL: "https://x.test/a.png"}
 	notes := &protocol.Attachment{Type: "text/plain", Name: "a.txt", Data: []byte("note")}
+	empty := &protocol.Attachment{Type: "text/plain", Name: "b.txt"}
 	sound := &protocol.Attachment{Type: "audio/ogg", Name: "a.ogg"}
 	cleared := result("c5", protocol.Succeed("long"))
 	cleared.Prune = &protocol.Prune{State: protocol.PruneCleared, Breadcrumb: "[cleared]"}
@@ -107,6 +108,7 @@ func TestRequestBody(t *testing.T) {
 			{Kind: protocol.PartAttachment, Attachment: image},
 			{Kind: protocol.PartAttachment, Attachment: linked},
 			{Kind: protocol.PartAttachment, Attachment: notes},
+			{Kind: protocol.PartAttachment, Attachment: empty},
 			{Kind: protocol.PartAttachment, Attachment: sound},
 		}},
 	)
@@ -140,6 +142,7 @@ func TestRequestBody(t *testing.T) {
 				{"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID"}},
 				{"type": "image_url", "image_url": {"url": "https://x.test/a.png"}},
 				{"type": "text", "text": "[attachment a.txt]\nnote"},
+				{"type": "text", "text": "[attachment b.txt, which is empty]"},
 				{"type": "text", "text": "[attachment a.ogg, audio/ogg: this model cannot see it]"}
 			]}
 		],

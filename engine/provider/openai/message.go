@@ -69,6 +69,8 @@ func attached(part *protocol.Part) piece {
 		return piece{image: a.URL}
 	case strings.HasPrefix(a.Type, "text/") && len(a.Data) > 0:
 		return piece{text: name + "]\n" + string(a.Data)}
+	case strings.HasPrefix(a.Type, "text/") && a.Digest == "" && a.URL == "":
+		return piece{text: name + ", which is empty]"}
 	}
 	return piece{text: name + ", " + a.Type + ": this model cannot see it]"}
 }
