@@ -79,7 +79,6 @@ func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*pro
 
 // take shows and collects a chunk as the plugins leave it. What they fail at is not shown.
 func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
-	s.traceChunk(c)
 	if c.Reset {
 		s.heard = false
 		s.finished(ctx, plugin.StreamAttemptReset)

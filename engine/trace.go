@@ -27,22 +27,11 @@ type TraceRecord struct {
 	Body      json.RawMessage    `json:"body,omitempty"`
 }
 
-// TraceLevel says how much a trace holds.
-type TraceLevel int32
-
-const (
-	// TraceStandard tells what happened, with sizes and fingerprints instead of what was said.
-	TraceStandard TraceLevel = iota
-	// TraceExtended adds what was said: requests to the model and its chunks, arguments and results of tools. Whatever
-	// secret a person or a tool put into the conversation is then in the trace too.
-	TraceExtended
-)
-
-// Trace writes records to a file, one JSON value a line. A record that cannot be written is counted and dropped: a
-// trace never fails a turn. Safe for concurrent use; nil is a trace that keeps nothing.
+// Trace writes records to a file, one JSON value a line: what happened, with sizes and fingerprints instead of what was
+// said. A record that cannot be written is counted and dropped: a trace never fails a turn. Safe for concurrent use; nil is
+// a trace that keeps nothing.
 type Trace struct {
-	level atomic.Int32
-	lost  atomic.Int64
+	lost atomic.Int64
 
 	mu   sync.Mutex
 	file *os.File
@@ -58,15 +47,6 @@ func OpenTrace(path string) (*Trace, error) {
 	}
 	return &Trace{file: f, out: bufio.NewWriter(f)}, nil
 }
-
-// SetLevel changes how much the trace holds from now on. It begins at TraceStandard.
-func (t *Trace) SetLevel(l TraceLevel) {
-	if t != nil {
-		t.level.Store(int32(l))
-	}
-}
-
-func (t *Trace) extended() bool { return t != nil && TraceLevel(t.level.Load()) == TraceExtended }
 
 // Append adds a record.
 func (t *Trace) Append(r TraceRecord) {

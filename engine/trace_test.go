@@ -19,7 +19,7 @@ import (
 )
 
 // traced opens a trace in a new file, and returns what was written to it so far when it is asked.
-func traced(t *testing.T, level engine.TraceLevel) (func(*engine.Config), func() ([]engine.TraceRecord, []byte)) {
+func traced(t *testing.T) (func(*engine.Config), func() ([]engine.TraceRecord, []byte)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	trace, err := engine.OpenTrace(path)
@@ -31,7 +31,6 @@ func traced(t *testing.T, level engine.TraceLevel) (func(*engine.Config), func()
 			t.Error(err)
 		}
 	})
-	trace.SetLevel(level)
 	read := func() ([]engine.TraceRecord, []byte) {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -67,98 +66,93 @@ func kinds(records []engine.TraceRecord) map[engine.TraceKind][]engine.TraceReco
 var wantKinds = []struct {
 	kind  engine.TraceKind
 	field string
-	level engine.TraceLevel
 }{
-	{engine.TraceSessionStarted, `"driver":"talking"`, engine.TraceStandard},
-	{engine.TraceTurnStarted, `"inputs":["inp_`, engine.TraceStandard},
-	{engine.TracePromptBuilt, `"systemBytes":`, engine.TraceStandard},
-	{engine.TraceModelStarted, `"kind":"model"`, engine.TraceStandard},
-	{engine.TraceModelCompleted, `"stop":"toolUse"`, engine.TraceStandard},
-	{engine.TraceModelFailed, `"error":"model call: `, engine.TraceStandard},
-	{engine.TraceProviderRequest, `the secret word`, engine.TraceExtended},
-	{engine.TraceProviderChunk, `"Stop":"stop"`, engine.TraceExtended},
-	{engine.TraceToolStarted, `"name":"look"`, engine.TraceStandard},
-	{engine.TraceToolCompleted, `"status":"success"`, engine.TraceStandard},
-	{engine.TraceEffectStarted, `"kind":"tools"`, engine.TraceStandard},
-	{engine.TraceEffectSettled, `"kind":"tools"`, engine.TraceStandard},
-	{engine.TraceWaitParked, `"kind":"approval"`, engine.TraceStandard},
-	{engine.TraceWaitResolved, `"choice":"allowOnce"`, engine.TraceStandard},
-	{engine.TraceProtocolStep, `"effect":"model"`, engine.TraceStandard},
-	{engine.TraceTokenUsage, `"input":10`, engine.TraceStandard},
-	{engine.TraceTurnCompleted, `"outcome":"assistantMessage"`, engine.TraceStandard},
-	{engine.TraceIssue, `"code":"teapot"`, engine.TraceStandard},
-	{engine.TraceCustom, `driver.news`, engine.TraceStandard},
+	{engine.TraceSessionStarted, `"driver":"talking"`},
+	{engine.TraceTurnStarted, `"inputs":["inp_`},
+	{engine.TracePromptBuilt, `"systemBytes":`},
+	{engine.TraceModelStarted, `"kind":"model"`},
+	{engine.TraceModelCompleted, `"stop":"toolUse"`},
+	{engine.TraceModelFailed, `"error":"model call: `},
+	{engine.TraceToolStarted, `"name":"look"`},
+	{engine.TraceToolCompleted, `"status":"success"`},
+	{engine.TraceEffectStarted, `"kind":"tools"`},
+	{engine.TraceEffectSettled, `"kind":"tools"`},
+	{engine.TraceWaitParked, `"kind":"approval"`},
+	{engine.TraceWaitResolved, `"choice":"allowOnce"`},
+	{engine.TraceProtocolStep, `"effect":"model"`},
+	{engine.TraceTokenUsage, `"input":10`},
+	{engine.TraceTurnCompleted, `"outcome":"assistantMessage"`},
+	{engine.TraceIssue, `"code":"teapot"`},
+	{engine.TraceCustom, `driver.news`},
 }
 
 func TestTrace(t *testing.T) {
-	for _, level := range []engine.TraceLevel{engine.TraceStandard, engine.TraceExtended} {
-		keep, read := traced(t, level)
-		look := says("look", "the secret word")
-		d := start(t, setup{
-			model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{look}, driver: talking{},
-			config: func(c *engine.Config) {
-				asking(c)
-				keep(c)
-			},
-		})
-		id := d.session(t)
-		o := d.observe(t, id)
-		turn := d.begin(t, id, "go").TurnID
-		asked := o.typed(protocol.EventDecisionOpened).Decision
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
-			DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash,
-		}))
-		d.wait(t, turn)
-		d = d.restart(t, func(s *setup) { s.model = replies(scripted.Reply{}, scripted.Reply{}) })
-		d = d.restart(t, func(s *setup) {
-			s.model = scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Error: &scripted.Failure{Kind: "http", Code: "teapot"}}}}})
-		})
-		d.turn(t, id, "again")
-		records, data := read()
-		found := kinds(records)
-		for _, want := range wantKinds {
-			t.Run("runtime/O01 "+string(want.kind), func(t *testing.T) {
-				has := slices.ContainsFunc(found[want.kind], func(r engine.TraceRecord) bool { return bytes.Contains(r.Body, []byte(want.field)) })
-				if has != (want.level <= level) {
-					t.Errorf("at level %d: %d records, one with %s: %t", level, len(found[want.kind]), want.field, has)
-				}
-				for _, r := range found[want.kind] {
-					if r.Version != engine.TraceVersion || r.SessionID != id || r.AtMs == 0 {
-						t.Errorf("record %+v", r)
-					}
-				}
-			})
-		}
-		t.Run("runtime/O01 the standard level holds nothing of what was said", func(t *testing.T) {
-			if said := bytes.Contains(data, []byte("the secret word")); said != (level == engine.TraceExtended) {
-				t.Errorf("at level %d it holds what a tool said: %t", level, said)
+	keep, read := traced(t)
+	look := says("look", "the secret word")
+	d := start(t, setup{
+		model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{look}, driver: talking{},
+		config: func(c *engine.Config) {
+			asking(c)
+			keep(c)
+		},
+	})
+	id := d.session(t)
+	o := d.observe(t, id)
+	turn := d.begin(t, id, "go").TurnID
+	asked := o.typed(protocol.EventDecisionOpened).Decision
+	must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+		DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash,
+	}))
+	d.wait(t, turn)
+	d = d.restart(t, func(s *setup) { s.model = replies(scripted.Reply{}, scripted.Reply{}) })
+	d = d.restart(t, func(s *setup) {
+		s.model = scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Error: &scripted.Failure{Kind: "http", Code: "teapot"}}}}})
+	})
+	d.turn(t, id, "again")
+	records, data := read()
+	found := kinds(records)
+	for _, want := range wantKinds {
+		t.Run("runtime/O01 "+string(want.kind), func(t *testing.T) {
+			has := slices.ContainsFunc(found[want.kind], func(r engine.TraceRecord) bool { return bytes.Contains(r.Body, []byte(want.field)) })
+			if !has {
+				t.Errorf("%d records, none with %s", len(found[want.kind]), want.field)
 			}
-		})
-		t.Run("runtime/O01 records are numbered in order", func(t *testing.T) {
-			for i, r := range records {
-				if r.Number != int64(i+1) {
-					t.Fatalf("record %d has number %d", i+1, r.Number)
+			for _, r := range found[want.kind] {
+				if r.Version != engine.TraceVersion || r.SessionID != id || r.AtMs == 0 {
+					t.Errorf("record %+v", r)
 				}
-			}
-		})
-		t.Run("runtime/O01 a fingerprint tells which section of the prompt moved", func(t *testing.T) {
-			var prints []map[string]any
-			for _, r := range found[engine.TracePromptBuilt] {
-				var body map[string]any
-				if err := json.Unmarshal(r.Body, &body); err != nil {
-					t.Fatal(err)
-				}
-				prints = append(prints, body)
-			}
-			a, b := prints[0], prints[1] // of the first turn
-			if a["system"] != b["system"] || a["tools"] != b["tools"] || a["history"] != b["history"] || a["turn"] == b["turn"] {
-				t.Errorf("first %v, second %v: only the turn's own messages should have moved", a, b)
 			}
 		})
 	}
+	t.Run("runtime/O01 a trace holds nothing of what was said", func(t *testing.T) {
+		if bytes.Contains(data, []byte("the secret word")) {
+			t.Error("it holds what a tool said")
+		}
+	})
+	t.Run("runtime/O01 records are numbered in order", func(t *testing.T) {
+		for i, r := range records {
+			if r.Number != int64(i+1) {
+				t.Fatalf("record %d has number %d", i+1, r.Number)
+			}
+		}
+	})
+	t.Run("runtime/O01 a fingerprint tells which section of the prompt moved", func(t *testing.T) {
+		var prints []map[string]any
+		for _, r := range found[engine.TracePromptBuilt] {
+			var body map[string]any
+			if err := json.Unmarshal(r.Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			prints = append(prints, body)
+		}
+		a, b := prints[0], prints[1] // of the first turn
+		if a["system"] != b["system"] || a["tools"] != b["tools"] || a["history"] != b["history"] || a["turn"] == b["turn"] {
+			t.Errorf("first %v, second %v: only the turn's own messages should have moved", a, b)
+		}
+	})
 	t.Run("runtime/O01 effect_envelope_diff names what differs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			keep, read := traced(t, engine.TraceStandard)
+			keep, read := traced(t)
 			work := toolFunc{name: "work", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
 				<-ctx.Done()
 				return tool.Result{}, ctx.Err()
@@ -176,7 +170,7 @@ func TestTrace(t *testing.T) {
 		})
 	})
 	t.Run("runtime/O01 store_error_observed", func(t *testing.T) {
-		keep, read := traced(t, engine.TraceStandard)
+		keep, read := traced(t)
 		d := start(t, setup{model: replies(scripted.Reply{Text: strings.Repeat("x", 17<<20)}), config: keep})
 		d.turn(t, d.session(t), "go")
 		records, _ := read()

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
-
 	"lashd/engine/provider"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -12,27 +10,25 @@ import (
 type TraceKind string
 
 const (
-	TraceSessionStarted  TraceKind = "session_started"          // a session was loaded
-	TraceTurnStarted     TraceKind = "turn_started"             // a turn is driven, or driven on after a restart
-	TracePromptBuilt     TraceKind = "prompt_built"             // with a fingerprint of each section, so that a cache miss can be explained
-	TraceModelStarted    TraceKind = "llm_call_started"         // a model call begins
-	TraceModelCompleted  TraceKind = "llm_call_completed"       // it ended well: its record
-	TraceModelFailed     TraceKind = "llm_call_failed"          // it did not: its record and the error
-	TraceProviderRequest TraceKind = "provider_request"         // extended: the whole request
-	TraceProviderChunk   TraceKind = "provider_stream_event"    // extended: a chunk of the reply
-	TraceToolStarted     TraceKind = "tool_call_started"        // an attempt of a call begins
-	TraceToolCompleted   TraceKind = "tool_call_completed"      // it has a result
-	TraceEffectStarted   TraceKind = "journaled_effect_started" // the machine asks for an effect, and it is performed
-	TraceEffectSettled   TraceKind = "journaled_effect_settled" // the machine has its answer
-	TraceEffectDiff      TraceKind = "effect_envelope_diff"     // a resumed turn asks for something else than it did: what differs
-	TraceWaitParked      TraceKind = "durable_wait_parked"      // a turn waits for a decision
-	TraceWaitResolved    TraceKind = "durable_wait_resolved"    // the decision has its answer
-	TraceStoreError      TraceKind = "store_error_observed"     // something could not be stored
-	TraceProtocolStep    TraceKind = "protocol_step"            // the driver took an answer in
-	TraceTokenUsage      TraceKind = "token_usage"              // tokens of a turn
-	TraceTurnCompleted   TraceKind = "turn_completed"           // a turn ended, and that is stored
-	TraceIssue           TraceKind = "issue"                    // something went wrong in a turn
-	TraceCustom          TraceKind = "custom"                   // of a driver or plugin
+	TraceSessionStarted TraceKind = "session_started"          // a session was loaded
+	TraceTurnStarted    TraceKind = "turn_started"             // a turn is driven, or driven on after a restart
+	TracePromptBuilt    TraceKind = "prompt_built"             // with a fingerprint of each section, so that a cache miss can be explained
+	TraceModelStarted   TraceKind = "llm_call_started"         // a model call begins
+	TraceModelCompleted TraceKind = "llm_call_completed"       // it ended well: its record
+	TraceModelFailed    TraceKind = "llm_call_failed"          // it did not: its record and the error
+	TraceToolStarted    TraceKind = "tool_call_started"        // an attempt of a call begins
+	TraceToolCompleted  TraceKind = "tool_call_completed"      // it has a result
+	TraceEffectStarted  TraceKind = "journaled_effect_started" // the machine asks for an effect, and it is performed
+	TraceEffectSettled  TraceKind = "journaled_effect_settled" // the machine has its answer
+	TraceEffectDiff     TraceKind = "effect_envelope_diff"     // a resumed turn asks for something else than it did: what differs
+	TraceWaitParked     TraceKind = "durable_wait_parked"      // a turn waits for a decision
+	TraceWaitResolved   TraceKind = "durable_wait_resolved"    // the decision has its answer
+	TraceStoreError     TraceKind = "store_error_observed"     // something could not be stored
+	TraceProtocolStep   TraceKind = "protocol_step"            // the driver took an answer in
+	TraceTokenUsage     TraceKind = "token_usage"              // tokens of a turn
+	TraceTurnCompleted  TraceKind = "turn_completed"           // a turn ended, and that is stored
+	TraceIssue          TraceKind = "issue"                    // something went wrong in a turn
+	TraceCustom         TraceKind = "custom"                   // of a driver or plugin
 )
 
 type tracedSession struct {
@@ -109,13 +105,11 @@ type tracedCall struct {
 	Attempt  int                   `json:"attempt"`
 	ArgBytes int                   `json:"argBytes"`
 	ArgsHash protocol.Digest       `json:"argsHash"`
-	Args     json.RawMessage       `json:"args,omitempty"` // extended
 	Status   protocol.OutputStatus `json:"status,omitempty"`
 	Code     string                `json:"code,omitempty"` // of a failure
 	Bytes    int                   `json:"bytes,omitempty"`
 	Duration int64                 `json:"durationMs,omitempty"`
 	Control  protocol.ControlKind  `json:"control,omitempty"`
-	Output   *protocol.ToolOutput  `json:"output,omitempty"` // extended
 }
 
 type tracedUsage struct {
@@ -159,15 +153,6 @@ func (r *run) traceRequest(effect turn.Effect, req *provider.Request) {
 		Bytes: len(req.System), ToolCount: len(req.Tools), Messages: len(req.Messages),
 	})
 	r.trace(TraceModelStarted, tracedEffect{ID: effect.ID, Kind: effect.Kind})
-	if r.eng.Trace.extended() {
-		r.trace(TraceProviderRequest, req)
-	}
-}
-
-func (s *streaming) traceChunk(c *provider.Chunk) {
-	if s.eng.Trace.extended() {
-		s.trace(TraceProviderChunk, c)
-	}
 }
 
 func (r *run) traceReply(effect turn.Effect, answer *turn.ModelReply, failed error) {
@@ -195,12 +180,6 @@ func (r *run) traceCall(kind TraceKind, s *stage, reply *turn.ToolReply) {
 		}
 		if reply.Control != nil {
 			body.Control = reply.Control.Kind
-		}
-	}
-	if r.eng.Trace.extended() {
-		body.Args = s.call.Args
-		if reply != nil {
-			body.Output = &reply.Output
 		}
 	}
 	rec := TraceRecord{SessionID: r.session.id, TurnID: r.id, Frame: r.begin.Frame, CallID: s.call.CallID} // several at once: the machine is not asked

@@ -70,8 +70,3 @@ type Chunk struct {
 	Reset   bool                  // what was streamed so far is withdrawn; the reply starts again
 	Attempt *protocol.CallAttempt // an attempt ended
 }
-
-// Models lists what an endpoint offers, where it can tell.
-type Models interface {
-	Models(ctx context.Context) ([]string, error)
-}

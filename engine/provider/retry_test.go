@@ -282,54 +282,6 @@ func TestRetryPanics(t *testing.T) {
 	})
 }
 
-// slow is a Provider whose calls take a second.
-type slow struct{}
-
-func (slow) Stream(context.Context, *provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		time.Sleep(time.Second)
-		yield(provider.Chunk{Stop: protocol.StopEnd}, nil)
-	}
-}
-
-func TestAdmission(t *testing.T) {
-	t.Run("runtime/M01 only so many calls run at once", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			a := provider.NewAdmission(slow{}, 2)
-			begin := time.Now()
-			done := make(chan played)
-			for range 6 {
-				go func() { done <- play(t.Context(), a, protocol.ModelSpec{}) }()
-			}
-			for range 6 {
-				if got := <-done; got.err != nil {
-					t.Error(got.err)
-				}
-			}
-			if took := time.Since(begin); took != 3*time.Second {
-				t.Errorf("6 calls of 1s, 2 at once, took %v, want 3s", took)
-			}
-		})
-	})
-	t.Run("runtime/M01 cancel ends the waiting for a place", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			a := provider.NewAdmission(slow{}, 1)
-			first := make(chan played)
-			go func() { first <- play(t.Context(), a, protocol.ModelSpec{}) }()
-			synctest.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			if got := play(ctx, a, protocol.ModelSpec{}); !errors.Is(got.err, context.DeadlineExceeded) {
-				t.Errorf("error %v, want %v", got.err, context.DeadlineExceeded)
-			}
-			<-first
-			if got := play(t.Context(), a, protocol.ModelSpec{}); got.err != nil {
-				t.Errorf("the place was not given back: %v", got.err)
-			}
-		})
-	})
-}
-
 func TestSecretNeverShows(t *testing.T) {
 	const key = "sk-do-not-show"
 	type holder struct {

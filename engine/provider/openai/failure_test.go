@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -158,7 +157,7 @@ func TestKeys(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent = r.Header.Get("Authorization")
-		answer(200, `{"data":[]}`)(w, r)
+		answer(200, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)(w, r)
 	}))
 	defer server.Close()
 	for name, c := range map[string]struct {
@@ -174,27 +173,13 @@ func TestKeys(t *testing.T) {
 		t.Run("issue/2 "+name, func(t *testing.T) {
 			sent = ""
 			p := openai.New(openai.Config{BaseURL: server.URL, Key: provider.NewSecret(c.key), KeyFrom: "the environment variable MY_KEY", NeedKey: c.need})
-			_, err := p.Models(t.Context())
-			failure, _ := errors.AsType[*provider.Error](err)
+			_, failure := ask(t.Context(), p, request(user("hi")))
 			if sent != c.sent || codeOf(failure) != c.code {
-				t.Errorf("sent %q, error %v; want %q, %q", sent, err, c.sent, c.code)
+				t.Errorf("sent %q, error %v; want %q, %q", sent, failure, c.sent, c.code)
 			}
 			if failure != nil && (failure.Retryable || failure.Kind != provider.KindAuth || !strings.Contains(failure.Message, "MY_KEY") || strings.Contains(failure.Message, "sk-")) {
-				t.Errorf("error %+v", err)
+				t.Errorf("error %+v", failure)
 			}
 		})
-	}
-}
-
-func TestModels(t *testing.T) {
-	p := serve(t, openai.Config{BaseURL: "/?v=2"}, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.String() != "/v1/models?v=2" {
-			t.Errorf("asked for %s", r.URL)
-		}
-		answer(200, `{"object":"list","data":[{"id":"a"},{"id":"b"}]}`)(w, r)
-	})
-	got, err := p.Models(t.Context())
-	if err != nil || strings.Join(got, " ") != "a b" {
-		t.Errorf("models %v, error %v; want a and b", got, err)
 	}
 }

@@ -83,19 +83,20 @@ func TestOtherKeysDoNotComeBack(t *testing.T) {
 		BaseURL: "?api-key=query-secret&api-version=2024-10-21",
 		Headers: map[string]provider.Secret{"Proxy-Authorization": provider.NewSecret("Bearer header-secret")},
 	}
-	_, err := serve(t, cfg, echo).Models(t.Context())
+	_, err := ask(t.Context(), serve(t, cfg, echo), request(user("hi")))
 	if text := fmt.Sprint(err); strings.Contains(text, "-secret") || !strings.Contains(text, "2024-10-21") {
 		t.Errorf("runtime/M02: error %v, want it with the version and without secrets", err)
 	}
-	_, err = openai.New(openai.Config{BaseURL: "http://user:p-secret/x@host/%zz"}).Models(t.Context())
+	_, err = ask(t.Context(), openai.New(openai.Config{BaseURL: "http://user:p-secret/x@host/%zz"}), request(user("hi")))
 	if text := fmt.Sprint(err); strings.Contains(text, "secret") {
 		t.Errorf("runtime/M02: error %v shows a password", err)
 	}
 	long := func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"data":[`+strings.Repeat(" ", 5<<20))
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[`+strings.Repeat(" ", 5<<20))
 	}
-	_, err = serve(t, openai.Config{}, long).Models(t.Context())
+	_, err = ask(t.Context(), serve(t, openai.Config{}, long), request(user("hi")))
 	if text := fmt.Sprint(err); !strings.Contains(text, "reply_too_long") {
-		t.Errorf("runtime/M02: error %v of an endless list, want reply_too_long", err)
+		t.Errorf("runtime/M02: error %v of an endless answer, want reply_too_long", err)
 	}
 }

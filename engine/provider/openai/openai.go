@@ -7,10 +7,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -172,6 +170,9 @@ func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 	}
 }
 
+// endpoint is where a server takes requests, below its base URL.
+const endpoint = "/chat/completions"
+
 // errLeft means that the reader of a stream wants no more.
 var errLeft = errors.New("reader left")
 
@@ -183,7 +184,7 @@ func (p *Provider) stream(ctx context.Context, req *provider.Request, yield func
 	if err != nil {
 		return err
 	}
-	a, err := p.ask(ctx, http.MethodPost, "/chat/completions", sent)
+	a, err := p.ask(ctx, sent)
 	if err != nil {
 		return err
 	}
@@ -195,51 +196,14 @@ func (p *Provider) stream(ctx context.Context, req *provider.Request, yield func
 	return s.read(ctx)
 }
 
-// Models implements provider.Models.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	ids, err := p.models(ctx)
-	if err != nil {
-		return nil, p.mask.Error(err)
-	}
-	return ids, nil
-}
-
-func (p *Provider) models(ctx context.Context) ([]string, error) {
-	if p.unfit != nil {
-		return nil, p.unfit
-	}
-	a, err := p.ask(ctx, http.MethodGet, "/models", nil)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	data, err := readWhole(a)
-	if err != nil {
-		return nil, a.broken(ctx, err)
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, a.garbled("the list of models is not what was expected", data, err)
-	}
-	ids := make([]string, 0, len(list.Data))
-	for _, m := range list.Data {
-		ids = append(ids, m.ID)
-	}
-	return ids, nil
-}
-
-// ask sends a request, and gives the answer if its status is 200.
-func (p *Provider) ask(ctx context.Context, method, path string, sent *body) (*answer, error) {
+// ask sends a request for a reply, and gives the answer if its status is 200.
+func (p *Provider) ask(ctx context.Context, sent *body) (*answer, error) {
 	if ctx.Err() != nil {
 		return nil, provider.Cancelled(ctx)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
-	a := &answer{provider: p, cancel: cancel, ctx: asking, gap: p.cfg.ChunkTimeout, where: method + " " + p.shown + path}
-	req, err := p.request(asking, method, path, sent)
+	a := &answer{provider: p, cancel: cancel, ctx: asking, gap: p.cfg.ChunkTimeout, where: http.MethodPost + " " + p.shown + endpoint}
+	req, err := p.request(asking, sent)
 	if err != nil {
 		cancel(nil)
 		return nil, fmt.Errorf("model call: %w", err)
@@ -263,22 +227,16 @@ func (p *Provider) ask(ctx context.Context, method, path string, sent *body) (*a
 	return a, nil
 }
 
-func (p *Provider) request(ctx context.Context, method, path string, sent *body) (*http.Request, error) {
+func (p *Provider) request(ctx context.Context, sent *body) (*http.Request, error) {
 	target := *p.base
-	target.Path = strings.TrimSuffix(target.Path, "/") + path
+	target.Path = strings.TrimSuffix(target.Path, "/") + endpoint
 	target.RawPath = ""
-	var content io.Reader
-	if sent != nil {
-		content = bytes.NewReader(sent.data)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target.String(), content)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(sent.data))
 	if err != nil {
 		return nil, err
 	}
-	if sent != nil {
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "text/event-stream, application/json")
-	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Set("User-Agent", "lashd")
 	for name, value := range p.cfg.Headers {
 		req.Header.Set(name, value.Reveal())

@@ -16,7 +16,7 @@ import (
 
 // Script is a transcript to play. The package comment describes its file format.
 type Script struct {
-	Models    []string `json:"models,omitempty"`
+	Models    []string `json:"models,omitempty"` // of scripts that have it; nothing asks for it
 	Turns     []Turn   `json:"turns"`
 	Otherwise *Turn    `json:"otherwise,omitempty"`
 }

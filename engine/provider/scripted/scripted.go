@@ -3,7 +3,7 @@
 // A script is a JSON object:
 //
 //	{
-//	  "models": ["demo"],                  what the endpoint says it offers
+//	  "models": ["demo"],                  of no use any more; it may be left out
 //	  "turns": [
 //	    {
 //	      "match": {"lastUserContains": "weather"},
@@ -47,7 +47,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"lashd/engine/provider"
@@ -59,11 +58,6 @@ type Provider struct{ script *Script }
 
 // New plays a script that came from Load or Parse. The script must not be changed afterwards.
 func New(s *Script) *Provider { return &Provider{script: s} }
-
-// Models implements provider.Models.
-func (p *Provider) Models(context.Context) ([]string, error) {
-	return slices.Clone(p.script.Models), nil
-}
 
 // Stream implements provider.Provider.
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {

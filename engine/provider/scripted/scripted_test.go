@@ -178,10 +178,6 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := scripted.New(s)
-	models, err := p.Models(t.Context())
-	if d := cmp.Diff([]string{"demo"}, models); d != "" || err != nil {
-		t.Errorf("models (-want +got), error %v:\n%s", err, d)
-	}
 	reply, _ := ask(t.Context(), p, &provider.Request{Messages: talk("u:weather")})
 	want := protocol.ToolCall{CallID: "c1", Name: "weather", Args: json.RawMessage(`{"city": "Bern"}`)}
 	if d := cmp.Diff(want, *reply.Parts[1].Call); d != "" || reply.Stop != protocol.StopToolUse {
