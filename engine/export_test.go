@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"lashd/persistence"
@@ -11,9 +12,23 @@ import (
 // Wake is a wake, for tests that have nothing else that wakes.
 type Wake = wake
 
-// WakeSession has a session take a wake, and tells which input it is or why it was refused.
+// WakeSession has a session take a wake in a commit of its own, and tells which input it is or why it was refused.
 func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake) (protocol.QueuedInput, protocol.WakeRefusal, error) {
-	got, err := e.wakeSession(ctx, id, w)
+	got, err := do(ctx, e, id, func(ctx context.Context, st *state) (woken, error) {
+		c := &persistence.Commit{}
+		got, err := st.wake(c, w)
+		if err != nil || got.Refused != "" {
+			return got, err
+		}
+		if _, err := st.commit(ctx, c, got.Events...); err != nil {
+			return woken{}, err
+		}
+		got.Done()
+		return got, nil
+	})
+	if isMissing(err) || errors.Is(err, persistence.ErrDeleted) {
+		return protocol.QueuedInput{}, protocol.WakeTargetGone, nil
+	}
 	return got.Input, got.Refused, err
 }
 

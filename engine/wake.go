@@ -2,8 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,26 +64,6 @@ func (st *state) rouse() {
 }
 
 func (r *run) isTurn(t persistence.StoredTurn) bool { return t.ID == r.id }
-
-// wakeSession has a session take a wake in a commit of its own.
-func (e *Engine) wakeSession(ctx context.Context, id protocol.SessionID, w wake) (woken, error) {
-	got, err := do(ctx, e, id, func(ctx context.Context, st *state) (woken, error) {
-		c := &persistence.Commit{}
-		got, err := st.wake(c, w)
-		if err != nil || got.Refused != "" {
-			return got, err
-		}
-		if _, err := st.commit(ctx, c, got.Events...); err != nil {
-			return woken{}, err
-		}
-		got.Done()
-		return got, nil
-	})
-	if isMissing(err) || errors.Is(err, persistence.ErrDeleted) {
-		return woken{Refused: protocol.WakeTargetGone}, nil
-	}
-	return got, err
-}
 
 // after are the turns that have not ended, and the inputs of turns to come, once a commit is stored.
 func (st *state) after(c *persistence.Commit) (turns []persistence.StoredTurn, inputs []protocol.QueuedInput) {

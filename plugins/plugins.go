@@ -5,10 +5,8 @@ package plugins
 import (
 	"embed"
 	"io/fs"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -19,9 +17,6 @@ var held embed.FS
 var sdks = map[string]string{
 	"python": "sdk/python/*.py", "ts": "sdk/typescript/*.mts", "go": "sdk/go/*/*.go", "command": "",
 }
-
-// Languages are those that a plugin may be written in.
-func Languages() []string { return slices.Sorted(maps.Keys(sdks)) }
 
 // File is a file of a plugin.
 type File struct {

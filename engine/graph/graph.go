@@ -1,5 +1,5 @@
-// Package graph is the behaviour of history: which nodes make up the path to a leaf, what a model and a person see of
-// it, and whether a turn may start from it. All of it is pure; nodes are never changed.
+// Package graph is the behaviour of history: what a model sees of a path of nodes, and whether a turn may start from it. All of
+// it is pure; nodes are never changed.
 package graph
 
 import (
@@ -9,60 +9,6 @@ import (
 
 	"lashd/rpc/protocol"
 )
-
-// ErrMalformed means that nodes do not form a history.
-var ErrMalformed = errors.New("malformed history")
-
-// Path follows the parents of a leaf to the root and returns the nodes in the order in which they happened. It takes at
-// most as many steps as there are nodes. A missing parent, a cycle, a root that opens no frame, or a generation that
-// disagrees with the parents is ErrMalformed.
-func Path(nodes map[protocol.NodeID]protocol.Node, leaf protocol.NodeID) ([]protocol.Node, error) {
-	var path []protocol.Node
-	for id := leaf; id != ""; {
-		n, ok := nodes[id]
-		if !ok {
-			return nil, fmt.Errorf("node %s is missing: %w", id, ErrMalformed)
-		}
-		if len(path) == len(nodes) {
-			return nil, fmt.Errorf("a cycle through node %s: %w", id, ErrMalformed)
-		}
-		path = append(path, n)
-		id = n.Parent
-	}
-	if len(path) == 0 || path[len(path)-1].FrameOpen == nil {
-		return nil, fmt.Errorf("the root opens no frame: %w", ErrMalformed)
-	}
-	slices.Reverse(path)
-	for i, n := range path {
-		if n.Generation != int64(i) {
-			return nil, fmt.Errorf("node %s has generation %d, its parents say %d: %w", n.ID, n.Generation, i, ErrMalformed)
-		}
-	}
-	return path, nil
-}
-
-// Frame is a labelled interval of a path.
-type Frame struct {
-	ID     protocol.FrameID
-	Open   protocol.FrameOpen
-	First  int // index of its first node after the one that opens it
-	Length int
-}
-
-// Frames are the frames of a path, in order.
-func Frames(path []protocol.Node) []Frame {
-	var frames []Frame
-	for i, n := range path {
-		if n.FrameOpen != nil {
-			frames = append(frames, Frame{ID: protocol.FrameID(n.ID), Open: *n.FrameOpen, First: i + 1})
-			continue
-		}
-		if len(frames) > 0 {
-			frames[len(frames)-1].Length++
-		}
-	}
-	return frames
-}
 
 // Messages is what a model sees of a path: the messages of its last frame. Older frames stay readable, but compaction
 // and frame switches take them out of the model's sight.

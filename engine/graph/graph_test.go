@@ -3,13 +3,10 @@ package graph
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"lashd/rpc/protocol"
 )
@@ -37,146 +34,22 @@ func TestNodeIDs(t *testing.T) {
 	})
 }
 
-// line is a history of plain nodes n0, n1, ... with frames opened at some of them.
-func line(length int, frames map[int]string) (map[protocol.NodeID]protocol.Node, protocol.NodeID) {
-	nodes := map[protocol.NodeID]protocol.Node{}
-	parent := protocol.NodeID("")
-	for i := range length {
-		n := protocol.Node{ID: name(i), Parent: parent, Generation: int64(i)}
-		if reason, ok := frames[i]; ok {
-			n.FrameOpen = &protocol.FrameOpen{Key: fmt.Sprint("key", i), Reason: reason}
-		} else {
-			n.Message = &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: fmt.Sprint(i)}}}
-		}
-		nodes[n.ID], parent = n, n.ID
-	}
-	return nodes, parent
-}
-
-func name(i int) protocol.NodeID { return protocol.NodeID(fmt.Sprint("n", i)) }
-
-func ids(path []protocol.Node) []string {
-	var list []string
-	for _, n := range path {
-		list = append(list, string(n.ID))
-	}
-	return list
-}
-
-func TestPath(t *testing.T) {
-	initial := map[int]string{0: "initial"}
-
-	t.Run("runtime/S01 the path to a leaf is in the order of time", func(t *testing.T) {
-		nodes, _ := line(4, initial)
-		path, err := Path(nodes, "n2")
-		if got := ids(path); err != nil || !slices.Equal(got, []string{"n0", "n1", "n2"}) {
-			t.Errorf("path is %q, %v", got, err)
-		}
-	})
-
-	t.Run("runtime/S02 a node of another branch is not on the path", func(t *testing.T) {
-		nodes, leaf := line(3, initial)
-		nodes["side"] = protocol.Node{ID: "side", Parent: "n1", Generation: 2, Message: &protocol.Message{}}
-		for leaf, alive := range map[protocol.NodeID][]bool{leaf: {true, false}, "side": {false, true}} {
-			path, err := Path(nodes, leaf)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := []bool{slices.Contains(ids(path), "n2"), slices.Contains(ids(path), "side")}; !slices.Equal(got, alive) {
-				t.Errorf("on the path to %s are n2, side: %v", leaf, got)
-			}
-		}
-	})
-
-	t.Run("runtime/S01 what is no history is refused", func(t *testing.T) {
-		for what, spoil := range map[string]func(map[protocol.NodeID]protocol.Node){
-			"missing": func(ns map[protocol.NodeID]protocol.Node) { delete(ns, "n2") },
-			"cycle":   func(ns map[protocol.NodeID]protocol.Node) { set(ns, "n0", func(n *protocol.Node) { n.Parent = "n3" }) },
-			"self":    func(ns map[protocol.NodeID]protocol.Node) { set(ns, "n4", func(n *protocol.Node) { n.Parent = "n4" }) },
-			"root": func(ns map[protocol.NodeID]protocol.Node) {
-				set(ns, "n0", func(n *protocol.Node) { n.FrameOpen = nil })
-			},
-			"generation": func(ns map[protocol.NodeID]protocol.Node) { set(ns, "n2", func(n *protocol.Node) { n.Generation = 9 }) },
-		} {
-			nodes, leaf := line(5, initial)
-			spoil(nodes)
-			if path, err := Path(nodes, leaf); !errors.Is(err, ErrMalformed) {
-				t.Errorf("%s: path %q, %v", what, ids(path), err)
-			}
-		}
-		if _, err := Path(nil, ""); !errors.Is(err, ErrMalformed) {
-			t.Errorf("no leaf: %v", err)
-		}
-	})
-
-	t.Run("runtime/S01 any tangle of parents is left in bounded time", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			count := rapid.IntRange(1, 20).Draw(t, "nodes")
-			nodes := map[protocol.NodeID]protocol.Node{}
-			for i := range count {
-				n := protocol.Node{ID: name(i), Generation: rapid.Int64Range(0, 20).Draw(t, "generation")}
-				if p := rapid.IntRange(-1, count).Draw(t, "parent"); p >= 0 {
-					n.Parent = name(p)
-				}
-				if rapid.Bool().Draw(t, "opens") {
-					n.FrameOpen = &protocol.FrameOpen{}
-				}
-				nodes[n.ID] = n
-			}
-			path, err := Path(nodes, name(rapid.IntRange(0, count).Draw(t, "leaf")))
-			if err != nil {
-				return
-			}
-			for i, n := range path {
-				if i > 0 && n.Parent != path[i-1].ID || i == 0 && (n.Parent != "" || n.FrameOpen == nil) || n.Generation != int64(i) {
-					t.Fatalf("path %q is no history at %d", ids(path), i)
-				}
-			}
-		})
-	})
-}
-
-func set(nodes map[protocol.NodeID]protocol.Node, id protocol.NodeID, change func(*protocol.Node)) {
-	n := nodes[id]
-	change(&n)
-	nodes[id] = n
-}
-
 func TestFrames(t *testing.T) {
-	t.Run("runtime/S04 frames are intervals of the path, whatever their reason", func(t *testing.T) {
-		nodes, leaf := line(8, map[int]string{0: "initial", 3: "compaction", 4: "a plugin's own word"})
-		path, err := Path(nodes, leaf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got strings.Builder
-		for _, f := range Frames(path) {
-			fmt.Fprintf(&got, "%s %s %q %q\n", f.ID, f.Open.Reason, f.Open.Key, ids(path[f.First:f.First+f.Length]))
-		}
-		want := `n0 initial "key0" ["n1" "n2"]
-n3 compaction "key3" []
-n4 a plugin's own word "key4" ["n5" "n6" "n7"]
-`
-		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Error(diff)
-		}
-	})
-
 	t.Run("runtime/S04 a model sees the last frame", func(t *testing.T) {
-		nodes, leaf := line(6, map[int]string{0: "initial", 3: "compaction"})
-		nodes["p"] = protocol.Node{ID: "p", Parent: leaf, Generation: 6, Plugin: &protocol.PluginNode{Type: "x"}}
-		path, err := Path(nodes, "p")
-		if err != nil {
-			t.Fatal(err)
+		said := func(text string) protocol.Node {
+			return protocol.Node{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}}}}
 		}
-		var got []string
-		for _, m := range Messages(path) {
-			got = append(got, m.Text(protocol.PartText))
+		opens := func(reason string) protocol.Node {
+			return protocol.Node{FrameOpen: &protocol.FrameOpen{Reason: reason}}
 		}
-		if !slices.Equal(got, []string{"4", "5"}) {
-			t.Errorf("the model sees %q", got)
+		path := []protocol.Node{
+			opens("initial"), said("1"), said("2"), opens("compaction"), opens("a plugin's own word"), said("3"), said("4"), {Plugin: &protocol.PluginNode{Type: "x"}},
 		}
-		if m := Messages(path)[0]; m != nodes["n4"].Message {
+		seen := Messages(path)
+		if len(seen) != 2 || seen[0].Text(protocol.PartText) != "3" || seen[1].Text(protocol.PartText) != "4" {
+			t.Fatalf("the model sees %+v", seen)
+		}
+		if seen[0] != path[5].Message {
 			t.Error("the message is a copy: encodings of it cannot be kept")
 		}
 	})

@@ -12,7 +12,7 @@ import (
 func history(text string) []protocol.Node {
 	var nodes []protocol.Node
 	for i, m := range talk(text) {
-		nodes = append(nodes, protocol.Node{ID: name(i), Generation: int64(i), TurnID: "trn", AtMs: int64(i), Message: m})
+		nodes = append(nodes, protocol.Node{ID: protocol.NodeID(fmt.Sprint("n", i)), Generation: int64(i), TurnID: "trn", AtMs: int64(i), Message: m})
 	}
 	return nodes
 }

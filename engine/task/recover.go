@@ -76,11 +76,6 @@ func Asks(t *protocol.Task, s *protocol.TaskSpec) bool {
 	return cmp.Or(t.Fingerprint, Fingerprint(&t.Spec)) == Fingerprint(s)
 }
 
-// Visible tells whether a session may see a task: it is its own, it started it, or it observes it.
-func Visible(t *protocol.Task, session protocol.SessionID) bool {
-	return t.SessionID == session || t.Origin.SessionID == session || slices.Contains(t.Observers, session)
-}
-
 // ParentEnd is who stops a task because what started it is over.
 const ParentEnd = "internal:parentEnd"
 

@@ -1,15 +1,13 @@
 // Package turn is the pure machine behind a turn. Next gives the effect to perform, Deliver takes its answer; between
-// the two the machine does no IO, reads no clock and draws no randomness, so it can be saved after any step, replayed
-// from a journal and fuzzed. What a model reply means is decided by a Driver, which is stateless: its state is bytes
+// the two the machine does no IO, reads no clock and draws no randomness, so it can be replayed from a journal and fuzzed. What a model reply means is decided by a Driver, which is stateless: its state is bytes
 // inside the machine. A Machine is not safe for concurrent use.
 //
-// Everything that enters the machine is taken in as its JSON would be read back. So a machine that was restored, or
-// that is answered from a journal, asks for effects that are the same to the byte as those of one that never stopped.
+// Everything that enters the machine is taken in as its JSON would be read back. So a machine that is answered from a journal
+// asks for effects that are the same to the byte as those of one that never stopped.
 package turn
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -28,7 +26,7 @@ type Config struct {
 	Options    *protocol.TurnOptions      `json:"options,omitempty"` // for the driver
 }
 
-// state is everything a machine knows; it is what Snapshot writes. Until there is an Outcome there is an Active effect.
+// state is everything a machine knows; its JSON is all of it. Until there is an Outcome there is an Active effect.
 type state struct {
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
@@ -77,24 +75,6 @@ func New(driver Driver, cfg Config) *Machine {
 	m.prepare()
 	return m
 }
-
-var errNoMachine = errors.New("it neither waits for an effect nor has an outcome")
-
-// Restore is the machine that Snapshot wrote: its next effect is the same, with the same id.
-func Restore(driver Driver, snapshot []byte) (*Machine, error) {
-	m := &Machine{driver: driver}
-	err := json.Unmarshal(snapshot, &m.s)
-	if err == nil && m.s.Active == nil && m.s.Outcome == nil {
-		err = errNoMachine
-	}
-	if err != nil {
-		return nil, fmt.Errorf("restore turn machine: %w", err)
-	}
-	return m, nil
-}
-
-// Snapshot is the whole machine as JSON.
-func (m *Machine) Snapshot() ([]byte, error) { return json.Marshal(&m.s) }
 
 // Next is the effect to perform now. Effects that nobody answers are handed out once; one that waits is handed out
 // until its answer was delivered. After Done there is none. The caller does not change what an effect refers to.

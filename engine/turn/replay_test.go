@@ -69,7 +69,7 @@ const mostSteps = 120
 
 func (x *trial) run() {
 	for steps := 0; ; steps++ {
-		x.patched = x.reload(x.patched)
+		x.patched = restore(x, x.patched)
 		if chance(x.T, 4, "replay") {
 			x.replay()
 		}
@@ -102,22 +102,6 @@ func (x *trial) next() (Effect, bool) {
 		x.trace, x.texts = append(x.trace, e), append(x.texts, text)
 	}
 	return e, ok
-}
-
-// reload is a machine written and read back, which must be the same machine.
-func (x *trial) reload(m *Machine) *Machine {
-	text, err := m.Snapshot()
-	if err != nil {
-		x.Fatal(err)
-	}
-	again, err := Restore(x.driver, text)
-	if err != nil {
-		x.Fatal(err)
-	}
-	if !reflect.DeepEqual(again.s, m.s) {
-		x.Fatalf("step %d: the restored machine differs: %s", len(x.trace), cmp.Diff(m.s, again.s))
-	}
-	return again
 }
 
 // do makes a move on both machines. The plain one gets the answer itself, the other what a journal kept of it.
@@ -232,7 +216,7 @@ func (x *trial) replay() {
 	if !reflect.DeepEqual(m.s, x.plain.s) {
 		x.Fatalf("the replayed machine differs: %s", cmp.Diff(x.plain.s, m.s))
 	}
-	x.patched = x.reload(m)
+	x.patched = restore(x, m)
 }
 
 func (x *trial) checkEnd() {

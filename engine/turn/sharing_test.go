@@ -47,7 +47,7 @@ func TestSharing(t *testing.T) {
 		spoil(old.Calls, protocol.CallRecord{Model: "junk"})
 		spoil(oldMessages, user("junk"))
 		spoil(oldCall.Messages, user("junk"))
-		text, _ := m.Snapshot()
+		text := snapshot(t, m)
 		if strings.Contains(string(text), "junk") {
 			t.Errorf("a caller's append shows in the machine: %s", text)
 		}

@@ -3,8 +3,10 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,10 +163,29 @@ func TestForeignTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), ToolTable()) {
-			t.Errorf("docs/plugins.md has another table than\n%s", ToolTable())
+		if !strings.Contains(string(text), toolTable()) {
+			t.Errorf("docs/plugins.md has another table than\n%s", toolTable())
 		}
 	})
+}
+
+// toolTable is what lashd's tools are called by other agents, as docs/plugins.md has it.
+func toolTable() string {
+	var b bytes.Buffer
+	b.WriteString("| tool | name | of | what is called otherwise in `tool_input` |\n|---|---|---|---|\n")
+	for _, f := range foreigners {
+		var told []string
+		if f.about != "" {
+			told = []string{f.about}
+		}
+		for _, x := range f.fields {
+			if x.own != x.theirs {
+				told = append(told, fmt.Sprintf("`%s` is `%s`", x.own, x.theirs))
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", f.own, f.tool, f.agent, strings.Join(told, ", "))
+	}
+	return b.String()
 }
 
 // before asks hooks before a call of the shell.

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // words are a call as an agent puts it.
@@ -133,23 +131,4 @@ func canonical(raw json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(v)
-}
-
-// ToolTable is what lashd's tools are called by other agents, as docs/plugins.md has it.
-func ToolTable() string {
-	var b bytes.Buffer
-	b.WriteString("| tool | name | of | what is called otherwise in `tool_input` |\n|---|---|---|---|\n")
-	for _, f := range foreigners {
-		var told []string
-		if f.about != "" {
-			told = []string{f.about}
-		}
-		for _, x := range f.fields {
-			if x.own != x.theirs {
-				told = append(told, fmt.Sprintf("`%s` is `%s`", x.own, x.theirs))
-			}
-		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", f.own, f.tool, f.agent, strings.Join(told, ", "))
-	}
-	return b.String()
 }

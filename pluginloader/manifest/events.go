@@ -1,9 +1,7 @@
 package manifest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // Event is a name of hooks/hooks.json.
@@ -75,20 +73,4 @@ func eventNames() []string {
 		names = append(names, e.Name)
 	}
 	return names
-}
-
-// EventTable is what becomes of each event, as docs/plugins.md has it.
-func EventTable() string {
-	var b strings.Builder
-	var none []string
-	b.WriteString("| event | asked at | when | its matcher is compared with |\n|---|---|---|---|\n")
-	for _, e := range Events() {
-		if e.Slot == "" {
-			none = append(none, "`"+e.Name+"`")
-			continue
-		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", e.Name, e.Slot, e.When, e.Matcher)
-	}
-	fmt.Fprintf(&b, "\nKnown, but asked nowhere: %s.\n", strings.Join(none, ", "))
-	return b.String()
 }

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -210,7 +211,23 @@ func TestTableOfEventsIsInTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), manifest.EventTable()) {
-		t.Errorf("docs/plugins.md has another table than\n%s", manifest.EventTable())
+	if !strings.Contains(string(text), eventTable()) {
+		t.Errorf("docs/plugins.md has another table than\n%s", eventTable())
 	}
+}
+
+// eventTable is what becomes of each event, as docs/plugins.md has it.
+func eventTable() string {
+	var b strings.Builder
+	var none []string
+	b.WriteString("| event | asked at | when | its matcher is compared with |\n|---|---|---|---|\n")
+	for _, e := range manifest.Events() {
+		if e.Slot == "" {
+			none = append(none, "`"+e.Name+"`")
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", e.Name, e.Slot, e.When, e.Matcher)
+	}
+	fmt.Fprintf(&b, "\nKnown, but asked nowhere: %s.\n", strings.Join(none, ", "))
+	return b.String()
 }
