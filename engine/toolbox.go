@@ -104,7 +104,7 @@ func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol
 func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
 	guests := st.guests
 	base, err := meanwhile(st, func(context.Context) (*tool.Registry, error) {
-		r := tool.NewRegistryWithout(t.plugins.Without(), t.plugins.Sources(), decided)
+		r := tool.NewRegistry(t.plugins.Without(), t.plugins.Sources(), decided)
 		if err := r.Refused(); err != nil {
 			return nil, err
 		}

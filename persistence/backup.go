@@ -12,31 +12,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Backup writes a verified copy of the database to target, and copies of the files it refers to into a directory beside
-// it, target-blobs. Turns go on meanwhile. A copy becomes visible under its name when it is whole.
-func (s *Store) Backup(ctx context.Context, target string) error {
-	s.blobs.hold()
-	defer s.blobs.release()
-	err := s.copyTo(ctx, target, func(ctx context.Context, db *sql.DB) error {
-		if err := checkStructureOf(ctx, db); err != nil {
-			return err
-		}
-		r := &reader{db: db}
-		report, err := verifyLogs(ctx, r, func(int, int) {})
-		if err == nil && len(report.Problems) > 0 {
-			err = fmt.Errorf("%s: %w", report.Problems[0], ErrCorrupt)
-		}
-		if err != nil {
-			return err
-		}
-		return s.copyBlobs(ctx, r, target+"-blobs")
-	})
-	if err != nil {
-		return fmt.Errorf("backup to %s: %w", target, err)
-	}
-	return nil
-}
-
 // copyTo writes a compact copy of the database, checks it and puts it in place.
 func (s *Store) copyTo(ctx context.Context, target string, check func(context.Context, *sql.DB) error) error {
 	part := target + ".part"
@@ -84,25 +59,6 @@ func checkStructureOf(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return checkForeignKeys(ctx, db)
-}
-
-// copyBlobs brings the files that a copy of the database refers to into dir.
-func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string) error {
-	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL")
-	if err != nil {
-		return err
-	}
-	into := newBlobFiles(dir)
-	for _, d := range digests {
-		data, err := s.blobs.read(d)
-		if err != nil {
-			return err
-		}
-		if err := into.write(d, data); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func scanDigest(rows *sql.Rows, d *protocol.Digest) error { return rows.Scan(d) }

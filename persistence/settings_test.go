@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func TestSettings(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			s, stop := start(t, quiet(dir))
 			commit(t, s, rootCommit("ses_a"))
-			if err := s.Backup(t.Context(), filepath.Join(dir, "copy?.db")); err != nil {
+			if err := s.copyTo(t.Context(), filepath.Join(dir, "copy?.db"), checkStructureOf); err != nil {
 				t.Error(err)
 			}
 			stop()
@@ -101,7 +100,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if err := s.ballast.restore(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Backup(t.Context(), filepath.Join(dir, "copy.db")); err != nil {
+	if err := s.copyTo(t.Context(), filepath.Join(dir, "copy.db"), checkStructureOf); err != nil {
 		t.Fatal(err)
 	}
 	var seen []string
@@ -118,7 +117,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"lashd.db", "lashd.db-wal", "lashd.db-shm", "lashd.witness", "lashd.ballast", "copy.db", "copy.db-blobs"} {
+	for _, name := range []string{"lashd.db", "lashd.db-wal", "lashd.db-shm", "lashd.witness", "lashd.ballast", "copy.db"} {
 		if !strings.Contains(strings.Join(seen, "\n")+"\n", name+"\n") {
 			t.Errorf("%s was not made", name)
 		}
@@ -138,39 +137,4 @@ func TestReadsAreCancellable(t *testing.T) {
 	if _, err := s.Sessions(context.WithoutCancel(ctx), SessionQuery{Limit: 1}); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestBackup(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	commit(t, s, rootCommit("ses_a"))
-	large := must(s.PrepareBlob(make([]byte, inlineBlob+1)))
-	commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(1)}, Blobs: []Blob{large}})
-	// R22: a backup under load is a prefix.
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := range 200 {
-			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i + 2)}})
-		}
-	}()
-	for range 5 {
-		restored := t.TempDir()
-		if err := s.Backup(t.Context(), filepath.Join(restored, "lashd.db")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(restored, "lashd.db-blobs"), filepath.Join(restored, "blobs")); err != nil {
-			t.Fatal(err)
-		}
-		old, stop := start(t, quiet(restored))
-		verified(t, old)
-		if got := session(t, old, "ses_a"); got.Seq < 1 || old.Facts() != s.Facts() {
-			t.Errorf("backup has %d events, facts %+v", got.Seq, old.Facts())
-		}
-		if _, err := old.Blob(t.Context(), large.Digest); err != nil {
-			t.Error(err)
-		}
-		stop()
-	}
-	<-done
 }

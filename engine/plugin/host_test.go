@@ -176,7 +176,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, err := s.Preamble(t.Context(), tool.NewRegistry(nil, protocol.ToolState{}).Catalog())
+		said, err := s.Preamble(t.Context(), tool.NewRegistry(nil, nil, protocol.ToolState{}).Catalog())
 		if err != nil || said != "x with " || !slices.Equal(h.Drivers(), []string{"d", "x"}) {
 			t.Errorf("%v, drivers %q", err, h.Drivers())
 		}

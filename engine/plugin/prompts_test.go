@@ -14,7 +14,7 @@ import (
 )
 
 func catalog(names ...string) *tool.Catalog {
-	return tool.NewRegistry([]tool.Source{{ID: "p", Provider: tools(names)}}, protocol.ToolState{}).Catalog()
+	return tool.NewRegistry(nil, []tool.Source{{ID: "p", Provider: tools(names)}}, protocol.ToolState{}).Catalog()
 }
 
 func TestRenderPrompts(t *testing.T) {

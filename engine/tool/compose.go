@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"errors"
 	"slices"
 	"sync"
 )
@@ -114,18 +113,6 @@ func (k *Composer) Recompose() error {
 	}
 	k.use(composed, false)
 	return nil
-}
-
-// Refresh asks every source again what it offers, and recomposes. A source that fails stays as it was, and is in the error.
-func (k *Composer) Refresh() error {
-	return errors.Join(k.base.Refresh(), k.Recompose())
-}
-
-// Invalidate has the next catalog made anew.
-func (k *Composer) Invalidate() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.cached, k.making = nil, nil
 }
 
 // compose is a fork of the base with an overlay.

@@ -307,7 +307,7 @@ func many(n int) []Tool {
 func BenchmarkCatalog(b *testing.B) {
 	tools := &kit{tools: many(1000)}
 	open := func() *Composer {
-		k, _ := counting(NewRegistry([]Source{{"p", tools}}, protocol.ToolState{}))
+		k, _ := counting(NewRegistry(nil, []Source{{"p", tools}}, protocol.ToolState{}))
 		return k
 	}
 	b.Run("open", func(b *testing.B) {

@@ -16,7 +16,6 @@ type contents struct {
 	off        map[string]bool // names of tools that are no members when they come; does not change
 	generation int64
 	ranks      int // how many sources there have been
-	live       int // how many live sources there have been
 }
 
 // item is what the session decided about a tool.
@@ -142,10 +141,4 @@ func (c *contents) evict(s *source) {
 	maps.DeleteFunc(c.entries, func(id string, it item) bool {
 		return it.source != s.id && (ids[id] || names[it.Manifest.Name])
 	})
-}
-
-// drop removes a source with its tools.
-func (c *contents) drop(id string) {
-	delete(c.sources, id)
-	maps.DeleteFunc(c.entries, func(_ string, it item) bool { return it.source == id })
 }

@@ -23,22 +23,6 @@ type grantedCall struct{ binding json.RawMessage }
 // pluginsSource stands for the one plugin that has the tool. Grants from before each plugin was a source say so.
 const pluginsSource = "plugins"
 
-// ExecuteGranted makes a call that a grant allows. The registry stays as it is. What is hidden stays so: no grant allows
-// it. The error is a CallError if the call was not made.
-func (r *Registry) ExecuteGranted(ctx context.Context, g Grant, call Invocation) (Result, error) {
-	e, err := r.now.Load().granted(g)
-	if err == nil {
-		err = e.Validate(call.Args)
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	if call, err = e.prepare(ctx, call); err != nil {
-		return Result{}, err
-	}
-	return e.run(ctx, call)
-}
-
 // Granted is the tool of a grant, to be called as any of the catalog. The catalog and its registry stay as they are. What the
 // session may not use no grant allows: what is hidden, and, where only certain tools exist, all others. The error is a CallError.
 func (c *Catalog) Granted(g Grant) (*Entry, error) {

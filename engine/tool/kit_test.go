@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,7 +86,7 @@ func registry(t *testing.T, pairs ...any) *Registry {
 	for i := 0; i < len(pairs); i += 2 {
 		sources = append(sources, Source{ID: pairs[i].(string), Provider: pairs[i+1].(Provider)})
 	}
-	r := NewRegistry(sources, protocol.ToolState{})
+	r := NewRegistry(nil, sources, protocol.ToolState{})
 	if err := r.Refused(); err != nil {
 		t.Fatal(err)
 	}
@@ -159,3 +160,36 @@ func ok(t *testing.T, err error) {
 
 // names are what a catalog offers, in order.
 func names(c *Catalog) string { return strings.Join(c.Names(), " ") }
+
+// UpsertOverlay is Upsert, but tools of other sources that conflict with the new ones go.
+func (r *Registry) UpsertOverlay(id string, providers ...Source) error {
+	return r.upsert(r.now.Load().sources[id], id, true, providers)
+}
+
+// Refresh asks every source again what it offers, and recomposes. A source that fails stays as it was, and is in the error.
+func (k *Composer) Refresh() error {
+	return errors.Join(k.base.Refresh(), k.Recompose())
+}
+
+// Invalidate has the next catalog made anew.
+func (k *Composer) Invalidate() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cached, k.making = nil, nil
+}
+
+// ExecuteGranted makes a call that a grant allows. The registry stays as it is. What is hidden stays so: no grant allows
+// it. The error is a CallError if the call was not made.
+func (r *Registry) ExecuteGranted(ctx context.Context, g Grant, call Invocation) (Result, error) {
+	e, err := r.now.Load().granted(g)
+	if err == nil {
+		err = e.Validate(call.Args)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if call, err = e.prepare(ctx, call); err != nil {
+		return Result{}, err
+	}
+	return e.run(ctx, call)
+}

@@ -112,7 +112,7 @@ func TestAvailability(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	t.Run("issue/4-2 tools that a session begins without are members once somebody says so, whenever they come", func(t *testing.T) {
-		r := NewRegistryWithout(map[string]bool{"a": true, "late": true, "over": true}, nil, protocol.ToolState{})
+		r := NewRegistry(map[string]bool{"a": true, "late": true, "over": true}, nil, protocol.ToolState{})
 		p := offers("a", "b")
 		check := func(want ...string) {
 			t.Helper()
@@ -130,7 +130,7 @@ func TestWithout(t *testing.T) {
 		check("a", "b")
 		ok(t, r.UpsertOverlay("o", Source{ID: "client", Provider: offers("over")}))
 		check("a", "b", "over")
-		again := NewRegistryWithout(map[string]bool{"a": true}, []Source{{ID: "s", Provider: p}}, r.State())
+		again := NewRegistry(map[string]bool{"a": true}, []Source{{ID: "s", Provider: p}}, r.State())
 		if got := again.Catalog().Names(); !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("with what was saved the catalog is %q", got)
 		}

@@ -19,15 +19,10 @@ type Registry struct {
 	refused error
 }
 
-// NewRegistry is the tools of sources with every tool a member, then with what was saved. A source that conflicts with one
-// before it is left out: see Refused.
-func NewRegistry(sources []Source, saved protocol.ToolState) *Registry {
-	return NewRegistryWithout(nil, sources, saved)
-}
-
-// NewRegistryWithout is NewRegistry, but tools of the names in off, whenever they come, are no members unless the saved state
-// or a later change says so.
-func NewRegistryWithout(off map[string]bool, sources []Source, saved protocol.ToolState) *Registry {
+// NewRegistry is the tools of sources with every tool a member, but for the names in off, then with what was saved. Tools of
+// these names, whenever they come, are no members unless the saved state or a later change says so. A source that conflicts
+// with one before it is left out: see Refused.
+func NewRegistry(off map[string]bool, sources []Source, saved protocol.ToolState) *Registry {
 	r := &Registry{}
 	r.now.Store(&contents{sources: map[string]*source{}, entries: map[string]item{}, hidden: map[string]bool{}, off: off})
 	listed, err := listAll(sources)
@@ -94,11 +89,6 @@ func (r *Registry) Upsert(id string, providers ...Provider) error {
 	return r.upsert(r.now.Load().sources[id], id, false, sourcesOf(id, providers))
 }
 
-// UpsertOverlay is Upsert, but tools of other sources that conflict with the new ones go.
-func (r *Registry) UpsertOverlay(id string, providers ...Source) error {
-	return r.upsert(r.now.Load().sources[id], id, true, providers)
-}
-
 func sourcesOf(id string, providers []Provider) []Source {
 	sources := make([]Source, len(providers))
 	for i, p := range providers {
@@ -122,31 +112,6 @@ func (s *source) known() map[string]*Entry {
 		return nil
 	}
 	return s.offers
-}
-
-// AddLive registers a provider that comes and goes by itself, and gives the id of its source.
-func (r *Registry) AddLive(p Provider) (id string, err error) {
-	r.mu.Lock()
-	next := *r.now.Load()
-	next.live++
-	id = fmt.Sprintf("live:%d", next.live)
-	r.now.Store(&next)
-	r.mu.Unlock()
-	if err := r.Upsert(id, p); err != nil {
-		return "", err
-	}
-	return id, nil
-}
-
-// Remove removes a source with its tools; they do not become orphans. It fails with ErrNoSource.
-func (r *Registry) Remove(id string) error {
-	return r.change(func(c *contents) error {
-		if c.sources[id] == nil {
-			return fmt.Errorf("%q: %w", id, ErrNoSource)
-		}
-		c.drop(id)
-		return nil
-	})
 }
 
 // Refresh asks every source again what it offers. A source that fails stays as it was.

@@ -29,7 +29,7 @@ func TestUniqueness(t *testing.T) {
 				t.Errorf("%s: %q does not name both", c.name, err)
 			}
 			r.is(t, "1 1=a")
-			refused := NewRegistry([]Source{{"p", offers("1=a")}, {"q", c.kit}}, protocol.ToolState{})
+			refused := NewRegistry(nil, []Source{{"p", offers("1=a")}, {"q", c.kit}}, protocol.ToolState{})
 			if got, ok := errors.AsType[*ConflictError](refused.Refused()); !ok || *got != c.conflict {
 				t.Errorf("%s: opened with %v", c.name, refused.Refused())
 			}
@@ -50,27 +50,11 @@ func TestUniqueness(t *testing.T) {
 		ok(t, r.Upsert("q", offers("2=a")))
 		r.is(t, "3 2=a")
 	})
-	t.Run("plugin/TL-02 live sources have handles of their own, and unknown ones are an error", func(t *testing.T) {
-		r := registry(t)
-		for _, want := range []string{"live:1", "live:2"} {
-			if got := must[string](t)(r.AddLive(offers("tool-" + want))); got != want {
-				t.Errorf("handle %s, want %s", got, want)
-			}
-		}
-		ok(t, r.Remove("live:1"))
-		r.is(t, "3 tool-live:2")
-		for _, id := range []string{"live:1", "live:3", "p"} {
-			if err := r.Remove(id); !errors.Is(err, ErrNoSource) {
-				t.Errorf("remove %s: %v", id, err)
-			}
-		}
-		r.is(t, "3 tool-live:2")
-	})
 	t.Run("providers of one plugin are one source", func(t *testing.T) {
 		r := registry(t, "p", offers("a"), "q", offers("c"), "p", offers("b"))
 		r.is(t, "1 a b c")
-		ok(t, r.Remove("p"))
-		r.is(t, "2 c")
+		ok(t, r.Upsert("p"))
+		r.is(t, "2 a-orphan b-orphan c")
 	})
 	t.Run("a provider that panics fails its own source", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
@@ -97,7 +81,7 @@ func TestGeneration(t *testing.T) {
 		{"first source", func(r *Registry) error { return r.Upsert("p", p) }, "1 a b"},
 		{"the same again", func(r *Registry) error { return r.Upsert("p", p) }, "1 a b"},
 		{"refresh of the same", (*Registry).Refresh, "1 a b"},
-		{"live source", func(r *Registry) error { _, err := r.AddLive(offers("c")); return err }, "2 a b c"},
+		{"another source", func(r *Registry) error { return r.Upsert("q", offers("c")) }, "2 a b c"},
 		{"membership", func(r *Registry) error {
 			_, err := r.SetMembership(2, map[string]bool{"a": false, "c": false})
 			return err
@@ -108,10 +92,10 @@ func TestGeneration(t *testing.T) {
 		{"a changed contract", func(r *Registry) error { p.tools[0].Contract.Serial = true; return r.Refresh() }, "7 a-out-orphan b c-out d-orphan"},
 		{"overlay", func(r *Registry) error { return r.UpsertOverlay("context", Source{"me", offers("b")}) }, "8 a-out-orphan b c-out d-orphan"},
 		{"state", func(r *Registry) error { _, err := r.Apply(stateOf(8, "c")); return err }, "9 c"},
-		{"a source removed", func(r *Registry) error { return r.Remove("live:1") }, "10"},
+		{"a source without providers", func(r *Registry) error { return r.Upsert("q") }, "10 c-orphan"},
 	}
 	t.Run("plugin/TL-03 the generation is 0 when nothing is there, and grows by one with each change", func(t *testing.T) {
-		r := NewRegistry(nil, protocol.ToolState{})
+		r := NewRegistry(nil, nil, protocol.ToolState{})
 		for _, s := range steps {
 			ok(t, s.do(r))
 			if got := show(r.State()); got != s.want {

@@ -84,22 +84,7 @@ func (c *contents) report() Report {
 	return report
 }
 
-// Fork is an independent registry with the same sources and the tools of a state, restored with tolerance; nothing else.
-// It hides what this one hides.
-func (r *Registry) Fork(state protocol.ToolState) *Registry {
-	c := r.now.Load().clone()
-	found := c.tolerate(state)
-	c.generation = max(1, state.Generation)
-	maps.DeleteFunc(c.entries, func(id string, it item) bool { return it.orphan() || found[id] == nil })
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		c.recall(id, found[id])
-	}
-	fork := &Registry{}
-	fork.now.Store(c)
-	return fork
-}
-
-// copy is a fork with the registry's own state.
+// copy is an independent registry with the same sources and tools, and what was decided of them. It hides what this one hides.
 func (r *Registry) copy() *Registry {
 	c := r.now.Load().clone()
 	c.generation = max(1, c.generation)

@@ -143,17 +143,7 @@ func TestRestore(t *testing.T) {
 		ok(t, err)
 		var saved protocol.ToolState
 		ok(t, json.Unmarshal(text, &saved))
-		NewRegistry([]Source{{"p", p}}, saved).is(t, "3 a-out b-callable c")
-	})
-	t.Run("plugin/TL-06 a fork is tolerant, at least of generation 1, and independent", func(t *testing.T) {
-		r := registry(t, "p", offers("a", "b"))
-		fork := r.Fork(stateOf(0, "a-out", "x"))
-		fork.is(t, "1 a-out x-orphan")
-		r.Fork(stateOf(9, "b")).is(t, "9 b")
-		must[string](t)(fork.AddLive(offers("c")))
-		must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"b": false}))
-		fork.is(t, "2 a-out c x-orphan")
-		r.is(t, "2 a b-out")
+		NewRegistry(nil, []Source{{"p", p}}, saved).is(t, "3 a-out b-callable c")
 	})
 }
 

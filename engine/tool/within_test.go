@@ -51,7 +51,7 @@ func TestDeafProviders(t *testing.T) {
 		t.Run("plugin/TL-01 plugin/HK-28 a provider that does not return from "+slot+" is left alone, and named", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &deaf{hang: make(chan struct{})}
-				r := NewRegistry([]Source{{ID: "p", Provider: d}}, protocol.ToolState{})
+				r := NewRegistry(nil, []Source{{ID: "p", Provider: d}}, protocol.ToolState{})
 				d.at.Store(&slot)
 				before, began := r.Generation(), time.Now()
 				slow, ok := errors.AsType[*SlowError](ask(r))

@@ -303,7 +303,7 @@ func TestFactory(t *testing.T) {
 	if actions := s.Driver().Prepare(turn.View{Iteration: 1}); len(actions) != 1 {
 		t.Errorf("the driver begins with %d actions", len(actions))
 	}
-	none := tool.NewRegistry(nil, protocol.ToolState{}).Catalog()
+	none := tool.NewRegistry(nil, nil, protocol.ToolState{}).Catalog()
 	if got, err := s.Preamble(t.Context(), none); got != "" || err != nil {
 		t.Errorf("without tools the prompt is %q, %v", got, err)
 	}
