@@ -3,14 +3,12 @@
 package plugins_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"lashd/engine/tool"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 	"lashd/test/skip"
 )
 
@@ -149,17 +148,8 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 // begun counts the factories, so that each has a nonce of its own.
 var begun atomic.Int64
 
-// processes are those of the plugin, and whatever they have started.
-func processes(nonce string) (left []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
-	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/")) {
-			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
-			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	return left
-}
+// processes are those with a nonce, and whatever they have started.
+func processes(nonce string) []left.Process { return left.Marked("LASHD_CHILD=" + nonce + "/") }
 
 // unstopped hides Shutdown: the kit calls it in the middle, and afterwards uses the factory for other sessions.
 type unstopped struct{ plugin.Factory }

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,43 +14,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
+	"lashd/test/left"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(childless{m}) }
-
-// childless fails if children are left after all tests.
-type childless struct{ *testing.M }
-
-func (c childless) Run() int {
-	code := c.M.Run()
-	if n := proc.Alive(); n > 0 {
-		fmt.Printf("%d children are left\n", n)
-		return 1
-	}
-	if left := marked(nonce); len(left) > 0 {
-		fmt.Printf("processes are left: %q\n", left)
-		return 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(left.Childless{M: m, Mark: "LASHD_CHILD=" + nonce})
 }
 
 // nonce marks all processes of the tests.
 var nonce = fmt.Sprintf("command-test-%d-%d", os.Getpid(), time.Now().UnixNano())
-
-// marked are the processes whose mark begins so.
-func marked(mark string) (left []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
-	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+mark)) {
-			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
-			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	return left
-}
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -18,6 +18,7 @@ import (
 	"lashd/engine/tool"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 )
 
 // host keeps what a call gave it.
@@ -195,7 +196,7 @@ func TestToolRuns(t *testing.T) {
 		if out.Status != protocol.OutputSuccess || strings.Contains(out.Text, "left the command's group") {
 			t.Errorf("got %+v", out)
 		}
-		if left := marked(nonce); len(left) > 0 {
+		if left := left.Marked("LASHD_CHILD=" + nonce); len(left) > 0 {
 			t.Errorf("processes are left: %q", left)
 		}
 	})

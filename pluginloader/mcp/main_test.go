@@ -3,24 +3,22 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 )
 
 func TestMain(m *testing.M) {
@@ -29,19 +27,7 @@ func TestMain(m *testing.M) {
 		serveGuest(role)
 		return
 	}
-	goleak.VerifyTestMain(childless{m})
-}
-
-// childless fails if children are left after all tests.
-type childless struct{ *testing.M }
-
-func (c childless) Run() int {
-	code := c.M.Run()
-	if n := proc.Alive(); n > 0 {
-		fmt.Printf("%d children are left\n", n)
-		return 1
-	}
-	return code
+	goleak.VerifyTestMain(left.Childless{M: m})
 }
 
 // nonce marks all processes of the tests.
@@ -93,16 +79,7 @@ func pooledWith(t testing.TB, times mcp.Times, more ...string) *mcp.Pool {
 var pools = map[*mcp.Pool]string{}
 
 // processes are those with a nonce, and whatever they have started.
-func processes(nonce string) (left []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
-	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("LASHD_CHILD="+nonce+"/")) {
-			line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
-			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	return left
-}
+func processes(nonce string) []left.Process { return left.Marked("LASHD_CHILD=" + nonce + "/") }
 
 // guest is the test binary as a server.
 func guest(role string, more ...string) manifest.Server {

@@ -20,6 +20,7 @@ import (
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 )
 
 // daemonVariable makes the test binary play a daemon whose processes have a nonce.
@@ -59,18 +60,15 @@ func TestKilledDaemon(t *testing.T) {
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 			t.Fatalf("the daemon says %q, %v", line, err)
 		}
-		running := func() []string {
-			_, lines := marked(mine, "leaver")
-			return lines
-		}
+		running := func() []left.Process { return marked(mine, "leaver") }
 		eventually(t, "two plugins run, and of each at least two others", func() bool { return len(running()) >= 6 })
 		if err := daemon.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = daemon.Wait() // it was killed
 		eventually(t, "the plugins die", func() bool {
-			for _, line := range running() {
-				if strings.HasPrefix(line, os.Args[0]) {
+			for _, p := range running() {
+				if strings.HasPrefix(p.Line, os.Args[0]) {
 					return false
 				}
 			}

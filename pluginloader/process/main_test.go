@@ -3,16 +3,12 @@
 package process_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"lashd/engine/plugin"
-	"lashd/engine/proc"
 	"lashd/engine/tool"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 )
 
 func TestMain(m *testing.M) {
@@ -38,19 +34,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil { // they wait, mostly
 		panic(err)
 	}
-	goleak.VerifyTestMain(childless{m})
-}
-
-// childless fails if children are left after all tests.
-type childless struct{ *testing.M }
-
-func (c childless) Run() int {
-	code := c.M.Run()
-	if n := proc.Alive(); n > 0 {
-		fmt.Printf("%d children are left\n", n)
-		return 1
-	}
-	return code
+	goleak.VerifyTestMain(left.Childless{M: m})
 }
 
 // nonce marks all processes of the tests.
@@ -123,7 +107,7 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 		if took := time.Since(began); took > bound {
 			t.Errorf("the shutdown took %v", took)
 		}
-		if _, left := marked(c.Nonce, c.ID); len(left) > 0 {
+		if left := marked(c.Nonce, c.ID); len(left) > 0 {
 			t.Errorf("processes of %s are left: %q", c.ID, left)
 		}
 	})
@@ -131,16 +115,6 @@ func begin(t testing.TB, c process.Config) *process.Factory {
 }
 
 // marked are the processes that a daemon with a nonce has started of a plugin, and whatever they have started.
-func marked(nonce, id string) (pids []int, lines []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // nothing where there is no such directory
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(env, []byte("LASHD_CHILD="+nonce)) || !bytes.Contains(env, []byte("/plugin/"+id+"/")) {
-			continue
-		}
-		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
-		line, _ := os.ReadFile(strings.TrimSuffix(file, "environ") + "cmdline")
-		pids, lines = append(pids, pid), append(lines, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-	}
-	return pids, lines
+func marked(nonce, id string) []left.Process {
+	return left.Marked("LASHD_CHILD="+nonce, "/plugin/"+id+"/")
 }

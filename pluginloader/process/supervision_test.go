@@ -31,7 +31,9 @@ func pids(t *testing.T, id string) (all []int) {
 	t.Helper()
 	_, err := os.Stat("/proc/self/environ")
 	skip.Unless(t, "PROC", err == nil, "there is no /proc")
-	all, _ = marked(nonce, id)
+	for _, p := range marked(nonce, id) {
+		all = append(all, p.PID)
+	}
 	return all
 }
 

@@ -107,9 +107,8 @@ func TestRegisteredTasks(t *testing.T) {
 		if got := finished(t, d, id, "tsk_asked"); got.State != protocol.TaskCancelled || got.Outcome.Message != "enough" {
 			t.Errorf("the one that is asked to end is %s %+v", got.State, got.Outcome)
 		}
-		all, _ := marked(c.Nonce, c.ID)
-		for _, pid := range all {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, p := range marked(c.Nonce, c.ID) {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 		if got := finished(t, d, id, "tsk_own"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil || !strings.Contains(got.Outcome.Evidence.Reason, "process") {
 			t.Errorf("its own is %s %+v", got.State, got.Outcome)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"lashd/rpc/protocol"
+	"lashd/test/left"
 )
 
 // burst appends lines to the log of the workspace, in one piece.
@@ -25,15 +25,7 @@ func (h *home) burst(lines ...string) {
 }
 
 // marked are the processes that were started with a variable.
-func marked(variable string) (found []string) {
-	names, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, name := range names {
-		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte(variable+"\x00")) {
-			found = append(found, name)
-		}
-	}
-	return found
-}
+func marked(variable string) []left.Process { return left.Marked(variable + "\x00") }
 
 // unmarked waits until no process is left that was started with a variable.
 func unmarked(t *testing.T, variable string) {

@@ -1,38 +1,25 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"lashd/rpc/protocol"
 	"lashd/test/fakemodel"
+	"lashd/test/left"
 )
 
-// children are the processes of plugins of the user's: how each is marked by its process id. What has lost its environment, as a
-// process that has ended has, is none.
+// children are the processes of plugins of the user's: how each is marked by its process id.
 func (h *home) children() map[string]string {
-	h.t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	found := map[string]string{}
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		all := strings.Split(string(env), "\x00")
-		i := slices.IndexFunc(all, func(v string) bool { return strings.HasPrefix(v, "LASHD_CHILD=") })
-		if i >= 0 && bytes.Contains(env, []byte("HOME="+h.user+"\x00")) {
-			found[filepath.Base(filepath.Dir(file))] = all[i]
+	for _, p := range left.Marked("LASHD_CHILD=", "HOME="+h.user+"\x00") {
+		if i := slices.IndexFunc(p.Environ, func(v string) bool { return strings.HasPrefix(v, "LASHD_CHILD=") }); i >= 0 {
+			found[strconv.Itoa(p.PID)] = p.Environ[i]
 		}
 	}
 	return found
