@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -95,3 +96,5 @@ func (e *InterruptedError) Unwrap() error { return e.Err }
 type ProviderError struct{ Issue protocol.Issue }
 
 func (e *ProviderError) Error() string { return e.Issue.Message }
+
+func isMissing(err error) bool { return errors.Is(err, persistence.ErrNotFound) }

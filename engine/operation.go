@@ -1,0 +1,238 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// operationEnd is what an operation came to, as its receipt keeps it.
+type operationEnd struct {
+	protocol.OperationReceipt
+	Left string `json:"left,omitempty"` // why it was left alone; then the rest does not count
+}
+
+// operation is a run of a command or a task.
+type operation struct {
+	eng     *Engine
+	kind    protocol.OperationKind
+	params  *protocol.OperationParams
+	scope   string
+	receipt receipt
+	info    protocol.OperationInfo
+	begun   bool // and that is durable, if there is a key
+}
+
+func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
+	if o.params.SessionID == "" {
+		return o.alone(ctx)
+	}
+	return o.held(ctx)
+}
+
+// begin makes durable that the operation is about to run: after a crash it is not run again.
+func (o *operation) begin(ctx context.Context) error {
+	if o.receipt.key == "" {
+		o.begun = true
+		return nil
+	}
+	r, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.begun(), AtMs: now()})
+	if err == nil && r.Replayed {
+		err = errReplayed
+	}
+	o.begun = err == nil
+	return err
+}
+
+// unended is why an operation has no end: plugins say that it has failed, so that it may be run again; or it was interrupted, and
+// nobody knows what it did.
+func (o *operation) unended(ctx context.Context, why error) error {
+	refused := errors.As(why, new(*plugin.OperationError)) || errors.As(why, new(*RejectedError)) || errors.As(why, new(*plugin.HookError))
+	switch {
+	case !o.begun:
+		return why
+	case refused && o.receipt.key == "":
+		return why
+	case !refused:
+		return &InterruptedError{fmt.Sprintf("the operation %s", o.params.Name), why}
+	}
+	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.key, AtMs: now()}); err != nil {
+		o.eng.Log.Error("that an operation has failed is not stored, and it is not run again", "operation", o.params.Name, "error", err)
+	}
+	return why
+}
+
+// left makes durable that an operation was left alone: nobody knows what it did, so that it is not run again. Its session may be
+// gone by now; the receipt is nobody's.
+func (o *operation) left(ctx context.Context, why *plugin.OperationError) (*operationEnd, error) {
+	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
+	end := &operationEnd{Left: why.Message}
+	if o.receipt.key == "" {
+		return end, nil
+	}
+	_, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(end), AtMs: now()})
+	return end, err
+}
+
+// scopeOf is unique to one run of an operation; a repetition of a request runs in the same one.
+func scopeOf(name string, rc receipt) string {
+	if rc.key == "" {
+		return "operation:" + name + ":" + string(protocol.NewInputID())
+	}
+	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32])
+}
+
+// known refuses what need not wait for the session to be refused.
+func (o *operation) known(s *plugin.Session) (err error) {
+	if o.info, err = operationOf(s, o.params.Name); err != nil {
+		return err
+	}
+	switch {
+	case o.info.Kind != o.kind:
+		return &plugin.OperationError{Code: plugin.UnknownOperation, Name: o.params.Name}
+	case o.info.Session == protocol.SessionForbidden && o.params.SessionID != "":
+		return &plugin.OperationError{Code: plugin.UnexpectedSession, Name: o.params.Name}
+	}
+	return nil
+}
+
+// held runs the operation while it holds its session, and tells the protocol of its events before they are stored.
+func (o *operation) held(ctx context.Context) (r *protocol.OperationReceipt, err error) {
+	w, err := o.eng.hold(ctx, o.params.SessionID, o.known)
+	if err != nil {
+		return nil, err
+	}
+	stored := func(bool) {}
+	defer func() { stored(err == nil) }()
+	run := func(ctx context.Context, l *lease) (*plugin.OperationResult, error) {
+		result, err := o.call(ctx, l.plugins)
+		if err != nil {
+			return nil, err
+		}
+		told, err := l.announce(ctx, o.nodes(result))
+		if err == nil {
+			stored = told
+		}
+		return result, err
+	}
+	return withHeld(w, run, o.apply)
+}
+
+// nodes are the events of an operation, which are its plugin's.
+func (o *operation) nodes(result *plugin.OperationResult) []protocol.NodeBody {
+	nodes := make([]protocol.NodeBody, len(result.Events))
+	for i := range result.Events {
+		result.Events[i].Plugin = o.info.Plugin
+		nodes[i].Plugin = &result.Events[i]
+	}
+	return nodes
+}
+
+func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
+	if err := o.begin(ctx); err != nil {
+		return nil, err
+	}
+	call := &plugin.OperationCall{Args: o.params.Args, Host: o.eng.hostFor(o.params.SessionID)}
+	to := plugin.Target{Explicit: &o.params.SessionID}
+	var result *plugin.OperationResult
+	var err error
+	if o.kind == protocol.OperationCommand {
+		result, err = s.Command(ctx, o.params.Name, call, to)
+	} else {
+		call.Scope = o.scope
+		result, err = s.Task(ctx, o.params.Name, call, to)
+	}
+	if err != nil {
+		o.eng.blame(err)
+		return nil, err
+	}
+	for _, q := range result.Queue {
+		if err := cmp.Or(checkInput(q.Input), checkPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
+			return nil, o.failed(err)
+		}
+	}
+	return result, nil
+}
+
+func (o *operation) failed(err error) error {
+	return &plugin.OperationError{Code: plugin.OperationFailed, Name: o.params.Name, Message: err.Error()}
+}
+
+// alone runs the operation with plugins that belong to no session.
+func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, error) {
+	return withPlugins(ctx, o.eng, "", func(ctx context.Context, s *plugin.Session) (*protocol.OperationReceipt, error) {
+		if err := o.known(s); err != nil {
+			return nil, err
+		}
+		result, err := o.call(ctx, s)
+		if err != nil {
+			return nil, cancelledOr(ctx, err)
+		}
+		if len(result.Events)+len(result.Queue) > 0 {
+			return nil, o.failed(errNowhere)
+		}
+		r := o.answer(result)
+		if o.receipt.key != "" {
+			_, err = o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(r), AtMs: now()})
+		}
+		return r, err
+	})
+}
+
+var errNowhere = errors.New("events and turns need a session")
+
+func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationReceipt {
+	return &protocol.OperationReceipt{Plugin: o.info.Plugin, Output: result.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}
+}
+
+// apply makes everything that an operation came to durable in one commit.
+func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
+	result := done.result
+	c, r := &persistence.Commit{}, o.answer(result)
+	kept := st.keep(c, done.captured)
+	var events []logEvent
+	for i, event := range result.Events {
+		n := protocol.NodeBody{Plugin: &event}.Node(protocol.DeriveNodeID(st.id, o.scope, i), now())
+		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
+		events = append(events, appendedEvents(n)...)
+	}
+	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
+	if errors.Is(err, ErrOtherInput) {
+		err = o.failed(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, accepted...)
+	r.Inputs, r.Issues, r.Seq = list(inputs), done.issues, st.row.Seq+protocol.Seq(len(events))
+	c.Receipt = o.receipt.with(r)
+	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
+		return r, nil
+	}
+	before := st.row.Head.Leaf
+	stored, err := st.commit(ctx, c, events...)
+	if err != nil {
+		return nil, err
+	}
+	kept()
+	queued()
+	st.grow(before, stored.Nodes)
+	return r, nil
+}
+
+func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInput {
+	var all []protocol.QueuedInput
+	for _, q := range result.Queue {
+		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs}
+		if q.SourceKey != "" {
+			in.Source = o.info.Plugin + ":" + q.SourceKey
+		}
+		all = append(all, in)
+	}
+	return all
+}

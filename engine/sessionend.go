@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// WaitIdle waits until a session runs and queues nothing.
+func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
+	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+		return nil, err
+	}
+	timeout, stop := after(p.TimeoutMs)
+	defer stop()
+	for late := false; ; {
+		again := e.settled.Next()
+		result, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
+			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
+		})
+		if err != nil || late || result.State == protocol.SessionIdle {
+			return result, err
+		}
+		select {
+		case <-again:
+		case <-timeout:
+			late = true // how it is by now is told
+		case <-e.done():
+			return nil, ErrShuttingDown
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
+// that it works for, or are stopped if there is none, or if they say so. To delete what is deleted is no error.
+func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	return single(ctx, e, "session/delete", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
+		return e.deleteSession(ctx, p.SessionID, rc)
+	})
+}
+
+func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc receipt) (*protocol.SeqResult, error) {
+	result := &protocol.SeqResult{}
+	gone := func(ctx context.Context) error { return e.commitDeleted(ctx, id, rc.with(result)) }
+	tasks, err := e.leaveTasks(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // what goes with the session has to go, too, once it is deleted
+	loaded := false
+	_, err = aside(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
+		loaded = true
+		tell := st.withdrawn()
+		if err := gone(ctx); err != nil {
+			return struct{}{}, err
+		}
+		tell()
+		st.broken = persistence.ErrDeleted
+		for _, t := range st.turns {
+			st.eng.waits.end(t.ID, nil)
+		}
+		e.settled.Notify()
+		return struct{}{}, nil
+	})
+	if err != nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
+		err = gone(ctx) // what cannot be loaded can be deleted
+	}
+	switch {
+	case errors.Is(err, persistence.ErrDeleted):
+		return result, nil
+	case err != nil:
+		return nil, err
+	}
+	e.endWork(ctx, id, tasks)
+	e.forgetTriggers(ctx, id)
+	e.postDeleted(id)
+	return result, nil
+}
+
+// commitDeleted deletes a session in the store. If it is deleted, only the receipt is new.
+func (e *Engine) commitDeleted(ctx context.Context, id protocol.SessionID, rc *persistence.Receipt) error {
+	res, err := e.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, Receipt: rc, AtMs: now()})
+	if errors.Is(err, persistence.ErrDeleted) && rc != nil {
+		var failed error
+		if res, failed = e.store.Commit(ctx, &persistence.Commit{Receipt: rc, AtMs: now()}); failed != nil {
+			err = failed
+		}
+	}
+	if res.Replayed {
+		return errReplayed
+	}
+	return err
+}
+
+// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
+// stays, and so does one at whose tasks plugins work. What becomes of its tasks is for them to say.
+func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	idle := func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.checkIdle() }
+	if _, err := do(ctx, e, p.SessionID, idle); err != nil {
+		return nil, err
+	}
+	if err := e.bequeath(ctx, p.SessionID, transferred); err != nil {
+		return nil, err
+	}
+	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
+		if err := st.checkIdle(); err != nil {
+			return nil, err
+		}
+		if err := st.closeTasks(ctx); err != nil {
+			return nil, err
+		}
+		if !st.feed.Watched() && st.working.Load() == 0 {
+			st.broken = errClosed
+		}
+		return &protocol.SeqResult{Seq: st.row.Seq}, nil
+	})
+}
+
+// checkIdle refuses to close a session in which something goes on.
+func (st *state) checkIdle() error {
+	if len(st.turns) > 0 || st.inUse() {
+		return ErrSessionInUse
+	}
+	return nil
+}
+
+var errClosed = errors.New("closed")
