@@ -82,17 +82,22 @@ func (st *state) keepGuests(g *guests) {
 // part takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
 func (e *Engine) part(ctx context.Context, id protocol.SessionID, g *guests) {
 	g.leave()
+	e.rid(ctx, id, "tools", func(ctx context.Context, st *state) error {
+		if st.guests != g {
+			return nil
+		}
+		return st.receive(ctx, nil)
+	})
+}
+
+// rid has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
+func (e *Engine) rid(ctx context.Context, id protocol.SessionID, what string, let func(context.Context, *state) error) {
 	for {
-		_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
-			if st.guests != g {
-				return struct{}{}, nil
-			}
-			return struct{}{}, st.receive(ctx, nil)
-		})
+		_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, let(ctx, st) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
 			return
 		}
-		e.Log.Warn("a session keeps tools of a client that is gone", "session", id, "error", err)
+		e.Log.Warn("a session keeps "+what+" of a client that is gone", "session", id, "error", err)
 		select {
 		case <-time.After(spaceCheck):
 		case <-e.done():

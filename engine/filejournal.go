@@ -84,16 +84,9 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 // behind by what comes after it. If lashd ends before, the next one brings the rewind to its end.
 func (r *rewinding) close(id protocol.PointID, store func(context.Context, *state) error) error {
 	owner := r.held.owner
-	for {
-		err := r.on(owner.ctx, store)
-		if !noSpace(err) {
-			return err
-		}
+	return untilSpace(owner.ctx, func() error { return r.on(owner.ctx, store) }, func(err error) {
 		owner.eng.Log.Error("rewind waits to be stored", "session", owner.id, "point", id, "error", err)
-		if err := pause(owner.ctx, spaceCheck); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // bringers is how many files are brought back at once: each is synced, which is mostly waiting.

@@ -5,10 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
-	"lashd/engine/task"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -95,44 +93,14 @@ func (r *run) drain(ctx context.Context, stages []*stage) error {
 	var wanting []*stage
 	for _, s := range stages {
 		if s.wants() {
+			r.checkEmissions(ctx, s)
 			wanting = append(wanting, s)
 		}
 	}
 	if len(wanting) == 0 {
 		return nil
 	}
-	for _, s := range wanting {
-		r.checkEmissions(ctx, s)
-	}
-	err := r.persist(r.life, func(ctx context.Context, st *state) error {
-		c := &persistence.Commit{}
-		g := &gate{run: r, st: st, moves: st.moves(c)}
-		replies := make([]turn.ToolReply, len(wanting))
-		err := error(nil)
-		for i, s := range wanting {
-			if replies[i], err = g.pass(ctx, s); err != nil {
-				g.moves.undo()
-				return err
-			}
-			settled := *s
-			settled.reply = &replies[i]
-			c.Effects = append(c.Effects, r.callRow(&settled))
-		}
-		if err = g.moves.whole(); err == nil {
-			err = st.commitTurn(ctx, r, c, g.moves.news...)
-		}
-		if err != nil {
-			g.moves.undo()
-			return err
-		}
-		for i, s := range wanting {
-			s.reply, s.stored = &replies[i], true
-		}
-		g.moves.settle()
-		g.send()
-		return nil
-	})
-	if err != nil {
+	if err := r.persist(r.life, func(ctx context.Context, st *state) error { return r.carryOut(ctx, st, wanting) }); err != nil {
 		return err
 	}
 	for _, s := range wanting {
@@ -142,179 +110,34 @@ func (r *run) drain(ctx context.Context, stages []*stage) error {
 	return nil
 }
 
-// gate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
-// error is one of the store.
-type gate struct {
-	run     *run
-	st      *state
-	moves   *moves
-	signals []*protocol.SignalTaskIntent
-}
-
-// pass is the reply of a call with what became of its intents.
-func (g *gate) pass(ctx context.Context, s *stage) (turn.ToolReply, error) {
-	reply := *s.reply
-	var outcomes []protocol.IntentOutcome
-	for _, in := range s.intents {
-		out := in.IntentOutcome
-		if out.Refused == "" && g.run.ctx.Err() != nil {
-			out.Refused = protocol.IntentTurnOver
+// carryOut does what calls want, in one commit with their replies.
+func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err error) {
+	c := &persistence.Commit{}
+	g := &gate{run: r, st: st, moves: st.moves(c)}
+	defer func() {
+		if err != nil {
+			g.moves.undo()
 		}
-		if out.Refused == "" {
-			if err := g.do(ctx, s, in.Want, &out); err != nil {
-				return reply, err
-			}
+	}()
+	replies := make([]turn.ToolReply, len(wanting))
+	for i, s := range wanting {
+		if replies[i], err = g.pass(ctx, s); err != nil {
+			return err
 		}
-		outcomes = append(outcomes, out)
+		settled := *s
+		settled.reply = &replies[i]
+		c.Effects = append(c.Effects, r.callRow(&settled))
 	}
-	settleIntents(&reply, outcomes)
-	return reply, nil
-}
-
-func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
-	switch out.Kind {
-	case protocol.IntentStart:
-		return g.start(ctx, s, want.StartTask, out)
-	case protocol.IntentSignal:
-		out.TaskID = want.SignalTask.TaskID
-		t, err := g.live(ctx, out)
-		if err == nil && out.Refused == "" {
-			g.signal(t, want.SignalTask, out)
-		}
-		return err
-	case protocol.IntentCancel:
-		out.TaskID = want.CancelTask.TaskID
-		t, err := g.live(ctx, out)
-		if err == nil && out.Refused == "" {
-			g.moves.cancel(t, "internal:tool", want.CancelTask.Reason)
-		}
-		return err
-	case protocol.IntentTell:
-		out.TaskID = want.EmitTaskEvent.TaskID
-		t, err := g.live(ctx, out)
-		if err == nil && out.Refused == "" {
-			g.tell(t, want.EmitTaskEvent, out)
-		}
+	if err := g.moves.whole(); err != nil {
 		return err
 	}
-	return nil // an occurrence is checked already, and emitted after the commit
-}
-
-// refuse notes why an intent is refused that makes no sense.
-func refuse(out *protocol.IntentOutcome, err error) {
-	out.Refused, out.Message = protocol.IntentInvalid, err.Error()
-}
-
-func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
-	out.TaskID = want.TaskID
-	if out.TaskID == "" {
-		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
-	}
-	if err := g.st.eng.checkTask(out.TaskID, &want.Spec); err != nil {
-		refuse(out, err)
-		return nil
-	}
-	known, err := g.known(ctx, out.TaskID, &want.Spec)
-	switch {
-	case errors.As(err, new(*TaskConflictError)):
-		out.Refused = protocol.IntentConflict
-		return nil
-	case known || err != nil:
+	if err := st.commitTurn(ctx, r, c, g.moves.news...); err != nil {
 		return err
 	}
-	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.run.id, CallID: s.call.CallID}
-	if _, err := g.moves.start(out.TaskID, &want.Spec, origin, nil); err != nil {
-		refuse(out, err)
+	for i, s := range wanting {
+		s.reply, s.stored = &replies[i], true
 	}
+	g.moves.settle()
+	g.send()
 	return nil
-}
-
-// known tells whether a task was started before, also by this commit.
-func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
-	if t, ok := g.moves.tasks[id]; ok {
-		if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
-			return false, &TaskConflictError{id}
-		}
-		return true, nil
-	}
-	t, err := g.st.knownTask(ctx, id, spec)
-	return t != nil, err
-}
-
-// live is a task of the session as the commit leaves it, unless it is over.
-func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
-	t, ok := g.moves.tasks[out.TaskID]
-	if !ok {
-		t, ok = g.st.tasks[out.TaskID]
-	}
-	if ok && !t.State.Final() {
-		return t, nil
-	}
-	if ok {
-		out.Refused = protocol.IntentTaskEnded
-		return t, nil
-	}
-	ended, err := g.st.eng.store.Task(ctx, g.st.id, out.TaskID)
-	switch {
-	case isMissing(err):
-		out.Refused = protocol.IntentNoTask
-		return t, nil
-	case err == nil:
-		out.Refused = protocol.IntentTaskEnded
-	}
-	return ended, err
-}
-
-func (g *gate) signal(t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
-	_, begins := g.moves.tasks[t.ID]
-	switch err := checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}); {
-	case err != nil:
-		refuse(out, err)
-	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:
-		out.Refused = protocol.IntentNotAtWork
-	default:
-		g.signals = append(g.signals, want)
-	}
-}
-
-func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protocol.IntentOutcome) {
-	if err := checkTold(&t.Spec, want.Name, want.Payload); err != nil {
-		refuse(out, err)
-		return
-	}
-	if _, ok := g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
-		out.Refused = protocol.IntentTaskEnded
-	}
-}
-
-// checkTold refuses an event that a task does not declare.
-func checkTold(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
-	if len(payload) > task.MaxPayload {
-		return bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
-	}
-	for _, declared := range spec.Events {
-		if declared.Name == name {
-			return checkPayload("/payload", declared.Schema, payload)
-		}
-	}
-	return bad("/name", "is no event that the task declares")
-}
-
-// send gives signals to the tasks, in order. Whether a task still takes one is its own matter.
-func (g *gate) send() {
-	if len(g.signals) == 0 {
-		return
-	}
-	e, id, ctx := g.st.eng, g.st.id, g.st.ctx
-	e.goCall(func() {
-		for _, want := range g.signals {
-			w := e.workers.of(id, want.TaskID)
-			if w == nil {
-				continue
-			}
-			if err := w.signal(ctx, "internal:tool", want.Name, want.Payload); err != nil {
-				e.Log.Warn("a signal of a tool is not taken", "session", id, "task", want.TaskID, "signal", want.Name, "error", err)
-			}
-		}
-	})
 }

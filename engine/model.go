@@ -40,21 +40,11 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	spoilt := s.respond(ctx, failed, &answer.Reply)
 	r.streamed = append(r.streamed, s.items...)
 	s.finished(ctx, s.end(ctx, failed))
-	switch cause := context.Cause(ctx); {
-	case cause != nil:
-		c, ok := errors.AsType[*cancelled](cause)
-		if !ok {
-			return cause
-		}
-		answer.Cancel, answer.Record.Stop, failed = &c.evidence, protocol.StopCancelled, cause
-	case failed != nil:
-		r.eng.blame(failed)
-		issue := issueOf(failed)
-		answer.Error, answer.Record.Stop = &issue, issue.Stop
-	case spoilt != nil: // the call itself went well, and its record says so
-		r.eng.blame(spoilt)
-		answer.Error, failed = new(issueOf(spoilt)), spoilt
+	cause := context.Cause(ctx)
+	if _, ok := errors.AsType[*cancelled](cause); cause != nil && !ok {
+		return cause
 	}
+	failed = r.conclude(&answer, cause, failed, spoilt)
 	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.machine.Messages())
 	r.traceReply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
@@ -62,6 +52,26 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 		return nil
 	}
 	return r.flush(ctx, persistence.Commit{}, s.events...)
+}
+
+// conclude notes in an answer how its call ended, and gives what it failed with: it was cancelled, it failed itself, or a plugin
+// spoilt what came of it.
+func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) error {
+	if c, ok := errors.AsType[*cancelled](cause); ok {
+		answer.Cancel, answer.Record.Stop = &c.evidence, protocol.StopCancelled
+		return cause
+	}
+	switch {
+	case failed != nil:
+		r.eng.blame(failed)
+		issue := issueOf(failed)
+		answer.Error, answer.Record.Stop = &issue, issue.Stop
+	case spoilt != nil: // the call itself went well, and its record says so
+		r.eng.blame(spoilt)
+		answer.Error = new(issueOf(spoilt))
+		return spoilt
+	}
+	return failed
 }
 
 // stream is the reply of the turn's model, if the configuration still has it.

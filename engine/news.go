@@ -152,13 +152,23 @@ func (r *run) flush(ctx context.Context, add persistence.Commit, also ...logEven
 // persist runs a function of the actor that stores something. Want of space makes the turn wait, here, until there is
 // some, or until ctx is done.
 func (r *run) persist(ctx context.Context, f func(context.Context, *state) error) error {
-	for {
+	return untilSpace(ctx, func() error {
 		_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
+		return err
+	}, func(err error) {
+		r.eng.Log.Error("turn waits to be stored", "turn", r.id, "error", err)
+		r.trace(TraceStoreError, tracedError{Error: err.Error(), Waits: true})
+	})
+}
+
+// untilSpace stores something again and again while there is no space for it, until ctx is done; waits is told each time.
+func untilSpace(ctx context.Context, store func() error, waits func(error)) error {
+	for {
+		err := store()
 		if !noSpace(err) {
 			return err
 		}
-		r.eng.Log.Error("turn waits to be stored", "turn", r.id, "error", err)
-		r.trace(TraceStoreError, tracedError{Error: err.Error(), Waits: true})
+		waits(err)
 		if err := pause(ctx, spaceCheck); err != nil {
 			return err
 		}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"lashd/rpc/protocol"
 )
@@ -35,18 +33,7 @@ func (st *state) watchOverlay() {
 // pass takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
 func (e *Engine) pass(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	for {
-		_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, st.pass(ctx, over) })
-		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
-			return
-		}
-		e.Log.Warn("a session keeps an overlay of a client that is gone", "session", id, "error", err)
-		select {
-		case <-time.After(spaceCheck):
-		case <-e.done():
-			return
-		}
-	}
+	e.rid(ctx, id, "an overlay", func(ctx context.Context, st *state) error { return st.pass(ctx, over) })
 }
 
 func (st *state) pass(ctx context.Context, over <-chan struct{}) error {

@@ -109,7 +109,6 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	s.resume(len(st.turns) > 0 && begunFirst(st.turns[0]) == 0)
 	s.feed.Restart(row.Seq)
 	if !again {
-		s.key = row.Key
 		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
 	}
 	return st, nil

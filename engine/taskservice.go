@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,54 +185,6 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 	})
 }
 
-// TellTask implements plugin.TaskService.
-func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.Task, error) {
-	t, err := s.see(ctx, p.TaskParams)
-	switch {
-	case err != nil:
-		return t, err
-	case t.Pruned, t.State.Final() && p.Key == "":
-		return t, &TaskEndedError{t}
-	}
-	if err := cmp.Or(checkTold(&t.Spec, p.Name, p.Payload), checkName("/key", p.Key)); err != nil {
-		return t, err
-	}
-	event := protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload, Key: p.Key}
-	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellOnce(ctx, t.ID, event) })
-}
-
-// TaskToldError means that something else was told of a task with the same key.
-type TaskToldError struct {
-	ID  protocol.TaskID
-	Key string
-}
-
-func (e *TaskToldError) Error() string {
-	return fmt.Sprintf("something else was told of task %s with the key %s; choose another key", e.ID, e.Key)
-}
-
-// Kind is its word for plugins.
-func (*TaskToldError) Kind() protocol.ErrorKind { return protocol.KindConflict }
-
-// tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
-func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
-	before, err := st.eng.store.TaskEventOf(ctx, st.id, id, e.Key)
-	switch {
-	case err != nil:
-		return t, err
-	case before != nil && (before.Name != e.Name || !bytes.Equal(encode(before.Payload), encode(e.Payload))):
-		return t, &TaskToldError{id, e.Key}
-	case before != nil:
-		return st.eng.store.Task(ctx, st.id, id)
-	}
-	t, live := st.tasks[id]
-	if !live {
-		return t, st.eng.ended(ctx, st.id, id)
-	}
-	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })
-	return t, err
-}
-
 // AwaitTasks implements plugin.TaskService.
 func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	mine := *p
@@ -288,41 +238,4 @@ func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferPa
 		return nil, err
 	}
 	return r.Data, nil
-}
-
-// AwaitHidden implements plugin.TaskService.
-func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
-	for {
-		again := s.eng.tasksMoved.Next()
-		live, err := do(ctx, s.eng, s.own(session), func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
-		if err != nil || !live {
-			return err
-		}
-		select {
-		case <-again:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// drainHidden tells whether hidden tasks are live, besides the one that asks. If none is, it fails with the first one that failed.
-func (st *state) drainHidden(asks *work) (live bool, err error) {
-	for _, t := range st.tasks {
-		if t.Spec.Hidden && (asks == nil || t.ID != asks.id) {
-			return true, nil
-		}
-	}
-	failed := st.hidden
-	if st.hidden = nil; failed != nil {
-		return false, &plugin.TaskFailedError{Task: *failed}
-	}
-	return false, nil
-}
-
-// failedHidden keeps the first hidden task that fails, until somebody waits for hidden tasks.
-func (st *state) failedHidden(t protocol.Task) {
-	if t.Spec.Hidden && st.hidden == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
-		st.hidden = &t
-	}
 }

@@ -97,21 +97,10 @@ func callContext(ctx context.Context, c protocol.ToolContract) (context.Context,
 
 // interrupted is what a call comes to whose context is done. If it does not return, the cause of that decides.
 func interrupted(ctx context.Context, s *stage, done <-chan outcome) outcome {
+	if got, returned := inTime(ctx, done); returned {
+		return got
+	}
 	cause := context.Cause(ctx)
-	grace := cancelGrace
-	if errors.Is(cause, errStopped) {
-		grace = stopPatience
-	}
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case got := <-done:
-		return got
-	case <-t.C:
-	}
-	if got, ok := ready(done); ok {
-		return got
-	}
 	var out protocol.ToolOutput
 	switch {
 	case errors.Is(cause, errStopped):

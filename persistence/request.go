@@ -81,10 +81,10 @@ type encoder struct {
 func (e *encoder) change(c *Commit) *change {
 	k := &change{Commit: c, nodes: make([][]byte, len(c.Nodes)), inputs: make([][]byte, len(c.Inputs)),
 		forPlugins: make([][]byte, len(c.Inputs)), decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
-	if c.Create != nil {
-		k.relation, k.created, k.authority = e.json(c.Create.Relation), e.json(c.Create.Config), e.json(c.Create.Authority)
-		if len(c.Create.First) > 0 {
-			k.first = e.json(c.Create.First)
+	if n := c.Create; n != nil {
+		k.relation, k.created, k.authority = e.json(n.Relation), e.json(n.Config), e.json(n.Authority)
+		if len(n.First) > 0 {
+			k.first = e.json(n.First)
 		}
 	}
 	k.triggers, k.files = e.triggers(c.Triggers), e.files(c.Files, c.Tidy)
@@ -114,15 +114,20 @@ func (e *encoder) change(c *Commit) *change {
 			k.reports[i] = e.json(t.Report)
 		}
 	}
-	for _, change := range c.Tasks {
+	k.tasks = e.tasks(c.Tasks)
+	return k
+}
+
+func (e *encoder) tasks(changes []TaskChange) (all []taskBodies) {
+	for _, change := range changes {
 		change.Task.Change = 0 // the store's own
 		b := taskBodies{task: e.json(change.Task)}
 		for _, event := range change.Events {
 			b.events = append(b.events, e.json(event))
 		}
-		k.tasks = append(k.tasks, b)
+		all = append(all, b)
 	}
-	return k
+	return all
 }
 
 func (e *encoder) json(v any) []byte {

@@ -12,8 +12,6 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"lashd/engine"
-	"lashd/engine/feed"
 	"lashd/internal/strictjson"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
@@ -219,82 +217,6 @@ func (c *conn) answer(j job, result any, err error) {
 	if err != nil {
 		c.log.Debug("answer not written", "method", j.req.Method, "error", err)
 	}
-}
-
-// pump writes a subscription's events to the client until it ends; deltas only if the client wants the whole of it.
-func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscription, whole bool) {
-	defer sub.Close()
-	for {
-		events, err := sub.Next(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				c.notify(ctx, "session/gap", protocol.Gap{SessionID: id, Reason: err.Error()})
-			}
-			return
-		}
-		if c.writeEvents(ctx, events, whole) != nil {
-			return
-		}
-	}
-}
-
-// tell writes news of the daemon to the client until the connection ends.
-func (c *conn) tell(w *engine.Watcher) {
-	defer w.Close()
-	for {
-		news, err := w.Next(c.ctx)
-		if err != nil {
-			return
-		}
-		for _, e := range news {
-			c.notify(c.ctx, "server/event", e)
-		}
-	}
-}
-
-func isDelta(event []byte) bool {
-	var e struct {
-		Type protocol.EventType `json:"type"`
-	}
-	return json.Unmarshal(event, &e) == nil && e.Type == protocol.EventItemDelta
-}
-
-func (c *conn) notify(ctx context.Context, method string, params any) {
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
-	if err == nil {
-		err = c.stream.WriteRaw(ctx, raw)
-	}
-	if err != nil {
-		c.log.Debug("notification not written", "method", method, "error", err)
-	}
-}
-
-// follow starts the pump of a subscription once the answer is written. A second one for a session replaces the first.
-func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
-	c.unfollow(id)
-	ctx, cancel := context.WithCancel(c.ctx)
-	done := make(chan struct{})
-	c.subs[id] = func() {
-		cancel()
-		<-done
-	}
-	whole := !c.noDeltas
-	c.after = append(c.after, func() {
-		c.wg.Go(func() {
-			defer close(done)
-			c.pump(ctx, id, sub, whole)
-		})
-	})
-}
-
-// unfollow ends a subscription. Nothing of it is written any more then: what follows, of another one, may begin before where it was.
-func (c *conn) unfollow(id protocol.SessionID) bool {
-	end, ok := c.subs[id]
-	if ok {
-		end()
-		delete(c.subs, id)
-	}
-	return ok
 }
 
 func ended(err error) bool {

@@ -12,7 +12,6 @@ import (
 	"lashd/engine/background"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
-	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
@@ -125,114 +124,6 @@ func wireError(err error) (e *jsonrpc2.Error, ok bool) {
 	return newError(codeInternal, "internal error; the daemon's log has the details", protocol.ErrorData{
 		Kind: protocol.KindInternal, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
 	}), false
-}
-
-// detailed are the errors that carry more than their kind.
-func detailed(err error) (*jsonrpc2.Error, bool) {
-	none := protocol.ErrorData{Retry: protocol.RetryReload, Outcome: protocol.EffectNone}
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
-		return invalidParams(e.Pointer, e.Reason), true
-	}
-	if e, ok := errors.AsType[*engine.ParamError](err); ok {
-		return invalidParams(e.Pointer, e.Reason), true
-	}
-	if e, ok := errors.AsType[*engine.TurnActiveError](err); ok {
-		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
-		return newError(codeState, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.RewindConflictError](err); ok {
-		none.Kind, none.Files = protocol.KindFileConflict, e.Files[:min(len(e.Files), 100)]
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.UnrestorableError](err); ok {
-		none.Kind = protocol.KindUnrestorable
-		return newError(codeState, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*pluginloader.BusyError](err); ok {
-		none.Kind, none.TurnID = protocol.KindTurnActive, e.TurnID
-		return newError(codeState, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*pluginloader.ContentError](err); ok {
-		none.Kind = protocol.KindPluginModified
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.TaskConflictError](err); ok {
-		none.Kind, none.Retry = protocol.KindConflict, protocol.RetryNever
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.MonitorRunningError](err); ok {
-		none.Kind, none.Retry = protocol.KindConflict, protocol.RetryNever
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.TaskEndedError](err); ok {
-		none.Kind = protocol.KindTaskEnded
-		return newError(codeState, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.GenerationError](err); ok {
-		none.Kind, none.Generation = protocol.KindGeneration, &e.Current
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.ServerTakenError](err); ok {
-		none.Kind, none.Retry, none.Pointer = protocol.KindServerTaken, protocol.RetryNever, "/mcpServers/"+e.Server
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.TriggerMovedError](err); ok {
-		none.Kind, none.Generation = protocol.KindGeneration, &e.Revision
-		return newError(codeConflict, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*engine.ProviderError](err); ok {
-		none.Kind, none.Retry = protocol.KindProvider, protocol.RetryNever
-		if e.Issue.Retryable {
-			none.Retry = protocol.RetryNow
-		}
-		return newError(codeProvider, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*plugin.OperationError](err); ok {
-		return operationError(e, none), true
-	}
-	if e, ok := errors.AsType[*engine.RejectedError](err); ok {
-		none.Kind, none.Retry = protocol.KindExtensionRejected, protocol.RetryNever
-		return newError(codePlugin, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*plugin.HookError](err); ok {
-		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever
-		return newError(codePlugin, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*plugin.BuildError](err); ok {
-		none.Kind, none.Retry = protocol.KindPluginFailed, protocol.RetryNever
-		return newError(codePlugin, e.Error(), none), true
-	}
-	if e, ok := errors.AsType[*persistence.NotFoundError](err); ok {
-		none.Kind = missingKinds[e.What]
-		return newError(codeNotFound, e.Error(), none), true
-	}
-	return nil, false
-}
-
-// operationKinds is the taxonomy of operations.
-var operationKinds = map[plugin.OperationCode]kindCode{
-	plugin.UnknownOperation:  {protocol.KindUnknownOperation, codeNotFound},
-	plugin.UnknownSession:    {protocol.KindSessionNotFound, codeNotFound},
-	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
-	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
-	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
-	plugin.OperationLeft:     {protocol.KindOperationFailed, codePlugin},
-}
-
-func operationError(e *plugin.OperationError, data protocol.ErrorData) *jsonrpc2.Error {
-	kind := operationKinds[e.Code]
-	data.Kind, data.Retry = kind.kind, protocol.RetryNever
-	if e.Code == plugin.OperationLeft {
-		data.Outcome = protocol.EffectUnknown
-	}
-	return newError(kind.code, e.Error(), data)
-}
-
-var missingKinds = map[string]protocol.ErrorKind{
-	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
-	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
-	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
-	"trigger": protocol.KindTriggerNotFound, "monitor": protocol.KindMonitorNotFound, "file point": protocol.KindPointNotFound,
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

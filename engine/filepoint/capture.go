@@ -69,47 +69,58 @@ func digests(contents map[protocol.Digest][]byte) []protocol.Digest {
 
 // readAll reads files side by side.
 func (w *Workspace) readAll(ctx context.Context, files []persistence.WorkspaceFile, limit int64, room *int64) map[protocol.Digest][]byte {
-	var mu sync.Mutex
 	var wg sync.WaitGroup
-	contents := map[protocol.Digest][]byte{}
-	take := func(f *persistence.WorkspaceFile, dirs *lastDir) {
-		if f.Kind != protocol.FileRegular {
-			return
-		}
-		kept := f.Digest != "" // it has its room
-		mu.Lock()
-		full := !kept && *room < f.Size
-		mu.Unlock()
-		if full {
-			f.Digest, f.Problem = "", protocol.FileNoRoom
-			return
-		}
-		data, problem := w.content(ctx, f, dirs, limit)
-		mu.Lock()
-		defer mu.Unlock()
-		if problem == "" && !kept && int64(len(data)) > *room {
-			problem = protocol.FileNoRoom
-		}
-		if f.Problem = problem; problem != "" {
-			return
-		}
-		if !kept {
-			*room -= int64(len(data))
-		}
-		f.Digest = protocol.DigestOf(data)
-		contents[f.Digest] = data
-	}
+	r := &reading{Workspace: w, limit: limit, room: room, contents: map[protocol.Digest][]byte{}}
 	for part := range slices.Chunk(files, max(1, (len(files)+readers-1)/readers)) {
 		wg.Go(func() {
 			dirs := &lastDir{}
 			defer dirs.close()
 			for i := range part {
-				take(&part[i], dirs)
+				r.take(ctx, &part[i], dirs)
 			}
 		})
 	}
 	wg.Wait()
-	return contents
+	return r.contents
+}
+
+// reading is what several read at once.
+type reading struct {
+	*Workspace
+	limit int64 // of one file
+
+	mu       sync.Mutex
+	room     *int64 // for contents of which there are no copies
+	contents map[protocol.Digest][]byte
+}
+
+// take reads a file, if there is room for it.
+func (r *reading) take(ctx context.Context, f *persistence.WorkspaceFile, dirs *lastDir) {
+	if f.Kind != protocol.FileRegular {
+		return
+	}
+	kept := f.Digest != "" // it has its room
+	r.mu.Lock()
+	full := !kept && *r.room < f.Size
+	r.mu.Unlock()
+	if full {
+		f.Digest, f.Problem = "", protocol.FileNoRoom
+		return
+	}
+	data, problem := r.content(ctx, f, dirs, r.limit)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if problem == "" && !kept && int64(len(data)) > *r.room {
+		problem = protocol.FileNoRoom
+	}
+	if f.Problem = problem; problem != "" {
+		return
+	}
+	if !kept {
+		*r.room -= int64(len(data))
+	}
+	f.Digest = protocol.DigestOf(data)
+	r.contents[f.Digest] = data
 }
 
 // content reads a file, or says why not.

@@ -268,37 +268,6 @@ func (v *view) follow(walk *trail, c string, todo []string) ([]string, error) {
 	return append(components(rel), todo...), nil
 }
 
-func components(rel string) []string {
-	return slices.DeleteFunc(strings.Split(rel, "/"), func(c string) bool { return c == "" || c == "." })
-}
-
-// trail is the open directories from the workspace down to where a walk stands.
-type trail []*dir
-
-func (t trail) last() *dir { return t[len(t)-1] }
-
-func (t *trail) pop() {
-	t.last().close()
-	*t = (*t)[:len(*t)-1]
-}
-
-func (t *trail) rewind() {
-	for len(*t) > 1 {
-		t.pop()
-	}
-}
-
-// drop closes all.
-func (t *trail) drop() { t.rewind() }
-
-// leave closes all but the last, which it returns.
-func (t trail) leave() *dir {
-	for _, d := range t[:len(t)-1] {
-		d.close()
-	}
-	return t.last()
-}
-
 // open opens the regular file at p for reading, and makes sure that it is the one that was looked at.
 func (v *view) open(p place) (*os.File, error) {
 	if err := regular(p.info); err != nil {

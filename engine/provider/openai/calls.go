@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// calls gathers tool calls from their fragments.
+type calls struct {
+	open    []openCall
+	last    map[int]int // index of a call: where in open the last one with it stands
+	size    int         // of what is open
+	checked int         // bytes that whole has read
+	taken   bool        // there were some
+}
+
+type openCall struct {
+	id   string
+	name string
+	args []byte
+}
+
+func (c *calls) add(d *callDelta) {
+	call := c.find(d)
+	if call.id == "" {
+		call.id = d.ID
+		c.size += provider.Cost(d.ID)
+	}
+	if call.name == "" {
+		call.name = d.Function.Name
+		c.size += provider.Cost(d.Function.Name)
+	}
+	call.args = append(call.args, d.Function.Args...)
+	c.size += provider.Cost(string(d.Function.Args))
+}
+
+// find gives the call that a fragment belongs to. Servers exist that give every call the index 0, or none: there a new
+// id begins a new call.
+func (c *calls) find(d *callDelta) *openCall {
+	at, ok := len(c.open)-1, len(c.open) > 0 // without an index: the last one
+	if d.Index != nil {
+		at, ok = c.last[*d.Index]
+	}
+	if ok && !c.open[at].ends(d) {
+		return &c.open[at]
+	}
+	c.open = append(c.open, openCall{})
+	if d.Index != nil {
+		if c.last == nil {
+			c.last = map[int]int{}
+		}
+		c.last[*d.Index] = len(c.open) - 1
+	}
+	return &c.open[len(c.open)-1]
+}
+
+// whole tells whether there are calls and none can grow any more.
+func (c *calls) whole() bool {
+	for i := range c.open {
+		c.checked += len(c.open[i].args)
+		if c.checked > checks || !json.Valid(c.open[i].args) {
+			return false
+		}
+	}
+	return len(c.open) > 0
+}
+
+// take gives the calls that were gathered.
+func (c *calls) take() []protocol.ToolCall {
+	var done []protocol.ToolCall
+	for i := range c.open {
+		args := provider.Arguments(bytes.TrimSpace(c.open[i].args))
+		done = append(done, protocol.ToolCall{CallID: protocol.CallID(c.open[i].id), Name: c.open[i].name, Args: args})
+	}
+	c.taken = c.taken || len(done) > 0
+	c.open, c.last, c.size = nil, nil, 0
+	return done
+}
+
+// ends tells whether a fragment begins another call.
+func (c *openCall) ends(d *callDelta) bool {
+	named := d.Function.Name != "" && c.name != ""
+	return named && (d.ID != "" && d.ID != c.id || d.Index == nil && d.ID == "")
+}
+
+// checks bounds the work of whole: a server could send text between any two bytes of an argument.
+const checks = 8 << 20

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// AwaitHidden implements plugin.TaskService.
+func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
+	for {
+		again := s.eng.tasksMoved.Next()
+		live, err := do(ctx, s.eng, s.own(session), func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
+		if err != nil || !live {
+			return err
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// drainHidden tells whether hidden tasks are live, besides the one that asks. If none is, it fails with the first one that failed.
+func (st *state) drainHidden(asks *work) (live bool, err error) {
+	for _, t := range st.tasks {
+		if t.Spec.Hidden && (asks == nil || t.ID != asks.id) {
+			return true, nil
+		}
+	}
+	failed := st.hidden
+	if st.hidden = nil; failed != nil {
+		return false, &plugin.TaskFailedError{Task: *failed}
+	}
+	return false, nil
+}
+
+// failedHidden keeps the first hidden task that fails, until somebody waits for hidden tasks.
+func (st *state) failedHidden(t protocol.Task) {
+	if t.Spec.Hidden && st.hidden == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
+		st.hidden = &t
+	}
+}

@@ -1,0 +1,56 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"lashd/rpc/protocol"
+)
+
+// Decision reads one decision, or fails with ErrNotFound.
+func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
+	var body []byte
+	var d protocol.Decision
+	if err := s.read.row(ctx, "SELECT body FROM decisions WHERE decision_id = ?", []any{id}, &body); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = &NotFoundError{What: "decision", ID: string(id)}
+		}
+		return d, err
+	}
+	return d, decode(body, &d, "decision "+string(id))
+}
+
+// OpenDecisions reads the open decisions of a session, or of all sessions if session is 0.
+func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+	if session == 0 {
+		return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 ORDER BY decision_id")
+	}
+	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
+}
+
+// FamilyDecisions reads the open decisions of a session and of all that work for it, however far below it.
+func (s *Store) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+	return list(ctx, s.read, scanDecision, `
+WITH RECURSIVE family (session) AS (
+  SELECT ?
+  UNION
+  SELECT s.session FROM sessions s JOIN family f ON s.parent = f.session)
+SELECT body
+FROM family CROSS JOIN decisions USING (session)
+WHERE open = 1
+ORDER BY decision_id`, session)
+}
+
+// TurnDecisions reads all decisions of a turn, open or not.
+func (s *Store) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
+	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
+}
+
+func scanDecision(rows *sql.Rows, d *protocol.Decision) error {
+	var body []byte
+	if err := rows.Scan(&body); err != nil {
+		return err
+	}
+	return decode(body, d, "decision")
+}

@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"errors"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/internal/strictjson"
+	"lashd/persistence"
+	"lashd/pluginloader"
+	"lashd/rpc/protocol"
+)
+
+// detailed are the errors that carry more than their kind.
+func detailed(err error) (*jsonrpc2.Error, bool) {
+	for _, detail := range details {
+		if e := detail(err); e != nil {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// details are how errors of certain types reach a client, the first that fits; each gives nil for errors of others.
+var details = []func(error) *jsonrpc2.Error{
+	made(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	made(func(e *engine.ParamError) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *engine.TurnActiveError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
+	refused(codeConflict, protocol.KindFileConflict, protocol.RetryReload, func(e *engine.RewindConflictError, d *protocol.ErrorData) {
+		d.Files = e.Files[:min(len(e.Files), 100)]
+	}),
+	refused(codeState, protocol.KindUnrestorable, protocol.RetryReload, nothing[*engine.UnrestorableError]),
+	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *pluginloader.BusyError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
+	refused(codeConflict, protocol.KindPluginModified, protocol.RetryReload, nothing[*pluginloader.ContentError]),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*engine.TaskConflictError]),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*engine.MonitorRunningError]),
+	refused(codeState, protocol.KindTaskEnded, protocol.RetryReload, nothing[*engine.TaskEndedError]),
+	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.GenerationError, d *protocol.ErrorData) { d.Generation = &e.Current }),
+	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *engine.ServerTakenError, d *protocol.ErrorData) {
+		d.Pointer = "/mcpServers/" + e.Server
+	}),
+	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.TriggerMovedError, d *protocol.ErrorData) { d.Generation = &e.Revision }),
+	refused(codeProvider, protocol.KindProvider, protocol.RetryNever, func(e *engine.ProviderError, d *protocol.ErrorData) {
+		if e.Issue.Retryable {
+			d.Retry = protocol.RetryNow
+		}
+	}),
+	made(operationError),
+	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, nothing[*engine.RejectedError]),
+	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.HookError]),
+	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.BuildError]),
+	refused(codeNotFound, "", protocol.RetryReload, func(e *persistence.NotFoundError, d *protocol.ErrorData) { d.Kind = missingKinds[e.What] }),
+}
+
+func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
+	return func(err error) *jsonrpc2.Error {
+		if e, ok := errors.AsType[E](err); ok {
+			return f(e)
+		}
+		return nil
+	}
+}
+
+// refused is for errors of what was not done; add adds what they carry.
+func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryAdvice, add func(E, *protocol.ErrorData)) func(error) *jsonrpc2.Error {
+	return made(func(e E) *jsonrpc2.Error {
+		data := protocol.ErrorData{Kind: kind, Retry: retry, Outcome: protocol.EffectNone}
+		add(e, &data)
+		return newError(code, e.Error(), data)
+	})
+}
+
+func nothing[E error](E, *protocol.ErrorData) {}
+
+// operationKinds is the taxonomy of operations.
+var operationKinds = map[plugin.OperationCode]kindCode{
+	plugin.UnknownOperation:  {protocol.KindUnknownOperation, codeNotFound},
+	plugin.UnknownSession:    {protocol.KindSessionNotFound, codeNotFound},
+	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
+	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
+	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
+	plugin.OperationLeft:     {protocol.KindOperationFailed, codePlugin},
+}
+
+func operationError(e *plugin.OperationError) *jsonrpc2.Error {
+	kind := operationKinds[e.Code]
+	data := protocol.ErrorData{Kind: kind.kind, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
+	if e.Code == plugin.OperationLeft {
+		data.Outcome = protocol.EffectUnknown
+	}
+	return newError(kind.code, e.Error(), data)
+}
+
+var missingKinds = map[string]protocol.ErrorKind{
+	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
+	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,
+	"artifact": protocol.KindArtifactNotFound, "task": protocol.KindTaskNotFound,
+	"trigger": protocol.KindTriggerNotFound, "monitor": protocol.KindMonitorNotFound, "file point": protocol.KindPointNotFound,
+}
