@@ -205,16 +205,19 @@ func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, context.Cause(ctx)
 	}
+	var over func() error
 	select {
 	case <-r.done:
+		return r.result, r.err
 	case <-s.ended:
-		select {
-		case <-r.done: // it was among the last
-		default:
-			return Result{}, s.stopped()
-		}
+		over = s.stopped
 	case <-ctx.Done():
-		return Result{}, context.Cause(ctx)
+		over = func() error { return context.Cause(ctx) }
 	}
-	return r.result, r.err
+	select {
+	case <-r.done: // it was among the last, or ctx ended just then
+		return r.result, r.err
+	default:
+		return Result{}, over()
+	}
 }

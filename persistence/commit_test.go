@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -234,6 +235,27 @@ func TestReceipts(t *testing.T) {
 		}
 		if _, err := s.Receipt(t.Context(), "k", []byte("other")); !errors.Is(err, ErrReceiptConflict) {
 			t.Errorf("receipt: %v", err)
+		}
+	})
+}
+
+func TestCommitThatIsAnswered(t *testing.T) {
+	t.Run("runtime/K02 a commit that was made is told as made, though its caller or the store ends just then", func(t *testing.T) {
+		for i := range 200 {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := &Store{requests: make(chan *request), ended: make(chan struct{})}
+			go func() {
+				r := <-s.requests
+				close(r.done)
+				cancel()
+				if i%2 == 0 {
+					close(s.ended)
+				}
+			}()
+			if _, err := s.Commit(ctx, &Commit{Session: "ses_a"}); err != nil {
+				t.Fatalf("commit %d: %v", i, err)
+			}
+			cancel()
 		}
 	})
 }
