@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,14 +145,25 @@ func (s *shell) writeStdin(ctx context.Context, call tool.Invocation, a writeArg
 		if err != nil {
 			return protocol.ToolOutput{}, err
 		}
-		for _, sig := range a.signals() {
+		for i, sig := range a.signals() {
 			sig.TaskParams = at
-			if _, err := tasks.SignalTask(ctx, &sig); err != nil {
+			if _, err := tasks.SignalTask(ctx, &sig); i > 0 && ended(err) {
+				break // it may have ended for what it has taken
+			} else if err != nil {
 				return protocol.ToolOutput{}, err
 			}
 		}
 		return recent(ctx, tasks, a.Task, before.Size, moment)
 	})
+}
+
+// ended tells whether a task did not take something as it is over.
+func ended(err error) bool {
+	k, ok := errors.AsType[interface {
+		error
+		Kind() protocol.ErrorKind
+	}](err)
+	return ok && k.Kind() == protocol.KindTaskEnded
 }
 
 func (a writeArgs) signals() (all []protocol.TaskSignalParams) {
