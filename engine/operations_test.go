@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"lashd/engine/plugin"
@@ -254,8 +255,25 @@ func givenUpCommand(t *testing.T) {
 	d.turn(t, id, "and on")
 }
 
+// clinger is a plugin that does not close while it is told so.
+type clinger struct{ *atomic.Bool }
+
+func (clinger) ID() string { return "clinger" }
+
+func (c clinger) Build(plugin.BuildContext) (plugin.Plugin, error) { return c, nil }
+
+func (clinger) Register(*plugin.Registrar) error { return nil }
+
+func (c clinger) Close() error {
+	if c.Load() {
+		return errors.New("it clings to what it has")
+	}
+	return nil
+}
+
 func TestOperationsWithoutSession(t *testing.T) {
-	d := start(t, with(operator(func(g plugin.OperationGroup) {
+	clinging := &atomic.Bool{}
+	d := start(t, with(clinger{clinging}, operator(func(g plugin.OperationGroup) {
 		g.Query(named("about", protocol.SessionForbidden), func(_ context.Context, call *plugin.OperationCall) (json.RawMessage, error) {
 			return json.Marshal("session " + string(call.SessionID))
 		})
@@ -278,6 +296,15 @@ func TestOperationsWithoutSession(t *testing.T) {
 		all := must[*protocol.OperationListResult](t)(d.Operations(t.Context(), &protocol.OperationListParams{}))
 		if len(all.Data) != 5 || all.Data[0].Name != "about" || all.Data[0].Plugin != "op" {
 			t.Errorf("%+v", all.Data)
+		}
+	})
+	t.Run("plugin/OP-11 what was done without a session is told as done, though the plugins do not close", func(t *testing.T) {
+		clinging.Store(true)
+		defer clinging.Store(false)
+		reset := d.operation("", "reset")
+		reset.IdempotencyKey = "clinging"
+		if r := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), reset)); string(r.Output) != "true" {
+			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("plugin/OP-03 plugin/OP-10 what is called wrongly is refused with a code", func(t *testing.T) {
