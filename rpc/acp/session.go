@@ -114,8 +114,7 @@ func (s *session) read(ctx context.Context) {
 		select {
 		case <-s.news.More():
 			lost := s.news.Lost()
-			s.handle(ctx, s.news.Take())
-			if lost {
+			if !s.handle(ctx, s.news.Take()) || lost {
 				return
 			}
 		case <-s.link.Gone():
@@ -197,8 +196,9 @@ func (s *session) reopen(ctx context.Context) {
 	s.reconcile(ctx, r.Decisions)
 }
 
-// handle shows what happened. A durable event that was seen is not handled twice; one of which it is not known whose it is comes again.
-func (s *session) handle(ctx context.Context, events []json.RawMessage) {
+// handle shows what happened. A durable event that was seen is not handled twice. At one of which it is not known whose it is it
+// stops and returns false: that one and all that follow come again, once the session is attached again.
+func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 	for _, raw := range events {
 		var ev protocol.Event
 		if err := json.Unmarshal(raw, &ev); err != nil {
@@ -209,7 +209,7 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 			continue
 		}
 		if ev.Seq != 0 && !s.knownInputs(ctx) {
-			return
+			return false
 		}
 		s.event(ctx, &ev)
 		if ev.Seq != 0 {
@@ -217,6 +217,7 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) {
 			s.reopen(ctx)
 		}
 	}
+	return true
 }
 
 func (s *session) event(ctx context.Context, ev *protocol.Event) {
