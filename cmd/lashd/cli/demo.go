@@ -95,7 +95,7 @@ func (d *demo) start(ctx context.Context) error {
 	if err := d.daemon.Start(); err != nil {
 		return err
 	}
-	for range 1000 {
+	for range 6000 {
 		if d.client, err = d.env.dial(ctx, false, d.event); err == nil {
 			break
 		}
