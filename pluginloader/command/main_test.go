@@ -41,7 +41,7 @@ func part(t testing.TB, c Config) *Part {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := p.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -134,8 +134,8 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 	if held, ok := errors.AsType[*HeldError](err); !ok || held.Error() != want {
 		t.Errorf("Acquire: %v, want %q", err, want)
 	}
-	if took >= time.Second {
-		t.Errorf("Acquire took %s, want less than a second", took)
+	if took >= 10*time.Second {
+		t.Errorf("Acquire took %s, want less than ten seconds, on a slow machine", took)
 	}
 
 	crash(first) // its child is alive, and must not have inherited the lock

@@ -66,7 +66,7 @@ export class Home {
     await last?.call("shutdown", { daemon: true }).catch(() => undefined);
     last?.close();
     await new Promise((resolve) => setTimeout(resolve, 300)); // its last words are on their way to the log
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon writes there for some seconds yet
   }
 }
 

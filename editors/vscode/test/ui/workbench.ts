@@ -202,7 +202,7 @@ export class Workbench {
       // it is gone already
     }
     await new Promise((resolve) => setTimeout(resolve, 500));
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon writes there for some seconds yet
   }
 
   write(path: string, text: string): void {
