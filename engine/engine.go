@@ -237,7 +237,7 @@ func (e *Engine) model(name string) (Model, error) {
 			return m, nil
 		}
 	}
-	return Model{}, fmt.Errorf("%w: %q; model/list tells which there are", ErrModelNotFound, name)
+	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
 }
 
 // configured finds the model of a spec; a zero one if no model of the configuration is of that spec any more.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -75,9 +76,17 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	started := make(chan error, 1)
 	go p.run(ctx, c, started)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], c.why(err))
 	}
 	return p, nil
+}
+
+// why tells of a directory that is not there: the system says the same of that as of a program.
+func (c Command) why(err error) error {
+	if _, gone := os.Stat(c.Dir); c.Dir != "" && gone != nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("its directory: %w", gone)
+	}
+	return err
 }
 
 // child is a started command with what it takes to end it.

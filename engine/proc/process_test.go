@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,14 @@ func TestStartFails(t *testing.T) {
 		if err == nil || p != nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: Start = %v, %v; want error %v", test.name, p, err, test.want)
 		}
+	}
+}
+
+func TestStartInADirectoryThatIsGone(t *testing.T) {
+	c := shell("true")
+	c.Dir = filepath.Join(t.TempDir(), "gone")
+	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "its directory: stat "+c.Dir) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a command in a directory that is gone: %v", err)
 	}
 }
 

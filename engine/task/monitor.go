@@ -26,7 +26,7 @@ func CheckMonitor(s *protocol.MonitorSpec) error {
 	env := 0
 	for name, value := range s.Env {
 		env += len(name) + len(value)
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+		if !isVariable(name, value) {
 			return &SpecError{"env", "must be names of variables with text"}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -100,7 +101,7 @@ func checkCommand(s *protocol.TaskSpec) error {
 	case !runs:
 		return &SpecError{"command", "is for commands and monitors that lashd runs"}
 	}
-	return checkScript(c.Script)
+	return checkShell(c)
 }
 
 // checkDetached checks a command that is left to itself.
@@ -113,14 +114,27 @@ func checkDetached(s *protocol.TaskSpec) error {
 	case s.TimeoutMs != 0:
 		return &SpecError{"timeoutMs", "is not for a detached command, which may outlive whoever measures it"}
 	}
-	return checkScript(s.Command.Script)
+	return checkShell(s.Command)
 }
 
-func checkScript(script string) error {
-	if strings.TrimSpace(script) == "" || strings.ContainsRune(script, 0) || len(script) > MaxScript {
+func checkShell(c *protocol.TaskShell) error {
+	switch {
+	case strings.TrimSpace(c.Script) == "" || strings.ContainsRune(c.Script, 0) || len(c.Script) > MaxScript:
 		return &SpecError{"command/script", fmt.Sprintf("must be a command of at most %d bytes", MaxScript)}
+	case c.Workdir != "" && !filepath.IsAbs(c.Workdir) || strings.ContainsRune(c.Workdir, 0):
+		return &SpecError{"command/workdir", "must be an absolute path"}
+	}
+	for name, value := range c.Env {
+		if !isVariable(name, value) {
+			return &SpecError{"command/env", "must be names of variables with text"}
+		}
 	}
 	return nil
+}
+
+// isVariable tells whether a program can have this in its environment.
+func isVariable(name, value string) bool {
+	return name != "" && !strings.ContainsAny(name, "=\x00") && !strings.ContainsRune(value, 0)
 }
 
 // Detached tells whether a task is a command that is left to itself: it runs elsewhere, but lashd begins it, and sees it end.

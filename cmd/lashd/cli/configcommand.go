@@ -20,7 +20,7 @@ func (configCommand) Help() string {
 	return `Tells all that is wrong with config.toml of the data directory, with its line, and starts nothing. A running daemon goes on with
 what it read when it started; if the file was changed since, that is told, too. lashd schema config tells what may be in it.
 
-Exit codes: 0 all is well, or there is no file; 1 something is wrong.
+Exit codes: 0 all is well, or there is no config.toml; 1 something is wrong, or a file that is named is not there.
 
 Example: lashd config --no-json`
 }
@@ -34,6 +34,9 @@ type configReport struct {
 func (c configCommand) Run(ctx context.Context, e *environment) error {
 	r := configReport{File: cmp.Or(c.File, e.configFile())}
 	data, err := r.read()
+	if errors.Is(err, os.ErrNotExist) && c.File == "" {
+		err = nil // all of it is optional; a file that somebody names is meant to be there
+	}
 	if err != nil {
 		return err
 	}
@@ -56,11 +59,7 @@ func (r configReport) read() ([]byte, error) {
 	if r.File == "-" {
 		return io.ReadAll(os.Stdin)
 	}
-	data, err := os.ReadFile(r.File)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
+	return os.ReadFile(r.File)
 }
 
 func (c configCommand) print(r configReport) error {

@@ -124,6 +124,12 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 	}
 }
 
+func TestConfigThatIsNotThere(t *testing.T) {
+	p := newPlace(t)
+	p.want(0, `"problems":[]`, "", "config")
+	p.want(exitFailed, "", "none.toml: no such file", "config", "none.toml")
+}
+
 func TestConfigThatTheDaemonHasNotRead(t *testing.T) {
 	p := newPlace(t)
 	p.session()
