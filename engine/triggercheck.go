@@ -27,7 +27,7 @@ var errNoEventType = errors.New("is not declared; trigger/types lists what is")
 // checkSpec refuses what no trigger can do, whoever owns it, and gives what was meant: nothing that can be said is left open.
 func (e *Engine) checkSpec(ctx context.Context, owner protocol.SessionID, s protocol.TriggerSpec) (protocol.TriggerSpec, error) {
 	if n := len(encode(s)); n > maxTriggerSpec {
-		return s, bad("", "has %d bytes, at most %d", n, maxTriggerSpec)
+		return s, bad("", "the trigger has %d bytes, at most %d", n, maxTriggerSpec)
 	}
 	cwd, err := e.checkAction(ctx, owner, &s.Action)
 	if err != nil {

