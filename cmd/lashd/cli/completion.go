@@ -18,7 +18,7 @@ type completionCommand struct {
 
 // Help is shown by --help.
 func (completionCommand) Help() string {
-	return `Prints what has a shell complete commands, flags and sessions of lashd. For all shells to come:
+	return `Prints what has a shell complete commands, flags, what these can be, and sessions of lashd. For all shells to come:
 
   bash   lashd completion bash > ~/.local/share/bash-completion/completions/lashd
   zsh    lashd completion zsh > "${fpath[1]}/_lashd"
@@ -119,6 +119,10 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 		}
 	case takes == "session":
 		return offerSessions(ctx, e, offer)
+	case len(valuesOf(at, wants)) > 0:
+		for _, v := range valuesOf(at, wants) {
+			offer(v, "")
+		}
 	case wants == "":
 		for _, n := range at.Children {
 			if !n.Hidden {
@@ -127,6 +131,26 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 		}
 	}
 	return nil
+}
+
+// valuesOf are all that a flag, or else the argument of a command, can be.
+func valuesOf(at *kong.Node, flag string) []string {
+	if flag == "" && len(at.Positional) > 0 {
+		return choices(at.Positional[0])
+	}
+	for _, f := range flagsOf(at) {
+		if f.Name == flag {
+			return choices(f.Value)
+		}
+	}
+	return nil
+}
+
+func choices(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return v.EnumSlice()
 }
 
 // offerSessions offers those of a daemon that runs; none is started for it.
