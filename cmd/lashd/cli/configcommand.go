@@ -63,7 +63,7 @@ func (r configReport) read() ([]byte, error) {
 }
 
 func (c configCommand) print(r configReport) error {
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r)
 	}
 	for _, p := range r.Problems {

@@ -63,7 +63,7 @@ func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (c doctorCommand) print(d *diagnosis) error {
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(d)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)

@@ -58,7 +58,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(sessions)
 	}
 	rows := [][]string{{"SESSION", "STATE", "AGE", "TURNS", "MODEL", "DIRECTORY", "TITLE"}}
@@ -122,7 +122,7 @@ func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "tool/list", protocol.SessionParams{SessionID: protocol.SessionID(c.Session)}, &r); err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r.Data)
 	}
 	rows := [][]string{{"TOOL", "SOURCE", "MEMBER", "REPLAY", "TOKENS"}}
@@ -152,7 +152,7 @@ func (c modelListCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "model/list", nil, &r); err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r.Data)
 	}
 	rows := [][]string{{"MODEL", "DEFAULT", "ID", "PROVIDER"}}

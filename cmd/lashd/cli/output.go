@@ -30,16 +30,3 @@ func (o *output) failed() error {
 	defer o.mu.Unlock()
 	return o.err
 }
-
-// inJSON says how results are printed.
-type inJSON struct {
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
-}
-
-// wantsJSON tells whether a result is printed as JSON.
-func wantsJSON(flag *bool) bool {
-	if flag != nil {
-		return *flag
-	}
-	return !terminal(os.Stdout)
-}

@@ -86,7 +86,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 }
 
 func (c pluginCheckCommand) print(v verdict) error {
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(v)
 	}
 	for _, p := range v.Problems {

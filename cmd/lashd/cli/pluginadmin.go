@@ -46,7 +46,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "plugin/list", protocol.PluginListParams{Cwd: cwd}, &r); err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r)
 	}
 	rows := [][]string{{"PLUGIN", "VERSION", "SCOPE", "STATUS", "DIRECTORY"}}
@@ -164,7 +164,7 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "plugin/reload", p, &r); err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		err = printJSON(r)
 	} else {
 		err = printReload(r)

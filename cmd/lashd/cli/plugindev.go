@@ -81,7 +81,7 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	d := &developer{}
 	d.loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{root}, Home: home, Environ: os.Environ(), Nonce: filepath.Base(home), Memory: noMemory{},
-		Log: slog.New(d), News: d.news,
+		Log: slog.New(attrLog(d.logged)), News: d.news,
 		ToolsChanged: func(context.Context, string, protocol.SessionID) {},
 		Running:      func() (protocol.TurnID, bool) { return "", false },
 	})
@@ -136,22 +136,9 @@ func (d *developer) print(format string, args ...any) {
 	fmt.Fprintln(stdout, printable(fmt.Sprintf(format, args...)))
 }
 
-// Enabled implements slog.Handler.
-func (*developer) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements slog.Handler: what the plugin says is printed, the rest of the loader's log is not.
-func (d *developer) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "text" {
-			d.print("  | %s", a.Value.String())
-		}
-		return true
-	})
-	return nil
+// logged prints what the plugin says, and nothing else of the loader's log.
+func (d *developer) logged(a slog.Attr) {
+	if a.Key == "text" {
+		d.print("  | %s", a.Value.String())
+	}
 }
-
-// WithAttrs implements slog.Handler.
-func (d *developer) WithAttrs([]slog.Attr) slog.Handler { return d }
-
-// WithGroup implements slog.Handler.
-func (d *developer) WithGroup(string) slog.Handler { return d }

@@ -31,7 +31,7 @@ type tried struct {
 type trial struct {
 	plugin  *manifest.Plugin
 	factory *process.Factory
-	left    *leftovers
+	left    atomic.Bool // processes were left, and had to be killed
 	session *plugin.Session
 	checks  []tried
 }
@@ -50,9 +50,9 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(data)
-	t := &trial{plugin: p, left: &leftovers{&atomic.Bool{}}}
+	t := &trial{plugin: p}
 	c := pluginloader.Process(p, dir, data)
-	c.Environ, c.Nonce, c.Log = os.Environ(), fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(t.left)
+	c.Environ, c.Nonce, c.Log = os.Environ(), fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(attrLog(t.logged))
 	for i := range c.Contributes.Hooks {
 		c.Contributes.Hooks[i].OnError = process.Fail // neither denied nor allowed: that it fails is seen
 	}
@@ -124,7 +124,7 @@ func (t *trial) stop(ctx context.Context) {
 		switch {
 		case err != nil:
 			return "", err
-		case t.left.seen.Load():
+		case t.left.Load():
 			return "", errLeft
 		case time.Since(began) > max(patience, t.limit()):
 			return "", errKilled
@@ -170,28 +170,33 @@ func (t *trial) state(ctx context.Context) (string, error) {
 // unstopped hides Shutdown, which the trial calls itself.
 type unstopped struct{ plugin.Factory }
 
-// leftovers shows what the plugin says, and sees whether processes had to be killed.
-type leftovers struct{ seen *atomic.Bool }
+// logged shows what the plugin says, and sees whether processes had to be killed.
+func (t *trial) logged(a slog.Attr) {
+	if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
+		t.left.Store(true)
+	}
+	if a.Key == "text" {
+		fmt.Fprintf(os.Stderr, "  | %s\n", printable(a.Value.String()))
+	}
+}
+
+// attrLog is a log that takes the attributes of each record, and nothing else.
+type attrLog func(slog.Attr)
 
 // Enabled implements slog.Handler.
-func (*leftovers) Enabled(context.Context, slog.Level) bool { return true }
+func (attrLog) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
-func (l *leftovers) Handle(_ context.Context, r slog.Record) error {
+func (l attrLog) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
-			l.seen.Store(true)
-		}
-		if a.Key == "text" {
-			fmt.Fprintf(os.Stderr, "  | %s\n", printable(a.Value.String()))
-		}
+		l(a)
 		return true
 	})
 	return nil
 }
 
 // WithAttrs implements slog.Handler.
-func (l *leftovers) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l attrLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
 // WithGroup implements slog.Handler.
-func (l *leftovers) WithGroup(string) slog.Handler { return l }
+func (l attrLog) WithGroup(string) slog.Handler { return l }

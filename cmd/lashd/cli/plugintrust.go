@@ -147,7 +147,7 @@ func (c pluginReadCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r)
 	}
 	return printRead(r)

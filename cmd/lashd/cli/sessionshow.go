@@ -50,7 +50,7 @@ func (c sessionShowCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(s)
 	}
 	if err := table(sessionRows(s)); err != nil {

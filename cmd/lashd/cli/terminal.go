@@ -40,3 +40,15 @@ func printJSON(v any) error {
 	_, err = fmt.Fprintln(stdout, printable(string(data)))
 	return err
 }
+
+// inJSON says how results are printed.
+type inJSON struct {
+	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+}
+
+func (j inJSON) wantsJSON() bool {
+	if j.JSON != nil {
+		return *j.JSON
+	}
+	return !terminal(os.Stdout)
+}

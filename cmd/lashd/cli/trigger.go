@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -40,7 +38,7 @@ func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(all)
 	}
 	if len(all) == 0 {
@@ -121,91 +119,6 @@ type triggerKey struct {
 	Owner string `help:"Session that owns it; the default is the user." placeholder:"SESSION"`
 }
 
-type triggerAddCommand struct {
-	Key   string `arg:"" help:"What it is called from now on."`
-	Text  string `help:"What the model is told, before what has happened." required:"" placeholder:"TEXT"`
-	Owner string `help:"Session that owns it, and with which it goes; the default is the user." placeholder:"SESSION"`
-
-	Cron   string `help:"When: at the times of a schedule." xor:"when" required:"" placeholder:"'0 9 * * 1-5'"`
-	Files  string `help:"When: files change whose path fits a glob." xor:"when" required:"" placeholder:"GLOB"`
-	On     string `help:"When: something else happens; lashd call trigger/types lists what may." xor:"when" required:"" placeholder:"TYPE"`
-	Zone   string `help:"With --cron: time zone; the default is that of the machine." placeholder:"Europe/Zurich"`
-	Missed string `help:"With --cron: what becomes of times at which nobody was there: skip, runOnce or runAll." placeholder:"POLICY"`
-	Dir    string `help:"With --files: directory in which they are; the default is that of the session." placeholder:"DIR"`
-	Source string `help:"With --on: only that of this source." placeholder:"KEY"`
-	Filter string `help:"JSON Schema that what comes with it must fit." placeholder:"SCHEMA"`
-
-	Wake  string `help:"Does: wakes a session; lashd session lists sessions." xor:"does" required:"" placeholder:"SESSION"`
-	In    string `help:"Does: begins a session in a directory, each time." xor:"does" required:"" placeholder:"DIR"`
-	Model string `help:"With --in: a name from lashd model." placeholder:"NAME"`
-	inJSON
-}
-
-// Help is shown by --help.
-func (triggerAddCommand) Help() string {
-	return `A schedule has five fields (minute, hour, day, month, weekday), or is @hourly, @daily, @weekly, @monthly, @yearly or @every 90m. What a
-trigger does is a turn like any other: what it may do without being asked is for the settings of its session to say.
-
-Example: lashd trigger add morning --cron '0 9 * * 1-5' --missed runOnce --in ~/src/project --text 'Summarise what was merged since yesterday.'`
-}
-
-func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
-	p, err := c.params()
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	var r protocol.TriggerResult
-	if err := e.ask(ctx, "trigger/register", p, &r); err != nil {
-		return err
-	}
-	if wantsJSON(c.JSON) {
-		return printJSON(r.Trigger)
-	}
-	if r.Trigger.NextAtMs > 0 {
-		fmt.Fprintln(stdout, "due at", moment(r.Trigger.NextAtMs))
-	}
-	return nil
-}
-
-func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error) {
-	p.Key, p.SessionID, p.Action.Text = c.Key, protocol.SessionID(c.Owner), c.Text
-	if c.Filter != "" {
-		if !json.Valid([]byte(c.Filter)) {
-			return p, fmt.Errorf("--filter is not JSON: %s", c.Filter)
-		}
-		p.Filter = json.RawMessage(c.Filter)
-	}
-	if p.Source, err = c.source(); err != nil {
-		return p, err
-	}
-	if c.In == "" {
-		p.Action.Kind, p.Action.SessionID = protocol.TriggerWakes, protocol.SessionID(c.Wake)
-		return p, nil
-	}
-	dir, err := filepath.Abs(c.In)
-	p.Action.Kind, p.Action.Session = protocol.TriggerStarts, &protocol.TriggerSession{Cwd: dir, Model: c.Model}
-	return p, err
-}
-
-func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
-	switch {
-	case c.Cron != "" && c.Missed == "":
-		return protocol.TriggerSource{}, fmt.Errorf("--missed must say what becomes of times at which nobody was there: skip, runOnce or runAll")
-	case c.Cron != "":
-		return protocol.TriggerSource{Type: protocol.TypeCronTick, Cron: &protocol.CronSource{
-			Schedule: c.Cron, TimeZone: c.Zone, Missed: protocol.MissedTicks(c.Missed)}}, nil
-	case c.Files != "":
-		f := &protocol.FileSource{Glob: c.Files}
-		if c.Dir == "" {
-			return protocol.TriggerSource{Type: protocol.TypeFileChanged, File: f}, nil
-		}
-		dir, err := filepath.Abs(c.Dir)
-		f.Dir = dir
-		return protocol.TriggerSource{Type: protocol.TypeFileChanged, File: f}, err
-	}
-	return protocol.TriggerSource{Type: c.On, Key: c.Source}, nil
-}
-
 type triggerRemoveCommand struct{ triggerKey }
 
 // Help is shown by --help.
@@ -245,96 +158,4 @@ func (c triggerDisableCommand) Run(ctx context.Context, e *environment) error {
 
 func (k triggerKey) set(ctx context.Context, e *environment, on bool) error {
 	return e.ask(ctx, "trigger/update", protocol.TriggerUpdateParams{Key: k.Key, SessionID: protocol.SessionID(k.Owner), Enabled: &on}, nil)
-}
-
-type triggerEmitCommand struct {
-	Type    string `arg:"" help:"What has happened; lashd call trigger/types lists what may."`
-	Payload string `arg:"" optional:"" default:"{}" help:"What comes with it, as a JSON object."`
-	Source  string `help:"Which one of that type it happened to." placeholder:"KEY"`
-	Once    string `help:"What makes it the same occurrence, such as the id of a mail: it then comes once, however often it is said." placeholder:"KEY"`
-	ofWorkspace
-	inJSON
-}
-
-// Help is shown by --help.
-func (triggerEmitCommand) Help() string {
-	return `manual.emitted is always there; others are declared by plugins.
-
-Example: lashd trigger emit manual.emitted '{"branch":"main"}' --once build-1742`
-}
-
-func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
-	cwd, err := c.dir()
-	if err != nil {
-		return err
-	}
-	if !json.Valid([]byte(c.Payload)) {
-		return &exitError{exitUsage, fmt.Errorf("the payload is not JSON: %s", c.Payload)}
-	}
-	var r protocol.TriggerEmitResult
-	err = e.ask(ctx, "trigger/emit", protocol.TriggerEmitParams{
-		Type: c.Type, Cwd: cwd, SourceKey: c.Source, OccurrenceKey: c.Once, Payload: json.RawMessage(c.Payload),
-	}, &r)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c.JSON) {
-		return printJSON(r)
-	}
-	return table(deliveries([]protocol.Occurrence{r.Occurrence}))
-}
-
-type triggerHistoryCommand struct {
-	Key   string `arg:"" optional:"" help:"Only what is something to this trigger."`
-	Owner string `help:"Session that owns it; the default is the user." placeholder:"SESSION"`
-	Lines int    `help:"How many of the newest." default:"20" short:"n"`
-	inJSON
-}
-
-// Help is shown by --help.
-func (triggerHistoryCommand) Help() string {
-	return `STATE is reserved, as long as it is to be done; delivered, refused or failed; or targetGone, when the session is deleted.
-
-Example: lashd trigger history morning`
-}
-
-func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
-	p := protocol.TriggerHistoryParams{Limit: c.Lines}
-	if c.Key != "" {
-		all, err := triggers(ctx, e, "")
-		if err != nil {
-			return err
-		}
-		for _, g := range all {
-			if g.Key == c.Key && string(g.SessionID) == c.Owner {
-				p.TriggerID = g.ID
-			}
-		}
-		if p.TriggerID == "" {
-			return fmt.Errorf("there is no trigger %s; lashd trigger list lists them", c.Key)
-		}
-	}
-	var r protocol.TriggerHistoryResult
-	if err := e.ask(ctx, "trigger/history", p, &r); err != nil {
-		return err
-	}
-	if wantsJSON(c.JSON) {
-		return printJSON(r.Data)
-	}
-	return table(deliveries(r.Data))
-}
-
-// deliveries is a row for each delivery, or for an occurrence that is nothing to anybody.
-func deliveries(all []protocol.Occurrence) [][]string {
-	rows := [][]string{{"AT", "WHAT", "TRIGGER", "STATE", "SESSION", "REASON"}}
-	for _, o := range all {
-		what := oneLine(strings.TrimSpace(o.Type+" "+o.SourceKey), 40)
-		if len(o.Deliveries) == 0 {
-			rows = append(rows, []string{moment(o.AtMs), what, "-", "-", "-", ""})
-		}
-		for _, d := range o.Deliveries {
-			rows = append(rows, []string{moment(o.AtMs), what, oneLine(d.Key, 40), string(d.State), string(d.SessionID), oneLine(d.Reason, 80)})
-		}
-	}
-	return rows
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(points)
 	}
 	if len(points) == 0 {
@@ -123,100 +122,6 @@ func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.F
 	return r.Data, err
 }
 
-type sessionDiffCommand struct {
-	ofFiles
-	Stat bool `help:"Only count lines."`
-	JSON bool `help:"Print JSON."`
-}
-
-// Help is shown by --help.
-func (sessionDiffCommand) Help() string {
-	return `What the session did to files, or one turn of it, whatever the files are now.
-
-Example: lashd session diff --stat`
-}
-
-func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
-	c.ofFiles = c.alone()
-	l, err := e.dial(ctx, true, nil)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	id, err := c.session(ctx, l)
-	if err != nil {
-		return err
-	}
-	p := protocol.SessionDiffParams{SessionID: id, Limit: 500}
-	if c.point() {
-		p.PointID = protocol.PointID(c.Turn)
-	} else {
-		p.TurnID = protocol.TurnID(c.Turn)
-	}
-	all := []protocol.FileDiff{}
-	for {
-		var r protocol.SessionDiffResult
-		if err := l.Call(ctx, "session/diff", p, &r); err != nil {
-			return err
-		}
-		if all, p.Cursor = append(all, r.Data...), r.NextCursor; p.Cursor == "" {
-			return c.print(e, all)
-		}
-	}
-}
-
-func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
-	switch {
-	case c.JSON:
-		return printJSON(all)
-	case len(all) == 0:
-		e.note("no files were changed")
-		return nil
-	case c.Stat:
-		rows := [][]string{{"EFFECT", "ADDED", "REMOVED", "PATH", "NOTE"}}
-		for _, d := range all {
-			rows = append(rows, []string{string(d.Effect), fmt.Sprint(d.Added), fmt.Sprint(d.Removed), oneLine(d.Path, 200), diffNote(d)})
-		}
-		return table(rows)
-	}
-	for _, d := range all {
-		text := d.Diff
-		if note := diffNote(d); text == "" || note != "" {
-			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, note) + text
-		}
-		if _, err := io.WriteString(stdout, shownText(text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// diffNote tells what the lines of a diff do not.
-func diffNote(d protocol.FileDiff) string {
-	about, mode := contentNote(d), ""
-	if d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode {
-		mode = fmt.Sprintf("mode %o to %o", d.Before.Mode, d.After.Mode)
-	}
-	if about != "" && mode != "" {
-		return about + ", " + mode
-	}
-	return about + mode
-}
-
-func contentNote(d protocol.FileDiff) string {
-	switch {
-	case d.Unkept != "":
-		return "without a copy: " + string(d.Unkept)
-	case d.Binary:
-		return "binary"
-	case d.Cut:
-		return "the diff is too long"
-	case d.Kind != protocol.FileRegular:
-		return string(d.Kind)
-	}
-	return ""
-}
-
 type sessionUndoCommand struct {
 	ofFiles
 	History bool `help:"Take the conversation back, too: the model does not know of the turns any more."`
@@ -255,7 +160,7 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 		}
 		return err
 	}
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(r)
 	}
 	if err := c.print(r.Files); err != nil {
@@ -302,7 +207,7 @@ func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.T
 }
 
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
-	if wantsJSON(c.JSON) {
+	if c.wantsJSON() {
 		return printJSON(files)
 	}
 	if len(files) == 0 {

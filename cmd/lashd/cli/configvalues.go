@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type badValue struct {
+	key     []string
+	nth     int // of several tables of the same name, from 0
+	message string
+}
+
+// badTypes are settings of another type than theirs, and texts that are there and say nothing.
+func badTypes(table reflect.Type, said map[string]any, above []string) (bad []badValue) {
+	for field := range table.Fields() {
+		name := field.Tag.Get("toml")
+		value, ok := said[name]
+		if !ok {
+			continue
+		}
+		t, key := field.Type, append(slices.Clone(above), name)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		inner, isTable := value.(map[string]any)
+		tables, isList := value.([]any)
+		switch {
+		case value == "":
+			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " is empty; leave it out if nothing is to be said"})
+		case t.Kind() == reflect.Struct && t != reflect.TypeFor[duration]() && isTable:
+			bad = append(bad, badTypes(t, inner, key)...)
+		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && isList && !slices.ContainsFunc(tables, isNoTable):
+			for nth, inner := range tables {
+				for _, b := range badTypes(t.Elem(), inner.(map[string]any), key) {
+					bad = append(bad, badValue{b.key, nth, b.message})
+				}
+			}
+		case !fits(t, value):
+			bad = append(bad, badValue{key, 0, fmt.Sprintf("%s is %s; it must be %s", strings.Join(key, "."), typeName(value), wanted(t, name))})
+		}
+	}
+	return bad
+}
+
+func isNoTable(v any) bool {
+	_, ok := v.(map[string]any)
+	return !ok
+}
+
+// fits tells whether a setting that is no table of ours can have a value.
+func fits(t reflect.Type, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return t.Kind() == reflect.String || t == reflect.TypeFor[duration]()
+	case bool:
+		return t.Kind() == reflect.Bool
+	case int64:
+		return t.Kind() == reflect.Int64 || t.Kind() == reflect.Float64
+	case float64:
+		return t.Kind() == reflect.Float64
+	case map[string]any:
+		return t.Kind() == reflect.Map
+	case []any:
+		return t.Kind() == reflect.Slice && !slices.ContainsFunc(v, func(v any) bool { return !fits(t.Elem(), v) })
+	}
+	return false
+}
+
+// typeName is what TOML calls the type of a value.
+func typeName(value any) string {
+	switch value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case int64:
+		return "an integer"
+	case float64:
+		return "a float"
+	case map[string]any:
+		return "a table"
+	case []any:
+		return "an array"
+	}
+	return "a date or a time"
+}
+
+// wanted says what a setting of a type must be.
+func wanted(t reflect.Type, name string) string {
+	switch {
+	case words[t] != nil:
+		return oneOf(words[t])
+	case t == reflect.TypeFor[duration]():
+		return "a string such as 10m"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "an integer"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Struct {
+			return "one or more tables, each under [[" + name + "]]"
+		}
+		return "an array of strings"
+	}
+	return "a table"
+}
+
+// forms are what texts must look like. What is wrong with one is told without the text, which may be a key.
+var forms = map[string]struct {
+	fits func(string) bool
+	must string
+}{
+	"url": {func(text string) bool {
+		u, err := url.Parse(text)
+		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	}, "must begin with http:// or https://, and name a host"},
+	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself"},
+}
+
+// badModels are models that cannot be told apart, or that could not say a word.
+func (c config) badModels() (bad []badValue) {
+	names := map[string]bool{}
+	for nth, m := range c.Models {
+		name := cmp.Or(m.Name, c.idOf(m))
+		if names[name] {
+			bad = append(bad, badValue{[]string{"models", "name"}, nth, fmt.Sprintf("models.name is %q, as that of another one; it is the id if nothing is said", name)})
+		}
+		names[name] = true
+		if m.ContextWindow > 0 && m.OutputLimit > m.ContextWindow {
+			bad = append(bad, badValue{[]string{"models", "output_limit"}, nth, fmt.Sprintf("models.output_limit is %d; it must not be above models.context_window, %d", m.OutputLimit, m.ContextWindow)})
+		}
+	}
+	return bad
+}
+
+// badValues are settings that no daemon could work with, by what the fields say of themselves.
+func badValues(table reflect.Value, above []string) (bad []badValue) {
+	for field, v := range table.Fields() {
+		key := append(slices.Clone(above), field.Tag.Get("toml"))
+		if v.Kind() == reflect.Pointer {
+			v = reflect.Indirect(v)
+		}
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
+			for nth := range v.Len() {
+				for _, b := range badValues(v.Index(nth), key) {
+					bad = append(bad, badValue{b.key, nth, b.message})
+				}
+			}
+			continue
+		}
+		message := ""
+		switch from, to := boundsOf(field); {
+		case !v.IsValid() && field.Tag.Get("required") == "":
+		case !v.IsValid():
+			message = "is missing"
+		case field.Tag.Get("is") != "" && v.String() != "" && !forms[field.Tag.Get("is")].fits(v.String()):
+			message = forms[field.Tag.Get("is")].must
+		case words[v.Type()] != nil && v.String() != "" && !slices.Contains(words[v.Type()], v.String()):
+			message = fmt.Sprintf("is %q; it must be %s", v.String(), oneOf(words[v.Type()]))
+		case to > 0 && v.Kind() == reflect.Float64:
+			if f := v.Float(); !(f >= float64(from) && f <= float64(to)) {
+				message = fmt.Sprintf("is %v; it must be from %d to %d", f, from, to)
+			}
+		case to > 0 && v.Int() != 0 && (v.Int() < from || v.Int() > to):
+			message = fmt.Sprintf("is %d; it must be from %d to %d, or 0", v.Int(), from, to)
+		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[duration]():
+			bad = append(bad, badValues(v, key)...)
+		}
+		if message != "" {
+			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " " + message})
+		}
+	}
+	return bad
+}
+
+// boundsOf are between what a number has to be, a whole one only if it is not 0; none if the second is 0.
+func boundsOf(f reflect.StructField) (from, to int64) {
+	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
+	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)
+	return from, to
+}
+
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+type taskOutputCommand struct {
+	ofTask
+	Follow bool  `help:"Go on until the task is over." short:"f"`
+	Offset int64 `help:"First byte; negative: from the end." placeholder:"BYTES"`
+}
+
+// Help is shown by --help.
+func (taskOutputCommand) Help() string {
+	return `Example: lashd task output -f tsk_53a9d1c2b7e04f16`
+}
+
+func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
+	p, err := c.params(ctx, e)
+	if err != nil {
+		return err
+	}
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for at := c.Offset; ; {
+		var r protocol.TaskOutputResult
+		if err := l.Call(ctx, "task/output", protocol.TaskOutputParams{TaskParams: p, Offset: at, Limit: 1 << 20}, &r); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(stdout, shownText(r.Text)); err != nil {
+			return err
+		}
+		at = r.NextOffset
+		switch {
+		case at < r.Size && at > r.Offset:
+		case r.Ended && r.Full:
+			e.note("there was more; what came after %d bytes is not kept", r.Size)
+			return nil
+		case r.Ended, !c.Follow:
+			return nil
+		default:
+			wait := protocol.TaskWaitParams{SessionID: p.SessionID, TaskIDs: []protocol.TaskID{p.TaskID}, TimeoutMs: followPause.Milliseconds()}
+			if err := l.Call(ctx, "task/wait", wait, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// followPause is how long what a task puts out may wait to be shown.
+const followPause = 200 * time.Millisecond
+
+// shownText is an output as it is, unless a person's terminal would obey what is in it.
+func shownText(s string) string {
+	if terminal(os.Stdout) {
+		return printable(s)
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package fakemodel
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+func (r *reply) endStream(st Step) {
+	r.open()
+	if st.End == Whole || st.End == NoDone {
+		r.chunk([]byte("{}"), quote(r.finish(st)))
+		if r.tail.Usage {
+			r.buf = append(r.buf, "data: "+r.object("chat.completion.chunk")+`,"choices":[],"usage":`...)
+			r.buf = append(append(r.buf, mustMarshal(r.usage(st))...), "}\n\n"...)
+		}
+	}
+	if st.End == Whole {
+		r.buf = append(r.buf, "data: [DONE]\n\n"...)
+	}
+	if r.write() == nil && st.End == Reset {
+		r.reset()
+	}
+}
+
+func (r *reply) endPlain(st Step) {
+	r.message.Role = "assistant"
+	body := r.object("chat.completion") +
+		`,"choices":[{"index":0,"message":` + string(mustMarshal(r.message)) +
+		`,"finish_reason":` + quote(r.finish(st)) + `}],"usage":` + string(mustMarshal(r.usage(st))) + "}"
+	r.w.Header().Set("Content-Type", "application/json")
+	r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if st.End == Cut || st.End == Reset {
+		body = body[:len(body)/2]
+	}
+	r.buf = append(r.buf, body...)
+	if r.write() != nil {
+		return
+	}
+	if st.End == Cut {
+		panic(http.ErrAbortHandler) // closes the connection short of Content-Length
+	}
+	if st.End == Reset {
+		r.reset()
+	}
+}
+
+func (r *reply) finish(st Step) string {
+	if len(r.message.Calls) > 0 {
+		return cmp.Or(st.Finish, "tool_calls")
+	}
+	return cmp.Or(st.Finish, "stop")
+}
+
+func (r *reply) usage(st Step) Usage {
+	u := Usage{Prompt: r.size / 4, Completion: r.outputs}
+	if st.Usage != nil {
+		u = *st.Usage
+	}
+	u.Total = cmp.Or(u.Total, u.Prompt+u.Completion)
+	return u
+}
+
+func (r *reply) refuse(st Step) {
+	if st.RetryAfter != "" {
+		r.w.Header().Set("Retry-After", st.RetryAfter)
+	}
+	if st.Body == "" {
+		writeError(r.w, st.Status, "scripted "+strings.ToLower(http.StatusText(st.Status)))
+		return
+	}
+	r.w.WriteHeader(st.Status)
+	r.w.Write([]byte(st.Body)) // a client that has gone does not matter
+}
+
+// reset breaks the connection so that the client reads ECONNRESET, not the end of the stream.
+func (r *reply) reset() {
+	conn, _, err := r.flush.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0) // makes close send RST; if it fails, the stream is at least cut
+	}
+	conn.Close()
+}
