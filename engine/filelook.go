@@ -164,39 +164,56 @@ func (w *workspace) keep(ctx context.Context, s seen) error {
 		}
 		return nil
 	}
-	copies := map[protocol.Digest]persistence.FileCopy{}
-	for _, c := range s.copies {
-		copies[c.Digest] = c
-	}
-	changes := map[string][]persistence.FileChange{}
-	for _, c := range s.changes {
-		changes[c.Path] = append(changes[c.Path], c)
-	}
-	for len(s.read)+len(s.left)+len(changes) > 0 {
-		read, left := s.read[:min(len(s.read), fileRows)], s.left[:min(len(s.left), fileRows)]
-		s.read, s.left = s.read[len(read):], s.left[len(left):]
-		c := persistence.FileCommit{Index: read, Gone: left}
-		for _, f := range read {
-			if k, ok := copies[f.Digest]; ok {
-				c.Copies = append(c.Copies, k)
-				delete(copies, f.Digest)
-			}
-			c.Changes = append(c.Changes, changes[f.Path]...)
-			delete(changes, f.Path)
-		}
-		for _, p := range left {
-			c.Changes = append(c.Changes, changes[p]...)
-			delete(changes, p)
-		}
-		if len(s.read)+len(s.left) == 0 { // the rest is of what was announced
-			c.Changes = append(c.Changes, slices.Concat(slices.Collect(maps.Values(changes))...)...)
-			clear(changes)
-		}
-		if err := w.commit(ctx, c); err != nil {
+	p := s.parts()
+	for len(p.read)+len(p.left)+len(p.changes) > 0 {
+		if err := w.commit(ctx, p.next()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seenParts is what was seen and is not stored yet, by what it belongs to.
+type seenParts struct {
+	read    []persistence.WorkspaceFile
+	left    []string
+	copies  map[protocol.Digest]persistence.FileCopy
+	changes map[string][]persistence.FileChange // by path
+}
+
+func (s seen) parts() *seenParts {
+	p := &seenParts{read: s.read, left: s.left, copies: map[protocol.Digest]persistence.FileCopy{}, changes: map[string][]persistence.FileChange{}}
+	for _, c := range s.copies {
+		p.copies[c.Digest] = c
+	}
+	for _, c := range s.changes {
+		p.changes[c.Path] = append(p.changes[c.Path], c)
+	}
+	return p
+}
+
+// next takes as much as goes into one commit: rows of files, with their copies and changes.
+func (p *seenParts) next() persistence.FileCommit {
+	read, left := p.read[:min(len(p.read), fileRows)], p.left[:min(len(p.left), fileRows)]
+	p.read, p.left = p.read[len(read):], p.left[len(left):]
+	c := persistence.FileCommit{Index: read, Gone: left}
+	for _, f := range read {
+		if k, ok := p.copies[f.Digest]; ok {
+			c.Copies = append(c.Copies, k)
+			delete(p.copies, f.Digest)
+		}
+		c.Changes = append(c.Changes, p.changes[f.Path]...)
+		delete(p.changes, f.Path)
+	}
+	for _, path := range left {
+		c.Changes = append(c.Changes, p.changes[path]...)
+		delete(p.changes, path)
+	}
+	if len(p.read)+len(p.left) == 0 { // the rest is of what was announced
+		c.Changes = append(c.Changes, slices.Concat(slices.Collect(maps.Values(p.changes))...)...)
+		clear(p.changes)
+	}
+	return c
 }
 
 // news tells whether files are others than the store knows, beside their times.

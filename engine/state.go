@@ -79,22 +79,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
 		decisions: map[protocol.DecisionID]*openDecision{}, onTheWay: map[protocol.TaskID]bool{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
 	}
-	if st.turns, err = s.eng.store.OpenTurns(ctx, row.Key); err != nil {
-		return nil, err
-	}
-	// A turn that has begun comes first: one that follows another in a new frame is the newest.
-	slices.SortStableFunc(st.turns, func(a, b persistence.StoredTurn) int { return cmp.Compare(begunFirst(a), begunFirst(b)) })
-	if st.inputs, err = s.eng.store.PendingInputs(ctx, row.Key); err != nil {
-		return nil, err
-	}
-	if err := st.loadComponents(row.Key); err != nil {
-		return nil, err
-	}
-	s.key = row.Key
-	if err := st.loadTasks(); err != nil {
-		return nil, err
-	}
-	if st.rewinds, err = s.eng.store.OpenRewinds(ctx, row.Key); err != nil {
+	if err := st.loadOpen(row.Key); err != nil {
 		return nil, err
 	}
 	st.ownMonitors()
@@ -112,6 +97,27 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
 	}
 	return st, nil
+}
+
+// loadOpen reads what a session is in the middle of.
+func (st *state) loadOpen(key int64) (err error) {
+	if st.turns, err = st.eng.store.OpenTurns(st.ctx, key); err != nil {
+		return err
+	}
+	// A turn that has begun comes first: one that follows another in a new frame is the newest.
+	slices.SortStableFunc(st.turns, func(a, b persistence.StoredTurn) int { return cmp.Compare(begunFirst(a), begunFirst(b)) })
+	if st.inputs, err = st.eng.store.PendingInputs(st.ctx, key); err != nil {
+		return err
+	}
+	if err := st.loadComponents(key); err != nil {
+		return err
+	}
+	st.key = key
+	if err := st.loadTasks(); err != nil {
+		return err
+	}
+	st.rewinds, err = st.eng.store.OpenRewinds(st.ctx, key)
+	return err
 }
 
 // begunFirst sorts turns.

@@ -122,13 +122,3 @@ func (p instance) restore(ctx context.Context, s Stateful, entries map[string]En
 	}
 	return s.Restore(ctx, own(entry.Meta), &ArtifactReader{entry.Artifacts})
 }
-
-// Carry takes over the entries of prev that s does not have: the state of plugins that are not installed now.
-func (s *Snapshot) Carry(prev Snapshot) {
-	entries := maps.Clone(prev.Entries)
-	if entries == nil {
-		entries = map[string]Entry{}
-	}
-	maps.Copy(entries, s.Entries)
-	s.Entries = entries
-}

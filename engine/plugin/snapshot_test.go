@@ -29,11 +29,6 @@ func (m *memory) Register(*plugin.Registrar) error                 { return nil 
 func (m *memory) Version() string                                  { return m.version }
 func (m *memory) Revision() uint64                                 { return m.revision }
 
-func (m *memory) set(text string) {
-	m.text = text
-	m.revision++
-}
-
 func (m *memory) Snapshot(_ context.Context, w *plugin.ArtifactWriter) (json.RawMessage, error) {
 	if m.busy {
 		m.revision++

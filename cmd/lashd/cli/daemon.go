@@ -114,15 +114,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
 	nonce := store.Facts().StoreID
-	mark, err := proc.Begin(e.home, nonce)
-	if err != nil {
-		e.log.Warn("processes of an earlier run could not be looked for", "error", err)
-	}
-	defer func() {
-		if err := mark.End(); err != nil {
-			e.log.Warn("processes of this run could not be looked for", "error", err)
-		}
-	}()
+	defer e.mark(nonce)()
 	host, err := e.shipped(cfg, nonce)
 	if err != nil {
 		return err
@@ -132,13 +124,11 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	if err != nil {
 		return err
 	}
-	var trace *engine.Trace
-	if cfg.Trace {
-		if trace, err = engine.OpenTrace(filepath.Join(e.home, "trace.jsonl")); err != nil {
-			return err
-		}
-		defer trace.Close()
+	trace, err := e.trace(cfg)
+	if err != nil {
+		return err
 	}
+	defer trace.Close()
 	loader, tell, err := e.loader(store, host, cfg)
 	if err != nil {
 		return err
@@ -161,6 +151,27 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	<-e.hears
 	e.opening.served()
 	return beside(ctx, stop, run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
+}
+
+// mark ends what an earlier run has left, and gives what does so for this one.
+func (e *environment) mark(nonce string) (end func()) {
+	mark, err := proc.Begin(e.home, nonce)
+	if err != nil {
+		e.log.Warn("processes of an earlier run could not be looked for", "error", err)
+	}
+	return func() {
+		if err := mark.End(); err != nil {
+			e.log.Warn("processes of this run could not be looked for", "error", err)
+		}
+	}
+}
+
+// trace is the trace that the daemon keeps, if it is to.
+func (e *environment) trace(cfg config) (*engine.Trace, error) {
+	if !cfg.Trace {
+		return nil, nil
+	}
+	return engine.OpenTrace(filepath.Join(e.home, "trace.jsonl"))
 }
 
 // shipped are the plugins that ship inside, and those that a main of one's own adds.

@@ -171,14 +171,7 @@ func (p *Provider) appendOptions(b []byte, m *protocol.ModelSpec, o protocol.Gen
 		receipt("seed", sampling)
 	}
 	if len(o.Stop) > 0 {
-		b = append(b, `,"stop":[`...)
-		for i, s := range o.Stop {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = quote(b, s)
-		}
-		b = append(b, ']')
+		b = quoteAll(append(b, `,"stop":`...), o.Stop)
 		receipt("stop", "applied")
 	}
 	if effort != "" {
@@ -186,6 +179,15 @@ func (p *Provider) appendOptions(b []byte, m *protocol.ModelSpec, o protocol.Gen
 		receipt("effort", "applied")
 	}
 	return b
+}
+
+// quoteAll appends a list of strings, which has at least one.
+func quoteAll(b []byte, all []string) []byte {
+	next := byte('[')
+	for _, s := range all {
+		b, next = quote(append(b, next), s), ','
+	}
+	return append(b, ']')
 }
 
 // quote writes text as a JSON string. encoding/json would also escape <, > and &, which makes source code a good deal
