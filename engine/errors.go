@@ -48,10 +48,16 @@ func (e *UnrestorableError) Error() string {
 }
 
 // TurnActiveError means that a turn runs which the request will not wait for.
-type TurnActiveError struct{ TurnID protocol.TurnID }
+type TurnActiveError struct {
+	TurnID protocol.TurnID
+	Input  bool // the request has an input, which may wait
+}
 
 func (e *TurnActiveError) Error() string {
-	return fmt.Sprintf("turn %s is running; wait for it, interrupt it, or send the input with whenBusy queue or steer", e.TurnID)
+	if e.Input {
+		return fmt.Sprintf("turn %s is running; wait for it, interrupt it, or send the input with whenBusy queue or steer", e.TurnID)
+	}
+	return fmt.Sprintf("turn %s is running; wait for it, or interrupt it", e.TurnID)
 }
 
 // ParamError points at a parameter whose value makes no sense.

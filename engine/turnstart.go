@@ -39,7 +39,7 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 			return st.steerInstead(ctx, p, rc)
 		}
 		if busy := len(st.turns) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
-			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
+			return nil, &TurnActiveError{TurnID: st.turns[0].ID, Input: true}
 		}
 		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions}, rc)
 	})
