@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"lashd/rpc"
 	"lashd/rpc/protocol"
 )
 
@@ -117,8 +119,13 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 		for _, f := range flagsOf(at) {
 			offer("--"+f.Name, f.Help)
 		}
-	case takes == "session":
+	case takes == "session", takes == "sessions":
 		return offerSessions(ctx, e, offer)
+	case takes == "method":
+		methods := rpc.Methods()
+		for _, name := range slices.Sorted(maps.Keys(methods)) {
+			offer(name, methods[name].Doc)
+		}
 	case len(valuesOf(at, wants)) > 0:
 		for _, v := range valuesOf(at, wants) {
 			offer(v, "")

@@ -46,6 +46,9 @@ func (c configCommand) Run(ctx context.Context, e *environment) error {
 	if err := c.print(r); err != nil {
 		return err
 	}
+	if len(r.Problems) == 0 && !c.wantsJSON() {
+		e.note("nothing is wrong with %s", r.File)
+	}
 	if c.File == "" {
 		e.noteStale(ctx)
 	}
