@@ -5,12 +5,60 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"lashd/rpc/protocol"
 )
+
+// Backup writes a verified copy of the database, with the blobs that it refers to, into a directory of that name, which can be
+// used as a data directory. It appears when it is whole. Turns go on meanwhile. An error is fs.ErrExist if there is something of
+// that name.
+func (s *Store) Backup(ctx context.Context, dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("backup to %s: %w", dir, fs.ErrExist)
+	}
+	part, err := os.MkdirTemp(filepath.Dir(dir), ".lashd-backup-*") // mode 0700
+	if err != nil {
+		return fmt.Errorf("backup to %s: %w", dir, err)
+	}
+	defer os.RemoveAll(part) // after the rename there is nothing under that name
+	s.blobs.hold()
+	defer s.blobs.release()
+	err = s.copyTo(ctx, filepath.Join(part, fileName), func(ctx context.Context, db *sql.DB) error { return s.checkAndFill(ctx, db, part) })
+	if err == nil {
+		err = os.Rename(part, dir)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(dir))
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = named(ErrFull, err)
+	}
+	if err != nil {
+		return fmt.Errorf("backup to %s: %w", dir, err)
+	}
+	return nil
+}
+
+// checkAndFill verifies a copy of the database, and brings the blobs that it refers to beside it.
+func (s *Store) checkAndFill(ctx context.Context, db *sql.DB, dir string) error {
+	if err := checkStructureOf(ctx, db); err != nil {
+		return err
+	}
+	r := &reader{db: db}
+	report, err := verifyLogs(ctx, r, func(int, int) {})
+	if err == nil && len(report.Problems) > 0 {
+		err = fmt.Errorf("%s: %w", report.Problems[0], ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	return s.copyBlobs(ctx, r, filepath.Join(dir, blobsName))
+}
 
 // copyTo writes a compact copy of the database, checks it and puts it in place.
 func (s *Store) copyTo(ctx context.Context, target string, check func(context.Context, *sql.DB) error) error {
@@ -59,6 +107,25 @@ func checkStructureOf(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return checkForeignKeys(ctx, db)
+}
+
+// copyBlobs brings the files that a copy of the database refers to into dir.
+func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string) error {
+	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL")
+	if err != nil {
+		return err
+	}
+	into := newBlobFiles(dir)
+	for _, d := range digests {
+		data, err := s.blobs.read(d)
+		if err != nil {
+			return err
+		}
+		if err := into.write(d, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func scanDigest(rows *sql.Rows, d *protocol.Digest) error { return rows.Scan(d) }

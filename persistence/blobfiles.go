@@ -24,6 +24,7 @@ type blobFiles struct {
 
 	mu      sync.Mutex
 	pending map[protocol.Digest]pendingBlob
+	held    int // backups under way, during which no file goes
 }
 
 type pendingBlob struct {
@@ -107,12 +108,12 @@ func (b *blobFiles) has(d protocol.Digest, size int64) bool {
 	return err == nil && info.Size() == size
 }
 
-// remove deletes a file that no row names, unless somebody is about to name it.
+// remove deletes a file that no row names, unless somebody is about to name it or to copy it.
 func (b *blobFiles) remove(d protocol.Digest) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p, waiting := b.pending[d]
-	if waiting && time.Since(p.since) < blobWait {
+	if b.held > 0 || (waiting && time.Since(p.since) < blobWait) {
 		return nil // sweep comes back to it
 	}
 	delete(b.pending, d)
@@ -120,6 +121,18 @@ func (b *blobFiles) remove(d protocol.Digest) error {
 		return err
 	}
 	return nil
+}
+
+func (b *blobFiles) hold() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held++
+}
+
+func (b *blobFiles) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held--
 }
 
 // sweep removes what crashes and abandoned commits left: files that are older than an hour and that no row names.

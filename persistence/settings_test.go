@@ -2,9 +2,11 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +74,7 @@ func TestSettings(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			s, stop := start(t, quiet(dir))
 			commit(t, s, rootCommit("ses_a"))
-			if err := s.copyTo(t.Context(), filepath.Join(dir, "copy?.db"), checkStructureOf); err != nil {
+			if err := s.Backup(t.Context(), filepath.Join(dir, "copy?")); err != nil {
 				t.Error(err)
 			}
 			stop()
@@ -100,7 +102,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if err := s.ballast.restore(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.copyTo(t.Context(), filepath.Join(dir, "copy.db"), checkStructureOf); err != nil {
+	if err := s.Backup(t.Context(), filepath.Join(dir, "copy")); err != nil {
 		t.Fatal(err)
 	}
 	var seen []string
@@ -117,7 +119,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"lashd.db", "lashd.db-wal", "lashd.db-shm", "lashd.witness", "lashd.ballast", "copy.db"} {
+	for _, name := range []string{"lashd.db", "lashd.db-wal", "lashd.db-shm", "lashd.witness", "lashd.ballast", "copy", "blobs"} {
 		if !strings.Contains(strings.Join(seen, "\n")+"\n", name+"\n") {
 			t.Errorf("%s was not made", name)
 		}
@@ -137,4 +139,55 @@ func TestReadsAreCancellable(t *testing.T) {
 	if _, err := s.Sessions(context.WithoutCancel(ctx), SessionQuery{Limit: 1}); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	commit(t, s, rootCommit("ses_a"))
+	large := must(s.PrepareBlob(make([]byte, inlineBlob+1)))
+	commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(1)}, Blobs: []Blob{large}})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i + 2)}})
+		}
+	}()
+	times := 5
+	if os.Getenv("LASHD_LONG") != "" {
+		times = 100
+	}
+	t.Run("reliability/R22 a backup under load is a whole prefix, and a data directory", func(t *testing.T) {
+		for range times {
+			copied := filepath.Join(t.TempDir(), "copy")
+			if err := s.Backup(t.Context(), copied); err != nil {
+				t.Fatal(err)
+			}
+			old, stop := start(t, quiet(copied))
+			verified(t, old)
+			if got := session(t, old, "ses_a"); got.Seq < 1 || old.Facts() != s.Facts() {
+				t.Errorf("backup has %d events, facts %+v", got.Seq, old.Facts())
+			}
+			if _, err := old.Blob(t.Context(), large.Digest); err != nil {
+				t.Error(err)
+			}
+			stop()
+		}
+	})
+	<-done
+	t.Run("reliability/R22 what is there is left alone, and what fails leaves nothing", func(t *testing.T) {
+		at := t.TempDir()
+		if err := s.Backup(t.Context(), at); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("onto a directory: %v", err)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Backup(over, filepath.Join(at, "copy")); err == nil {
+			t.Error("a backup that nobody waits for is made")
+		}
+		if left := must(os.ReadDir(at)); len(left) != 0 {
+			t.Errorf("it leaves %v", left)
+		}
+	})
 }

@@ -56,6 +56,12 @@ type Facts struct {
 	Secret  string // signs what is given out to be brought back, and is told to nobody
 }
 
+// Names in the data directory.
+const (
+	fileName  = "lashd.db"
+	blobsName = "blobs"
+)
+
 // Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
 // starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with
 // ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is changed. On a full disk the space that is kept for
@@ -82,9 +88,9 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 
 func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast) (*Store, error) {
 	s := &Store{
-		cfg: cfg, path: filepath.Join(cfg.Dir, "lashd.db"), def: def, ballast: ballast,
+		cfg: cfg, path: filepath.Join(cfg.Dir, fileName), def: def, ballast: ballast,
 		requests: make(chan *request, groupLimit), ended: make(chan struct{}),
-		blobs: newBlobFiles(filepath.Join(cfg.Dir, "blobs")),
+		blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName)),
 	}
 	err := s.open(ctx)
 	if err == nil {

@@ -57,6 +57,7 @@ func groups() []group {
 		{"Server", map[string]Method{
 			"server/status":      bind("Tells who serves and what is going on.", (*conn).status),
 			"server/diagnostics": bind("Tells what the daemon uses, and in which modes it runs.", (*conn).diagnostics),
+			"server/backup":      wait("Copies all that is stored into a new directory; turns go on meanwhile.", toEngine((*engine.Engine).Backup)),
 			"server/attach":      bind("Subscribes to events of the whole daemon.", (*conn).serverAttach),
 		}},
 		{"Sessions", map[string]Method{

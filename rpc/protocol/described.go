@@ -1137,6 +1137,16 @@ func Described() map[string]TypeDoc {
 		},
 		"Seq":       {Doc: "of an event in its session: 1, 2, 3, ... without gaps"},
 		"SeqResult": {Doc: "SeqResult answers a change that has nothing more to say."},
+		"ServerBackupParams": {Doc: "ServerBackupParams says where a copy of all that is stored is put.",
+			Fields: map[string]string{
+				"dir": "an absolute path, of which nothing is there yet but its parent",
+			},
+		},
+		"ServerBackupResult": {Doc: "ServerBackupResult is a copy that is whole, and verified.",
+			Fields: map[string]string{
+				"dir": "can be used as a data directory",
+			},
+		},
 		"ServerEvent": {Doc: "ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed.",
 			Fields: map[string]string{
 				"plugin":    "of plugin/changed; without status: it is gone",

@@ -66,6 +66,16 @@ type StatusResult struct {
 	Store       string `json:"store"` // ok, or what is wrong
 }
 
+// ServerBackupParams says where a copy of all that is stored is put.
+type ServerBackupParams struct {
+	Dir string `json:"dir"` // an absolute path, of which nothing is there yet but its parent
+}
+
+// ServerBackupResult is a copy that is whole, and verified.
+type ServerBackupResult struct {
+	Dir string `json:"dir"` // can be used as a data directory
+}
+
 // DiagnosticsResult is what server/diagnostics answers.
 type DiagnosticsResult struct {
 	RSSBytes    int64        `json:"rssBytes"`

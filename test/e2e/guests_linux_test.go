@@ -117,19 +117,22 @@ func TestGuests(t *testing.T) {
 		gone(t)
 	})
 	t.Run("issue/4-2 sessions with equal servers share a process, and the last one gone ends it", func(t *testing.T) {
-		one, two := p.brings(w.home, docs(t, "shared")), w.dial("other").brings(w.home, docs(t, "shared"))
+		other := w.dial("other")
+		one, two := p.brings(w.home, docs(t, "shared")), other.brings(w.home, docs(t, "shared"))
 		third := p.brings(w.home, docs(t, "mine alone"))
 		pid := p.calls(one, "mcp__docs__pid", `{}`).Text
-		if other := p.calls(two, "mcp__docs__pid", `{}`).Text; pid == "" || other != pid {
-			t.Errorf("processes %q and %q", pid, other)
+		if its := p.calls(two, "mcp__docs__pid", `{}`).Text; pid == "" || its != pid {
+			t.Errorf("processes %q and %q", pid, its)
 		}
-		if other := p.calls(third, "mcp__docs__pid", `{}`).Text; other == pid {
+		if its := p.calls(third, "mcp__docs__pid", `{}`).Text; its == pid {
 			t.Error("one with another environment is the same process")
 		}
 		p.overlays(one, nil)
 		p.says(two, "mcp__docs__pid", `{}`, pid)
 		p.overlays(third, nil)
-		p.overlays(two, nil)
+		p.overlays(two, nil) // takes nothing away that is another client's
+		p.says(two, "mcp__docs__pid", `{}`, pid)
+		other.overlays(two, nil)
 		gone(t)
 	})
 	t.Run("issue/4-2 the name of a plugin's server is refused, and nothing comes of the request", func(t *testing.T) {

@@ -54,6 +54,7 @@ type commands struct {
 	Trigger triggerCommand `cmd:"" help:"Say what is to be done when something happens: at a time, when files change, when somebody says so."`
 	Task    taskCommand    `cmd:"" help:"List, read, wait for, write to and cancel work that outlives turns."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the data directory and tell what is wrong and what to do."`
+	Backup  backupCommand  `cmd:"" help:"Copy all that is stored, while turns go on."`
 	Config  configCommand  `cmd:"" help:"Tell what is wrong with config.toml."`
 	Schema  schemaCommand  `cmd:"" help:"Print the protocol as an OpenRPC document, or the schema of plugin.json or config.toml."`
 	Demo    demoCommand    `cmd:"" help:"Show durable turns that survive SIGKILL; needs no key and no network."`

@@ -1529,6 +1529,18 @@ export interface SeqResult {
   duplicate?: boolean;
 }
 
+/** ServerBackupParams says where a copy of all that is stored is put. */
+export interface ServerBackupParams {
+  /** an absolute path, of which nothing is there yet but its parent */
+  dir: string;
+}
+
+/** ServerBackupResult is a copy that is whole, and verified. */
+export interface ServerBackupResult {
+  /** can be used as a data directory */
+  dir: string;
+}
+
 /** ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed. */
 export interface ServerEvent {
   atMs: number;
@@ -3120,6 +3132,8 @@ export interface Methods {
   "rpc/discover": { params: Empty; result: unknown };
   /** Subscribes to events of the whole daemon. */
   "server/attach": { params: Empty; result: StatusResult };
+  /** Copies all that is stored into a new directory; turns go on meanwhile. */
+  "server/backup": { params: ServerBackupParams; result: ServerBackupResult };
   /** Tells what the daemon uses, and in which modes it runs. */
   "server/diagnostics": { params: Empty; result: DiagnosticsResult };
   /** Tells who serves and what is going on. */

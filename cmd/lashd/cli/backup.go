@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+
+	"lashd/rpc/protocol"
+)
+
+type backupCommand struct {
+	Dir string `arg:"" help:"A directory that is not there yet."`
+}
+
+// Help is shown by --help.
+func (backupCommand) Help() string {
+	return `Copies all that is stored into a new directory, while turns go on, and verifies the copy: never copy the database as a file while lashd runs.
+lashd --home DIR looks at the copy; to go back to it, put it in the place of the data directory while no daemon runs.
+What is not copied: config.toml, plugins, what tasks have put out, and copies of files for undo.
+
+Example: lashd backup ~/lashd-monday`
+}
+
+func (c backupCommand) Run(ctx context.Context, e *environment) error {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return err
+	}
+	var r protocol.ServerBackupResult
+	if err := e.ask(ctx, "server/backup", protocol.ServerBackupParams{Dir: dir}, &r); err != nil {
+		return err
+	}
+	e.note("all that is stored is copied to %s, and verified", r.Dir)
+	return nil
+}
