@@ -78,6 +78,7 @@ var levels = map[string]int{
 	"lashd/test/floor":                   9,
 	"lashd/test/tree":                    0,
 	"lashd/test/left":                    1,
+	"lashd/test/wait":                    0,
 	"lashd/test/skip":                    0,
 	"lashd/test/systems":                 0,
 	"lashd/test/fakemodel/cmd/fakemodel": 10,

@@ -3,16 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"lashd/engine/background"
 	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -113,85 +107,6 @@ const (
 	outputPart    = 64 << 10
 	maxOutputPart = 1 << 20
 )
-
-// SignalTask gives a running task something that it declares to take. It returns when that is taken.
-func (e *Engine) SignalTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
-	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	if t.State.Final() {
-		return nil, &TaskEndedError{t}
-	}
-	if err := checkSignal(&t.Spec, p); err != nil {
-		return nil, err
-	}
-	w := e.workers.of(t.SessionID, t.ID)
-	if w == nil {
-		return nil, fmt.Errorf("task %s is not at work here: %w", t.ID, ErrTaskElsewhere)
-	}
-	if err := w.signal(ctx, asker(client), p.Name, p.Payload); errors.Is(err, errTaskMoved) || errors.Is(err, background.ErrClosed) && over(w) {
-		return nil, e.ended(ctx, t.SessionID, t.ID)
-	} else if err != nil {
-		return nil, err
-	}
-	return &protocol.TaskResult{Task: t}, nil
-}
-
-// over tells whether work has ended, or ends now.
-func over(w *work) bool {
-	select {
-	case <-w.ended:
-		return true
-	case <-time.After(signalGrace):
-		return false
-	}
-}
-
-// signalGrace is how long the end of a command takes to be told that does not take what is sent to it.
-const signalGrace = 100 * time.Millisecond
-
-// ErrTaskLeaving means that a task is just given to another session.
-var ErrTaskLeaving = errors.New("it is on its way to another session; nothing was changed, so repeat the request")
-
-// ErrTaskElsewhere means that nobody here works at a task.
-var ErrTaskElsewhere = errors.New("no work of this daemon can take it")
-
-func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
-	declared := spec.Signals
-	if spec.Command != nil {
-		declared = slices.Concat(background.Signals(spec.Command), declared)
-	}
-	i := slices.IndexFunc(declared, func(s protocol.TaskSignalType) bool { return s.Name == p.Name })
-	if i < 0 {
-		return bad("/name", "is no signal that the task takes")
-	}
-	return checkPayload("/payload", declared[i].Schema, p.Payload)
-}
-
-// checkPayload checks what comes with a signal or an event against what was declared of it.
-func checkPayload(pointer string, schema, payload json.RawMessage) error {
-	if len(schema) == 0 {
-		return nil
-	}
-	var s jsonschema.Schema
-	err := json.Unmarshal(schema, &s)
-	if err != nil {
-		return bad(pointer, "cannot be checked: %v", err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return bad(pointer, "cannot be checked: %v", err)
-	}
-	var v any
-	if json.Unmarshal(payload, &v) != nil {
-		return bad(pointer, "must be there, as JSON")
-	}
-	if err := resolved.Validate(v); err != nil {
-		return bad(pointer, "%v", err)
-	}
-	return nil
-}
 
 // CancelTask makes the wish durable that a task ends, and passes it on. That it was asked does not mean that it has ended.
 func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelParams) (*protocol.TaskResult, error) {

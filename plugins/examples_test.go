@@ -22,6 +22,7 @@ import (
 	"lashd/engine/provider/scripted"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 // open is a session with a plugin.
@@ -145,7 +146,7 @@ func TestPolicy(t *testing.T) {
 				SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}},
 			}))(t)
 			var open []protocol.Decision
-			await(t, func() bool {
+			wait.Until(t, "a person is asked", func() bool {
 				open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
 				return len(open) == 1
 			})

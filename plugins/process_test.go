@@ -17,6 +17,7 @@ import (
 	"lashd/engine/provider/scripted"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 // call makes a direct call of the tool.
@@ -114,7 +115,7 @@ func TestCalls(t *testing.T) {
 		}
 		builtintest.Must(d.Interrupt(t.Context(), "", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
 		builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
-		await(t, func() bool { return noted(t, d, slow) == `["cancelled"]` })
+		wait.Until(t, "the task is told", func() bool { return noted(t, d, slow) == `["cancelled"]` })
 	})
 	each(t, "issue/4-9 a call asks lashd for what it is granted, and is told what it is not", func(t *testing.T, c process.Config) {
 		c.Uses = []process.Capability{process.UsesState, process.UsesDecisions}
@@ -153,16 +154,6 @@ func TestCalls(t *testing.T) {
 			t.Errorf("the tools are %q", names)
 		}
 	})
-}
-
-// await fails if something does not come to be.
-func await(t testing.TB, there func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !there(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come to be")
-		}
-	}
 }
 
 func TestState(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 func calling(name, args string) *builtintest.Recorder {
@@ -82,7 +83,7 @@ func TestTurn(t *testing.T) {
 				id := d.Session(t, nil)
 				go func() {
 					var open []protocol.Decision
-					waitFor(t, "the question", func() bool {
+					wait.Until(t, "the question", func() bool {
 						open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
 						return len(open) == 1
 					})
@@ -112,7 +113,7 @@ func TestTurn(t *testing.T) {
 			defer close(other)
 			_, _ = p.Execute(ctx, tool.Invocation{SessionID: "ses_2", TurnID: "trn_2", ToolID: "mcp__x__slow", Args: []byte(`{"text":""}`), Host: &host{}})
 		}()
-		waitFor(t, "the other call", func() bool { return counted(count) == "slow\n" })
+		wait.Until(t, "the other call", func() bool { return counted(count) == "slow\n" })
 		out, err := call(t.Context(), p, "mcp__x__asks", `{"text":""}`, &host{}) // which cannot be asked
 		if err != nil || out.Text != "cancel <nil>" || !strings.Contains(said(c), "nothing says which one") {
 			t.Errorf("%+v %v, %s", out, err, said(c))

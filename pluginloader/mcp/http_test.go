@@ -21,6 +21,7 @@ import (
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 // served is the good server over HTTP, which can lose its memory.
@@ -136,7 +137,7 @@ func TestHTTP(t *testing.T) {
 		s := serve(t)
 		p := at(t, s.URL)
 		go func() {
-			waitFor(t, "the call", func() bool { return strings.HasPrefix(counted(count), "slow\n") })
+			wait.Until(t, "the call", func() bool { return strings.HasPrefix(counted(count), "slow\n") })
 			s.CloseClientConnections()
 		}()
 		out, err := call(t.Context(), p, "mcp__x__slow", `{"text":""}`, nil)
@@ -160,7 +161,7 @@ func TestHTTP(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": {URL: "http://" + address}})
 		p := begin(t, pooled(t), c)
 		t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
-		waitFor(t, "the sixth failure", func() bool { return strings.Count(said(c), "refused") >= 6 })
+		wait.Until(t, "the sixth failure", func() bool { return strings.Count(said(c), "refused") >= 6 })
 		if len(p.Tools()) != 0 {
 			t.Errorf("tools %q", names(p))
 		}
@@ -175,7 +176,7 @@ func TestHTTP(t *testing.T) {
 			server.Close()
 			s.end()
 		})
-		waitFor(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
+		wait.Until(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
 	})
 	for name, answer := range map[string]http.HandlerFunc{
 		"it never answers": func(_ http.ResponseWriter, r *http.Request) {
@@ -223,7 +224,7 @@ func TestHTTP(t *testing.T) {
 		s.mu.Unlock()
 		p := begin(t, within(t, 1500*time.Millisecond), config(t, map[string]manifest.Server{"x": {URL: s.URL}}))
 		defer func() { _ = p.Shutdown(context.Background()) }()
-		waitFor(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
+		wait.Until(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
 	})
 	t.Run("reliability/T8 headers go nowhere else, and what comes from the environment is in no error", func(t *testing.T) {
 		var strayed atomic.Bool

@@ -14,6 +14,7 @@ import (
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 // within is a pool whose servers have to shake hands in time.
@@ -51,7 +52,7 @@ func TestMisbehaviour(t *testing.T) {
 	}
 	t.Run("runtime/K05 issue/4-7 a server that talks without end fails its calls only", func(t *testing.T) {
 		p := begin(t, within(t, patience), config(t, map[string]manifest.Server{"bad": guest("floods"), "good": guest("good")}))
-		waitFor(t, "the end of the flood", func() bool { return strings.Contains(p.Status()[0].LastError, "too many notifications") })
+		wait.Until(t, "the end of the flood", func() bool { return strings.Contains(p.Status()[0].LastError, "too many notifications") })
 		if out, err := call(t.Context(), p, "mcp__good__echo", `{"text":"hi"}`, nil); err != nil || out.Text != "you said hi" {
 			t.Errorf("good says %+v %v", out, err)
 		}
@@ -106,7 +107,7 @@ func TestMisbehaviour(t *testing.T) {
 		if out, err := call(t.Context(), p, "mcp__x__x", `{}`, nil); err != nil || code(out) != "plugin_timeout" {
 			t.Fatalf("%+v %v", out, err)
 		}
-		waitFor(t, "the end", func() bool { return strings.Contains(p.Status()[0].LastError, "does not answer any more") })
+		wait.Until(t, "the end", func() bool { return strings.Contains(p.Status()[0].LastError, "does not answer any more") })
 	})
 	t.Run("runtime/K05 issue/4-7 one that ignores the end of its stdin, and SIGTERM, is killed", func(t *testing.T) {
 		pool := pooled(t)
@@ -125,14 +126,14 @@ func TestMisbehaviour(t *testing.T) {
 	t.Run("runtime/K05 issue/4-7 what a server leaves behind, and what holds its pipes, is killed", func(t *testing.T) {
 		pool := pooled(t)
 		p := begin(t, pool, config(t, map[string]manifest.Server{"x": guest("forks")}))
-		waitFor(t, "its end", func() bool { return strings.Contains(p.Status()[0].LastError, "has ended") })
-		waitFor(t, "the end of its child", func() bool { return len(processes(pools[pool])) == 0 })
+		wait.Until(t, "its end", func() bool { return strings.Contains(p.Status()[0].LastError, "has ended") })
+		wait.Until(t, "the end of its child", func() bool { return len(processes(pools[pool])) == 0 })
 	})
 	t.Run("runtime/K05 issue/4-7 a server that is killed is started again", func(t *testing.T) {
 		p := one(t, guest("good"))
 		first, _ := call(t.Context(), p, "mcp__x__pid", `{"text":""}`, nil)
 		kill(t, first)
-		waitFor(t, "its end", func() bool { return p.Status()[0].State == mcp.Failed })
+		wait.Until(t, "its end", func() bool { return p.Status()[0].State == mcp.Failed })
 		second, err := call(t.Context(), p, "mcp__x__pid", `{"text":""}`, nil)
 		if err != nil || second.Status != protocol.OutputSuccess || second.Text == first.Text {
 			t.Errorf("%+v, then %+v %v", first, second, err)
@@ -150,7 +151,7 @@ func TestMisbehaviour(t *testing.T) {
 			t.Fatal(err)
 		}
 		soon(t, told)
-		waitFor(t, "it is ready", func() bool { return p.Status()[0].State == mcp.Ready })
+		wait.Until(t, "it is ready", func() bool { return p.Status()[0].State == mcp.Ready })
 		if len(p.Tools()) == 0 {
 			t.Errorf("%+v", p.Status())
 		}

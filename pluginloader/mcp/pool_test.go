@@ -20,6 +20,7 @@ import (
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
+	"lashd/test/wait"
 )
 
 func TestPool(t *testing.T) {
@@ -178,7 +179,7 @@ func TestPool(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			waitFor(t, "the process", func() bool { return len(processes(pools[pool])) == 1 })
+			wait.Until(t, "the process", func() bool { return len(processes(pools[pool])) == 1 })
 			cancel()
 		}()
 		p.Start(ctx)

@@ -17,6 +17,7 @@ import (
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 var goodNames = []string{"mcp__x__again", "mcp__x__asks", "mcp__x__dies", "mcp__x__echo", "mcp__x__env", "mcp__x__fails", "mcp__x__grows", "mcp__x__pid", "mcp__x__shows", "mcp__x__slow", "mcp__x__steps"}
@@ -123,13 +124,13 @@ func TestTools(t *testing.T) {
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			waitFor(t, "the call", func() bool { return counted(count) == "slow\n" })
+			wait.Until(t, "the call", func() bool { return counted(count) == "slow\n" })
 			cancel(stop)
 		}()
 		if _, err := call(ctx, p, "mcp__x__slow", `{"text":""}`, nil); !errors.Is(err, stop) {
 			t.Errorf("%v", err)
 		}
-		waitFor(t, "the server to hear", func() bool { return counted(count) == "slow\ncancelled\n" })
+		wait.Until(t, "the server to hear", func() bool { return counted(count) == "slow\ncancelled\n" })
 		if out, err := call(t.Context(), p, "mcp__x__echo", `{"text":"on"}`, nil); err != nil || out.Text != "you said on" {
 			t.Errorf("afterwards %+v %v", out, err)
 		}
@@ -151,7 +152,7 @@ func TestTools(t *testing.T) {
 			t.Fatalf("%+v %v", out, err)
 		}
 		soon(t, told)
-		waitFor(t, "the new list", func() bool {
+		wait.Until(t, "the new list", func() bool {
 			return slices.Contains(names(p), "mcp__x__new") && !slices.Contains(names(p), "mcp__x__again")
 		})
 		if _, err := call(t.Context(), p, "mcp__x__again", `{}`, nil); err == nil {
@@ -186,14 +187,4 @@ func soon(t testing.TB, told <-chan struct{}) {
 func counted(file string) string {
 	data, _ := os.ReadFile(file)
 	return string(data)
-}
-
-func waitFor(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%s does not come", what)
-			return
-		}
-	}
 }

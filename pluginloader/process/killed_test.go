@@ -21,6 +21,7 @@ import (
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 	"lashd/test/left"
+	"lashd/test/wait"
 )
 
 // daemonVariable makes the test binary play a daemon whose processes have a nonce.
@@ -61,12 +62,12 @@ func TestKilledDaemon(t *testing.T) {
 			t.Fatalf("the daemon says %q, %v", line, err)
 		}
 		running := func() []left.Process { return marked(mine, "leaver") }
-		eventually(t, "two plugins run, and of each at least two others", func() bool { return len(running()) >= 6 })
+		wait.Until(t, "two plugins run, and of each at least two others", func() bool { return len(running()) >= 6 })
 		if err := daemon.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = daemon.Wait() // it was killed
-		eventually(t, "the plugins die", func() bool {
+		wait.Until(t, "the plugins die", func() bool {
 			for _, p := range running() {
 				if strings.HasPrefix(p.Line, os.Args[0]) {
 					return false

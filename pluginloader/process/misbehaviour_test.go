@@ -18,6 +18,7 @@ import (
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
+	"lashd/test/wait"
 )
 
 // session opens a session with a plugin.
@@ -207,7 +208,7 @@ func TestCancelledCalls(t *testing.T) {
 		if err := toolCall(ctx, s); err == nil {
 			t.Error("the call came to something")
 		}
-		eventually(t, "the end of the process", func() bool { return !slices.Contains(pids(t, c.ID), first[0]) })
+		wait.Until(t, "the end of the process", func() bool { return !slices.Contains(pids(t, c.ID), first[0]) })
 		if err := turnHook(t.Context(), s); err != nil {
 			t.Error(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"lashd/pluginloader/process"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
+	"lashd/test/wait"
 )
 
 // pids are the processes of a plugin.
@@ -35,16 +36,6 @@ func pids(t *testing.T, id string) (all []int) {
 		all = append(all, p.PID)
 	}
 	return all
-}
-
-// eventually waits for what another process does.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
 }
 
 func TestSupervision(t *testing.T) {
@@ -82,7 +73,7 @@ func TestSupervision(t *testing.T) {
 		if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "another process", func() bool {
+		wait.Until(t, "another process", func() bool {
 			now := pids(t, "notes")
 			return len(now) == 1 && now[0] != first[0]
 		})

@@ -15,6 +15,7 @@ import (
 	"lashd/rpc/protocol"
 	"lashd/rpc/socket"
 	"lashd/test/fakemodel"
+	"lashd/test/wait"
 )
 
 func TestExitCodesAndStreams(t *testing.T) {
@@ -102,7 +103,7 @@ func TestRunGoesOnAfterSIGKILL(t *testing.T) {
 func TestInterruptCancelsTheTurn(t *testing.T) {
 	p := newPlace(t)
 	cmd, out, errs := p.start("run", "--allow", "sleep")
-	until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })
+	wait.Until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })
 	cmd.Process.Signal(os.Interrupt)
 	io.Copy(io.Discard, out)
 	if code := exitCode(t, cmd.Wait()); code != exitCancelled || !strings.Contains(errs.String(), "cancelled") {
@@ -170,7 +171,7 @@ func TestStdioWhenTheDaemonDies(t *testing.T) {
 			}
 			io.WriteString(in, framed(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"clientInfo":{"name":"x"}}}`))
 			io.WriteString(in, framed(`{"jsonrpc":"2.0","id":7,"method":"turn/run","params":{"sessionId":"`+id+`","input":[{"type":"text","text":"story"}]}}`))
-			until(t, "the turn runs", func() bool { return strings.Contains(p.run("call", "server/status").out, `"runningTurns":1`) })
+			wait.Until(t, "the turn runs", func() bool { return strings.Contains(p.run("call", "server/status").out, `"runningTurns":1`) })
 			p.kill()
 			got, _ := io.ReadAll(out)
 			if code := exitCode(t, cmd.Wait()); code != exitNoDaemon || !strings.Contains(errs.String(), "the daemon went away") {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"lashd/test/wait"
 )
 
 // stop ends the daemon as a person would, so that the database is closed properly.
@@ -16,7 +18,7 @@ func (p *place) stop() {
 	p.t.Helper()
 	pid := p.holder()
 	p.want(0, "{}", "", "call", "shutdown", `{"daemon":true}`)
-	until(p.t, "the daemon ends", func() bool { return sendSignal(pid, syscall.Signal(0)) != nil })
+	wait.Until(p.t, "the daemon ends", func() bool { return sendSignal(pid, syscall.Signal(0)) != nil })
 }
 
 // patch overwrites bytes of the database file.

@@ -150,16 +150,6 @@ func (p *place) session() string {
 // never is how long anything may take before a test gives up on it.
 const never = 2 * time.Minute
 
-// until waits for a condition that nothing tells of.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(never); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("never happened: ", what)
-		}
-	}
-}
-
 // sendSignal sends a signal to any process.
 func sendSignal(pid int, sig os.Signal) error {
 	p, err := os.FindProcess(pid)

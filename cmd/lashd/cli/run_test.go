@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lashd/test/wait"
 )
 
 func TestRunBehindAnotherTurn(t *testing.T) {
@@ -31,7 +33,7 @@ func TestRunBehindAQuestion(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
 	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
-	until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
+	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
 	cmd := p.command("run", "--session", id, "hi")
 	errs, err := cmd.StderrPipe()
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
+	"lashd/test/wait"
 )
 
 // console is a pseudo-terminal, and what was shown on it.
@@ -75,7 +76,7 @@ func (c *console) run(p *place, asks, answer string, args ...string) int {
 		p.t.Fatal(err)
 	}
 	if answer != "" {
-		until(p.t, "it asks", func() bool { return c.shows(asks) })
+		wait.Until(p.t, "it asks", func() bool { return c.shows(asks) })
 		c.WriteString(answer)
 	}
 	return exitCode(p.t, cmd.Wait())
@@ -112,11 +113,11 @@ func TestTerminalIsTold(t *testing.T) {
 	if code := c.run(p, "", "", "run", "escape"); code != 0 {
 		t.Errorf("run: exit code %d", code)
 	}
-	until(t, "the terminal shows the session and escaped text", func() bool { return c.shows("[session ses_") && c.shows(`\u001b]52;`) })
+	wait.Until(t, "the terminal shows the session and escaped text", func() bool { return c.shows("[session ses_") && c.shows(`\u001b]52;`) })
 	if code := c.run(p, "", "", "doctor"); code != 0 {
 		t.Errorf("doctor: exit code %d", code)
 	}
-	until(t, "the terminal shows a table", func() bool { return c.shows("daemon ") })
+	wait.Until(t, "the terminal shows a table", func() bool { return c.shows("daemon ") })
 }
 
 // TestTrustOnATerminal shows a plugin of the workspace to a person, who is asked whether exactly that may run.
@@ -172,7 +173,7 @@ func TestTrustOnATerminal(t *testing.T) {
 	if code := c.run(p, asks, "y\n", "plugin", "trust", "local"); code != 0 {
 		t.Errorf("issue/4-6 approved: exit code %d", code)
 	}
-	until(t, "it is told that the plugin is loaded", func() bool { return c.shows("local is loaded") })
+	wait.Until(t, "it is told that the plugin is loaded", func() bool { return c.shows("local is loaded") })
 	status(protocol.PluginLoaded)
 	local("false")
 	status(protocol.PluginModified)

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"os"
+	"path"
 	"slices"
 	"strings"
 )
@@ -35,3 +37,27 @@ func (t trail) leave() *dir {
 func components(rel string) []string {
 	return slices.DeleteFunc(strings.Split(rel, "/"), func(c string) bool { return c == "" || c == "." })
 }
+
+// dir is an open directory that was reached from the root without passing through a protected one.
+type dir struct {
+	root *os.Root
+	path string // from the workspace, with slashes; "." is the workspace
+}
+
+func (d *dir) close() {
+	if d.path != "." {
+		d.root.Close() // a directory handle: nothing is written through it
+	}
+}
+
+// place is where a path leads. With info, that is an existing directory (rest is empty) or another entry of dir (rest
+// is its name). Without, rest is what would have to be created below dir.
+type place struct {
+	dir  *dir
+	rest []string
+	info os.FileInfo
+}
+
+func (p place) path() string { return path.Join(append([]string{p.dir.path}, p.rest...)...) }
+
+func (p place) name() string { return p.rest[len(p.rest)-1] }
