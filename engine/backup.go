@@ -18,11 +18,11 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 	err := e.store.Backup(ctx, dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, bad("/dir", "is there already; name a directory that is not")
+		return nil, bad("/dir", "names %s, which is there already; name a directory that is not", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, bad("/dir", "cannot be made: %s is not there", filepath.Dir(dir))
+		return nil, bad("/dir", "names a directory that cannot be made: %s is not there", filepath.Dir(dir))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, bad("/dir", "cannot be made: %s may not be written", filepath.Dir(dir))
+		return nil, bad("/dir", "names a directory that cannot be made: %s may not be written", filepath.Dir(dir))
 	case err != nil:
 		return nil, err
 	}
