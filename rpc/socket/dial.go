@@ -45,12 +45,12 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 }
 
 func checkServer(conn *net.UnixConn) error {
-	uid, err := peerUID(conn)
+	peer, err := PeerOf(conn)
 	if err != nil {
 		return err
 	}
-	if uid != os.Geteuid() {
-		return fmt.Errorf("the daemon runs as user %d, not as %d", uid, os.Geteuid())
+	if peer.UID != os.Geteuid() {
+		return fmt.Errorf("the daemon runs as user %d, not as %d", peer.UID, os.Geteuid())
 	}
 	return nil
 }

@@ -204,12 +204,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // admit closes a connection whose other end is not ours, or will not say whose it is.
 func (l *Listener) admit(conn *net.UnixConn) bool {
-	uid, err := peerUID(conn)
-	if err == nil && uid == l.uid {
+	peer, err := PeerOf(conn)
+	if err == nil && peer.UID == l.uid {
 		return true
 	}
 	l.refused.Add(1)
-	l.log.Warn("connection refused", "uid", uid, "error", err)
+	l.log.Warn("connection refused", "uid", peer.UID, "error", err)
 	conn.Close() // nothing was written that could be lost
 	return false
 }

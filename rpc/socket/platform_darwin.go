@@ -6,12 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func credential(fd int) (int, error) {
+func peerOf(fd int) (Peer, error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return -1, err
+		return Peer{}, err
 	}
-	return int(cred.Uid), nil
+	pid, err := unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	if err != nil {
+		return Peer{}, err
+	}
+	return Peer{UID: int(cred.Uid), PID: pid}, nil
 }
 
 // NetworkFilesystem returns the kind of file system that dir is on, if it is one that a database must not be on, and

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func credential(fd int) (int, error) {
+func peerOf(fd int) (Peer, error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return -1, err
+		return Peer{}, err
 	}
-	return int(cred.Uid), nil
+	return Peer{UID: int(cred.Uid), PID: int(cred.Pid)}, nil
 }
 
 // networks are the file systems on which SQLite's locks and shared memory cannot be relied on. FUSE is one of them because

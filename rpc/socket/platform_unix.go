@@ -3,6 +3,7 @@
 package socket
 
 import (
+	"cmp"
 	"errors"
 	"net"
 
@@ -24,16 +25,11 @@ func passing(err error) bool {
 	return false
 }
 
-// peerUID returns the effective user of the other end, as it was when that end connected or began to listen.
-func peerUID(conn *net.UnixConn) (int, error) {
+func credentials(conn *net.UnixConn) (p Peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return -1, err
+		return Peer{}, err
 	}
-	var uid int
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { uid, credErr = credential(int(fd)) }); err != nil {
-		return -1, err
-	}
-	return uid, credErr
+	failed := raw.Control(func(fd uintptr) { p, err = peerOf(int(fd)) })
+	return p, cmp.Or(failed, err)
 }

@@ -34,8 +34,8 @@ func processExists(int) bool { return true }
 
 func passing(error) bool { return false }
 
-// peerUID takes every peer for ours: sockets here do not tell who is at the other end.
-func peerUID(*net.UnixConn) (int, error) { return os.Geteuid(), nil }
+// credentials takes every peer for ours: Windows does not report who is at the other end of a socket.
+func credentials(*net.UnixConn) (Peer, error) { return Peer{UID: os.Geteuid()}, nil }
 
 // NetworkFilesystem knows of none here.
 func NetworkFilesystem(string) (string, error) { return "", nil }
