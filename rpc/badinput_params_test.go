@@ -188,7 +188,7 @@ func schema(s string) string { return tools(`{"name":"a","description":"","input
 
 func part(p string) string { return `{"message":{"role":"user","parts":[` + p + `]}}]}` }
 
-// testParams are mistakes in params: those above, and for every method an array, a name that it does not have, and one
+// testParams are mistakes in params: those above, and for every method an array with something in it, a name that it does not have, and one
 // that everybody may add.
 func testParams(t *testing.T, f *fixture) {
 	w := f.dialSocket(t)
@@ -196,7 +196,7 @@ func testParams(t *testing.T, f *fixture) {
 		f.check(t, w, badCase{in: call(c.method, c.params), want: []string{c.want}})
 	}
 	for method := range rpc.Methods() {
-		f.check(t, w, badCase{in: call(method, `[]`), want: []string{param("")}})
+		f.check(t, w, badCase{in: call(method, `[{}]`), want: []string{param("")}})
 		f.check(t, w, badCase{in: call(method, `{"_trace":{"id":[1]},"zzzz":1}`), want: []string{param("/zzzz")}})
 	}
 }

@@ -57,7 +57,7 @@ var envelopes = []badCase{
 	{in: members(`"id":9007199254740993,"method":"ping"`), want: []string{"9007199254740993 ok"}},
 	{in: members(`"id":"","method":"ping"`), want: []string{`"" ok`}},
 	{in: members(`"id":"\u0061\u0000","method":"ping"`), want: []string{`"\u0061\u0000" ok`}},
-	{in: members(`"id":1,"method":"ping","params":null`), want: []string{"1 " + invalid}},
+	{in: members(`"id":1,"method":"turn/read","params":null`), want: []string{param("/turnId")}},
 	{in: members(`"id":1,"method":"ping","params":5`), want: []string{"1 " + invalid}},
 	{in: members(`"id":1,"method":"ping","params":"{}"`), want: []string{"1 " + invalid}},
 	{in: members(`"id":1,"method":"ping","params":false`), want: []string{"1 " + invalid}},

@@ -94,9 +94,10 @@ func early(m Method) Method {
 	return m
 }
 
+// decode reads params. An empty array has no params in it, as many a Lua encoder writes an empty table.
 func decode[P any](raw json.RawMessage) (*P, error) {
 	p := new(P)
-	if len(raw) == 0 {
+	if len(raw) == 0 || strictjson.IsEmptyArray(raw) {
 		raw = json.RawMessage(`{}`)
 	}
 	if err := strictjson.Decode(raw, p); err != nil {

@@ -36,6 +36,17 @@ func Elements(data []byte) iter.Seq[[]byte] {
 	}
 }
 
+// IsEmptyArray reports whether data is an array without elements. Data must have passed Check.
+func IsEmptyArray(data []byte) bool {
+	if data = bytes.TrimSpace(data); data[0] != '[' {
+		return false
+	}
+	for range Elements(data) {
+		return false
+	}
+	return true
+}
+
 // Text returns the string that data is. Data must have passed Check.
 func Text(data []byte) (string, bool) {
 	data = bytes.TrimSpace(data)

@@ -47,6 +47,9 @@ func parse(line []byte, depth int) (*message, error) {
 	if m.JSONRPC != "2.0" || request == answer || m.Result != nil && m.Error != nil || answer && m.ID == nil {
 		return nil, errShape
 	}
+	if string(m.Params) == "null" {
+		m.Params = nil
+	}
 	return m, nil
 }
 

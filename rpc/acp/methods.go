@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/internal/strictjson"
 )
 
 // handler answers a method. It admits the next message as soon as that may take effect.
@@ -43,7 +45,7 @@ type checked interface{ Validate() error }
 func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) handler {
 	return func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error) {
 		p := new(P)
-		if len(params) > 0 {
+		if len(params) > 0 && !strictjson.IsEmptyArray(params) {
 			if err := json.Unmarshal(params, p); err != nil {
 				return nil, bad(pointerIn(err), "the params are not those of the method: "+err.Error())
 			}

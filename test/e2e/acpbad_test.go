@@ -156,7 +156,7 @@ var anytime = []badACP{
 	{"a cancellation with an id", `{REQ,"method":"$/cancel_request","params":{"requestId":99}}`, "1 -32601 methodNotFound"},
 	{"a request without an id", `{"jsonrpc":"2.0","method":"session/new","params":{"cwd":"WORK","mcpServers":[]}}`, ""},
 	{"a text for params", `{REQ,"method":"initialize","params":"x"}`, "1 -32602 invalidParams"},
-	{"a list for params", `{REQ,"method":"initialize","params":[]}`, "1 -32602 invalidParams"},
+	{"a list for params", `{REQ,"method":"initialize","params":[7]}`, "1 -32602 invalidParams"},
 }
 
 // early are those of before initialize.
@@ -169,6 +169,10 @@ var early = []badACP{
 
 // late are those of after it.
 var late = []badACP{
+	{"outside/18 null for no params", `{REQ,"method":"session/list","params":null}`, "1 0"},
+	{"outside/18 an empty list for no params", `{REQ,"method":"session/list","params":[]}`, "1 0"},
+	{"outside/18 null for params that are needed", `{REQ,"method":"session/new","params":null}`, "1 -32602 invalidParams /cwd"},
+	{"outside/18 an empty list for params that are needed", `{REQ,"method":"session/new","params":[]}`, "1 -32602 invalidParams /cwd"},
 	{"twice", `{REQ,"method":"initialize","params":{"protocolVersion":1}}`, "1 -32600 invalidRequest"},
 	{"no authentication", `{REQ,"method":"authenticate","params":{"methodId":"x"}}`, "1 -32602 invalidParams /methodId"},
 	{"no way of it", `{REQ,"method":"authenticate"}`, "1 -32602 invalidParams /methodId"},

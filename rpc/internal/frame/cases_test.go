@@ -183,7 +183,7 @@ var envelopeCases = []scene{
 	{req(`"id":1,"method":"` + strings.Repeat("m", 66560) + `"`), inv1 + " open"},
 	{req(`"id":1,"METHOD":"m"`), inv1 + " open"},
 	{req(`"id":1,"method":"m","paramſ":[]`), inv1 + " open"},
-	{req(`"id":1,"method":"m","params":null`), inv1 + " open"},
+	{req(`"id":1,"method":"m","params":null`), "ok(1) open"},
 	{req(`"id":1,"method":"m","params":5`), inv1 + " open"},
 	{req(`"id":1,"method":"m","params":"x"`), inv1 + " open"},
 	{req(`"id":1,"method":"m","params":false`), inv1 + " open"},

@@ -50,6 +50,9 @@ func parse(data []byte) message {
 
 func fromMembers(members map[string][]byte, strange string) message {
 	m := message{params: members["params"]}
+	if string(m.params) == "null" {
+		m.params = nil // Emacs' jsonrpc.el sends it for no params
+	}
 	var idProblem *problem
 	m.id, idProblem = readID(members["id"])
 	method, ok := text(members["method"])
