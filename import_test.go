@@ -27,6 +27,7 @@ var levels = map[string]int{
 	"lashd/persistence":                  1,
 	"lashd/persistence/crash":            2,
 	"lashd/engine/graph":                 1,
+	"lashd/engine/authority":             1,
 	"lashd/engine/tool":                  1,
 	"lashd/engine/provider":              1,
 	"lashd/rpc/client":                   1,

@@ -132,6 +132,7 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	result.Plugin, result.Digest = e.public(), digest
 	if m != nil {
 		result.Contributes, result.Reach = Contributions(m), reachOf(reach)
+		result.Reach.Configures = slices.ContainsFunc(m.Hooks, func(h manifest.Hook) bool { return h.On == manifest.SlotConfigChanged })
 	}
 	return result, nil
 }

@@ -4,6 +4,7 @@ package pluginloader_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,22 @@ func TestTrust(t *testing.T) {
 	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
 	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
 	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
+	t.Run("outside/2 that a plugin configures sessions is read before it is approved", configuresIsRead)
+}
+
+// A person who reads what a plugin reaches sees that it changes configuration.
+func configuresIsRead(t *testing.T) {
+	w, cwd := newWorld(t).start(), workspace(t)
+	for name, hooks := range map[string]string{"quiet": `[]`, "configures": `[{"on": "configChanged"}]`} {
+		save(t, filepath.Join(cwd, ".agents/plugins", name, "plugin.json"),
+			fmt.Sprintf(`{"name": %q, "lashd": {"process": {"command": ["sh"]}, "hooks": %s}}`, name, hooks))
+	}
+	for name, want := range map[string]bool{"quiet": false, "configures": true} {
+		must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: cwd})).of(t)
+		if got := must(w.Read(t.Context(), &protocol.PluginParams{Name: name, Cwd: cwd})).of(t).Reach; got.Configures != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }
 
 func inertUntilTrusted(t *testing.T) {

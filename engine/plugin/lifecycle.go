@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"lashd/engine/authority"
 	"lashd/rpc/protocol"
 )
 
@@ -56,7 +57,7 @@ var hookOf = map[LifecycleKind]Hook{
 	SessionRestored: HookSessionRestored, SessionConfigChanged: HookConfigChanged,
 }
 
-// MutateConfig is current as the mutators leave it. One that fails is left out, and told of.
+// MutateConfig is current as the mutators leave it. One that fails, or would give the session more than it has, is left out, and told of.
 func (s *Session) MutateConfig(ctx context.Context, previous, current protocol.Config, host Capabilities) (protocol.Config, []Failure) {
 	config := current
 	var failed []Failure
@@ -64,6 +65,9 @@ func (s *Session) MutateConfig(ctx context.Context, previous, current protocol.C
 		next, err := invoke(ctx, s, HookConfigMutator, h.plugin, func() (protocol.Config, error) {
 			return h.do(ctx, &ConfigChange{own(previous), own(current), own(config), host.limit(HookConfigMutator)})
 		})
+		if err == nil {
+			err = authority.Mutated(h.plugin, next, config)
+		}
 		if err != nil {
 			failed = append(failed, Failure{h.plugin, err})
 			continue

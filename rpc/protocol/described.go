@@ -947,6 +947,7 @@ func Described() map[string]TypeDoc {
 				"addresses":    "of servers",
 				"capabilities": "what it may ask of lashd",
 				"commands":     "that it may run, as it says them",
+				"configures":   "a hook of it changes the configuration of sessions: approval only to be stricter",
 				"environment":  "names of variables that it gets from the environment of lashd",
 				"executables":  "which these are",
 			},

@@ -109,6 +109,7 @@ type PluginReach struct {
 	Addresses    []string           `json:"addresses,omitempty"`    // of servers
 	Environment  []string           `json:"environment,omitempty"`  // names of variables that it gets from the environment of lashd
 	Capabilities []string           `json:"capabilities,omitempty"` // what it may ask of lashd
+	Configures   bool               `json:"configures,omitempty"`   // a hook of it changes the configuration of sessions: approval only to be stricter
 }
 
 // PluginExecutable is a program outside of a plugin's directory.

@@ -93,6 +93,9 @@ func printReach(r protocol.PluginReach) {
 	for _, name := range r.Environment {
 		printLine("is given", name+" of the environment")
 	}
+	if r.Configures {
+		printLine("configures", "sessions: it may change their configuration, and approval only to be stricter")
+	}
 }
 
 func printLine(what, text string) { fmt.Fprintf(stdout, "%-11s  %s\n", what, printable(text)) }

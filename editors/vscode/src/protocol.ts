@@ -1283,6 +1283,8 @@ export interface PluginReach {
   environment?: string[];
   /** what it may ask of lashd */
   capabilities?: string[];
+  /** a hook of it changes the configuration of sessions: approval only to be stricter */
+  configures?: boolean;
 }
 
 /** PluginReadResult is a plugin with all that a person has to know to approve it. */

@@ -96,6 +96,7 @@ function said({ plugin, contributes, reach }: PluginReadResult): string {
     ...part("Addresses", reach.addresses?.map((a) => `  ${a}`)),
     ...part("Environment", reach.environment?.map((e) => `  ${e}`)),
     ...part("It may ask for", reach.capabilities?.map((c) => `  ${c}`)),
+    ...part("It configures", reach.configures ? ["  sessions: it may change their configuration, and approval only to be stricter"] : undefined),
   ].join("\n");
 }
 
