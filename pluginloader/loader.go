@@ -30,6 +30,7 @@ type Config struct {
 	User    []string                   // directories of the user's plugins: those of an earlier one come first
 	Home    string                     // where copies of plugins lie, and what they keep
 	Environ []string                   // of the daemon
+	Version string                     // of lashd, for MCP servers
 	Nonce   string                     // begins the mark of the processes, for proc.Sweep
 	Options map[string]json.RawMessage // that a person has set for all sessions, by plugin
 	Replace []string                   // ids of plugins of Base whose place a plugin of the user's of that name takes
@@ -83,7 +84,7 @@ type Loader struct {
 func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
-		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce}),
+		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce, Version: c.Version}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},
 	}

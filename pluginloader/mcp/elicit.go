@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"lashd/engine/tool"
@@ -20,8 +21,14 @@ const (
 
 var errWhose = errors.New("calls of several turns are under way, and nothing says which one the question belongs to")
 
-// elicit asks a person what the server wants to know. The question belongs to the call that the server is at work on.
+var errURL = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "lashd did not declare elicitation by URL; ask by form"}
+
+// elicit asks a person what the server wants to know. The question belongs to the call that the server is at work on. A URL to open is
+// refused: lashd cannot tell whose it is, and a person would trust it as if it came from lashd.
 func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	if r.Params.Mode == "url" {
+		return nil, errURL
+	}
 	c, ok := ctx.Value(inflightKey{}).(*inflight)
 	if !ok {
 		c = l.calls.sole()

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -147,7 +146,7 @@ func (l *life) bound(ctx context.Context) (context.Context, func()) {
 func (l *life) client() *sdk.Client {
 	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, &sdk.ClientOptions{
 		Logger:                      quiet,
-		Capabilities:                &sdk.ClientCapabilities{},
+		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}},
 		ElicitationHandler:          l.elicit,
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {
@@ -156,28 +155,8 @@ func (l *life) client() *sdk.Client {
 			}
 		},
 	})
-	c.AddReceivingMiddleware(l.counted)
+	c.AddReceivingMiddleware(l.received)
 	return c
-}
-
-// counted ends a server that does not stop to talk. What it says may be nothing that anybody has thought of: a panic about it is
-// an error.
-func (l *life) counted(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (_ sdk.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v", p)
-				l.abort(child.Protocol, fmt.Errorf("sends %q, which led to a panic: %v", method, p))
-			}
-		}()
-		l.mu.Lock()
-		allowed := l.notices.Allow(maxNotices)
-		l.mu.Unlock()
-		if !allowed {
-			l.abort(child.Protocol, errors.New("sends too many notifications"))
-		}
-		return next(ctx, method, r)
-	}
 }
 
 // end lets calls fail, those under way and those that come. The first reason counts.

@@ -202,7 +202,8 @@ var misbehaviours = map[string]func(){
 		time.Sleep(100 * time.Millisecond) // until it is heard
 		answers(`{"tools":[{"name":"x","inputSchema":{"type":"object"}}],"content":[{"type":"text","text":"here"}]}`)
 	},
-	"odd": func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
+	"odd":     func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
+	"curious": curious,
 }
 
 // oddTools are tools that cannot all be used.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -131,6 +132,12 @@ func TestServersOfOthers(t *testing.T) {
 		out := p.calls(id, "mcp__filesystem__read_text_file", `{"path":"/etc/passwd"}`)
 		if out.Failure == nil || out.Failure.Code != "mcp_tool_error" || !strings.Contains(out.Failure.Message, "denied") {
 			t.Errorf("a file elsewhere: %+v", out)
+		}
+	})
+	t.Run("outside/20 a server is told lashd's version", func(t *testing.T) {
+		turn := p.start(id, fakemodel.ToolMarker("mcp__sdk__client", `{}`)).TurnID
+		if got := called(t, p.wait(turn), "mcp__sdk__client").Text; !regexp.MustCompile(`^lashd \d+\.\d+\.\d+`).MatchString(got) {
+			t.Errorf("the server was told %q", got)
 		}
 	})
 	for _, name := range []string{"everything", "web"} {

@@ -80,7 +80,7 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	}
 	d := &developer{}
 	d.loader = pluginloader.New(pluginloader.Config{
-		Base: base, Driver: standard.ID, User: []string{root}, Home: home, Environ: os.Environ(), Nonce: filepath.Base(home), Memory: noMemory{},
+		Base: base, Driver: standard.ID, User: []string{root}, Home: home, Environ: os.Environ(), Nonce: filepath.Base(home), Version: Version, Memory: noMemory{},
 		Log: slog.New(attrLog(d.logged)), News: d.news,
 		ToolsChanged: func(context.Context, string, protocol.SessionID) {},
 		Running:      func() (protocol.TurnID, bool) { return "", false },

@@ -18,6 +18,10 @@ func main() {
 	add(s, "greeting", "Tells how it was told to greet.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		return os.Getenv("GREETING"), nil
 	})
+	add(s, "client", "Names its client.", func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
+		c := r.Session.InitializeParams().ClientInfo
+		return c.Name + " " + c.Version, nil
+	})
 	add(s, "grow", "Adds a tool.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		add(s, "grown", "Has come later.", func(context.Context, *mcp.CallToolRequest) (string, error) { return "I am new", nil })
 		return "grown", nil

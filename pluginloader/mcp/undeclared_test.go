@@ -1,0 +1,94 @@
+//go:build unix
+
+package mcp_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// curious is a server whose tool sends its argument as a request, and returns the response.
+func curious() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Arguments                struct{ Text string }
+				Capabilities, ClientInfo json.RawMessage
+			}
+		}
+		_ = json.Unmarshal(in.Bytes(), &m)
+		result := `{}`
+		switch m.Method {
+		case "initialize":
+			declared = fmt.Sprintf("%s %s", m.Params.Capabilities, m.Params.ClientInfo)
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"curious","version":"0"}}`
+		case "tools/list":
+			result = `{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}`
+		case "tools/call":
+			response := declared
+			if request := m.Params.Arguments.Text; request != "" {
+				fmt.Println(request)
+				in.Scan()
+				response = in.Text()
+			}
+			quoted, _ := json.Marshal(response)
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted)
+		}
+		if m.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		}
+	}
+}
+
+// declared is what the client has said about itself to a curious server.
+var declared string
+
+func TestUndeclared(t *testing.T) {
+	p := one(t, guest("curious"))
+	asked := func(t *testing.T, request string) string {
+		t.Helper()
+		args, _ := json.Marshal(words{request})
+		out, err := call(t.Context(), p, "mcp__x__x", string(args), &host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Text
+	}
+	t.Run("outside/20 only questions by form are declared, with lashd's version", func(t *testing.T) {
+		if got, want := asked(t, ""), `{"elicitation":{"form":{}}} {"name":"lashd","version":"test"}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	for name, c := range map[string]struct{ method, params, code string }{
+		"sampling":                    {"sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`, "-32601"},
+		"roots":                       {"roots/list", `{}`, "-32601"},
+		"roots without params":        {"roots/list", ``, "-32601"},
+		"tasks":                       {"tasks/list", `{}`, "-32601"},
+		"an unknown method":           {"no/such", `{}`, "-32601"},
+		"a URL":                       {"elicitation/create", `{"mode":"url","message":"log in","url":"https://example.com","elicitationId":"1"}`, "-32602"},
+		"an unknown mode of question": {"elicitation/create", `{"mode":"telepathy","message":"think"}`, "-32602"},
+	} {
+		t.Run("outside/20 undeclared requests are refused: "+name, func(t *testing.T) {
+			params := ""
+			if c.params != "" {
+				params = `,"params":` + c.params
+			}
+			got := asked(t, `{"jsonrpc":"2.0","id":"q","method":"`+c.method+`"`+params+`}`)
+			if !strings.Contains(got, `"code":`+c.code+`,`) || !strings.Contains(got, `"id":"q"`) {
+				t.Errorf("got %s, want the code %s", got, c.code)
+			}
+		})
+	}
+	t.Run("outside/20 ping is answered", func(t *testing.T) {
+		if got := asked(t, `{"jsonrpc":"2.0","id":"q","method":"ping"}`); !strings.Contains(got, `"result":{}`) {
+			t.Errorf("got %s", got)
+		}
+	})
+}
