@@ -143,25 +143,65 @@ func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, s
 	call := sdk.ToolCallUpdate{
 		ToolCallId: id, Title: &u.Title, Kind: &u.Kind, Status: &u.Status, Content: u.Content, Locations: u.Locations, RawInput: u.RawInput,
 	}
-	if v.calls[id] != nil {
+	known := v.calls[id]
+	switch {
+	case d.Kind != protocol.DecisionApproval && known != nil && !known.asked:
+		call.Status = nil // it runs
+		return nil, call
+	case known == nil:
+		v.calls[id] = &shownCall{below: d.SessionID != here, asked: true}
+		return []update{u}, call
+	case known.asked:
 		return nil, call
 	}
-	v.calls[id] = &shownCall{below: d.SessionID != here}
-	return []update{u}, call
+	known.asked = true
+	return []update{statusUpdate(id, u.Status)}, call
 }
 
-// resolved ends what was shown of a call of a session that works for this one: of such calls nothing more is heard here.
+// resolved shows that a call runs which a person has allowed. Of a call of a session that works for this one nothing more is heard here:
+// what was shown of it ends.
 func (v *view) resolved(d *protocol.Decision, here protocol.SessionID) []update {
-	if d.Call == nil || d.SessionID == here || d.Answer == nil {
+	if d.Call == nil || d.Answer == nil {
 		return nil
 	}
-	id, status := callID(d.TurnID, d.Call.CallID), sdk.ToolCallStatusCompleted
-	if v.calls[id] == nil {
+	id := callID(d.TurnID, d.Call.CallID)
+	known, allowed := v.calls[id], d.Answer.Choice != protocol.ChooseReject && d.Answer.Choice != protocol.ChooseCancelled
+	switch {
+	case known == nil:
 		return nil
+	case d.SessionID != here && allowed:
+		delete(v.calls, id)
+		return []update{statusUpdate(id, sdk.ToolCallStatusCompleted)}
+	case d.SessionID != here:
+		delete(v.calls, id)
+		return []update{statusUpdate(id, sdk.ToolCallStatusFailed)}
+	case known.asked && allowed:
+		known.asked = false
+		return []update{statusUpdate(id, sdk.ToolCallStatusInProgress)}
 	}
-	if d.Answer.Choice == protocol.ChooseReject || d.Answer.Choice == protocol.ChooseCancelled {
-		status = sdk.ToolCallStatusFailed
+	return nil
+}
+
+func statusUpdate(id sdk.ToolCallId, status sdk.ToolCallStatus) update {
+	return &sdk.SessionToolCallUpdate{ToolCallId: id, Status: &status, SessionUpdate: "tool_call_update"}
+}
+
+// awaits notes which calls wait for a person's permission: those are shown as pending.
+func (v *view) awaits(open []protocol.Decision) {
+	v.unasked = map[sdk.ToolCallId]bool{}
+	for i := range open {
+		if d := &open[i]; d.Kind == protocol.DecisionApproval && d.Call != nil {
+			v.unasked[callID(d.TurnID, d.Call.CallID)] = true
+		}
 	}
-	delete(v.calls, id)
-	return []update{&sdk.SessionToolCallUpdate{ToolCallId: id, Status: &status, SessionUpdate: "tool_call_update"}}
+}
+
+// askedFirst finds out whether a call that is told of waits for a person's permission: the question is durable with the call, but told
+// of after it. If the daemon is gone, the editor is shown that the call runs until the question comes.
+func (s *session) askedFirst(ctx context.Context) {
+	var open protocol.DecisionListResult
+	if err := s.link.Call(ctx, "decision/list", protocol.DecisionListParams{SessionID: s.id}, &open); err != nil {
+		s.Log.Debug("the open questions of a session cannot be listed", "session", s.id, "error", err)
+	}
+	s.view.awaits(open.Data)
 }

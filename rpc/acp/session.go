@@ -85,6 +85,7 @@ func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
 
 // present shows what is under way in a session that was attached, and what else it has.
 func (s *session) present(ctx context.Context, first *protocol.SessionAttachResult) {
+	s.view.awaits(first.Decisions)
 	for i := range first.OpenItems {
 		s.send(ctx, s.view.started(&first.OpenItems[i])...)
 	}
@@ -190,6 +191,7 @@ func (s *session) reopen(ctx context.Context) {
 		return
 	}
 	s.open = nil
+	s.view.awaits(r.Decisions)
 	for i := range r.OpenItems {
 		s.send(ctx, s.view.started(&r.OpenItems[i])...)
 	}
@@ -224,6 +226,10 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	switch ev.Type {
 	case protocol.EventTurnAccepted, protocol.EventInputAccepted:
 		s.entered(ev)
+	case protocol.EventItemStarted:
+		if ev.Item.Kind == protocol.ItemToolCall {
+			s.askedFirst(ctx)
+		}
 	case protocol.EventItemCompleted:
 		if s.own(ev.Item) {
 			return

@@ -17,6 +17,7 @@ type shownCall struct {
 	output   string // the newest of what it has put out
 	terminal string // of the editor, in which it runs
 	below    bool   // it is of a session that works for this one
+	asked    bool   // it waits for a person's permission
 }
 
 // maxProgress is how much of what a call puts out is shown while it runs.
@@ -39,12 +40,16 @@ func (v *view) call(item *protocol.Item) []update {
 		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, textContent(item.Text)
 	}
 	known := v.calls[id]
+	asked := item.Status == protocol.ItemInProgress && v.unasked[id]
+	if asked {
+		u.Status = sdk.ToolCallStatusPending
+	}
 	if out := item.Output; out != nil {
 		u.RawOutput = out
 		u.Content, u.Locations = v.result(known, out, u.Content, u.Locations)
 	}
 	if item.Status == protocol.ItemInProgress && known == nil {
-		v.calls[id] = &shownCall{}
+		v.calls[id] = &shownCall{asked: asked}
 	} else if item.Status != protocol.ItemInProgress {
 		delete(v.calls, id)
 	}

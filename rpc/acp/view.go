@@ -26,6 +26,8 @@ type view struct {
 	calls  map[sdk.ToolCallId]*shownCall
 	kinds  map[string]protocol.ToolKind // of tools, by name
 
+	unasked map[sdk.ToolCallId]bool // calls that wait for a person's permission, of which the editor may not know yet
+
 	inputs map[protocol.TurnID]*protocol.Event // that others have sent, of turns that have not begun
 	told   map[protocol.InputID]bool           // that were shown when their turn began
 }

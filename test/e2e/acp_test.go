@@ -30,6 +30,10 @@ func TestACPTurn(t *testing.T) {
 	if _, err := e.SetSessionMode(e.context(), sdk.SetSessionModeRequest{SessionId: e.id, ModeId: "default"}); err != nil {
 		t.Fatal("set_mode:", err)
 	}
+	e.answers(func(context.Context, sdk.RequestPermissionRequest) string {
+		e.until("the call waits", func() bool { return strings.HasSuffix(e.storyLocked(), `(pending) "two"->"2"`) })
+		return "allowOnce"
+	})
 	if stop := e.says("mend it"); stop != sdk.StopReasonEndTurn {
 		t.Errorf("issue/6-3 the turn ends with %s", stop)
 	}
@@ -37,15 +41,15 @@ func TestACPTurn(t *testing.T) {
 		"mode: default",
 		"agent: I look first.",
 		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n"`,
-		`call edit edit a.txt (in_progress) "two"->"2"`, `call completed "one\ntwo\n"->"one\n2\n"`,
+		`call edit edit a.txt (pending) "two"->"2"`, "call in_progress", `call completed "one\ntwo\n"->"one\n2\n"`,
 		"call think update_plan (in_progress)", "plan: look completed, mend in_progress",
 		`call completed "The plan has 2 steps: 1 completed, 1 in progress, 0 pending."`,
 		"agent: Done.",
 	}
 	if got := e.story(); got != strings.Join(want, "\n") {
-		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+		t.Errorf("issue/6-3 outside/21 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
-	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 4 || *asked[0].ToolCall.Title != "edit a.txt" {
+	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 4 || *asked[0].ToolCall.Title != "edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
 		t.Errorf("issue/6-3 the person was asked %+v", asked)
 	}
 	if err := w.model.Check(); err != nil {
