@@ -78,7 +78,26 @@ func checkServer(pointer string, s protocol.MCPServer) error {
 			return bad(pointer+"/headers/"+pointerTo.Replace(name), "must have no control characters")
 		}
 	}
-	return cmp.Or(checkNamed(pointer+"/env", s.Env), checkNamed(pointer+"/headers", s.Headers), checkWait(pointer+"/timeoutMs", s.TimeoutMs))
+	return cmp.Or(checkType(pointer+"/type", s), checkNamed(pointer+"/env", s.Env), checkNamed(pointer+"/headers", s.Headers), checkWait(pointer+"/timeoutMs", s.TimeoutMs))
+}
+
+// checkType refuses a type that does not fit what the server has.
+func checkType(pointer string, s protocol.MCPServer) error {
+	switch s.Type {
+	case "":
+		return nil
+	case protocol.MCPStdio:
+		if s.Command == "" {
+			return bad(pointer, "must be %q for a server that has a url", protocol.MCPHTTP)
+		}
+		return nil
+	case protocol.MCPHTTP:
+		if s.URL == "" {
+			return bad(pointer, "must be %q for a server that has a command", protocol.MCPStdio)
+		}
+		return nil
+	}
+	return bad(pointer, "must be %q or %q", protocol.MCPStdio, protocol.MCPHTTP)
 }
 
 func isWeb(address string) bool {

@@ -25,6 +25,7 @@ var methods = map[string]handler{
 	sdk.AgentMethodSessionResume:          bind((*agent).resumeSession),
 	sdk.AgentMethodSessionList:            bind((*agent).listSessions),
 	sdk.AgentMethodSessionClose:           bind((*agent).closeSession),
+	sdk.AgentMethodSessionFork:            bind((*agent).forkSession),
 	methodSessionDelete:                   bind((*agent).deleteSession),
 	sdk.AgentMethodSessionPrompt:          bind((*agent).prompt),
 	sdk.AgentMethodSessionCancel:          bind((*agent).cancel),
@@ -108,30 +109,6 @@ func (a *agent) initialized() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ready
-}
-
-func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeRequest) (*sdk.InitializeResponse, error) {
-	r.admit()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ready {
-		return nil, invalidRequest("this connection is initialized already")
-	}
-	a.ready, a.offers = true, p.ClientCapabilities
-	title := "lashd"
-	return &sdk.InitializeResponse{
-		ProtocolVersion: sdk.ProtocolVersionNumber, // whatever the editor has: it leaves if it cannot speak that
-		AgentInfo:       &sdk.Implementation{Name: "lashd", Title: &title, Version: a.Version},
-		AuthMethods:     []sdk.AuthMethod{},
-		AgentCapabilities: sdk.AgentCapabilities{
-			LoadSession:        true,
-			McpCapabilities:    sdk.McpCapabilities{Http: true},
-			PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
-			SessionCapabilities: sdk.SessionCapabilities{
-				Close: &sdk.SessionCloseCapabilities{}, List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
-			},
-		},
-	}, nil
 }
 
 // authenticate has nothing to do: who may start lashd is who it works for, and keys of models are the daemon's.

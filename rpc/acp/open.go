@@ -56,10 +56,7 @@ func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings
 
 // discard removes a session that the editor was not given.
 func (s *session) discard() {
-	p := protocol.SessionMutationParams{Mutation: once(), SessionID: s.id}
-	if err := s.daemon.call(context.WithoutCancel(s.ctx), "session/delete", p, nil); err != nil {
-		s.Log.Warn("a session stays that could not be made whole", "session", s.id, "error", err)
-	}
+	s.drop(s.ctx, s.id)
 	s.link.forget(s.id)
 }
 

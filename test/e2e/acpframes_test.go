@@ -129,6 +129,9 @@ func (f *frames) checkLocked(what string, schema *jsonschema.Resolved, body json
 	if what == "result of session/set_model" {
 		return // the published schema does not have it
 	}
+	if what == "result of session/fork" { // nor this, which is of the unstable one, where it is as that of session/new
+		schema = f.schemas.results["session/new"]
+	}
 	if schema == nil {
 		f.t.Errorf("issue/6-3 the protocol has no %s: %s", what, line)
 		return

@@ -776,6 +776,8 @@ export type ItemStatus = "inProgress" | "completed" | "failed" | "unknown";
 
 /** MCPServer is an MCP server, in the words of .mcp.json: it has a command or a url. What stands in it is meant as it stands. Nothing of it is stored, and values of env and headers are in nothing that lashd says. */
 export interface MCPServer {
+  /** how it is spoken to; absent: as its other fields say */
+  type?: MCPTransport;
   /** a program: a name that is looked up, or an absolute path; never through a shell */
   command?: string;
   /** of the program */
@@ -792,6 +794,9 @@ export interface MCPServer {
 
 /** MCPServers are MCP servers that a client brings to a session, by name: the model knows their tools as mcp__name__tool. They are there as long as the client is. */
 export type MCPServers = Record<string, MCPServer>;
+
+/** MCPTransport says how an MCP server is spoken to. */
+export type MCPTransport = "stdio" | "http";
 
 /** Message is one entry of a conversation. */
 export interface Message {
