@@ -33,6 +33,7 @@ type Error struct {
 	Retryable  bool
 	RetryAfter time.Duration       // what the server asked for; 0: nothing
 	Throttled  bool                // waiting does not count as an attempt
+	Down       bool                // nothing answers at the server's address; Policy.DownFor bounds the retries instead of attempts
 	Stop       protocol.StopReason // set for failures that are a way of stopping: overflow, filter
 	Raw        string              // of the answer, at most 4,000 characters
 	Err        error

@@ -21,7 +21,8 @@ type Policy struct {
 	Base          time.Duration // wait after the first failure, doubled after each further one; default 2s
 	Max           time.Duration // longest of those waits; default 10s
 	Jitter        float64       // fraction by which a wait may vary; default 0
-	MaxRetryAfter time.Duration // longest wait that a server can ask for; default 60s
+	MaxRetryAfter time.Duration // longest wait that a server can ask for; a call that would wait longer fails; default 10min
+	DownFor       time.Duration // how long a server that refuses connections is tried again, from its first refusal on; default 3s
 
 	// Waiting for a throttling server uses up this allowance instead of attempts.
 	ThrottleBudget time.Duration // default 90s
@@ -35,7 +36,8 @@ func (p Policy) withDefaults() Policy {
 		Base:           cmp.Or(p.Base, 2*time.Second),
 		Max:            cmp.Or(p.Max, 10*time.Second),
 		Jitter:         p.Jitter,
-		MaxRetryAfter:  cmp.Or(p.MaxRetryAfter, time.Minute),
+		MaxRetryAfter:  cmp.Or(p.MaxRetryAfter, 10*time.Minute),
+		DownFor:        cmp.Or(p.DownFor, 3*time.Second),
 		ThrottleBudget: cmp.Or(p.ThrottleBudget, 90*time.Second),
 		ThrottleWaits:  cmp.Or(p.ThrottleWaits, 8),
 		ThrottleCharge: cmp.Or(p.ThrottleCharge, time.Second),
@@ -62,10 +64,15 @@ func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error
 			yield:    yield,
 			failures: policy.delays(),
 			throttle: policy.delays(),
+			down:     policy.delays(),
 		}
+		c.down.InitialInterval = min(downBase, policy.Base)
 		c.run(ctx, *req)
 	}
 }
+
+// downBase is the first wait for a server that refuses connections: one that is just restarting is back soon.
+const downBase = 500 * time.Millisecond
 
 func (p Policy) delays() backoff.ExponentialBackOff {
 	return backoff.ExponentialBackOff{
@@ -87,6 +94,9 @@ type call struct {
 	throttle      backoff.ExponentialBackOff
 	throttleWaits int
 	throttleSpent time.Duration
+
+	down      backoff.ExponentialBackOff
+	downSince time.Time // of the first refusal in a row; zero: the server was last seen up
 
 	heard  bool // in this attempt, a chunk came
 	output bool // in any attempt since the last reset, output came
@@ -166,19 +176,37 @@ func (c *call) failed(ctx context.Context, err error, idempotent bool) (time.Dur
 		c.fail(Cancelled(ctx))
 		return 0, false
 	}
+	before := c.attempts
 	wait, again, why := c.decide(err, idempotent)
 	c.report(err, protocol.CallAttempt{Outcome: protocol.AttemptFailed, Retry: why, WaitMs: wait.Milliseconds()})
 	if !again {
-		c.fail(err)
+		c.fail(c.final(err))
 		return 0, false
 	}
-	c.send(Chunk{Retry: &protocol.RetryStatus{
-		WaitMs:   wait.Milliseconds(),
-		Attempt:  c.attempts + 1,
-		Attempts: c.policy.Attempts,
-		Reason:   issue(err).Code,
-	}})
+	c.send(Chunk{Retry: c.status(err, wait, c.attempts > before)})
 	return wait, true
+}
+
+// status describes the wait before the next attempt.
+func (c *call) status(err error, wait time.Duration, counted bool) *protocol.RetryStatus {
+	r := &protocol.RetryStatus{
+		WaitMs: wait.Milliseconds(), Attempt: c.attempts + 1, Attempts: c.policy.Attempts, Counted: counted, Reason: issue(err).Code, Message: issue(err).Message,
+	}
+	if failure, ok := errors.AsType[*Error](err); ok {
+		r.Status = failure.Status
+	}
+	return r
+}
+
+// final is the error that ends the call. It says how long the server asked to be left alone, if that is why.
+func (c *call) final(err error) error {
+	failure, ok := errors.AsType[*Error](err)
+	if !ok || failure.RetryAfter <= c.policy.MaxRetryAfter {
+		return err
+	}
+	late := *failure
+	late.Message += fmt.Sprintf("; the server asks to wait %v, which is longer than lashd waits (%v): try again then", failure.RetryAfter.Round(time.Second), c.policy.MaxRetryAfter)
+	return &late
 }
 
 // decide says whether the call is tried again, after which wait, and why.
@@ -190,7 +218,14 @@ func (c *call) decide(err error, idempotent bool) (wait time.Duration, again boo
 	case c.output && !idempotent:
 		return 0, false, "output began"
 	}
-	asked := min(failure.RetryAfter, c.policy.MaxRetryAfter)
+	asked := failure.RetryAfter
+	if asked > c.policy.MaxRetryAfter {
+		return 0, false, "asked to wait too long"
+	}
+	if failure.Down {
+		return c.waitUntilUp()
+	}
+	c.downSince = time.Time{}
 	if failure.Throttled {
 		wait = cmp.Or(asked, c.throttle.NextBackOff())
 		if c.charge(wait) {
@@ -202,6 +237,19 @@ func (c *call) decide(err error, idempotent bool) (wait time.Duration, again boo
 		return 0, false, "attempts used up"
 	}
 	return cmp.Or(asked, c.failures.NextBackOff()), true, "retryable"
+}
+
+// waitUntilUp waits for a server that refuses connections, for as long as the policy allows since its first refusal.
+func (c *call) waitUntilUp() (wait time.Duration, again bool, why string) {
+	if c.downSince.IsZero() {
+		c.downSince = time.Now()
+		c.down.Reset()
+	}
+	wait = c.down.NextBackOff()
+	if time.Since(c.downSince)+wait > c.policy.DownFor {
+		return 0, false, "server is down"
+	}
+	return wait, true, "server is down"
 }
 
 // charge takes a wait from the allowance for throttling, if it fits.

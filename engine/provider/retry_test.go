@@ -46,6 +46,7 @@ func breaks(text string) func(func(provider.Chunk, error) bool) {
 
 var (
 	busy      = provider.Error{Kind: provider.KindHTTP, Code: "busy", Status: 503, Retryable: true}
+	down      = provider.Error{Kind: provider.KindTransport, Code: "connect_failed", Message: "connection refused", Retryable: true, Down: true}
 	throttled = provider.Error{Kind: provider.KindHTTP, Code: "slow_down", Status: 429, Retryable: true, Throttled: true}
 	broken    = provider.Error{Kind: provider.KindStream, Code: "stream_broken", Retryable: true}
 )
@@ -118,7 +119,20 @@ func TestRetryWaits(t *testing.T) {
 		{"runtime/M11 waits are capped", provider.Policy{Attempts: 6}, attempts{fails(busy)}, seconds(2, 4, 8, 10, 10), "busy"},
 		{"runtime/M11 success ends it", provider.Policy{}, attempts{fails(busy), says("hi")}, seconds(2), ""},
 		{"runtime/M11 Retry-After is honoured", provider.Policy{}, attempts{fails(after(busy, 7*time.Second)), says("hi")}, seconds(7), ""},
-		{"runtime/M11 Retry-After is capped", provider.Policy{}, attempts{fails(after(busy, time.Hour)), says("hi")}, seconds(60), ""},
+		{"outside/24 a Retry-After beyond a minute is waited for", provider.Policy{}, attempts{fails(after(busy, 8*time.Minute)), says("hi")}, seconds(480), ""},
+		{"runtime/M11 a Retry-After beyond ten minutes ends the call", provider.Policy{}, attempts{fails(after(busy, time.Hour)), says("hi")}, nil, "busy"},
+		{
+			"outside/24 a server that is down fails within 3 s of the first refusal", provider.Policy{},
+			attempts{fails(down)}, []time.Duration{5e8, 1e9}, "connect_failed",
+		},
+		{
+			"outside/24 a server that is down is tried again for as long as configured", provider.Policy{DownFor: 20 * time.Second},
+			attempts{fails(down)}, []time.Duration{5e8, 1e9, 2e9, 4e9, 8e9}, "connect_failed",
+		},
+		{
+			"outside/24 a server that comes up uses up no attempt", provider.Policy{Attempts: 2},
+			attempts{fails(down), fails(down), fails(busy), says("hi")}, []time.Duration{5e8, 1e9, 2e9}, "",
+		},
 		{
 			"runtime/M11 eight courtesy waits burn no attempts", provider.Policy{},
 			attempts{fails(after(throttled, time.Second))}, repeat(11, 1), "slow_down",
@@ -176,6 +190,67 @@ func TestRetryWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRetryStatus(t *testing.T) {
+	limited := throttled
+	limited.Message, limited.RetryAfter = "slow down, please", 90*time.Second
+	for _, c := range []struct {
+		name  string
+		fails provider.Error
+		want  protocol.RetryStatus
+		shown string
+	}{
+		{
+			"outside/24 a counted attempt shows its number, status and message", provider.Error{Code: "busy", Message: "overloaded", Status: 503, Retryable: true},
+			protocol.RetryStatus{WaitMs: 2000, Attempt: 2, Attempts: 4, Counted: true, Reason: "busy", Status: 503, Message: "overloaded"},
+			"the model call failed: overloaded (HTTP 503); attempt 2 of 4 in 2s",
+		},
+		{
+			"outside/24 a throttled call shows the wait that the server asked for, and no attempt", limited,
+			protocol.RetryStatus{WaitMs: 90000, Attempt: 1, Attempts: 4, Reason: "slow_down", Status: 429, Message: "slow down, please"},
+			"the model call failed: slow down, please (HTTP 429); trying again in 1m30s",
+		},
+		{
+			"outside/24 a server that is down shows no status", down,
+			protocol.RetryStatus{WaitMs: 500, Attempt: 1, Attempts: 4, Reason: "connect_failed", Message: "connection refused"},
+			"the model call failed: connection refused; trying again in 500ms",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []protocol.RetryStatus
+				for chunk, err := range (&provider.Retry{Provider: attempts{fails(c.fails), says("hi")}}).Stream(t.Context(), &provider.Request{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if chunk.Retry != nil {
+						got = append(got, *chunk.Retry)
+					}
+				}
+				if d := cmp.Diff([]protocol.RetryStatus{c.want}, got); d != "" {
+					t.Errorf("retry status (-want +got):\n%s", d)
+				}
+				if shown := c.want.String(); shown != c.shown {
+					t.Errorf("shown as %q, want %q", shown, c.shown)
+				}
+			})
+		})
+	}
+}
+
+func TestLongWaitIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		limited := busy
+		limited.RetryAfter = 9 * time.Minute
+		began := time.Now()
+		time.AfterFunc(time.Minute, cancel)
+		got := play(ctx, &provider.Retry{Provider: attempts{fails(limited), says("hi")}}, protocol.ModelSpec{})
+		if got.code() != "cancelled" || time.Since(began) != time.Minute {
+			t.Errorf("outside/24 error %v after %v, want the call cancelled after a minute", got.err, time.Since(began))
+		}
+	})
 }
 
 func TestRetryAfterOutput(t *testing.T) {

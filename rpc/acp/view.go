@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strconv"
 
@@ -88,7 +87,7 @@ func (v *view) news(ev *protocol.Event) []update {
 	case protocol.EventToolProgress:
 		return v.progress(ev)
 	case protocol.EventRetryStatus:
-		return thought(fmt.Sprintf("The model call failed (%s); attempt %d of %d follows.\n", ev.Retry.Reason, ev.Retry.Attempt, ev.Retry.Attempts))
+		return thought(ev.Retry.String() + "\n")
 	case protocol.EventPluginCustom:
 		return planOf(ev)
 	case protocol.EventModelRecorded:

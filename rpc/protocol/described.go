@@ -1128,7 +1128,15 @@ func Described() map[string]TypeDoc {
 				{"never", "the request itself is wrong or refused"},
 			},
 		},
-		"RetryStatus": {Doc: "RetryStatus tells that a model call will be tried again."},
+		"RetryStatus": {Doc: "RetryStatus announces that a failed model call will be tried again after a wait. Interrupting the turn ends the wait.",
+			Fields: map[string]string{
+				"attempt": "the number of the next attempt, of those that count",
+				"counted": "the failed attempt used up one of maxAttempts; throttling and an unreachable server use a budget of time instead",
+				"message": "the error, without keys",
+				"reason":  "the code of the error",
+				"status":  "HTTP status of the answer; absent: there was no answer",
+			},
+		},
 		"RewindFiles": {Doc: "RewindFiles says what a rewind is about.",
 			Values: []ValueDoc{
 				{"also", "history and files"},

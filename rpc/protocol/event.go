@@ -1,6 +1,11 @@
 package protocol
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // EventType names what happened. See Durable for which types have a Seq.
 type EventType string
@@ -129,12 +134,28 @@ func (t EventType) Durable() bool {
 	return true
 }
 
-// RetryStatus tells that a model call will be tried again.
+// RetryStatus announces that a failed model call will be tried again after a wait. Interrupting the turn ends the wait.
 type RetryStatus struct {
 	WaitMs   int64  `json:"waitMs"`
-	Attempt  int    `json:"attempt"`
+	Attempt  int    `json:"attempt"` // the number of the next attempt, of those that count
 	Attempts int    `json:"maxAttempts"`
-	Reason   string `json:"reason"`
+	Counted  bool   `json:"counted,omitempty"` // the failed attempt used up one of maxAttempts; throttling and an unreachable server use a budget of time instead
+	Reason   string `json:"reason"`            // the code of the error
+	Status   int    `json:"status,omitempty"`  // HTTP status of the answer; absent: there was no answer
+	Message  string `json:"message,omitempty"` // the error, without keys
+}
+
+// String describes the failure and what follows, as people are shown it.
+func (r *RetryStatus) String() string {
+	what := cmp.Or(r.Message, r.Reason)
+	if r.Status != 0 {
+		what += fmt.Sprintf(" (HTTP %d)", r.Status)
+	}
+	next := "trying again"
+	if r.Counted {
+		next = fmt.Sprintf("attempt %d of %d", r.Attempt, r.Attempts)
+	}
+	return fmt.Sprintf("the model call failed: %s; %s in %v", what, next, time.Duration(r.WaitMs)*time.Millisecond)
 }
 
 // Gap tells a client that events cannot be replayed: it must read the session again.

@@ -134,5 +134,5 @@ func retryNote(r *protocol.RetryStatus) string {
 	if r == nil {
 		return "the model call is tried again"
 	}
-	return fmt.Sprintf("the model call failed: %s; attempt %d of %d in %s", r.Reason, r.Attempt, r.Attempts, lasted(r.WaitMs))
+	return termtext.OneLine(r.String(), 400)
 }

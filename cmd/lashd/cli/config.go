@@ -35,6 +35,7 @@ type config struct {
 	PluginLimits limitsConfig             `toml:"plugin_limits"`         // what programs of plugins are held to that say nothing of it
 	Undo         undoConfig               `toml:"undo"`                  // copies of files, for undo
 	Price        *priceConfig             `toml:"price"`                 // what tokens of the key model cost
+	ServerDown   duration                 `toml:"server_down_for"`       // how long to retry a model server that refuses connections before the turn fails, such as 10m; default 3s
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -183,7 +184,7 @@ func (c config) model(m modelConfig) engine.Model {
 	return engine.Model{
 		Name:     cmp.Or(m.Name, c.idOf(m)),
 		Spec:     protocol.ModelSpec{Provider: base, ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
-		Provider: &provider.Retry{Provider: adapter},
+		Provider: &provider.Retry{Provider: adapter, Policy: provider.Policy{DownFor: c.ServerDown.Duration}},
 		Price:    m.Price.price(),
 	}
 }

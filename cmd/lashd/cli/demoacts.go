@@ -43,7 +43,7 @@ func (d *demo) show(e protocol.Event) {
 			d.midLine = true
 		}
 	case protocol.EventRetryStatus:
-		d.aside("the model call failed: %s; again in %s", e.Retry.Reason, millis(e.Retry.WaitMs))
+		d.aside("%s", e.Retry)
 	case protocol.EventDecisionOpened:
 		d.aside("question: %s", e.Decision.Prompt)
 	case protocol.EventDecisionResolved:

@@ -51,8 +51,8 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 	case protocol.EventToolProgress:
 		v.note("  " + oneLine(ev.Text, 150))
 	case protocol.EventRetryStatus:
-		r := ev.Retry
-		v.note(fmt.Sprintf("[the model call failed: %s; attempt %d of %d in %s]", r.Reason, r.Attempt, r.Attempts, millis(r.WaitMs)))
+		v.note("[" + oneLine(ev.Retry.String(), 400) + "]")
+		v.await("the next attempt; Ctrl-C stops the turn")
 	}
 }
 

@@ -1513,12 +1513,20 @@ export type Replay = "never" | "safe" | "idempotent";
 /** RetryAdvice says what a client should do about an error. */
 export type RetryAdvice = "now" | "reload" | "never";
 
-/** RetryStatus tells that a model call will be tried again. */
+/** RetryStatus announces that a failed model call will be tried again after a wait. Interrupting the turn ends the wait. */
 export interface RetryStatus {
   waitMs: number;
+  /** the number of the next attempt, of those that count */
   attempt: number;
   maxAttempts: number;
+  /** the failed attempt used up one of maxAttempts; throttling and an unreachable server use a budget of time instead */
+  counted?: boolean;
+  /** the code of the error */
   reason: string;
+  /** HTTP status of the answer; absent: there was no answer */
+  status?: number;
+  /** the error, without keys */
+  message?: string;
 }
 
 /** RewindFiles says what a rewind is about. */

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"sync"
+	"syscall"
 	"time"
 
 	"lashd/engine/provider"
@@ -42,8 +44,15 @@ func (a *answer) unreachable(ctx context.Context, err error) error {
 		Code:      "connect_failed",
 		Message:   fmt.Sprintf("%s: %v; is the server running and the base URL right?", a.where, err),
 		Retryable: !distrusted,
+		Down:      isDown(err),
 		Err:       err,
 	}
+}
+
+// isDown reports whether nothing answers at the address: the connection is refused, or the name has no address.
+func isDown(err error) bool {
+	name, ok := errors.AsType[*net.DNSError](err)
+	return errors.Is(err, syscall.ECONNREFUSED) || ok && name.IsNotFound
 }
 
 // broken is the error of an answer that cannot be read on.

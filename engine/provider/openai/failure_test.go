@@ -143,7 +143,7 @@ func TestUnreachable(t *testing.T) {
 	srv.Close()
 	cfg := openai.Config{BaseURL: srv.URL + "/v1?key=hidden", HTTPClient: &http.Client{Transport: &http.Transport{}}}
 	_, err := ask(t.Context(), openai.New(cfg), request(user("hi")))
-	if codeOf(err) != "connect_failed" || err.Kind != provider.KindTransport || !err.Retryable || strings.Contains(err.Error(), "hidden") {
+	if codeOf(err) != "connect_failed" || err.Kind != provider.KindTransport || !err.Retryable || !err.Down || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("error %+v, want connect_failed without the query", err)
 	}
 	for _, base := range []string{"", "localhost:11434/v1", "http://", "http://%zz"} {

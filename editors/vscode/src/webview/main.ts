@@ -2,7 +2,7 @@ import type { FromWebview, Options, ToWebview } from "../chat/messages";
 import { modeOf } from "../model/modes";
 import { page, reduce, type SessionView } from "../model/session";
 import { usageText } from "../model/usage";
-import type { Event as SessionEvent, QueuedInput } from "../protocol";
+import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
 import { Asked } from "./asked";
 import { Composer, type Draft } from "./composer";
 import { button, byId, h } from "./dom";
@@ -94,6 +94,13 @@ function draw() {
   queue(view);
 }
 
+/** retryText describes a failed model call and what follows; the daemon's own clients show the same. */
+function retryText(retry: RetryStatus) {
+  const status = retry.status === undefined ? "" : ` (HTTP ${retry.status})`;
+  const next = retry.counted ? `attempt ${retry.attempt} of ${retry.maxAttempts}` : "trying again";
+  return `The model call failed: ${retry.message ?? retry.reason}${status}; ${next} in ${Math.ceil(retry.waitMs / 1000)} s`;
+}
+
 function head(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
@@ -102,7 +109,7 @@ function head(shown: SessionView) {
   const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, `${marks[step.status]} ${step.text}`)));
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
-  const state = !connected ? "Reconnecting to lashd\u2026" : shown.retry ? `Trying again: ${shown.retry.reason}` : shown.turnId !== undefined ? "Working\u2026" : "";
+  const state = !connected ? "Reconnecting to lashd\u2026" : shown.retry ? retryText(shown.retry) : shown.turnId !== undefined ? "Working\u2026" : "";
   byId("head").replaceChildren(
     h("b", {}, title ?? ""),
     h("span", { class: "state", role: "status" }, state),
