@@ -150,15 +150,6 @@ func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
 	return err
 }
 
-// ModelList lists the models that sessions can use.
-func (e *Engine) ModelList() *protocol.ModelListResult {
-	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
-	for i, m := range e.Models {
-		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Model: m.Spec, Price: m.Price, Default: i == 0})
-	}
-	return result
-}
-
 // Complete makes one model call outside of any turn. Its tokens are booked to the session under the label.
 func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	if len(p.Messages) == 0 {

@@ -30,6 +30,7 @@ type Config struct {
 	Plugins  Plugins
 	Servers  Servers         // nil: clients bring none
 	Models   []Model         // the first is the default
+	Keys     *provider.Keys  // of the models' servers; nil: clients hand over none
 	Defaults protocol.Config // of new sessions; Driver and Budget are required
 	Log      *slog.Logger
 	Trace    *Trace        // nil: no trace

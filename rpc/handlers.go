@@ -33,7 +33,7 @@ func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*pro
 	facts := c.Store.Facts()
 	return &protocol.InitializeResult{
 		ProtocolVersion: protocol.Version, ServerInfo: protocol.ClientInfo{Name: "lashd", Version: c.Version}, ClientID: c.client,
-		StoreID: facts.StoreID, Epoch: facts.Epoch, Features: Groups(), DataDir: c.Store.Dir(),
+		StoreID: facts.StoreID, Epoch: facts.Epoch, Features: Groups(), DataDir: c.Store.Dir(), KeysWanted: c.eng.KeysWanted(),
 	}, nil
 }
 
@@ -79,7 +79,7 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	db, wal := c.Store.Sizes()
 	facts := c.Store.Facts()
 	r := &protocol.DiagnosticsResult{
-		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(),
+		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(), FileLimit: fileLimit(),
 		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", Roots: []protocol.PluginRoot{}, Ailing: []protocol.PluginInfo{}, StoreID: facts.StoreID, Epoch: facts.Epoch,
 		TraceLost: c.Trace.Lost(), QueuedBytes: c.queued(), Children: proc.Alive(),
 	}
@@ -103,10 +103,6 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 		c.wg.Go(func() { c.tell(w) })
 	})
 	return r, nil
-}
-
-func (c *conn) modelList(context.Context, *protocol.Empty) (*protocol.ModelListResult, error) {
-	return c.eng.ModelList(), nil
 }
 
 func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {

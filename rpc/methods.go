@@ -172,7 +172,8 @@ func groups() []group {
 			"trigger/history":  bind("Lists what happened, newest first, and what has come of it.", toEngine((*engine.Engine).TriggerHistory)),
 		}},
 		{"Models", map[string]Method{
-			"model/list":        bind("Lists the models that sessions can use.", (*conn).modelList),
+			"model/list":        wait("Lists the models that sessions can use, and with check whether their servers take requests.", toEngine((*engine.Engine).ModelList)),
+			"model/setKey":      bind("Hands the daemon an API key that its own environment lacks. It is kept in memory only.", toEngine((*engine.Engine).SetKey)),
 			"completion/create": wait("Makes one model call outside of any turn.", toEngine((*engine.Engine).Complete)),
 		}},
 		{"Seeing inside", map[string]Method{

@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // residentBytes is the memory that the process holds, as the kernel counts it.
@@ -23,4 +26,13 @@ func residentBytes() int64 {
 func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd") // unreadable counts as none
 	return len(entries)
+}
+
+// fileLimit is how many files the process may have open.
+func fileLimit() int64 {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return int64(min(l.Cur, math.MaxInt64))
 }

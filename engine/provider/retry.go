@@ -54,6 +54,14 @@ type Retry struct {
 	Log      *slog.Logger // of panics; optional
 }
 
+// Check implements Checker, as far as the Provider does. It is not tried again.
+func (r *Retry) Check(ctx context.Context) error {
+	if c, ok := r.Provider.(Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
 // Stream implements Provider.
 func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {

@@ -19,6 +19,7 @@ import (
 type Config struct {
 	// Dial connects to the daemon. If start is false, and there is none, it fails and starts none.
 	Dial    func(ctx context.Context, start bool) (net.Conn, error)
+	Getenv  func(string) string // where API keys are found that the daemon lacks
 	Log     *slog.Logger
 	Version string
 }

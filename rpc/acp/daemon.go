@@ -23,6 +23,7 @@ type daemon struct {
 	dial    func(ctx context.Context, start bool) (net.Conn, error)
 	client  protocol.ClientID // the same on each connection, so that the editor's tools stay its own
 	version string
+	getenv  func(string) string
 	dialing chan struct{} // holds one while somebody connects
 
 	mu      sync.Mutex
@@ -30,7 +31,7 @@ type daemon struct {
 }
 
 func newDaemon(cfg Config) *daemon {
-	return &daemon{dial: cfg.Dial, client: protocol.NewClientID(), version: cfg.Version, dialing: make(chan struct{}, 1)}
+	return &daemon{dial: cfg.Dial, client: protocol.NewClientID(), version: cfg.Version, getenv: cfg.Getenv, dialing: make(chan struct{}, 1)}
 }
 
 // link is one connection to the daemon.
@@ -151,6 +152,10 @@ func (d *daemon) hello(ctx context.Context, start bool) (*link, error) {
 		return nil, err
 	}
 	l.epoch = r.Epoch
+	if err := l.HandKeys(ctx, r.KeysWanted, d.getenv); err != nil {
+		l.Close() // the keys that were not taken are the news
+		return nil, err
+	}
 	return l, nil
 }
 

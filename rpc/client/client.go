@@ -74,6 +74,21 @@ func (c *Client) Initialize(ctx context.Context, name string) (*protocol.Initial
 	return r, c.Call(ctx, "initialize", protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: name}}, r)
 }
 
+// HandKeys hands the daemon the API keys that it wants and that getenv has: a key that was exported after the daemon had
+// started works at once. They stay in the daemon's memory.
+func (c *Client) HandKeys(ctx context.Context, wanted []string, getenv func(string) string) error {
+	for _, name := range wanted {
+		key := getenv(name)
+		if key == "" {
+			continue
+		}
+		if err := c.Call(ctx, "model/setKey", protocol.ModelSetKeyParams{Name: name, Key: key}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Gone is closed when the connection has ended.
 func (c *Client) Gone() <-chan struct{} { return c.conn.DisconnectNotify() }
 

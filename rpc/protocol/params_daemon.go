@@ -49,6 +49,7 @@ type InitializeResult struct {
 	Epoch           int64      `json:"epoch"` // a cursor of another store or epoch is answered with a gap
 	Features        []string   `json:"features"`
 	DataDir         string     `json:"dataDir"`
+	KeysWanted      []string   `json:"keysWanted,omitempty"` // names of API keys that the daemon's own environment lacks; model/setKey takes them
 }
 
 // StatusResult is what server/status answers.
@@ -82,6 +83,7 @@ type DiagnosticsResult struct {
 	HeapBytes   int64        `json:"heapBytes"`
 	Goroutines  int          `json:"goroutines"`
 	OpenFiles   int          `json:"openFiles"`
+	FileLimit   int64        `json:"openFilesLimit,omitempty"` // absent: not known
 	Children    int          `json:"children"`
 	DBBytes     int64        `json:"dbBytes"`
 	WALBytes    int64        `json:"walBytes"`

@@ -144,7 +144,19 @@ type ModelInfo struct {
 	Name    string    `json:"name"` // as session/new takes it
 	Model   ModelSpec `json:"model"`
 	Default bool      `json:"default,omitempty"`
-	Price   *Price    `json:"price,omitempty"` // absent: the configuration has none
+	Price   *Price    `json:"price,omitempty"`   // absent: the configuration has none
+	Problem *Issue    `json:"problem,omitempty"` // with check: why calls of this model would fail
+}
+
+// ModelListParams asks for the configured models.
+type ModelListParams struct {
+	Check bool `json:"check,omitempty"` // also ask each model's server whether it takes requests; takes up to five seconds
+}
+
+// ModelSetKeyParams hands the daemon an API key that its own environment lacks. It is kept in memory only.
+type ModelSetKeyParams struct {
+	Name string `json:"name"` // one of initialize's keysWanted
+	Key  string `json:"key"`
 }
 
 // ModelListResult are the configured models.

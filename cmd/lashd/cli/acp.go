@@ -56,5 +56,5 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (e *environment) acp(ctx context.Context, dial func(context.Context, bool) (net.Conn, error)) error {
-	return acp.Run(ctx, acp.Config{Dial: dial, Log: e.log.With("component", "acp"), Version: Version}, newBreakable(), os.Stdout)
+	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.log.With("component", "acp"), Version: Version}, newBreakable(), os.Stdout)
 }

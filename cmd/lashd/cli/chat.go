@@ -91,9 +91,9 @@ func (s *chatSession) dial(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.link, s.news = l, news
-	return nil
+	s.mu.Unlock()
+	return s.env.handKeys(ctx, l)
 }
 
 // choose takes the newest session of the directory, if that is wanted, or makes one.

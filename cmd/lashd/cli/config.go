@@ -139,18 +139,33 @@ func (c config) environ(all []string) []string {
 	})
 }
 
-// models are what sessions can use, the default first.
-func (c config) models() ([]engine.Model, error) {
-	list := c.Models
-	if len(list) == 0 {
-		list = []modelConfig{{}}
+// listed are the configured models, the default first; there is at least one.
+func (c config) listed() []modelConfig {
+	if len(c.Models) == 0 {
+		return []modelConfig{{}}
 	}
+	return c.Models
+}
+
+// keys reads the keys of all models from the environment.
+func (c config) keys(getenv func(string) string) *provider.Keys {
+	var names []string
+	if c.Script == "" {
+		for _, m := range c.listed() {
+			names = append(names, c.keyOf(m))
+		}
+	}
+	return provider.NewKeys(getenv, names...)
+}
+
+// models are what sessions can use, the default first. noKey says what to tell a person where the key of a name is missing.
+func (c config) models(keys *provider.Keys, noKey func(name string) string) ([]engine.Model, error) {
 	var models []engine.Model
-	for _, m := range list {
+	for _, m := range c.listed() {
 		if m.ID == "" {
 			m.Price = cmp.Or(m.Price, c.Price)
 		}
-		models = append(models, c.model(m))
+		models = append(models, c.model(m, keys, noKey))
 	}
 	if c.Script == "" {
 		return models, nil
@@ -174,13 +189,18 @@ func (c config) idOf(m modelConfig) string { return cmp.Or(m.ID, c.Model, "gpt-5
 // ofOpenAI is the one server that is known to want a key. Those on the own machine want none.
 const ofOpenAI = "https://api.openai.com"
 
-func (c config) model(m modelConfig) engine.Model {
+// keyOf names the environment variable that holds the key of a model's server.
+func (c config) keyOf(m modelConfig) string { return cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY") }
+
+func (c config) model(m modelConfig, keys *provider.Keys, noKey func(name string) string) engine.Model {
 	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
-	keyEnv := cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY")
-	adapter := openai.New(openai.Config{
-		Name: base, BaseURL: base, Key: provider.NewSecret(os.Getenv(keyEnv)), KeyFrom: "the environment variable " + keyEnv,
-		NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
-	})
+	keyEnv := c.keyOf(m)
+	adapter := &provider.Keyed{Keys: keys, Name: keyEnv, Make: func(key provider.Secret) provider.Provider {
+		return openai.New(openai.Config{
+			Name: base, BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
+			NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
+		})
+	}}
 	return engine.Model{
 		Name:     cmp.Or(m.Name, c.idOf(m)),
 		Spec:     protocol.ModelSpec{Provider: base, ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},

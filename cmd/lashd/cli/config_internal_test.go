@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -142,7 +143,7 @@ func TestModelOfOpenAIWantsAKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		models, err := c.models()
+		models, err := c.models(c.keys(os.Getenv), notSet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,7 @@ func TestConfigOfPrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			models, err := c.models()
+			models, err := c.models(c.keys(os.Getenv), notSet)
 			if err != nil || (models[0].Price == nil) != (want == nil) || want != nil && *models[0].Price != *want {
 				t.Errorf("%+v, %v", models, err)
 			}

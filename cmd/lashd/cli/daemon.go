@@ -120,7 +120,8 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
-	models, err := cfg.models()
+	keys := cfg.keys(os.Getenv)
+	models, err := cfg.models(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Log: e.log, Trace: trace, StateDir: e.home,
+		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys, Log: e.log, Trace: trace, StateDir: e.home,
 		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, Files: cfg.Undo.limits(),
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},

@@ -23,8 +23,8 @@ type doctorCommand struct {
 
 // Help is shown by --help.
 func (doctorCommand) Help() string {
-	return `Looks at the data directory, config.toml, and the database: its structure, the hash chain of every session's log, its history and
-its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. Nothing
+	return `Checks config.toml, each model's key and server, disk space and the limit of open files, and the database: its structure, the hash chain of
+every session's log, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. Nothing
 is repaired, deleted or replaced.
 
 Exit codes: 0 all is well, 1 something is wrong, or could not be checked.
@@ -44,7 +44,7 @@ type diagnosis struct {
 }
 
 type check struct {
-	ID     string `json:"id"` // daemon, directory, filesystem, config, lock, database, sandbox, watch, plugin
+	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, sandbox, watch, plugin
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
@@ -93,15 +93,20 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	}
 	cfg, err := e.config()
 	if err == nil {
-		_, err = cfg.models()
+		_, err = cfg.models(cfg.keys(os.Getenv), notSet)
 	}
-	d.note("config", e.configFile()+" is as it should be, or missing", err, "correct the file; the README explains each key")
+	configured := d.note("config", e.configFile()+" is as it should be, or missing", err, "correct the file; the README explains each key")
+	d.checkDisk(e.home)
 	if l, err := e.dial(ctx, false, nil); err == nil {
 		defer l.Close()
 		d.askDaemon(ctx, l)
 		return
 	}
 	d.note("daemon", "none listens on "+e.socket, nil, "")
+	d.checkFiles(0, fileLimit())
+	if configured {
+		d.checkModels(ctx, cfg)
+	}
 	lock, err := socket.Acquire(e.home) // a daemon may be starting just now
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
 		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not looked at")
@@ -146,6 +151,8 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	if l.stale() {
 		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml was changed since the daemon started, which goes on with the old one", Remedy: freshConfig})
 	}
+	d.checkFiles(used.OpenFiles, used.FileLimit)
+	d.askModels(ctx, l)
 	d.notePlugins()
 }
 

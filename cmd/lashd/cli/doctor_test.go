@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +50,14 @@ func (p *place) swap(old, new string) {
 	}
 }
 
+// serveModels configures a model server that answers every request with a status.
+func (p *place) serveModels(status int) {
+	p.t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	p.t.Cleanup(server.Close)
+	p.write("config.toml", "base_url = '"+server.URL+"/v1'\n")
+}
+
 // userVersionAt is where a database file has its schema version: https://www.sqlite.org/fileformat.html.
 const userVersionAt = 60
 
@@ -71,6 +81,29 @@ func TestDoctor(t *testing.T) {
 		}},
 		{"too open", "directory", "chmod 700", "what the message says", func(p *place) { p.stop(); os.Chmod(p.home, 0o755) }},
 		{"wrong config", "config", "did you mean model?", "README", func(p *place) { p.stop(); p.write("config.toml", "modle = 'x'\n") }},
+		{"outside/23 no key", "model", "OPENAI_API_KEY is not set", "export the key", func(p *place) {
+			p.stop()
+			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
+			p.write("config.toml", "")
+		}},
+		{"outside/23 no key for the daemon", "model", "was not set when the daemon started", "export the key", func(p *place) {
+			p.stop()
+			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
+			p.write("config.toml", "")
+			p.want(0, "", "", "call", "ping")
+		}},
+		{"outside/23 a model server that is down", "model", "connection refused", "start the server", func(p *place) {
+			p.stop()
+			p.write("config.toml", "base_url = 'http://127.0.0.1:1/v1'\n")
+		}},
+		{"outside/23 a key that the server refuses", "model", "HTTP 401", "export a valid key", func(p *place) {
+			p.stop()
+			p.serveModels(http.StatusUnauthorized)
+		}},
+		{"outside/23 a model server that works", "model", "takes requests", "", func(p *place) {
+			p.stop()
+			p.serveModels(http.StatusOK)
+		}},
 		{"held", "lock", "is held by another lashd, pid", "was not looked at", func(p *place) {
 			p.stop()
 			cmd := p.command("stdio", "--isolated")

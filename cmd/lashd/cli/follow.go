@@ -31,6 +31,9 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	f.link = l
+	if f.start {
+		return f.env.handKeys(ctx, l)
+	}
 	return nil
 }
 

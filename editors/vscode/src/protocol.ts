@@ -361,6 +361,8 @@ export interface DiagnosticsResult {
   heapBytes: number;
   goroutines: number;
   openFiles: number;
+  /** absent: not known */
+  openFilesLimit?: number;
   children: number;
   dbBytes: number;
   walBytes: number;
@@ -696,6 +698,8 @@ export interface InitializeResult {
   epoch: number;
   features: string[];
   dataDir: string;
+  /** names of API keys that the daemon's own environment lacks; model/setKey takes them */
+  keysWanted?: string[];
 }
 
 /** inp_... */
@@ -816,11 +820,26 @@ export interface ModelInfo {
   default?: boolean;
   /** absent: the configuration has none */
   price?: Price;
+  /** with check: why calls of this model would fail */
+  problem?: Issue;
+}
+
+/** ModelListParams asks for the configured models. */
+export interface ModelListParams {
+  /** also ask each model's server whether it takes requests; takes up to five seconds */
+  check?: boolean;
 }
 
 /** ModelListResult are the configured models. */
 export interface ModelListResult {
   data: ModelInfo[];
+}
+
+/** ModelSetKeyParams hands the daemon an API key that its own environment lacks. It is kept in memory only. */
+export interface ModelSetKeyParams {
+  /** one of initialize's keysWanted */
+  name: string;
+  key: string;
 }
 
 /** ModelSpec names a model and says what it can do. It is configuration: nothing is guessed from a name. */
@@ -3103,8 +3122,10 @@ export interface Methods {
   "graph/unpin": { params: GraphPinParams; result: SeqResult };
   /** Opens the connection. Line-framed clients of the socket may leave it out. */
   "initialize": { params: InitializeParams; result: InitializeResult };
-  /** Lists the models that sessions can use. */
-  "model/list": { params: Empty; result: ModelListResult };
+  /** Lists the models that sessions can use, and with check whether their servers take requests. */
+  "model/list": { params: ModelListParams; result: ModelListResult };
+  /** Hands the daemon an API key that its own environment lacks. It is kept in memory only. */
+  "model/setKey": { params: ModelSetKeyParams; result: Empty };
   /** Takes notice of wakes, so that the next line wakes again. The end of the turn of a wake does so, too. */
   "monitor/ackWake": { params: MonitorAckParams; result: SeqResult };
   /** Starts a command whose lines wake the session; one that runs already is not started again. */

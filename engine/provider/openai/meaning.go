@@ -71,7 +71,7 @@ func (a *answer) classify(status int, f failureBody) *provider.Error {
 		e.Code = "context_length_exceeded"
 	}
 	said := firstLine(a.mask(f.Message)) // in this order: half a key would not be found
-	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(said, "no reason given"), advice(status, e))
+	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(said, fmt.Sprintf("HTTP %d without a reason", status)), a.advice(status, e))
 	return e
 }
 
@@ -119,10 +119,10 @@ func statusCode(status int) string {
 	return cmp.Or(strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), "http_"+strconv.Itoa(status))
 }
 
-func advice(status int, e *provider.Error) string {
+func (a *answer) advice(status int, e *provider.Error) string {
 	switch {
 	case e.Kind == provider.KindAuth:
-		return "; check the key of this provider"
+		return "; check " + cmp.Or(a.provider.cfg.KeyFrom, "the key of this provider")
 	case e.Kind == provider.KindQuota:
 		return "; the account has no credit left"
 	case status == http.StatusNotFound:

@@ -27,6 +27,7 @@ type Config struct {
 	BaseURL string                     // up to and without /chat/completions; a query is kept
 	Key     provider.Secret            // sent as a bearer token, without white space around it
 	KeyFrom string                     // where the key comes from, for messages, such as the name of a variable
+	NoKey   string                     // what to say where the key is missing, after "no API key for URL: "; default: KeyFrom is not set
 	NeedKey bool                       // the server answers nobody who has no key
 	Headers map[string]provider.Secret // sent with each request
 
@@ -64,8 +65,8 @@ func New(cfg Config) *Provider {
 	cfg.Key = provider.NewSecret(strings.TrimSpace(cfg.Key.Reveal()))
 	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
 	if p.base, p.unfit = parseBase(cfg.BaseURL); p.base != nil {
-		p.unfit = cfg.checkKey()
 		p.shown = (&url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}).String()
+		p.unfit = cfg.checkKey(p.shown)
 	}
 	p.mask = provider.NewMask(p.keys()...)
 	return p
@@ -120,12 +121,12 @@ func parseBase(text string) (*url.URL, error) {
 	}
 }
 
-// checkKey tells beforehand what no server could be asked with.
-func (c *Config) checkKey() error {
+// checkKey refuses a key that no server can be asked with, before one is.
+func (c *Config) checkKey(shown string) error {
 	from, key := cmp.Or(c.KeyFrom, "the configuration"), c.Key.Reveal()
 	switch {
 	case key == "" && c.NeedKey:
-		return &provider.Error{Kind: provider.KindAuth, Code: "missing_key", Message: "there is no key for " + c.BaseURL + ": " + from + " is not set, or empty"}
+		return &provider.Error{Kind: provider.KindAuth, Code: "missing_key", Message: "no API key for " + shown + ": " + cmp.Or(c.NoKey, from+" is not set")}
 	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 		return &provider.Error{Kind: provider.KindAuth, Code: "invalid_key", Message: "the key in " + from + " has a control character in it, such as a line end, and cannot be sent"}
 	}
@@ -237,6 +238,12 @@ func (p *Provider) request(ctx context.Context, sent *body) (*http.Request, erro
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
+	p.identify(req)
+	return req, nil
+}
+
+// identify adds what every request to the server carries: the headers of the configuration, and the key.
+func (p *Provider) identify(req *http.Request) {
 	req.Header.Set("User-Agent", "lashd")
 	for name, value := range p.cfg.Headers {
 		req.Header.Set(name, value.Reveal())
@@ -244,5 +251,4 @@ func (p *Provider) request(ctx context.Context, sent *body) (*http.Request, erro
 	if key := p.cfg.Key.Reveal(); key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return req, nil
 }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// checkModels asks the servers of all models whether they take requests, as a daemon that starts now would.
+func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
+	models, err := cfg.models(cfg.keys(os.Getenv), notSet)
+	if err != nil {
+		return // the check of the configuration reports it
+	}
+	for _, m := range models {
+		d.noteModel(m.Name, m.Spec.Provider, m.Problem(ctx))
+	}
+}
+
+// askModels has the daemon ask them, with the keys that it has. A key that the daemon lacks and this shell has is no problem:
+// lashd run hands it over.
+func (d *diagnosis) askModels(ctx context.Context, l *link) {
+	var r protocol.ModelListResult
+	if err := l.Call(ctx, "model/list", protocol.ModelListParams{Check: true}, &r); err != nil {
+		d.note("model", "", err, "see "+l.daemon.DataDir+"/lashd.log")
+		return
+	}
+	here := slices.ContainsFunc(l.daemon.KeysWanted, func(name string) bool { return os.Getenv(name) != "" })
+	for _, m := range r.Data {
+		if m.Problem != nil && m.Problem.Code == missingKey && here {
+			d.note("model", m.Name+": the daemon has no key yet; lashd run and lashd chat hand it the one of this shell", nil, "")
+			continue
+		}
+		d.noteModel(m.Name, m.Model.Provider, m.Problem)
+	}
+}
+
+// missingKey is the code of a model whose server wants a key that nobody has given.
+const missingKey = "missing_key"
+
+func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
+	if problem == nil {
+		d.note("model", name+": "+server+" takes requests", nil, "")
+		return
+	}
+	d.note("model", "", fmt.Errorf("%s: %s", name, problem.Message), modelRemedy(problem.Code))
+}
+
+// modelRemedy is what to do about a model's server, by the code of its failure.
+func modelRemedy(code string) string {
+	switch code {
+	case missingKey:
+		return "export the key; key_env in config.toml names its variable"
+	case "connect_failed", "request_timeout":
+		return "start the server, or correct base_url in config.toml"
+	case "invalid_base_url", "redirected", "not_found":
+		return "correct base_url in config.toml"
+	case "invalid_api_key", "unauthorized", "forbidden", "authentication_error", "invalid_key":
+		return `export a valid key, then restart the daemon: lashd call shutdown '{"daemon":true}'`
+	}
+	return "do what the message says, and try again"
+}
+
+const (
+	leastDisk  = 256 << 20 // bytes: the database, its log and the copy that a backup makes fit for a while
+	leastFiles = 1024      // one session with plugins has about twenty, and each client one
+)
+
+// checkDisk notes whether the data directory's disk can be written and has space.
+func (d *diagnosis) checkDisk(dir string) {
+	free, err := freeSpace(dir)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return
+	case err == nil && free < leastDisk:
+		err = fmt.Errorf("only %d MiB are free in %s", free>>20, dir)
+	}
+	d.note("disk", fmt.Sprintf("%d MiB free, %s can be written", free>>20, dir), err, "free some space, or make the directory writable for this user")
+}
+
+// checkFiles notes whether a daemon may open enough files; limit is 0 where it is not known.
+func (d *diagnosis) checkFiles(open int, limit int64) {
+	if limit == 0 {
+		return
+	}
+	var err error
+	if limit < leastFiles || int64(open) > limit/10*9 {
+		err = fmt.Errorf("%d files are open, at most %d may be", open, limit)
+	}
+	d.note("files", fmt.Sprintf("%d open, at most %d", open, limit), err, "raise the limit (ulimit -n 4096) and restart the daemon")
+}

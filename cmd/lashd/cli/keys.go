@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// handKeys hands the daemon the API keys that it lacks and that this process has in its environment.
+func (e *environment) handKeys(ctx context.Context, l *link) error {
+	return l.reason(l.HandKeys(context.WithoutCancel(ctx), l.daemon.KeysWanted, os.Getenv))
+}
+
+// notSet says what to do about a key that is missing from the environment.
+func notSet(name string) string { return name + " is not set; export it" }
+
+// notSetAtStart says what to do about a key that a daemon lacks.
+func notSetAtStart(started time.Time) func(name string) string {
+	return func(name string) string {
+		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it, then use lashd run or lashd chat in that shell, `+
+			`which hand it to the daemon; or restart the daemon: lashd call shutdown '{"daemon":true}'`, name, started.Format(time.DateTime))
+	}
+}

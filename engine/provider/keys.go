@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// Keys holds the keys of model servers in memory, by the name of the environment variable that each comes from. What a
+// client hands over is never stored, logged or given back. Safe for concurrent use.
+type Keys struct {
+	mu     sync.Mutex
+	own    map[string]Secret // from the daemon's environment; never changed
+	handed map[string]Secret // from clients; the newest counts
+	wanted []string          // names that own lacks, sorted
+}
+
+var (
+	// ErrUnknownKey means that no configured model uses a key of that name.
+	ErrUnknownKey = errors.New("no configured model uses a key of that name")
+	// ErrOwnKey means that the daemon found the key in its own environment, and keeps that one.
+	ErrOwnKey = errors.New("the daemon has this key from its own environment")
+)
+
+// NewKeys reads the keys of these names with getenv. Those that are missing or empty can be handed over.
+func NewKeys(getenv func(string) string, names ...string) *Keys {
+	k := &Keys{own: map[string]Secret{}, handed: map[string]Secret{}}
+	for _, name := range names {
+		if key := NewSecret(getenv(name)); key != (Secret{}) {
+			k.own[name] = key
+		} else {
+			k.wanted = append(k.wanted, name)
+		}
+	}
+	slices.Sort(k.wanted)
+	k.wanted = slices.Compact(k.wanted)
+	return k
+}
+
+// Wanted lists the names of keys that a client may hand over, including those that one has.
+func (k *Keys) Wanted() []string { return slices.Clone(k.wanted) }
+
+// Hand takes a key from a client. It fails with ErrUnknownKey or ErrOwnKey.
+func (k *Keys) Hand(name string, key Secret) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.own[name] != (Secret{}):
+		return ErrOwnKey
+	case !slices.Contains(k.wanted, name):
+		return ErrUnknownKey
+	}
+	k.handed[name] = key
+	return nil
+}
+
+// Key is the key of a name; the zero Secret if nobody has given one.
+func (k *Keys) Key(name string) Secret {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if key := k.own[name]; key != (Secret{}) {
+		return key
+	}
+	return k.handed[name]
+}
+
+// Checker is a Provider that can find out, without a model call, whether its server takes requests.
+type Checker interface {
+	// Check returns nil or an *Error that says what is wrong and what to do.
+	Check(ctx context.Context) error
+}
+
+// Keyed is a Provider whose key may come after it was made. Make is called again when the key has changed.
+type Keyed struct {
+	Keys *Keys
+	Name string
+	Make func(key Secret) Provider
+
+	mu   sync.Mutex
+	key  Secret
+	made Provider
+}
+
+// Stream implements Provider.
+func (k *Keyed) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
+	return k.current().Stream(ctx, req)
+}
+
+// Check implements Checker, as far as the provider that Make returns does.
+func (k *Keyed) Check(ctx context.Context) error {
+	if c, ok := k.current().(Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
+func (k *Keyed) current() Provider {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if key := k.Keys.Key(k.Name); k.made == nil || key.Reveal() != k.key.Reveal() {
+		k.key, k.made = key, k.Make(key)
+	}
+	return k.made
+}
