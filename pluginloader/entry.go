@@ -1,6 +1,7 @@
 package pluginloader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -14,24 +15,24 @@ import (
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/process"
-	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
 
 // entry is a directory that holds a plugin. It belongs to the loader's goroutine.
 type entry struct {
-	set     *set
-	dir     string    // absolute; links in it are not resolved
-	missing time.Time // since when it is not there; zero: it is
-	sign    string    // of what was looked at last; empty: it has to be looked at
-	asked   int       // how often somebody has asked for another look
-	unit    *unit     // that is in use; nil: none
-	next    *unit     // that is to be in use, as soon as it goes together with the others
-	found   protocol.PluginInfo
-	blamed  error // why next is not in use; nil: it is
-	info    protocol.PluginInfo
-	told    protocol.PluginInfo
-	log     *child.Log // of all that ran from it
+	set      *set
+	dir      string    // absolute; links in it are not resolved
+	missing  time.Time // since when it is not there; zero: it is
+	sign     string    // of what was looked at last; empty: it has to be looked at
+	asked    int       // how often somebody has asked for another look
+	answered int       // up to which of these it was looked at; -1: never
+	unit     *unit     // that is in use; nil: none
+	next     *unit     // that is to be in use, as soon as it goes together with the others
+	found    protocol.PluginInfo
+	blamed   error // why next is not in use; nil: it is
+	info     protocol.PluginInfo
+	told     protocol.PluginInfo
+	log      *child.Log // of all that ran from it
 
 	// What follows others see, too: it is changed under the loader's mu, with the host.
 	seen  protocol.PluginInfo
@@ -39,7 +40,7 @@ type entry struct {
 }
 
 func (s *set) entry(dir string) *entry {
-	e := &entry{set: s, dir: dir, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
+	e := &entry{set: s, dir: dir, answered: -1, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
 	e.found = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
 	e.info = e.found
 	return e
@@ -73,11 +74,13 @@ type look struct {
 	sign   string
 	asked  int
 	there  bool
+	later  bool // it is not looked at now
 	holds  []*unit
+	left   *allowance // nil: the place was approved once, or is the user's
 }
 
 func (e *entry) look() look {
-	return look{e, e.sign, e.asked, e.missing.IsZero(), append(some(e.unit), some(e.next)...)}
+	return look{entry: e, sign: e.sign, asked: e.asked, there: e.missing.IsZero(), holds: append(some(e.unit), some(e.next)...)}
 }
 
 // finding is what a look at a directory came to.
@@ -95,10 +98,10 @@ type finding struct {
 
 // examine looks what a directory holds by now. It returns nothing if that is what was looked at before.
 func (g look) examine(ctx context.Context) *finding {
-	if !g.there {
+	if !g.there || g.later {
 		return nil
 	}
-	sign, err := watch.Signature(g.dir)
+	sign, err := g.signature(ctx)
 	if err == nil && sign == g.sign {
 		return nil
 	}
@@ -106,6 +109,8 @@ func (g look) examine(ctx context.Context) *finding {
 	switch {
 	case g.set.loader.facts.disabled(g.dir):
 		f = g.off(ctx)
+	case errors.Is(err, errAllowance):
+		f = g.unread("", err)
 	case err != nil:
 		f = g.wrong("", err)
 	case g.set.scope == protocol.ScopeUser:
@@ -118,16 +123,31 @@ func (g look) examine(ctx context.Context) *finding {
 	return f
 }
 
+// signature stands for what is in the directory.
+func (g look) signature(ctx context.Context) (string, error) {
+	if err := cmp.Or(context.Cause(ctx), g.set.contained(g.dir)); err != nil {
+		return "", err
+	}
+	return g.left.measure(g.dir)
+}
+
+// unread is a finding of a plugin that nobody has approved, and of which too much would have to be read to tell its digest.
+func (g look) unread(name string, err error) *finding {
+	return &finding{status: protocol.PluginUntrusted, name: name, problems: []protocol.PluginProblem{{Message: err.Error(), Warning: true}}}
+}
+
 // off is a finding of a plugin that a person has switched off.
 func (g look) off(ctx context.Context) *finding {
-	p, digest, problems := inspect(ctx, g.dir)
+	p, digest, problems, _ := g.inspect(ctx)
 	return &finding{status: protocol.PluginDisabled, found: digest, name: nameOf(p), problems: problems, fatal: true}
 }
 
 // takeTrusted takes what is in a directory of a workspace, if a person has approved it.
 func (g look) takeTrusted(ctx context.Context) *finding {
-	p, digest, problems := inspect(ctx, g.dir)
+	p, digest, problems, err := g.inspect(ctx)
 	switch {
+	case errors.Is(err, errAllowance):
+		return g.unread(nameOf(p), err)
 	case digest == "":
 		return &finding{status: protocol.PluginFailed, problems: problems, name: nameOf(p)}
 	case !g.allowed(digest):
@@ -145,23 +165,32 @@ func nameOf(p *manifest.Plugin) string {
 }
 
 // inspect reads what a directory holds, without taking anything of it. There is no digest of what cannot be loaded.
-func inspect(ctx context.Context, dir string) (p *manifest.Plugin, digest protocol.Digest, problems []protocol.PluginProblem) {
-	root, err := os.OpenRoot(dir)
+func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.Digest, problems []protocol.PluginProblem, err error) {
+	root, err := os.OpenRoot(g.dir)
 	if err != nil {
-		return nil, "", problemsOf(err)
+		return nil, "", problemsOf(err), err
 	}
 	defer root.Close()
 	if p, err = manifest.Load(root); err != nil {
-		return nil, "", problemsOf(err)
+		return nil, "", problemsOf(err), err
 	}
-	reach, err := p.Beyond(ctx, exec.LookPath)
+	reach, err := p.Beyond(ctx, g.left.within(g.set.loader.programs.Finder(exec.LookPath)))
 	if err == nil {
 		digest, err = manifest.Digest(ctx, root, reach)
 	}
 	if err != nil {
-		return p, "", problemsOf(err)
+		return p, "", problemsOf(err), err
 	}
-	return p, digest, shown(p.Warnings)
+	return p, digest, shown(p.Warnings), nil
+}
+
+// inspect reads what the directory of the entry holds, as a person has asked for it.
+func (e *entry) inspect(ctx context.Context) (*manifest.Plugin, protocol.Digest, []protocol.PluginProblem) {
+	if err := e.set.contained(e.dir); err != nil {
+		return nil, "", problemsOf(err)
+	}
+	p, digest, problems, _ := look{entry: e}.inspect(ctx)
+	return p, digest, problems
 }
 
 // place is where a directory is, after all links.

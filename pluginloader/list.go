@@ -10,6 +10,7 @@ import (
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
+	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
 
@@ -32,10 +33,21 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	l.mu.Unlock()
 	for _, r := range l.watcher.Status() {
 		if l.user.has([]string{r.Root}) || s.has([]string{r.Root}) {
-			result.Roots = append(result.Roots, protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason})
+			result.Roots = append(result.Roots, s.rootOf(r))
 		}
 	}
 	return result, nil
+}
+
+// rootOf is how a root is watched, or why it is not read.
+func (s *set) rootOf(r watch.RootStatus) protocol.PluginRoot {
+	root := protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason}
+	s.loader.mu.Lock()
+	defer s.loader.mu.Unlock()
+	if s.has([]string{r.Root}) && s.shownRefusal != nil {
+		root.Reason = s.shownRefusal.Error()
+	}
+	return root
 }
 
 // entries are those of the user and of a set, in the order in which they register.
@@ -125,7 +137,7 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 		return nil, err
 	}
 	result := &protocol.PluginReadResult{Contributes: []protocol.PluginContribution{}}
-	m, reach, digest, err := l.copies.Examine(ctx, e.dir)
+	m, reach, digest, err := e.read(ctx)
 	if err != nil {
 		m, reach = e.running()
 	}
@@ -135,6 +147,14 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 		result.Reach.Configures = slices.ContainsFunc(m.Hooks, func(h manifest.Hook) bool { return h.On == manifest.SlotConfigChanged })
 	}
 	return result, nil
+}
+
+// read reads what is in the directory of a plugin, all of one time.
+func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, protocol.Digest, error) {
+	if err := e.set.contained(e.dir); err != nil {
+		return nil, manifest.Beyond{}, "", err
+	}
+	return e.set.loader.copies.Examine(ctx, e.dir)
 }
 
 // running is what runs of a plugin; nil, if nothing does.

@@ -124,7 +124,7 @@ func (l *Loader) begin(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if l.copies, err = content.NewStore(filepath.Join(l.config.Home, "plugins", "copies"), exec.LookPath); err != nil {
+	if l.copies, err = content.NewStore(filepath.Join(l.config.Home, "plugins", "copies"), l.programs.Finder(exec.LookPath)); err != nil {
 		return err
 	}
 	if l.trust, err = content.NewTrust(ctx, l.facts); err != nil {

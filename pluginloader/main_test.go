@@ -239,3 +239,12 @@ func (r result[T]) of(t testing.TB) T {
 	}
 	return r.v
 }
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -34,8 +34,15 @@ func linkToTrusted(t *testing.T) {
 		if got := w.call(id, "version", `{}`); !strings.Contains(got, "no such tool") {
 			t.Errorf("by the link %s it says %q", link, got)
 		}
-		w.status(other, "guest", protocol.PluginUntrusted)
+		if info := w.info(other, "guest"); info.Name != "" {
+			t.Errorf("by the link %s there is %+v", link, info)
+		}
 	}
+	check(t, os.RemoveAll(filepath.Join(other, ".agents")), os.Symlink("agents", filepath.Join(other, ".agents")))
+	check(t, os.CopyFS(filepath.Join(other, "agents"), os.DirFS(filepath.Join(cwd, ".agents"))))
+	w.session(other)
+	must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: other})).of(t)
+	w.status(other, "guest", protocol.PluginUntrusted)
 	w.approve(other)
 	if got := w.call(w.session(other), "version", `{}`); got != "one" {
 		t.Errorf("approved there, too, it says %q", got)

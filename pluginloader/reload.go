@@ -145,8 +145,9 @@ func (s *set) plannedAt(ctx context.Context, dir string, now held) held {
 	if s.loader.facts.disabled(dir) {
 		return held{}
 	}
-	m, digest, _ := inspect(ctx, dir)
-	if digest == "" || !(&entry{set: s, dir: dir}).allowed(digest) {
+	e := &entry{set: s, dir: dir}
+	m, digest, _ := e.inspect(ctx)
+	if digest == "" || !e.allowed(digest) {
 		return now
 	}
 	return held{m, digest}

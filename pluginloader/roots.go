@@ -3,6 +3,7 @@ package pluginloader
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func (s *set) fewer(dirs []string) []string {
 // in is the directories of a root, with those that have not been missing for long. If it cannot be read, nobody knows what has
 // become of its plugins: they stay.
 func (s *set) in(root string) []string {
-	dirs, err := directories(root)
+	dirs, err := s.directories(root)
 	if err != nil {
 		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
 		dirs = s.loader.facts.under(root)
@@ -74,19 +75,41 @@ func (e *entry) lingers(now time.Time) bool {
 	return now.Before(e.missing.Add(leaving))
 }
 
-// directories are those of a root. One that is not there has none.
-func directories(root string) (dirs []string, err error) {
-	names, err := os.ReadDir(root)
+// directories are those of a root. One that is not there, or leads out of the workspace, has none.
+func (s *set) directories(root string) (dirs []string, err error) {
+	s.refused = s.contained(root)
+	if s.refused != nil {
+		return nil, nil
+	}
+	names, err := namesIn(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for _, n := range names[:min(len(names), 4*maxPlugins)] {
-		dir := filepath.Join(root, n.Name())
-		if !strings.HasPrefix(n.Name(), ".") && mayBeDir(dir) {
+	for _, name := range names[:min(len(names), 4*maxPlugins)] {
+		dir := filepath.Join(root, name)
+		if !strings.HasPrefix(name, ".") && mayBeDir(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs, err
+}
+
+// maxNames is how many entries of a root are read.
+const maxNames = 10_000
+
+// namesIn are the names in a directory, sorted; of too many, some.
+func namesIn(dir string) ([]string, error) {
+	f, err := os.Open(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxNames)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	slices.Sort(names)
+	return names, err
 }
 
 // mayBeDir tells whether something is a directory, or cannot be looked at.
@@ -117,18 +140,33 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	return now, gone
 }
 
-// findAll looks at directories, some at a time.
-func findAll(ctx context.Context, looks []look) []*finding {
-	findings := make([]*finding, len(looks))
+// findAll looks at directories, some at a time, and at those of which nothing was approved one after the other, within bounds.
+// It tells how long these took.
+func findAll(ctx context.Context, looks []look) (findings []*finding, took time.Duration) {
+	findings = make([]*finding, len(looks))
 	var looking sync.WaitGroup
 	free := make(chan struct{}, looksAtATime)
+	var unapproved []int
 	for i, g := range looks {
+		if g.bounded() {
+			unapproved = append(unapproved, i)
+			continue
+		}
 		looking.Go(func() {
 			free <- struct{}{}
 			findings[i] = g.examine(ctx)
 			<-free
 		})
 	}
+	begin := time.Now()
+	bounded, end := context.WithTimeoutCause(ctx, maxUnapprovedTime, errAllowance)
+	defer end()
+	left := newAllowance()
+	for _, i := range unapproved {
+		looks[i].left = left
+		findings[i] = looks[i].examine(bounded)
+	}
+	took = time.Since(begin)
 	looking.Wait()
-	return findings
+	return findings, took
 }

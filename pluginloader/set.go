@@ -20,15 +20,20 @@ type set struct {
 	stop   func()        // of watching them; nil: Run does that
 	ready  chan struct{} // closed once its directories were looked at
 
+	refused error     // why its roots are not read
+	resting time.Time // until then nobody looks at unapproved plugins, unless asked to
+	owes    bool      // a look left some of them out
+
 	looking context.CancelFunc // of the look that is going on; nil: nobody looks
 	again   bool               // another look is needed after it
 	then    []func()           // to be called when a look is over that has not begun yet
 
-	entries []*entry // in the order in which they register; the loader's goroutine's
-	listed  []*entry // likewise, as others see them: under the loader's mu
-	units   []*unit  // that the host is made of
-	host    *plugin.Host
-	number  int64 // of the generation
+	entries      []*entry // in the order in which they register; the loader's goroutine's
+	listed       []*entry // likewise, as others see them: under the loader's mu
+	shownRefusal error    // likewise
+	units        []*unit  // that the host is made of
+	host         *plugin.Host
+	number       int64 // of the generation
 }
 
 // has tells whether one of the roots is the set's.
@@ -56,17 +61,15 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	}
 	ctx, end := context.WithCancel(life)
 	entries, gone := s.arrange(s.list())
-	looks := make([]look, len(entries))
-	for i, e := range entries {
-		looks[i] = e.look()
-	}
+	looks := s.looks(entries)
 	then = s.then
 	s.looking, s.again, s.then = end, false, nil
 	l.building.Go(func() {
 		defer end()
-		findings := findAll(ctx, looks)
+		findings, took := findAll(ctx, looks)
 		l.post(func(life context.Context) {
 			s.looking = nil
+			s.rest(took)
 			s.found(life, entries, gone, findings)
 			for _, f := range then {
 				f()
@@ -76,6 +79,19 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 			}
 		}, func() { discard(l, findings) })
 	})
+}
+
+// looks are the looks at entries. Unapproved plugins rest between two of them.
+func (s *set) looks(entries []*entry) []look {
+	s.owes = false
+	looks := make([]look, len(entries))
+	for i, e := range entries {
+		looks[i] = e.look()
+		if e.bounded() && e.answered == e.asked && time.Now().Before(s.resting) {
+			looks[i].later, s.owes = true, true
+		}
+	}
+	return looks
 }
 
 // discard lets go of what nobody wants any more.
@@ -112,7 +128,7 @@ func (e *entry) note(f *finding) {
 		e.sign, e.set.again = "", true
 		return
 	}
-	e.sign = f.sign
+	e.sign, e.answered = f.sign, f.asked
 	e.found = protocol.PluginInfo{
 		Name: cmp.Or(f.name, e.found.Name), Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems,
 	}
@@ -135,6 +151,9 @@ func (s *set) due() (at time.Time) {
 		if gone := e.missing.Add(leaving); !e.missing.IsZero() && (at.IsZero() || gone.Before(at)) {
 			at = gone
 		}
+	}
+	if s.owes && (at.IsZero() || s.resting.Before(at)) {
+		at = s.resting
 	}
 	return at
 }

@@ -52,7 +52,7 @@ func (e *entry) assess() {
 func (s *set) show() {
 	s.loader.mu.Lock()
 	defer s.loader.mu.Unlock()
-	s.listed = s.entries
+	s.listed, s.shownRefusal = s.entries, s.refused
 	for _, e := range s.entries {
 		e.seen, e.shown = e.info, e.unit
 	}

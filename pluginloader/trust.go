@@ -30,7 +30,7 @@ func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*pro
 	if err != nil {
 		return nil, err
 	}
-	if _, found, problems := inspect(ctx, e.dir); found == "" || found != p.Digest {
+	if _, found, problems := e.inspect(ctx); found == "" || found != p.Digest {
 		return nil, &ContentError{p.Digest, found, problems}
 	}
 	return l.decide(ctx, e, "", func(ctx context.Context) error { return l.trust.Approve(ctx, e.dir, p.Digest) })

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
 
@@ -77,7 +78,7 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}, ready: make(chan struct{})}
 	w.recall(ctx)
 	w.swap(ctx)
-	w.stop = l.watcher.Watch(rootOf(cwd))
+	w.stop = l.watcher.WatchWithin(rootOf(cwd), watch.Bounds{Within: cwd, Entries: maxUnapprovedEntries, Dirs: maxUnapprovedDirs})
 	l.look(ctx, w, func() { close(w.ready) })
 	l.mu.Lock()
 	defer l.mu.Unlock()

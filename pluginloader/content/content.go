@@ -32,7 +32,7 @@ var ErrDamaged = errors.New("the copy is not what was approved")
 // what it reaches beyond its directory, and an entry that begins with a dot was not finished, or is about to go.
 type Store struct {
 	dir  string
-	look func(string) (string, error)
+	find manifest.Finder
 
 	change sync.Mutex // held while copies are checked, come to their place, and go, which takes as long as to read one
 
@@ -61,12 +61,13 @@ type Copy struct {
 func (c Copy) Close() { c.once.Do(func() { c.store.use(c.Digest, -1) }) }
 
 // NewStore makes the store in a directory, which is made if it is not there. What an earlier one left unfinished is removed:
-// only one may use a directory at a time. Look tells where a program is, as exec.LookPath does.
-func NewStore(dir string, look func(string) (string, error)) (*Store, error) {
+// only one may use a directory at a time. Find finds what plugins name
+// outside their directories.
+func NewStore(dir string, find manifest.Finder) (*Store, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return nil, fmt.Errorf("plugin copies: %w", err)
 	}
-	s := &Store{dir: dir, look: look, used: map[protocol.Digest]int{}}
+	s := &Store{dir: dir, find: find, used: map[protocol.Digest]int{}}
 	if err := s.each(func(name string) error { return removeIf(strings.HasPrefix(name, "."), s.path(name)) }); err != nil {
 		return nil, fmt.Errorf("plugin copies: %w", err)
 	}

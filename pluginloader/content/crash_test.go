@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -22,7 +23,7 @@ const putVariable = "CONTENT_TEST_PUT"
 // putForEver puts plugins into a store, the first of the directories, and removes them, until it is killed.
 func putForEver(dirs []string) {
 	for i := 0; ; i++ {
-		s, err := content.NewStore(dirs[0], nowhere)
+		s, err := content.NewStore(dirs[0], manifest.Finder{Look: nowhere})
 		if err == nil {
 			var c content.Copy
 			if c, err = s.Put(context.Background(), dirs[1+i%(len(dirs)-1)]); err == nil {

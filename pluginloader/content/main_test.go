@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -66,7 +67,7 @@ func store(t *testing.T) (*content.Store, string) {
 
 func reopen(t *testing.T, dir string) *content.Store {
 	t.Helper()
-	s, err := content.NewStore(dir, nowhere)
+	s, err := content.NewStore(dir, manifest.Finder{Look: nowhere})
 	check(t, err)
 	t.Cleanup(func() { writable(dir) })
 	return s

@@ -3,10 +3,8 @@ package content
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
@@ -39,6 +37,18 @@ type Program struct {
 
 // Close lets go of the program, once it was started.
 func (p Program) Close() error { return p.file.Close() }
+
+// Finder finds programs, and reads those again only that have changed. Look tells where a program is, as exec.LookPath does.
+func (p *Programs) Finder(look func(string) (string, error)) manifest.Finder {
+	return manifest.Finder{Look: look, Digest: func(ctx context.Context, path string) (protocol.Digest, error) {
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		return p.digest(ctx, f)
+	}}
+}
 
 // Check tells whether all programs that a plugin may run are still those that were approved.
 func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
@@ -101,11 +111,10 @@ func (p *Programs) digest(ctx context.Context, f *os.File) (protocol.Digest, err
 	if d, ok := p.known(stamp); ok {
 		return d, nil
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, reader{ctx, f}); err != nil {
+	d, err := manifest.Sum(ctx, f)
+	if err != nil {
 		return "", err
 	}
-	d := protocol.Digest(fmt.Sprintf("%x", sum.Sum(nil)))
 	if after, err := f.Stat(); err == nil && watch.StampOf(after) == stamp && !stamp.Hot(now) && stamp.Ino != 0 {
 		p.keep(stamp, d)
 	}
@@ -136,17 +145,4 @@ func script(f *os.File) bool {
 	head := make([]byte, 2)
 	n, err := f.ReadAt(head, 0)
 	return err != nil || bytes.Equal(head[:n], []byte("#!"))
-}
-
-// reader ends with its context.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := context.Cause(r.ctx); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

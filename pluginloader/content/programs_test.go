@@ -27,7 +27,7 @@ func approve(t *testing.T, dir, name string) manifest.Beyond {
 	defer root.Close()
 	p, err := manifest.Load(root)
 	check(t, err)
-	b, err := p.Beyond(t.Context(), func(name string) (string, error) { return filepath.Join(dir, name), nil })
+	b, err := p.Beyond(t.Context(), manifest.Finder{Look: func(name string) (string, error) { return filepath.Join(dir, name), nil }})
 	check(t, err)
 	return b
 }

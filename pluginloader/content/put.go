@@ -127,7 +127,7 @@ func (s *Store) beyond(ctx context.Context, dir string) (manifest.Beyond, error)
 	if err != nil {
 		return manifest.Beyond{}, err
 	}
-	return p.Beyond(ctx, s.look)
+	return p.Beyond(ctx, s.find)
 }
 
 // publish gives a copy the name by which it is found, unless there is one.

@@ -80,6 +80,17 @@ func (t *Trust) Trusted(dir string, d protocol.Digest) bool {
 	return slices.Contains(t.all, a)
 }
 
+// Knows tells whether anything was ever approved in a directory, wherever that leads to now.
+func (t *Trust) Knows(dir string) bool {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.all, func(a Approval) bool { return a.At == at })
+}
+
 // Approve remembers that a person trusts what has a digest in a directory. When it returns, that is durable.
 func (t *Trust) Approve(ctx context.Context, dir string, d protocol.Digest) error {
 	t.change.Lock()

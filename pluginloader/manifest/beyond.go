@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"lashd/rpc/protocol"
 )
@@ -34,9 +35,14 @@ type Executable struct {
 	Digest protocol.Digest `json:"digest"` // of its bytes
 }
 
-// Beyond finds what the plugin reaches. Look tells where a program is, as exec.LookPath does, for those whose name has no
-// slash. A program that is not there is an error.
-func (p *Plugin) Beyond(ctx context.Context, look func(string) (string, error)) (Beyond, error) {
+// Finder finds files outside a plugin.
+type Finder struct {
+	Look   func(name string) (path string, err error)                            // a program without a slash in its name, as exec.LookPath does
+	Digest func(ctx context.Context, path string) (d protocol.Digest, err error) // of a regular file; nil: DigestOf
+}
+
+// Beyond finds what the plugin reaches. A program that is not there is an error.
+func (p *Plugin) Beyond(ctx context.Context, find Finder) (Beyond, error) {
 	b := Beyond{Name: p.Name, Capabilities: slices.Sorted(slices.Values(p.Capabilities))}
 	for _, c := range p.commands() {
 		if len(c.argv) > 0 {
@@ -52,7 +58,10 @@ func (p *Plugin) Beyond(ctx context.Context, look func(string) (string, error)) 
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return b, b.resolve(ctx, look)
+	if find.Digest == nil {
+		find.Digest = DigestOf
+	}
+	return b, b.resolve(ctx, find)
 }
 
 // command is something that a plugin runs, or a server that it speaks to.
@@ -98,14 +107,14 @@ func shell(script bool, argv []string) []string {
 }
 
 // resolve finds the programs that are outside of the plugin. Those inside are in the digest of its directory.
-func (b *Beyond) resolve(ctx context.Context, look func(string) (string, error)) error {
+func (b *Beyond) resolve(ctx context.Context, find Finder) error {
 	for _, argv := range b.Commands {
 		name := argv[0]
 		known := slices.ContainsFunc(b.Executables, func(e Executable) bool { return e.Name == name })
 		if known || strings.Contains(name, "${") {
 			continue
 		}
-		e, err := executable(ctx, name, look)
+		e, err := executable(ctx, name, find)
 		if err != nil {
 			return err
 		}
@@ -115,11 +124,11 @@ func (b *Beyond) resolve(ctx context.Context, look func(string) (string, error))
 	return nil
 }
 
-func executable(ctx context.Context, name string, look func(string) (string, error)) (Executable, error) {
+func executable(ctx context.Context, name string, find Finder) (Executable, error) {
 	file := name
 	var err error
 	if !strings.ContainsAny(name, `/\`) {
-		file, err = look(name)
+		file, err = find.Look(name)
 	}
 	if err == nil {
 		file, err = filepath.EvalSymlinks(file)
@@ -130,23 +139,41 @@ func executable(ctx context.Context, name string, look func(string) (string, err
 	if err != nil {
 		return Executable{}, fmt.Errorf("the program %q: %w", name, err)
 	}
-	sum, err := digestOf(ctx, file)
+	sum, err := find.Digest(ctx, file)
 	return Executable{Name: name, Path: file, Digest: sum}, err
 }
 
-func digestOf(ctx context.Context, file string) (protocol.Digest, error) {
-	root, err := os.OpenRoot(filepath.Dir(file))
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	f, _, err := openRegular(root, filepath.Base(file))
+// MaxProgram is how many bytes a program outside a plugin may have.
+const MaxProgram = 1 << 30
+
+// DigestOf gives the digest of a regular file.
+func DigestOf(ctx context.Context, path string) (protocol.Digest, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
+	return Sum(ctx, f)
+}
+
+// Sum gives the digest of a file that is open. One that is not regular, or has no size of its own, as those of the kernel, is
+// refused, because reading it might not end.
+func Sum(ctx context.Context, f *os.File) (protocol.Digest, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no regular file", f.Name())
+	case info.Size() == 0 || info.Size() > MaxProgram:
+		return "", fmt.Errorf("%s has %d bytes: a program has at least one and at most %d", f.Name(), info.Size(), MaxProgram)
+	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, reader{ctx, f}); err != nil {
+	n, err := io.Copy(sum, io.LimitReader(reader{ctx, f}, info.Size()+1))
+	if err == nil && n != info.Size() {
+		err = fmt.Errorf("%s: %w", f.Name(), errChanged)
+	}
+	if err != nil {
 		return "", err
 	}
 	return protocol.Digest(fmt.Sprintf("%x", sum.Sum(nil))), nil

@@ -107,7 +107,7 @@ func TestDigestStandsForWhatAPluginReaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := p.Beyond(t.Context(), look)
+		b, err := p.Beyond(t.Context(), manifest.Finder{Look: look})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestDigestStandsForWhatAPluginReaches(t *testing.T) {
 	t.Run("a program that is not there is an error", func(t *testing.T) {
 		p, err := manifest.Load(files{"plugin.json": `{"name":"p","lashd":{"process":{"command":["none"]}}}`}.root(t))
 		if err == nil {
-			_, err = p.Beyond(t.Context(), look)
+			_, err = p.Beyond(t.Context(), manifest.Finder{Look: look})
 		}
 		if err == nil || !strings.Contains(err.Error(), `the program "none": `) {
 			t.Errorf("got %v", err)

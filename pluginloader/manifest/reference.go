@@ -8,6 +8,9 @@ import (
 	"lashd/internal/strictjson"
 )
 
+// maxReferences is how many files of hooks, or of servers, a manifest may name.
+const maxReferences = 64
+
 // references follows a field of another agent: a path, a list of paths, or what such a file holds.
 func (l *loading) references(file string, data []byte, field string, raw []byte, open func(string, bool), inline func(*source)) {
 	if len(raw) == 0 {
@@ -20,8 +23,11 @@ func (l *loading) references(file string, data []byte, field string, raw []byte,
 	case '[':
 		n := 0
 		for element := range strictjson.Elements(raw) {
-			l.reference(s, fmt.Sprint("/", field, "/", n), element, open)
-			n++
+			if n++; n > maxReferences {
+				s.at("/"+field, "the list has more than %d files", maxReferences)
+				break
+			}
+			l.reference(s, fmt.Sprint("/", field, "/", n-1), element, open)
 		}
 	case '{':
 		inline(&source{file: file, data: alone(data, "/"+field), foreign: true})

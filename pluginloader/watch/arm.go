@@ -1,15 +1,19 @@
 package watch
 
+import "time"
+
 // arm has everything watched that a root is made of, or looks at it if that cannot be. It tells whether there was something
 // in it of which nobody knew. What is polled stays so until it is tried again.
 func (l *loop) arm(r *root, again bool) (news bool) {
+	begin := time.Now()
+	defer func() { r.looked(begin, time.Now()) }()
 	if !r.polling || again {
 		news = l.place(r)
 	}
 	status := RootStatus{Root: r.dir, Mode: Events, Reason: r.reason, Dirs: len(r.places)}
 	if r.polling {
 		status.Mode = Polling
-		signature := l.config.Limits.signRoot(r.dir)
+		signature := l.config.Limits.of(r.bounds).signRoot(r.dir, r.bounds)
 		news = news || signature != r.signature
 		r.signature = signature
 	}
@@ -20,7 +24,7 @@ func (l *loop) arm(r *root, again bool) (news bool) {
 // place has the directories of a root watched, or none of them.
 func (l *loop) place(r *root) (news bool) {
 	before := r.polling
-	places, beyond, news, err := l.find(r.dir)
+	places, beyond, news, err := l.find(r.dir, r.bounds)
 	r.polling, r.reason = err != nil, beyond
 	gone := r.places
 	r.places = places
@@ -32,14 +36,15 @@ func (l *loop) place(r *root) (news bool) {
 	return news || r.polling != before
 }
 
-func (l *loop) find(dir string) (places map[string]names, beyond string, news bool, err error) {
+func (l *loop) find(dir string, b Bounds) (places map[string]names, beyond string, news bool, err error) {
 	if l.notes == nil {
 		return nil, "", false, l.without
 	}
 	p := placing{
-		limits: l.config.Limits, skip: l.config.Skip, notes: l.notes, live: l.notes.live(),
-		places: map[string]names{}, left: l.config.Limits.Total,
+		limits: l.config.Limits.of(b), bounds: b, skip: l.config.Skip, notes: l.notes, live: l.notes.live(),
+		places: map[string]names{},
 	}
+	p.left = p.limits.Total
 	err = p.root(dir)
 	return p.places, p.beyond, p.news, err
 }

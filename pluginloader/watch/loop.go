@@ -25,6 +25,8 @@ type loop struct {
 // root is a root that is watched.
 type root struct {
 	dir         string
+	bounds      Bounds
+	rest        time.Time        // nobody looks at it before, unless it is new
 	places      map[string]names // the directories that are watched for it
 	polling     bool
 	again       bool      // it is tried anew whether events can be had
@@ -83,7 +85,7 @@ func (l *loop) events() <-chan fsnotify.Event {
 // adopt begins with roots that are wanted now, and ends with those that are not.
 func (l *loop) adopt() {
 	l.w.mu.Lock()
-	users := maps.Clone(l.w.users)
+	users, bounds := maps.Clone(l.w.users), maps.Clone(l.w.bounds)
 	l.w.mu.Unlock()
 	for dir, r := range l.roots {
 		if users[dir] == 0 {
@@ -93,7 +95,7 @@ func (l *loop) adopt() {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(users)) {
 		if l.roots[dir] == nil {
-			r := &root{dir: dir}
+			r := &root{dir: dir, bounds: bounds[dir]}
 			l.roots[dir] = r
 			l.arm(r, true)
 			r.ready = true
@@ -112,7 +114,7 @@ func (l *loop) act(now time.Time) {
 	}
 	if l.polls() && !now.Before(l.poll) {
 		for _, r := range l.roots {
-			if r.polling && r.first.IsZero() && l.arm(r, false) {
+			if r.polling && r.first.IsZero() && !now.Before(r.rest) && l.arm(r, false) {
 				r.note()
 			}
 		}
@@ -208,11 +210,14 @@ func (r *root) note() {
 	}
 }
 
-// due is when it is told.
+// due is when somebody looks whether it can be told.
 func (r *root) due(settle time.Duration) time.Time {
-	quiet, late := r.last.Add(settle), r.first.Add(longest*settle)
-	if late.Before(quiet) {
-		return late
+	at := r.last.Add(settle)
+	if late := r.first.Add(longest * settle); late.Before(at) {
+		at = late
 	}
-	return quiet
+	if at.Before(r.rest) {
+		return r.rest
+	}
+	return at
 }

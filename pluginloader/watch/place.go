@@ -15,6 +15,7 @@ import (
 // is missed.
 type placing struct {
 	limits Limits
+	bounds Bounds
 	skip   func(string) bool
 	notes  *notes
 	live   map[string]bool
@@ -84,6 +85,10 @@ func (p *placing) follow(path string) (string, error) {
 			at = filepath.Dir(at)
 			continue
 		}
+		if p.left--; p.left < 0 {
+			p.cut("%s leads through too many directories and links", path)
+			return "", nil
+		}
 		if err := p.name(at, name); err != nil {
 			return "", err
 		}
@@ -107,6 +112,10 @@ func (p *placing) follow(path string) (string, error) {
 		default:
 			at = next
 		}
+	}
+	if p.bounds.outside(at) {
+		p.cut("%s leads to %s, which is outside the workspace", path, at)
+		return "", nil
 	}
 	return at, nil
 }
@@ -175,6 +184,10 @@ func (p *placing) tree(top string) error {
 		}
 		var below []string
 		for _, dir := range level {
+			if p.limits.dirs > 0 && len(p.places) >= p.limits.dirs {
+				p.cut("the plugins have more than %d directories", p.limits.dirs)
+				return nil
+			}
 			if err := p.watch(dir); err != nil {
 				return err
 			}

@@ -19,24 +19,42 @@ import (
 // long as it is the same nothing has changed. A directory in which something changed just now has one that never comes again,
 // because the next change might not show. Links are not followed. A directory that is too large to be a plugin is an error.
 func Signature(dir string) (string, error) {
+	m, err := Measure(dir, maxEntries)
+	return m.Signature, err
+}
+
+// Measured is what there is to see of a directory without reading its files.
+type Measured struct {
+	Signature string
+	Entries   int
+	Bytes     int64 // of all files
+}
+
+// Measure gives the Signature of a directory, and how large it is. A directory with more entries than limit is an error, which
+// comes with what was counted until then.
+func Measure(dir string, limit int) (Measured, error) {
 	r, err := os.OpenRoot(itself(dir))
 	if err != nil {
-		return "", err
+		return Measured{}, err
 	}
 	defer r.Close()
-	s := signer{root: r, sum: sha256.New(), now: time.Now(), left: maxEntries}
-	if err := s.directory(".", 0); err != nil {
-		return "", err
+	s := signer{root: r, sum: sha256.New(), now: time.Now(), limit: min(limit, maxEntries)}
+	err = s.directory(".", 0)
+	m := Measured{Entries: s.entries, Bytes: s.bytes}
+	if err == nil {
+		m.Signature = s.String()
 	}
-	return s.String(), nil
+	return m, err
 }
 
 type signer struct {
-	root *os.Root
-	sum  hash.Hash
-	now  time.Time
-	left int // entries
-	hot  bool
+	root    *os.Root
+	sum     hash.Hash
+	now     time.Time
+	limit   int // of entries
+	entries int
+	bytes   int64
+	hot     bool
 }
 
 func (s *signer) String() string {
@@ -73,9 +91,9 @@ func (s *signer) list(name string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(s.left + 1)
-	if s.left -= len(names); s.left < 0 {
-		return nil, fmt.Errorf("the directory has more than %d files", maxEntries)
+	names, err := f.Readdirnames(s.limit - s.entries + 1)
+	if s.entries += len(names); s.entries > s.limit {
+		return nil, fmt.Errorf("the directory has more than %d files", s.limit)
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -103,31 +121,36 @@ func (s *signer) entry(name string, depth int) error {
 }
 
 func (s *signer) record(name, to string, info fs.FileInfo) {
+	if info.Mode().IsRegular() {
+		s.bytes += info.Size()
+	}
 	stamp := StampOf(info)
 	fmt.Fprintf(s.sum, "%q %q %+v ", name, to, stamp)
 	s.hot = s.hot || stamp.Hot(s.now)
 }
 
 // signRoot stands for what a root is made of, as Signature does for each plugin in it.
-func (l Limits) signRoot(dir string) string {
+func (l Limits) signRoot(dir string, b Bounds) string {
 	sum := sha256.New()
 	real, err := filepath.EvalSymlinks(dir)
 	fmt.Fprintf(sum, "%q %v ", real, err)
-	if err == nil {
-		l.signPlugins(sum, real)
+	if err == nil && !b.outside(real) {
+		l.signPlugins(sum, real, b)
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-func (l Limits) signPlugins(sum io.Writer, dir string) {
+func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 	plugins, _, err := list(dir, l.Plugins)
 	fmt.Fprint(sum, err)
+	left := l.Total
 	for _, e := range plugins {
-		signature := ""
+		var m Measured
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
-		if err == nil {
-			signature, err = Signature(real)
+		if err == nil && !b.outside(real) {
+			m, err = Measure(real, left)
+			left -= m.Entries
 		}
-		fmt.Fprintf(sum, "%q %v %q %q %v ", e.Name(), e.Type(), real, signature, err)
+		fmt.Fprintf(sum, "%q %v %q %q %v ", e.Name(), e.Type(), real, m.Signature, err)
 	}
 }

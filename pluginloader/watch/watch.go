@@ -38,6 +38,8 @@ type Limits struct {
 	Entries int // of the directory of a plugin; default 10,000
 	Depth   int // directories inside one another; default 32
 	Total   int // entries of all plugins of a root; default 100,000
+
+	dirs int // directories of one root; 0: any number
 }
 
 // What is watched if nothing else is said: as much as a plugin may be, of as many as a directory may have.
@@ -70,6 +72,7 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	users  map[string]int // of each root
+	bounds map[string]Bounds
 	status map[string]RootStatus
 }
 
@@ -94,25 +97,33 @@ const (
 func New(c Config) *Watcher {
 	return &Watcher{
 		config: c.filled(), changes: make(chan []string),
-		users: map[string]int{}, status: map[string]RootStatus{},
+		users: map[string]int{}, bounds: map[string]Bounds{}, status: map[string]RootStatus{},
 	}
 }
 
 // Watch has a directory watched, until stop is called, which may be done more than once. It need not be there yet, it may be
 // a link, and may become another directory. It is told of as soon as it is watched, and then whenever it may have changed.
-func (w *Watcher) Watch(dir string) (stop func()) {
+func (w *Watcher) Watch(dir string) (stop func()) { return w.WatchWithin(dir, Bounds{}) }
+
+// WatchWithin has a directory watched as Watch does, but no more of it than the bounds allow. Status has the reason if that is
+// not all of it. If several watch a directory, the bounds of the first of them hold.
+func (w *Watcher) WatchWithin(dir string, b Bounds) (stop func()) {
 	if abs, err := filepath.Abs(dir); err == nil { // else there is no working directory, and dir is as good
 		dir = abs
 	}
-	w.use(dir, 1)
-	return sync.OnceFunc(func() { w.use(dir, -1) })
+	w.use(dir, 1, b)
+	return sync.OnceFunc(func() { w.use(dir, -1, b) })
 }
 
-func (w *Watcher) use(dir string, by int) {
+func (w *Watcher) use(dir string, by int, b Bounds) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.users[dir] == 0 {
+		w.bounds[dir] = b
+	}
 	if w.users[dir] += by; w.users[dir] == 0 {
 		delete(w.users, dir)
+		delete(w.bounds, dir)
 		delete(w.status, dir)
 	}
 	w.wanted.Notify()

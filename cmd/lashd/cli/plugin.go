@@ -66,7 +66,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 	}
 	v := verdict{OK: !wrong, Plugin: p, Problems: problems}
 	if v.OK {
-		if _, err := p.Beyond(ctx, exec.LookPath); err != nil {
+		if _, err := p.Beyond(ctx, manifest.Finder{Look: exec.LookPath}); err != nil {
 			p.Warnings = append(p.Warnings, manifest.Problem{File: "plugin.json", Message: err.Error() + "; without it the plugin is not loaded", Warning: true})
 		}
 	}
