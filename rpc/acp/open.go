@@ -182,6 +182,7 @@ func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) 
 		pages = append(pages, page.Data)
 		cursor = page.NextCursor
 	}
+	s.view.awaits(is.Decisions)
 	for i := len(pages) - 1; i >= 0; i-- {
 		for k := range pages[i] {
 			s.send(ctx, s.view.completed(&pages[i][k])...)
