@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
-	"strings"
 
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -36,9 +35,10 @@ func standingOf(name string, args json.RawMessage, varying []string) standing {
 // asking into allowing, never a denial.
 func judge(cfg protocol.ApprovalConfig, answers []standing, cwd string, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
 	m, verdict := e.Manifest, protocol.ApprovalMode("")
+	about := &subjects{cwd: cwd, entry: e, args: args}
 	for _, r := range cfg.Rules {
-		if ruleMatches(r, cwd, e, args) && strictness[r.Action] > strictness[verdict] {
-			verdict = r.Action
+		if action := about.action(r); strictness[action] > strictness[verdict] {
+			verdict = action
 		}
 	}
 	if verdict == "" {
@@ -60,49 +60,6 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 		return protocol.ApproveAllow
 	}
 	return protocol.ApproveAsk
-}
-
-// ruleMatches tells whether a rule is about a call. One with a prefix that asks or denies is if it is about anything that the call is
-// about; one that allows must be about all of that, and a call that tells nothing is not allowed so.
-func ruleMatches(r protocol.ApprovalRule, cwd string, e *tool.Entry, args json.RawMessage) bool {
-	if !ruleNames(r, e.Manifest) {
-		return false
-	}
-	if r.Prefix == "" {
-		return true
-	}
-	about := e.Subjects(args)
-	if r.Action != protocol.ApproveAllow {
-		return slices.ContainsFunc(about, func(s tool.Subject) bool { return ruleStops(r.Prefix, cwd, s) })
-	}
-	return len(about) > 0 && !slices.ContainsFunc(about, func(s tool.Subject) bool { return !ruleAllows(r.Prefix, cwd, s) })
-}
-
-// ruleAllows tells whether all of a subject has the prefix of a rule. A command that a shell would take apart has not: what comes
-// after a separator has nothing to do with the prefix.
-func ruleAllows(prefix, cwd string, s tool.Subject) bool {
-	if strings.ContainsAny(s.Command+s.Path, ";&|<>`$()\n\\") {
-		return false
-	}
-	if s.Command != "" {
-		return begins(s.Command, prefix)
-	}
-	return inAll(places(cwd, s.Path), places(cwd, prefix))
-}
-
-// ruleStops tells whether anything of a subject has, or may have, the prefix of a rule.
-func ruleStops(prefix, cwd string, s tool.Subject) bool {
-	if s.Command != "" {
-		return begins(s.Command, prefix)
-	}
-	at, rule := caseless(places(cwd, s.Path)), caseless(places(cwd, prefix))
-	return len(at) == 0 || len(rule) == 0 || inAny(at, rule) || s.Below && leadsTo(at, rule, s.Skips)
-}
-
-// begins tells whether a command begins with the words of a prefix.
-func begins(command, prefix string) bool {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(command), prefix)
-	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
 }
 
 // ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the

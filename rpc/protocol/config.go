@@ -109,10 +109,15 @@ type ApprovalConfig struct {
 // ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or
 // denies also matches tools that say that they are like one that it names.
 //
-// A prefix is compared with what a call is about, which is its command, or paths: of a patch all that it names. A rule that asks or denies
-// matches if it is about one of them; one that allows, if about all. A path must be that of the rule, or lie below; both are absolute
-// or from the workspace on. They are looked at as they are written, and as symbolic links lead: to ask or deny one is enough, in
-// whatever case; to allow it takes both.
+// A prefix is compared with what a call is about: its command, or paths, of a patch all that it names. A rule that asks or denies
+// matches if it is about one of them; a rule that allows, if about all.
+//
+// A command is parsed as a shell does, and the words of the prefix are compared with each simple command in it, also with those that
+// env, sudo, sh -c and the like run. A rule that allows must match all of them, and the line must hold only literal words. A rule that
+// denies asks if it cannot be known what the command runs. A prefix with a slash names a program, or a directory of programs.
+//
+// A path must be that of the rule, or lie below; both are absolute or from the workspace on. They are looked at as they are written,
+// and as symbolic links lead: to ask or deny one is enough, in whatever case; to allow it takes both.
 type ApprovalRule struct {
 	Tool   string       `json:"tool"`             // a name, or a pattern with *
 	Prefix string       `json:"prefix,omitempty"` // how the command must begin, or where the path must be

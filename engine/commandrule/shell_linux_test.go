@@ -1,0 +1,130 @@
+package commandrule_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/engine/commandrule"
+)
+
+// stub is a program that notes its name, and does nothing else.
+const stub = `#!/bin/sh
+echo "$0" >>"$RAN"
+`
+
+// shellsHere are the shells of this machine, without those that are another one under a second name.
+func shellsHere() (all []string) {
+	var seen []string
+	for _, name := range []string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "busybox"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(seen, real) {
+			seen, all = append(seen, real), append(all, path)
+		}
+	}
+	return all
+}
+
+// ran are the programs that a shell really runs for a line, by their names. Only those of a directory of stubs are there.
+func ran(t *testing.T, shell, line string, stubs ...string) []string {
+	t.Helper()
+	ws := newWorkspace(t)
+	bin, notes := filepath.Join(ws, "../stubs"), filepath.Join(ws, "../ran")
+	for _, name := range stubs {
+		put(t, filepath.Join(bin, name), stub)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, shell, "-c", line)
+	if filepath.Base(shell) == "busybox" {
+		cmd = exec.CommandContext(ctx, shell, "sh", "-c", line)
+	}
+	cmd.Dir, cmd.Env = ws, []string{"PATH=" + bin, "RAN=" + notes}
+	cmd.WaitDelay = time.Second
+	_ = cmd.Run() // most lines fail: they name programs that are not there
+	text, err := os.ReadFile(notes)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for l := range strings.Lines(string(text)) {
+		names = append(names, filepath.Base(strings.TrimSpace(l)))
+	}
+	return names
+}
+
+// TestShellsAgree compares the table with what shells do: a covered line runs nothing but git, and a line that a denying rule is not
+// about does not run touch.
+func TestShellsAgree(t *testing.T) {
+	for _, r := range table(t, "/nonexistent") {
+		if strings.ContainsRune(r.command, 0) {
+			continue // no program gets such an argument
+		}
+		switch {
+		case r.action == "allow" && r.verdict == "covers" && strings.HasPrefix(r.prefix, "git"):
+		case r.prefix == "touch" && r.verdict == "-":
+		default:
+			continue
+		}
+		t.Run("outside/6 "+r.action+" "+r.prefix+": "+r.command, func(t *testing.T) {
+			for _, shell := range shellsHere() {
+				for _, name := range ran(t, shell, r.command, "git", "touch", "ls", "env", "sudo") {
+					if r.action == "deny" && name == "touch" || r.action == "allow" && name != "git" {
+						t.Errorf("%s runs %s", shell, name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// tricks are pieces of lines with which shells disagree.
+var tricks = []string{
+	"git", "touch x", "git status", ";", "&", "&&", "||", "|", "|&", "&>", ">&", "(", ")", "((", "))", "{", "}", "[[", "]]", "$'", "'", "\"", "`",
+	"\\", "\n", "\t", "#", "$", "$(", "<(", "<<E", "\nE\n", "E", "!", "=", "{touch,x}", "if", "then", "fi", "do", "done", "while", "case x in x)",
+	"esac", ";;", "function", "f()", "time", "coproc", "@(", "\\\n", "$\"", "alias git=touch", "eval", "~", "*", ";&", "<<-E", "2>", "\\;", "git(", "$((",
+}
+
+func trickyLine(random *rand.Rand) string {
+	var line strings.Builder
+	for range 2 + random.IntN(7) {
+		line.WriteString(tricks[random.IntN(len(tricks))])
+		line.WriteString([]string{"", " ", " "}[random.IntN(3)])
+	}
+	return line.String()
+}
+
+// TestShellsAgreeOnTricks puts pieces of lines together at random. What a shell runs then must not differ from what a rule was told.
+func TestShellsAgreeOnTricks(t *testing.T) {
+	lines := 60
+	if os.Getenv("LASHD_SHELL_LINES") != "" {
+		lines = 20_000
+	}
+	random := newRandom(lines)
+	git, touch := commandrule.ParsePrefix("git"), commandrule.ParsePrefix("touch")
+	for range lines {
+		line := trickyLine(random)
+		parsed := commandrule.Parse(line)
+		covered := parsed.Covers(git, "", in("/nonexistent"))
+		missed := parsed.About(touch, "", in("/nonexistent")) == commandrule.No
+		if !covered && !missed {
+			continue
+		}
+		for _, shell := range shellsHere() {
+			for _, name := range ran(t, shell, line, "git", "touch") {
+				if covered && name != "git" || missed && name == "touch" {
+					t.Errorf("%s runs %s for %q: covered by git %v, not about touch %v", shell, name, line, covered, missed)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package commandrule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// wrapper is a program that runs the command in its arguments.
+type wrapper struct {
+	flags    string   // short options without a value
+	valued   string   // short options with one, in the same word or in the next
+	long     []string // long options with a value in the next word; others have it after =, or none
+	operands int      // words before the command
+	assigns  bool     // NAME=value may come before the command
+	text     string   // short option with a line for a shell
+	alone    string   // flags with which it runs nothing
+	shell    bool     // without a command it starts a shell
+	appends  bool     // it adds words to the command
+	open     bool     // it may change the directory by an option that is not listed here
+}
+
+var wrappers = map[string]wrapper{
+	"env": {flags: "i0v", valued: "uCa", long: []string{"unset", "chdir", "argv0"}, text: "S", assigns: true},
+	"sudo": {
+		flags: "ABbEeHiKklNnPSsVv", valued: "ughpCDRrtTUc", assigns: true, shell: true,
+		long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "chroot", "role", "type", "command-timeout", "other-user"},
+	},
+	"doas":    {flags: "Lns", valued: "uCa", shell: true},
+	"run0":    {open: true, shell: true},
+	"pkexec":  {open: true, long: []string{"user"}, shell: true},
+	"su":      {flags: "lmpfP", valued: "gGsw", text: "c", long: []string{"group", "shell", "supp-group"}, operands: 1, shell: true},
+	"runuser": {flags: "lmpfP", valued: "uggGsw", text: "c", long: []string{"user", "group", "shell"}, shell: true},
+	"nice":    {flags: "0123456789", valued: "n", long: []string{"adjustment"}},
+	"ionice":  {flags: "t", valued: "cnpPu", long: []string{"class", "classdata"}},
+	"chrt":    {flags: "abdfiormvpR", valued: "TPD", operands: 1},
+	"taskset": {flags: "acp", operands: 1},
+	"nohup":   {}, "setsid": {flags: "cfw"}, "command": {flags: "pvV", alone: "vV"}, "builtin": {}, "exec": {flags: "cl", valued: "a"},
+	"time":    {flags: "pvaqlh", valued: "fo", long: []string{"format", "output"}},
+	"timeout": {flags: "fpv", valued: "ks", long: []string{"kill-after", "signal"}, operands: 1},
+	"stdbuf":  {valued: "ioe", long: []string{"input", "output", "error"}},
+	"xargs": {
+		flags: "0oprtxe", valued: "adEILnPs", appends: true,
+		long: []string{"arg-file", "delimiter", "eof", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"},
+	},
+	"busybox": {}, "toybox": {}, "coproc": {}, "noglob": {}, "nocorrect": {}, "-": {},
+	"chroot": {operands: 1, shell: true}, "flock": {flags: "sexnouFv", valued: "wE", text: "c", long: []string{"timeout", "wait", "conflict-exit-code"}, operands: 1},
+	"script": {flags: "aefqt", valued: "EIOBTmo", text: "c", operands: 1, shell: true},
+	"watch":  {flags: "bcdegptxwrC", valued: "nq", long: []string{"interval", "equexit"}},
+	"ssh":    {flags: "46AaCfGgKkMNnqsTtVvXxYy", valued: "BbcDEeFIiJLlmOoPpQRSWw", operands: 1, shell: true},
+	"parallel": {
+		flags: "0kqtuvXm", valued: "jaInLNPsS", long: []string{"jobs", "arg-file", "max-args", "joblog", "results", "sshlogin", "delay", "timeout"}, open: true,
+	},
+	"strace": {open: true}, "ltrace": {open: true}, "gdb": {open: true}, "valgrind": {open: true}, "perf": {open: true, operands: 1},
+	"unshare": {open: true, shell: true}, "nsenter": {open: true, shell: true}, "setpriv": {open: true}, "prlimit": {open: true},
+	"numactl": {open: true}, "choom": {open: true}, "systemd-run": {open: true}, "systemd-inhibit": {open: true}, "bwrap": {open: true},
+	"firejail": {open: true}, "proot": {open: true}, "fakeroot": {open: true, shell: true}, "dbus-run-session": {open: true},
+	"unbuffer": {open: true}, "rlwrap": {open: true}, "setarch": {open: true, shell: true}, "linux32": {open: true, shell: true},
+	"linux64": {open: true, shell: true}, "tini": {open: true}, "dumb-init": {open: true}, "gosu": {operands: 1}, "su-exec": {operands: 1},
+	"xvfb-run": {open: true}, "torsocks": {open: true}, "proxychains": {open: true}, "proxychains4": {open: true}, "caffeinate": {open: true},
+	"entr": {open: true, appends: true}, "npx": {open: true}, "bunx": {open: true}, "pnpx": {open: true}, "uvx": {open: true},
+	"catchsegv": {open: true}, "cpulimit": {open: true}, "daemonize": {open: true}, "start-stop-daemon": {open: true}, "chpst": {open: true},
+	"setuidgid": {operands: 1}, "softlimit": {open: true}, "cgexec": {open: true}, "ip": {open: true}, "winpty": {open: true},
+}
+
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
+
+// wrapper adds the command that a wrapper runs.
+func (l *look) wrapper(w wrapper) {
+	at, sure := w.skip(l.words)
+	line, last := w.line(l.words[:at])
+	l.moves = l.moves || w.moves(l.words[:at])
+	switch {
+	case last > 0:
+		l.text([]word{line}, last+1)
+		if last+1 < len(l.words) { // for env, the rest of the command
+			l.guess(last + 1)
+		}
+	case w.alone != "" && len(l.words) > 1 && l.words[1].option() && strings.ContainsAny(l.words[1].text, w.alone):
+	case at == len(l.words):
+		if w.shell {
+			l.input()
+		}
+	case !sure:
+		l.runWords(at, slices.Clip(l.words[at:]))
+		l.guess(at + 1)
+	case w.appends:
+		l.runWords(at, replaced(l.words[at:], mark(l.words[:at])))
+	default:
+		l.runWords(at, slices.Clip(l.words[at:]))
+	}
+}
+
+// moves tells whether an option has the command run in another directory.
+func (w wrapper) moves(words []word) bool {
+	return slices.ContainsFunc(words[1:], func(x word) bool {
+		return x.kind == unknown || x.option() && (strings.HasPrefix(x.text, "--ch") || strings.ContainsAny(x.text, "CDi") || w.open)
+	})
+}
+
+// mark is what xargs puts something else in the place of.
+func mark(words []word) string {
+	for i, w := range words {
+		switch {
+		case !w.option():
+		case strings.HasPrefix(w.text, "--replace="):
+			return w.text[len("--replace="):]
+		case strings.HasPrefix(w.text, "-I") && len(w.text) > 2:
+			return w.text[2:]
+		case strings.HasSuffix(w.text, "I") && i+1 < len(words):
+			return words[i+1].text
+		}
+	}
+	return "{}"
+}
+
+// maxGuesses is how many words may be the beginning of a command.
+const maxGuesses = 100
+
+// guess takes every word from at on for the beginning of a command.
+func (l *look) guess(at int) {
+	l.possible = true
+	if len(l.words)-at > maxGuesses {
+		l.lost()
+		return
+	}
+	for i := at; i < len(l.words); i++ {
+		if w := l.words[i]; !w.option() {
+			l.runWords(i, slices.Clip(l.words[i:]))
+		}
+	}
+	l.reach = never
+}
+
+// skip finds the word that a command begins at. It is not sure if an option is not known, which may have a value, or a word.
+func (w wrapper) skip(words []word) (at int, sure bool) {
+	i, ended, operands := 1, false, w.operands
+	for sure = true; i < len(words); i++ {
+		x := words[i]
+		switch {
+		case x.kind == unknown: // it may be an option, a command, or nothing
+			return i, false
+		case x.text == "--" && !ended:
+			ended = true
+		case !ended && len(x.text) > 1 && x.text[0] == '-':
+			next, known := w.option(x.text)
+			i, sure = i+next, sure && known
+		case w.assigns && assignment.MatchString(x.text):
+		case operands > 0:
+			operands--
+		default:
+			return i, sure
+		}
+	}
+	return len(words), sure
+}
+
+// option tells how many words after an option are its value.
+func (w wrapper) option(text string) (next int, known bool) {
+	if name, ok := strings.CutPrefix(text, "--"); ok {
+		if slices.Contains(w.long, name) {
+			return 1, true
+		}
+		return 0, strings.Contains(name, "=")
+	}
+	for i, c := range text[1:] {
+		switch {
+		case strings.ContainsRune(w.valued+w.text, c) && i+2 == len(text):
+			return 1, true
+		case strings.ContainsRune(w.valued+w.text, c):
+			return 0, true
+		case !strings.ContainsRune(w.flags, c):
+			return 0, false
+		}
+	}
+	return 0, true
+}
+
+// line is the line for a shell that an option of a wrapper gives, and the last word that has a part in it.
+func (w wrapper) line(words []word) (line word, at int) {
+	if w.text == "" {
+		return word{}, 0
+	}
+	for i := 1; i < len(words); i++ {
+		x := words[i]
+		for _, long := range []string{"--command", "--session-command", "--split-string"} {
+			if rest, ok := strings.CutPrefix(x.text, long+"="); ok {
+				return word{text: rest, kind: x.kind}, i
+			}
+			if x.text == long && i+1 < len(words) {
+				return words[i+1], i + 1
+			}
+		}
+		if !x.option() || strings.HasPrefix(x.text, "--") {
+			continue
+		}
+		j := strings.Index(x.text, w.text)
+		switch {
+		case j < 0:
+		case j+1 < len(x.text):
+			return word{text: x.text[j+1:], kind: x.kind}, i
+		case i+1 < len(words):
+			return words[i+1], i + 1
+		}
+	}
+	return word{}, 0
+}

@@ -1,0 +1,130 @@
+// Package pathresolve finds the file that a path leads to, as the system does when it opens it.
+//
+// It is the only code that follows symbolic links on behalf of approval rules and file tools, so that they agree on what a path means.
+// Functions can be used concurrently.
+package pathresolve
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxPath  = 4096 // bytes of a path that is followed; the system takes no longer one
+	maxLinks = 40   // symbolic links in one path, as in Linux
+)
+
+// ErrLoop means that a path has too many symbolic links.
+var ErrLoop = errors.New("too many symbolic links")
+
+// Places are what a path may mean: what it says, and where that leads. They are absolute and clean. There are none if it cannot be
+// followed.
+type Places []string
+
+// Of are the places of a path. One that is not absolute begins in dir.
+func Of(dir, name string) Places {
+	name = absolute(dir, name)
+	real, err := Real(name)
+	if err != nil {
+		return nil
+	}
+	return Places{filepath.Clean(name), real}
+}
+
+// absolute does not join: a .. after a link leads up from where the link leads.
+func absolute(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return dir + string(filepath.Separator) + name
+}
+
+// Real is where an absolute path leads: through symbolic links, as the system goes. What is not there yet leads to itself. The result has no
+// links in it, until somebody puts one there.
+func Real(name string) (string, error) {
+	if len(name) > maxPath {
+		return "", syscall.ENAMETOOLONG
+	}
+	at, todo := steps(name)
+	for links := 0; len(todo) > 0; {
+		next := filepath.Join(at, todo[0]) // at is clean and without links, so that .. leads to what is above
+		todo = todo[1:]
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next // no link, or nothing there
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", ErrLoop
+		}
+		var rest []string
+		if filepath.IsAbs(target) {
+			at, rest = steps(target)
+		} else {
+			_, rest = steps(target)
+		}
+		todo = slices.Concat(rest, todo)
+	}
+	return at, nil
+}
+
+// steps takes a path apart: where it begins if it is absolute, and the names to go through.
+func steps(name string) (root string, names []string) {
+	volume := filepath.VolumeName(name)
+	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(name[len(volume):]), "/")
+}
+
+// In tells whether all that a path may mean is in a place, or below it. What cannot be followed is nowhere.
+func (at Places) In(place Places) bool {
+	return len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return !inPlace(name, place) })
+}
+
+// MayBeIn tells whether anything that a path may mean is in a place or below it, in whatever case, or cannot be known.
+func (at Places) MayBeIn(place Places) bool {
+	if len(at) == 0 || len(place) == 0 {
+		return true
+	}
+	place = place.caseless()
+	return slices.ContainsFunc(at.caseless(), func(name string) bool { return inPlace(name, place) })
+}
+
+// MayHold tells whether a place may be below a path, and not in a directory that is skipped there.
+func (at Places) MayHold(place Places, skips string) bool {
+	tops := at.caseless()
+	return slices.ContainsFunc(place.caseless(), func(name string) bool {
+		return slices.ContainsFunc(tops, func(top string) bool {
+			way, ok := wayTo(name, top)
+			return ok && (skips == "" || !slices.Contains(way, skips))
+		})
+	})
+}
+
+func inPlace(name string, place Places) bool {
+	return slices.ContainsFunc(place, func(top string) bool {
+		_, ok := wayTo(name, top)
+		return ok
+	})
+}
+
+// wayTo is the way from a path to what is below it, or the path itself.
+func wayTo(name, top string) (way []string, ok bool) {
+	const separator = string(filepath.Separator)
+	if name == top {
+		return nil, true
+	}
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(top, separator)+separator)
+	return strings.Split(rest, separator), ok
+}
+
+// caseless are places of which case tells nothing: there are file systems that do not see it.
+func (at Places) caseless() Places {
+	lower := make(Places, len(at))
+	for i, p := range at {
+		lower[i] = strings.ToLower(p)
+	}
+	return lower
+}
