@@ -81,7 +81,18 @@ func (r *run) direct(ctx context.Context, s *stage) error {
 	if !ok {
 		return ErrShuttingDown
 	}
+	if err := cancellation(ctx); err != nil {
+		return err // also if the tool returned something: plugins may not have seen it
+	}
 	s.reply = &reply
+	return nil
+}
+
+// cancellation is why ctx is done, unless the daemon stops: then results that are known are kept.
+func cancellation(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
+		return err
+	}
 	return nil
 }
 

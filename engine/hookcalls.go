@@ -46,6 +46,9 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 		s.call.Args = verdict.Args
 	}
 	if err := r.apply(ctx, plugin.HookBeforeTool, string(s.call.CallID), verdict.Effects); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		s.fail(protocol.FailInternal, "before_tool_call_failed", err.Error(), protocol.FromPlugin)
 		return nil
 	}
@@ -82,7 +85,7 @@ func (r *run) afterCall(ctx context.Context, s *stage, reply *turn.ToolReply) {
 	}
 	r.eng.blame(verdict.Err)
 	r.conflicts(ctx, verdict.Conflicts)
-	if err := r.apply(ctx, plugin.HookAfterTool, string(s.call.CallID), verdict.Effects); err != nil {
+	if err := r.apply(ctx, plugin.HookAfterTool, string(s.call.CallID), verdict.Effects); err != nil && ctx.Err() == nil {
 		out := protocol.Fail(protocol.FailInternal, "after_tool_call_failed", err.Error(), protocol.FromPlugin)
 		verdict.Output = &out
 	}

@@ -110,7 +110,7 @@ func testConduct(t *testing.T, f *fixture) {
 		{in: members(`"id":7,`+wait) + members(`"id":7,"method":"ping"`), want: []string{"7 " + invalid}},
 		{in: members(`"id":"a",`+wait) + members(`"id":"\u0061","method":"ping"`), want: []string{`"\u0061" ` + invalid}},
 		{in: members(`"id":"7","method":"ping"`) + members(`"id":7.0,"method":"ping"`), want: []string{`"7" ok`, "7.0 ok"}},
-		{in: members(`"method":"$/cancelRequest","params":{"id":7}`), want: []string{"7 -32800 cancelled now unknown"}},
+		{in: members(`"method":"$/cancelRequest","params":{"id":7}`), want: []string{"7 -32800 cancelled now none"}},
 		{in: members(`"method":"$/cancelRequest","params":{"id":7}`)},
 	} {
 		f.check(t, w, c)
@@ -122,7 +122,7 @@ func testConduct(t *testing.T, f *fixture) {
 	if got, want := told(t, w.frame(t)), "1 -32001 overloaded now none"; got != want {
 		t.Errorf("the 65th request was answered %s, want %s", got, want)
 	}
-	f.check(t, w, badCase{in: members(`"method":"notifications/cancelled","params":{"requestId":"w5"}`), want: []string{`"w5" -32800 cancelled now unknown`}})
+	f.check(t, w, badCase{in: members(`"method":"notifications/cancelled","params":{"requestId":"w5"}`), want: []string{`"w5" -32800 cancelled now none`}})
 }
 
 // testStrict is a connection on which initialize must come first.

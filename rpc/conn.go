@@ -39,12 +39,6 @@ type conn struct {
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
-func cancelled() error {
-	return newError(codeCancelled, "the request was cancelled", protocol.ErrorData{
-		Kind: protocol.KindCancelled, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
-	})
-}
-
 func tooMany() error {
 	return newError(codeOverloaded, fmt.Sprintf("%d clients are connected, which is the limit", maxConnections), protocol.ErrorData{
 		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
@@ -114,7 +108,7 @@ func (c *conn) cancelRequest(req *jsonrpc2.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel, ok := c.inflight[id]; ok {
-		cancel(cancelled())
+		cancel(errCancelled)
 	}
 }
 
@@ -151,8 +145,8 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 			Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 		})
 	}
-	if cause := context.Cause(j.ctx); cause != nil {
-		return nil, nil, cause
+	if j.ctx.Err() != nil {
+		return nil, nil, errUnbegun
 	}
 	var raw json.RawMessage
 	if j.req.Params != nil {
@@ -200,7 +194,7 @@ func (c *conn) answer(j job, result any, err error) {
 		err = resp.SetResult(result)
 	}
 	if err != nil {
-		wire, known := wireError(err)
+		wire, known := wireError(err, c.table[j.req.Method].Reads)
 		if !known {
 			c.log.Error("request failed", "method", j.req.Method, "error", err)
 		}
@@ -211,7 +205,7 @@ func (c *conn) answer(j job, result any, err error) {
 	if _, ok := errors.AsType[*json.MarshalerError](err); ok {
 		c.log.Error("answer cannot be encoded", "method", j.req.Method, "error", err)
 		resp.Result = nil
-		resp.Error, _ = wireError(err)
+		resp.Error, _ = wireError(err, c.table[j.req.Method].Reads)
 		err = c.stream.WriteObject(resp)
 	}
 	if err != nil {

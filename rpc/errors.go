@@ -77,8 +77,9 @@ var codes = []struct {
 	{persistence.ErrPoisoned, codeStorage, protocol.KindStoragePoisoned, protocol.RetryNow, protocol.EffectUnknown},
 	{persistence.ErrCorrupt, codeStorage, protocol.KindStorageReadOnly, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrClosed, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
-	{context.DeadlineExceeded, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
-	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectUnknown},
+	{errUnbegun, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectNone},
+	{context.DeadlineExceeded, codeCancelled, protocol.KindCancelled, protocol.RetryReload, protocol.EffectUnknown},
+	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryReload, protocol.EffectUnknown},
 }
 
 type kindCode struct {
@@ -99,8 +100,26 @@ var otherCodes = []kindCode{
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
 
-// wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only.
-func wireError(err error) (e *jsonrpc2.Error, ok bool) {
+// errCancelled ends the context of a request that its client has cancelled, and errUnbegun is what one is answered that had not begun.
+var (
+	errCancelled = error(cancelledError{})
+	errUnbegun   = errors.New("the request was cancelled before it began")
+)
+
+type cancelledError struct{}
+
+func (cancelledError) Error() string { return "the request was cancelled" }
+
+func (cancelledError) Is(target error) bool { return target == context.Canceled }
+
+// durableError is what went wrong after a request had made its change.
+type durableError struct{ error }
+
+func (e *durableError) Unwrap() error { return e.error }
+
+// wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only. reads says that the
+// method changes nothing.
+func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		return e, true
 	}
@@ -109,21 +128,42 @@ func wireError(err error) (e *jsonrpc2.Error, ok bool) {
 		return e, true
 	}
 	for _, c := range codes {
-		if !errors.Is(err, c.err) {
-			continue
+		if errors.Is(err, c.err) {
+			return newError(c.code, plain(err), effect(err, reads, protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome})), true
 		}
-		data := protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome}
-		if interrupted {
-			data.Outcome = protocol.EffectUnknown
-			if data.Retry == protocol.RetryNow {
-				data.Retry = protocol.RetryReload // without a key it would be done twice
-			}
-		}
-		return newError(c.code, err.Error(), data), true
 	}
-	return newError(codeInternal, "internal error; the daemon's log has the details", protocol.ErrorData{
+	return newError(codeInternal, "internal error; the daemon's log has the details", effect(err, reads, protocol.ErrorData{
 		Kind: protocol.KindInternal, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
-	}), false
+	})), false
+}
+
+// plain is what an error says, without the words of Go for a context that is done.
+func plain(err error) string {
+	return contextWords.Replace(err.Error())
+}
+
+var contextWords = strings.NewReplacer(
+	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request ran out of its time",
+)
+
+// effect corrects what is said of an error by what the request had done until then.
+func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
+	cancelled := data.Kind == protocol.KindCancelled
+	switch {
+	case reads:
+		data.Outcome = protocol.EffectNone
+		if cancelled {
+			data.Retry = protocol.RetryNow
+		}
+	case errors.As(err, new(*durableError)):
+		data.Outcome = protocol.EffectDurable
+	case errors.As(err, new(*engine.InterruptedError)):
+		data.Outcome = protocol.EffectUnknown
+		if data.Retry == protocol.RetryNow {
+			data.Retry = protocol.RetryReload // without a key it would be done twice
+		}
+	}
+	return data
 }
 
 func invalidParams(pointer, reason string) *jsonrpc2.Error {

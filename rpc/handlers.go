@@ -141,7 +141,11 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 		return nil, err
 	}
 	return func(ctx context.Context) (*protocol.TurnReport, error) {
-		return c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
+		report, err := c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
+		if err != nil {
+			return nil, &durableError{err}
+		}
+		return report, nil
 	}, nil
 }
 

@@ -17,6 +17,7 @@ type Method struct {
 	Params reflect.Type
 	Result reflect.Type
 	Waits  bool // answers when something has happened, which may be long after; later requests do not wait for it
+	Reads  bool // changes nothing, so that a request that fails has done nothing
 
 	before bool // may come before initialize
 	call   func(context.Context, *conn, json.RawMessage) (any, waiting, error)

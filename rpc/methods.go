@@ -18,7 +18,7 @@ func Methods() map[string]Method {
 		table.all = map[string]Method{}
 		for _, g := range groups() {
 			for name, m := range g.Methods {
-				m.Group = g.Name
+				m.Group, m.Reads = g.Name, slices.Contains(reading, name)
 				table.all[name] = m
 			}
 		}
@@ -38,6 +38,15 @@ func Warm() {
 	var p protocol.InitializeParams
 	_ = strictjson.Decode(json.RawMessage(`{"clientInfo":{}}`), &p)
 	_, _ = json.Marshal(protocol.InitializeResult{})
+}
+
+// reading are the methods that change nothing.
+var reading = []string{
+	"artifact/read", "debug/prompt", "decision/list", "graph/read", "model/list", "operation/list", "operation/query",
+	"ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover", "server/diagnostics", "server/status",
+	"session/diff", "session/list", "session/points", "session/read", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
+	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
+	"turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
 
 type group struct {

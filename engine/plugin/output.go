@@ -70,7 +70,8 @@ func (s *Session) StreamFinished(ctx context.Context, end StreamEnd) error {
 	return nil
 }
 
-// ProjectResult is a tool's output as it enters the conversation. If the projector fails, the model reads its error.
+// ProjectResult is a tool's output as it enters the conversation. If the projector fails, the model reads its error. If ctx is done
+// before the projector returns, the call counts as cancelled: its output may hold what the projector would have hidden.
 func (s *Session) ProjectResult(ctx context.Context, call *ToolResultContext) protocol.ToolOutput {
 	if s.project == nil {
 		return call.Output
@@ -78,10 +79,13 @@ func (s *Session) ProjectResult(ctx context.Context, call *ToolResultContext) pr
 	out, err := invoke(ctx, s, HookProjector, s.project.plugin, func() (protocol.ToolOutput, error) {
 		return s.project.do(ctx, call.own(HookProjector, call.Args, call.Output))
 	})
-	if err != nil {
-		return protocol.Fail(protocol.FailInternal, projectorCode(err), err.Error(), protocol.FromPlugin)
+	switch {
+	case err == nil:
+		return out
+	case ctx.Err() != nil:
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled before its result was ready to be shown"}
 	}
-	return out
+	return protocol.Fail(protocol.FailInternal, projectorCode(err), err.Error(), protocol.FromPlugin)
 }
 
 func projectorCode(err error) string {
