@@ -23,7 +23,7 @@ type conn struct {
 	*Server
 	stream *frame.Stream
 	strict bool // initialize is required
-	spare  bool // one too many: its first request is told so, and it is let go
+	seat   *seat
 	ctx    context.Context
 	wg     sync.WaitGroup
 
@@ -39,14 +39,11 @@ type conn struct {
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
-func tooMany() error {
-	return newError(codeOverloaded, fmt.Sprintf("%d clients are connected, which is the limit", maxConnections), protocol.ErrorData{
-		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
-	})
-}
-
 // errExit ends a connection that said exit.
 var errExit = errors.New("exit")
+
+// errDropped ends a connection that another has the place of.
+var errDropped = errors.New("dropped")
 
 type job struct {
 	ctx context.Context
@@ -70,6 +67,9 @@ func (c *conn) read(jobs chan<- job) error {
 				return err
 			}
 			continue
+		}
+		if !c.seat.begin() {
+			return errDropped // its client is told that nothing was done
 		}
 		ctx, cancel := context.WithCancelCause(c.ctx)
 		c.mu.Lock()
@@ -132,7 +132,7 @@ func (c *conn) work(jobs <-chan job) {
 
 // do runs a request up to where it waits.
 func (c *conn) do(j job) (result any, rest waiting, err error) {
-	if c.spare {
+	if c.seat.spare {
 		c.after = append(c.after, func() { c.stream.Close() })
 		return nil, nil, tooMany()
 	}
@@ -183,6 +183,9 @@ func (c *conn) guard(f func() (any, error)) (result any, err error) {
 }
 
 func (c *conn) answer(j job, result any, err error) {
+	if err != nil && errors.Is(context.Cause(j.ctx), errCancelled) {
+		err = cutOff(err)
+	}
 	c.mu.Lock()
 	if cancel, ok := c.inflight[j.req.ID]; ok {
 		cancel(nil)
@@ -208,11 +211,12 @@ func (c *conn) answer(j job, result any, err error) {
 		resp.Error, _ = wireError(err, c.table[j.req.Method].Reads)
 		err = c.stream.WriteObject(resp)
 	}
+	c.seat.end()
 	if err != nil {
 		c.log.Debug("answer not written", "method", j.req.Method, "error", err)
 	}
 }
 
 func ended(err error) bool {
-	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errExit) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
+	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errExit) || errors.Is(err, errDropped) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
 }

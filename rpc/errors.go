@@ -137,12 +137,28 @@ func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	})), false
 }
 
+// cutOff is what came of a request that its client has cancelled. Whatever nobody has a word for, such as SQLite's interrupted, comes of that.
+func cutOff(err error) error {
+	if _, known := wireError(err, false); known {
+		return err
+	}
+	return &cutOffError{err}
+}
+
+// cutOffError is errCancelled, with what came of it for the log.
+type cutOffError struct{ cause error }
+
+func (e *cutOffError) Error() string { return errCancelled.Error() }
+
+func (e *cutOffError) Unwrap() []error { return []error{errCancelled, e.cause} }
+
 // plain is what an error says, without the words of Go for a context that is done.
 func plain(err error) string {
 	return contextWords.Replace(err.Error())
 }
 
 var contextWords = strings.NewReplacer(
+	"\n", "; ", // of joined errors
 	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request ran out of its time",
 )
 

@@ -66,9 +66,10 @@ func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusR
 		return nil, err
 	}
 	loaded, running := c.eng.Stats()
+	clients, _ := c.door.clients()
 	r := &protocol.StatusResult{
 		Version: c.Version, Pid: os.Getpid(), UptimeMs: time.Since(c.started).Milliseconds(), DataDir: c.Store.Dir(), Socket: c.Socket,
-		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: c.clients(), Store: c.eng.Condition(),
+		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: clients, Store: c.eng.Condition(),
 	}
 	return r, nil
 }
@@ -78,10 +79,11 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	runtime.ReadMemStats(&mem)
 	db, wal := c.Store.Sizes()
 	facts := c.Store.Facts()
+	_, queued := c.door.clients()
 	r := &protocol.DiagnosticsResult{
 		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(), FileLimit: fileLimit(),
 		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", Roots: []protocol.PluginRoot{}, Ailing: []protocol.PluginInfo{}, StoreID: facts.StoreID, Epoch: facts.Epoch,
-		TraceLost: c.Trace.Lost(), QueuedBytes: c.queued(), Children: proc.Alive(),
+		TraceLost: c.Trace.Lost(), QueuedBytes: queued, Children: proc.Alive(),
 	}
 	if c.Plugins != nil {
 		sandbox, roots, ailing := c.Plugins.Condition()
@@ -99,6 +101,7 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 		return r, err
 	}
 	c.watching = true
+	c.seat.follow(1)
 	c.after = append(c.after, func() {
 		c.wg.Go(func() { c.tell(w) })
 	})

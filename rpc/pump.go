@@ -42,9 +42,11 @@ func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
 	done := make(chan struct{})
+	c.seat.follow(1)
 	c.subs[id] = func() {
 		cancel()
 		<-done
+		c.seat.follow(-1)
 	}
 	whole := !c.noDeltas
 	c.after = append(c.after, func() {

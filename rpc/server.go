@@ -17,11 +17,7 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
-)
-
-const (
-	maxConnections   = 128 // clients at once
-	spareConnections = 16  // clients beyond those, which are told so
+	"lashd/rpc/socket"
 )
 
 // Config is what a Server needs. Stop is called when a client asks the daemon to stop; Answered, if there is one, whenever something
@@ -46,15 +42,13 @@ type Server struct {
 	log     *slog.Logger
 	started time.Time
 	table   map[string]Method
-
-	mu      sync.Mutex
-	streams map[*frame.Stream]struct{} // one a client
+	door    admission
 }
 
 // New is a server that serves nobody until Serve or Listen is called.
 func New(cfg Config) *Server {
 	cfg.Silence = cmp.Or(cfg.Silence, 10*time.Second)
-	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods(), streams: map[*frame.Stream]struct{}{}}
+	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods()}
 }
 
 // Listen serves every connection of a listener until ctx is done, and returns when all have ended.
@@ -71,13 +65,15 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 			}
 			return err
 		}
-		n := s.clients()
-		if n >= maxConnections+spareConnections {
+		stream := s.stream(nc, false)
+		peer, _ := socket.PeerOf(nc) // an unknown one is one of the unknown
+		at, ok := s.door.enter(stream, peer.PID)
+		if !ok {
 			nc.Close()
 			continue
 		}
 		wg.Go(func() {
-			if err := s.serve(ctx, nc, false, n >= maxConnections); err != nil {
+			if err := s.serve(ctx, at, false); err != nil {
 				s.log.Warn("connection ended", "error", err)
 			}
 		})
@@ -86,17 +82,19 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 
 // Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
-	return s.serve(ctx, rwc, strict, false)
+	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict)
 }
 
-func (s *Server) serve(ctx context.Context, rwc io.ReadWriteCloser, strict, spare bool) error {
+func (s *Server) stream(rwc io.ReadWriteCloser, strict bool) *frame.Stream {
+	return frame.New(rwc, frame.Config{Linger: linger(strict), Written: s.Answered})
+}
+
+func (s *Server) serve(ctx context.Context, at *seat, strict bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := frame.New(rwc, frame.Config{Linger: linger(strict), Written: s.Answered})
-	s.opened(stream)
-	defer s.closed(stream)
+	defer at.leave()
 	c := &conn{
-		Server: s, stream: stream, strict: strict, spare: spare, ctx: ctx,
+		Server: s, stream: at.stream, seat: at, strict: strict, ctx: ctx,
 		client: protocol.NewClientID(), subs: map[protocol.SessionID]func(){},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}
@@ -124,33 +122,4 @@ func linger(strict bool) time.Duration {
 		return 2 * time.Second
 	}
 	return time.Hour
-}
-
-func (s *Server) opened(stream *frame.Stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.streams[stream] = struct{}{}
-}
-
-func (s *Server) closed(stream *frame.Stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.streams, stream)
-}
-
-func (s *Server) clients() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.streams)
-}
-
-// queued is how many bytes clients have yet to read.
-func (s *Server) queued() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	total := 0
-	for stream := range s.streams {
-		total += stream.Queued()
-	}
-	return int64(total)
 }

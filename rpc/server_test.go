@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,7 +26,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if words := os.Getenv(crowdVariable); words != "" {
+		crowd(words)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // server is a daemon without its command line.
 type server struct {
@@ -43,7 +50,11 @@ func start(t testing.TB, more ...engine.Model) *server {
 // startWith is start with plugins.
 func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *server {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	return startLogged(t, slog.New(slog.DiscardHandler), plugins, more...)
+}
+
+func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more ...engine.Model) *server {
+	t.Helper()
 	dir := t.TempDir()
 	store, err := persistence.Open(t.Context(), persistence.Config{Dir: dir, Log: log})
 	if err != nil {
@@ -85,6 +96,7 @@ func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *se
 	})
 	loader := pluginloader.New(pluginloader.Config{
 		Base: host, Driver: standard.ID, User: []string{filepath.Join(dir, "user")}, Home: dir, Memory: store, Log: log, News: eng.PluginChanged, Revoked: eng.PluginsRevoked,
+		Running: eng.Running, ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
 	})
 	wg.Go(func() { loader.Run(ctx) })
 	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: log, Version: "test"}), store, ctx, &wg}

@@ -98,7 +98,7 @@ func TestOneClientTooManyIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wg.Go(func() { s.Listen(s.ctx, l) })
-	for n := range 129 {
+	for n := range 65 { // of one process
 		nc, err := net.Dial("unix", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -106,11 +106,11 @@ func TestOneClientTooManyIsTold(t *testing.T) {
 		defer nc.Close()
 		nc.SetDeadline(time.Now().Add(2 * time.Minute))
 		p := &peer{nc, bufio.NewReader(nc)}
-		a := p.ask(t, 1, "ping", `{}`)
-		if n < 128 && a.Error != nil {
+		a := p.ask(t, 1, "server/attach", `{}`)
+		if n < 64 && a.Error != nil {
 			t.Fatalf("client %d: %+v", n+1, a.Error)
 		}
-		if n < 128 {
+		if n < 64 {
 			continue
 		}
 		if a.Error == nil || a.Error.Data.Kind != protocol.KindOverloaded {

@@ -118,6 +118,18 @@ func (s *Stream) Close() error {
 	return nil
 }
 
+// CloseWith is Close with a last message, encoded and without line breaks. Nothing is written after it.
+func (s *Stream) CloseWith(last []byte) {
+	s.out.seal(last)
+	s.end(nil)
+}
+
+// Abort is Close that writes nothing more.
+func (s *Stream) Abort() {
+	s.end(nil)
+	s.hangUp()
+}
+
 // Err returns why the stream ended: nil while it has not, and after Close.
 func (s *Stream) Err() error {
 	s.mu.Lock()
