@@ -156,8 +156,10 @@ func (u *uploads) add(p *protocol.ArtifactWriteParams) ([]byte, error) {
 
 // has tells whether a part is there already.
 func (o *upload) has(p *protocol.ArtifactWriteParams) bool {
-	end := p.Offset + int64(len(p.Bytes))
-	return len(p.Bytes) > 0 && end <= int64(len(o.data)) && bytes.Equal(o.data[p.Offset:end], p.Bytes)
+	if len(p.Bytes) == 0 || p.Offset > int64(len(o.data)) {
+		return false
+	}
+	return bytes.HasPrefix(o.data[p.Offset:], p.Bytes)
 }
 
 func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"lashd/rpc/protocol"
 )
@@ -13,6 +15,9 @@ import (
 func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*protocol.ServerBackupResult, error) {
 	if !filepath.IsAbs(p.Dir) {
 		return nil, bad("/dir", "must be an absolute path, not %.200q", p.Dir)
+	}
+	if strings.ContainsRune(p.Dir, 0) {
+		return nil, bad("/dir", "must not contain a NUL")
 	}
 	dir := filepath.Clean(p.Dir)
 	err := e.store.Backup(ctx, dir)
@@ -23,8 +28,20 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 		return nil, bad("/dir", "names a directory that cannot be made: %s is not there", filepath.Dir(dir))
 	case errors.Is(err, fs.ErrPermission):
 		return nil, bad("/dir", "names a directory that cannot be made: %s may not be written", filepath.Dir(dir))
+	case unusablePath(err) != nil:
+		return nil, bad("/dir", "names a directory that cannot be made: %v", unusablePath(err))
 	case err != nil:
 		return nil, err
 	}
 	return &protocol.ServerBackupResult{Dir: dir}, nil
+}
+
+// unusablePath is why no file can have the path that a client named; nil if err is about something else.
+func unusablePath(err error) error {
+	for _, why := range []error{syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.ELOOP, syscall.EINVAL, syscall.EROFS} {
+		if errors.Is(err, why) {
+			return why
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -15,6 +16,11 @@ func (e *Engine) TransferTasks(ctx context.Context, p *protocol.TaskTransferPara
 		return nil, bad("/to", "must be another session")
 	case len(p.TaskIDs) > maxWaited:
 		return nil, bad("/taskIds", "are %d, at most %d", len(p.TaskIDs), maxWaited)
+	}
+	for i, id := range p.TaskIDs {
+		if slices.Contains(p.TaskIDs[:i], id) {
+			return nil, bad("/taskIds/"+itoa(i), "names %s a second time", id)
+		}
 	}
 	return single(ctx, e, "task/transfer", p.Key(), p, func(rc receipt) (*protocol.TasksResult, error) {
 		return e.transfer(ctx, p, rc)

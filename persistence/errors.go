@@ -57,7 +57,7 @@ func classify(err error) error {
 	}
 	switch e.Code() {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return named(ErrExists, err)
+		return &existsError{err}
 	case sqlite3.SQLITE_IOERR_SHMSIZE: // the log's index could not grow; nothing was written yet
 		return named(ErrFull, err)
 	}
@@ -73,6 +73,13 @@ func classify(err error) error {
 	}
 	return err
 }
+
+// existsError is ErrExists without the words of SQLite, as clients are told of it.
+type existsError struct{ cause error }
+
+func (e *existsError) Error() string { return ErrExists.Error() }
+
+func (e *existsError) Unwrap() []error { return []error{ErrExists, e.cause} }
 
 func named(name, err error) error {
 	if errors.Is(err, name) {

@@ -21,7 +21,7 @@ func newSchema(raw json.RawMessage) *schema {
 	return &schema{raw: raw, resolve: sync.OnceValues(func() (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("schema: %w", err)
+			return nil, fmt.Errorf("schema: %s", strictjson.Reason(err))
 		}
 		resolved, err := s.Resolve(nil)
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *schema) validate(args json.RawMessage) error {
 	}
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {
-		return fmt.Errorf("arguments: %w", err)
+		return fmt.Errorf("arguments: %s", strictjson.Reason(err))
 	}
 	if len(s.raw) == 0 {
 		if _, ok := value.(map[string]any); !ok {

@@ -2,7 +2,6 @@ package strictjson
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 )
@@ -43,7 +42,7 @@ func DecodeChecked(data []byte, into any) error {
 	if at := fits(data, v.Type().Elem(), true); at != nil {
 		return at
 	}
-	return &Error{Reason: reason(err)}
+	return &Error{Reason: Reason(err)}
 }
 
 func fits(data []byte, t reflect.Type, probe bool) error {
@@ -53,13 +52,4 @@ func fits(data []byte, t reflect.Type, probe bool) error {
 		return err
 	}
 	return nil
-}
-
-// reason takes the name of the package and of Go types out of what encoding/json says.
-func reason(err error) string {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		return fmt.Sprintf("%s does not fit %s", mismatch.Value, mismatch.Type)
-	}
-	return err.Error()
 }

@@ -213,7 +213,7 @@ func (w *walker) try(s *shape) *Error {
 	if inside, ok := errors.AsType[Errors](err); ok {
 		return w.adopt(inside)
 	}
-	return w.errorf("%s", reason(err))
+	return w.errorf("%s", Reason(err))
 }
 
 // adopt makes mistakes that a json.Unmarshaler found in the value at pos its own. The last one is returned.

@@ -1,0 +1,59 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Reason is what an error of encoding/json says of the data, in words of JSON: without the names of packages and types of Go. It is
+// half a sentence. What is around the error of encoding/json is left out.
+func Reason(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return mismatch(e)
+	}
+	if e, ok := errors.AsType[*strconv.NumError](err); ok {
+		return fmt.Sprintf("%s is no number, or out of range", Quote(e.Num))
+	}
+	text := err.Error()
+	if strings.Contains(text, "struct tag") { // of a number in a string
+		return "expected a number in a string"
+	}
+	return strings.ReplaceAll(text, "json: ", "")
+}
+
+// mismatch says which sort of value there should be. The value is one word, or "number" with the number.
+func mismatch(e *json.UnmarshalTypeError) string {
+	number, isNumber := strings.CutPrefix(e.Value, "number ")
+	want, known := kinds[e.Type.Kind()]
+	switch {
+	case isNumber && isNumeric(e.Type.Kind()):
+		return unfit(number)
+	case known:
+		return fmt.Sprintf("expected %s, got %s", want, strings.Fields(e.Value + " ?")[0])
+	case strings.HasPrefix(e.Value, "number"):
+		return "must not be a number"
+	}
+	return fmt.Sprintf("must not be of type %s", cut(e.Value))
+}
+
+// unfit is why a number, or a key that must be one, was not taken.
+func unfit(number string) string {
+	if _, err := strconv.ParseFloat(number, 64); errors.Is(err, strconv.ErrSyntax) {
+		return Quote(number) + " is no number"
+	}
+	return cut(number) + " is out of range"
+}
+
+func isNumeric(k reflect.Kind) bool { return reflect.Int <= k && k <= reflect.Float64 }
+
+// kinds are the sorts of JSON that kinds of Go types are.
+var kinds = map[reflect.Kind]string{
+	reflect.Struct: "object", reflect.Map: "object", reflect.Slice: "array", reflect.Array: "array", reflect.String: "string", reflect.Bool: "boolean",
+	reflect.Int: "integer", reflect.Int8: "integer", reflect.Int16: "integer", reflect.Int32: "integer", reflect.Int64: "integer",
+	reflect.Uint: "integer", reflect.Uint8: "integer", reflect.Uint16: "integer", reflect.Uint32: "integer", reflect.Uint64: "integer",
+	reflect.Float32: "number", reflect.Float64: "number",
+}
