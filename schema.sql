@@ -1,5 +1,6 @@
 -- The whole memory of lashd: one SQLite file. Every table is STRICT and says what a row means, who owns it and when it
 -- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
+-- sum is the sum of a row (persistence/sums.go): damage of the row is found by it. events and blobs have hashes of their own.
 -- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own. Of what every turn writes,
 -- conditions are written with OR: SQLite makes a table of a list of three or more behind IN each time that it looks.
 
@@ -7,7 +8,8 @@
 -- the keys of waits).
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
-  value TEXT NOT NULL
+  value TEXT NOT NULL,
+  sum   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. authority is
@@ -35,7 +37,8 @@ CREATE TABLE sessions (
   usage       BLOB NOT NULL,
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL,
-  archived    INTEGER NOT NULL
+  archived    INTEGER NOT NULL,
+  sum         INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
@@ -43,13 +46,15 @@ CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 -- The input that a session was created with, for whoever takes it: who takes it removes the row. Goes with its session.
 CREATE TABLE first_inputs (
   session INTEGER PRIMARY KEY REFERENCES sessions (session) ON DELETE CASCADE,
-  body    BLOB NOT NULL
+  body    BLOB NOT NULL,
+  sum     INTEGER NOT NULL
 ) STRICT;
 
 -- An id that was used by a session which is deleted. It is never used again, so the row is never removed.
 CREATE TABLE deleted_sessions (
   session_id TEXT PRIMARY KEY,
-  deleted_at INTEGER NOT NULL
+  deleted_at INTEGER NOT NULL,
+  sum        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A stretch of history that one session appends to. It goes on from a node of its parent branch, which makes a fork or
@@ -58,7 +63,8 @@ CREATE TABLE branches (
   branch            INTEGER PRIMARY KEY AUTOINCREMENT,
   session           INTEGER,
   parent_branch     INTEGER REFERENCES branches (branch),
-  parent_generation INTEGER
+  parent_generation INTEGER,
+  sum               INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX branches_by_parent ON branches (parent_branch);
 CREATE INDEX branches_by_session ON branches (session);
@@ -70,7 +76,8 @@ CREATE TABLE nodes (
   frame   TEXT NOT NULL,
   turn_id TEXT NOT NULL,
   at      INTEGER NOT NULL,
-  body    BLOB NOT NULL
+  body    BLOB NOT NULL,
+  sum     INTEGER NOT NULL
 ) STRICT;
 
 -- A node that a session wants to keep reachable although its leaf is elsewhere. Owned by its session.
@@ -80,6 +87,7 @@ CREATE TABLE pins (
   place   INTEGER NOT NULL,
   reason  TEXT NOT NULL,
   at      INTEGER NOT NULL,
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (session, node_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -103,7 +111,8 @@ CREATE TABLE turns (
   cancel      BLOB,
   report      BLOB,
   accepted_at INTEGER NOT NULL,
-  started_at  INTEGER NOT NULL
+  started_at  INTEGER NOT NULL,
+  sum         INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state = 'queued' OR state = 'running' OR state = 'waiting';
@@ -125,7 +134,8 @@ CREATE TABLE inputs (
   refused  TEXT NOT NULL,
   body     BLOB NOT NULL,
   plugin_inputs BLOB,
-  at       INTEGER NOT NULL
+  at       INTEGER NOT NULL,
+  sum           INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
 CREATE INDEX inputs_by_stream ON inputs (session, stream, ordinal) WHERE stream <> '';
@@ -144,6 +154,7 @@ CREATE TABLE effects (
   state   TEXT NOT NULL CHECK (state IN ('started', 'finished')),
   hash    BLOB NOT NULL,
   body    BLOB NOT NULL,
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (turn_id, effect, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX effects_by_session ON effects (session);
@@ -164,6 +175,7 @@ CREATE TABLE usage (
   cost        INTEGER NOT NULL,
   calls       INTEGER NOT NULL,
   unknown     INTEGER NOT NULL,
+  sum         INTEGER NOT NULL,
   PRIMARY KEY (session, operation, ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -175,7 +187,8 @@ CREATE TABLE receipts (
   session INTEGER REFERENCES sessions (session),
   hash    BLOB NOT NULL,
   result  BLOB,
-  at      INTEGER NOT NULL
+  at      INTEGER NOT NULL,
+  sum     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_by_session ON receipts (session);
 
@@ -185,7 +198,8 @@ CREATE TABLE decisions (
   session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   turn_id     TEXT NOT NULL,
   open        INTEGER NOT NULL,
-  body        BLOB NOT NULL
+  body        BLOB NOT NULL,
+  sum         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX decisions_open ON decisions (session) WHERE open = 1;
 CREATE INDEX decisions_by_session ON decisions (session);
@@ -199,6 +213,7 @@ CREATE TABLE snapshots (
   node_id TEXT NOT NULL,
   place   INTEGER NOT NULL,
   at      INTEGER NOT NULL,
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (session, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -212,6 +227,7 @@ CREATE TABLE components (
   name     TEXT NOT NULL,
   digest   TEXT NOT NULL,
   body     BLOB,
+  sum      INTEGER NOT NULL,
   PRIMARY KEY (session, snapshot, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX components_in_blobs ON components (digest) WHERE body IS NULL;
@@ -228,6 +244,7 @@ CREATE TABLE blobs (
 CREATE TABLE blob_refs (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   digest  TEXT NOT NULL REFERENCES blobs (digest),
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (session, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
@@ -240,6 +257,7 @@ CREATE TABLE approvals (
   subject TEXT NOT NULL,
   by      TEXT NOT NULL,
   at      INTEGER NOT NULL,
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (cwd, tool, subject)
 ) STRICT, WITHOUT ROWID;
 
@@ -250,6 +268,7 @@ CREATE TABLE plugin_facts (
   key  TEXT NOT NULL,
   body BLOB NOT NULL,
   at   INTEGER NOT NULL,
+  sum  INTEGER NOT NULL,
   PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -266,6 +285,7 @@ CREATE TABLE tasks (
   ended    INTEGER NOT NULL,
   change   INTEGER NOT NULL UNIQUE,
   body     BLOB NOT NULL,
+  sum      INTEGER NOT NULL,
   UNIQUE (session, task_id)
 ) STRICT;
 CREATE INDEX tasks_live ON tasks (session) WHERE ended = 0;
@@ -274,6 +294,7 @@ CREATE INDEX tasks_live ON tasks (session) WHERE ended = 0;
 CREATE TABLE task_viewers (
   viewer TEXT NOT NULL,
   task   INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
+  sum    INTEGER NOT NULL,
   PRIMARY KEY (viewer, task)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_viewers_by_task ON task_viewers (task);
@@ -285,6 +306,7 @@ CREATE TABLE task_events (
   ordinal INTEGER NOT NULL,
   key     TEXT NOT NULL,
   body    BLOB NOT NULL,
+  sum     INTEGER NOT NULL,
   PRIMARY KEY (task, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX task_events_by_key ON task_events (task, key) WHERE key <> '';
@@ -297,7 +319,8 @@ CREATE TABLE triggers (
   session    INTEGER REFERENCES sessions (session) ON DELETE CASCADE,
   key        TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 256),
   ticked_at  INTEGER NOT NULL,
-  body       BLOB NOT NULL
+  body       BLOB NOT NULL,
+  sum        INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX triggers_by_key ON triggers (coalesce(session, 0), key);
 CREATE INDEX triggers_by_session ON triggers (session) WHERE session IS NOT NULL;
@@ -308,7 +331,8 @@ CREATE TABLE occurrences (
   occurrence    INTEGER PRIMARY KEY AUTOINCREMENT,
   occurrence_id TEXT NOT NULL UNIQUE,
   type          TEXT NOT NULL,
-  body          BLOB NOT NULL
+  body          BLOB NOT NULL,
+  sum           INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX occurrences_by_type ON occurrences (type, occurrence);
 
@@ -320,6 +344,7 @@ CREATE TABLE deliveries (
   state      TEXT NOT NULL CHECK (state IN ('reserved', 'delivered', 'refused', 'failed', 'targetGone')),
   body       BLOB NOT NULL,
   action     BLOB,
+  sum        INTEGER NOT NULL,
   PRIMARY KEY (occurrence, trigger_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_reserved ON deliveries (occurrence) WHERE state = 'reserved';
@@ -328,7 +353,8 @@ CREATE INDEX deliveries_by_trigger ON deliveries (trigger_id, occurrence);
 -- A directory in which tools of sessions work, by its real path. Goes when no file point is of it any more.
 CREATE TABLE workspaces (
   workspace INTEGER PRIMARY KEY AUTOINCREMENT,
-  root      TEXT NOT NULL UNIQUE
+  root      TEXT NOT NULL UNIQUE,
+  sum       INTEGER NOT NULL
 ) STRICT;
 
 -- Where the copy of a file's content lies, by the sha256 of the content: length bytes of a pack, which is a file, from at on. The
@@ -337,7 +363,8 @@ CREATE TABLE file_copies (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   pack   TEXT NOT NULL,
   at     INTEGER NOT NULL,
-  length INTEGER NOT NULL
+  length INTEGER NOT NULL,
+  sum    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_copies_by_pack ON file_copies (pack);
 
@@ -355,6 +382,7 @@ CREATE TABLE workspace_files (
   link      TEXT NOT NULL,
   problem   TEXT NOT NULL,
   digest    TEXT REFERENCES file_copies (digest),
+  sum       INTEGER NOT NULL,
   PRIMARY KEY (workspace, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workspace_files_by_copy ON workspace_files (digest) WHERE digest IS NOT NULL;
@@ -369,7 +397,8 @@ CREATE TABLE file_points (
   turn_id   TEXT NOT NULL,
   open      INTEGER NOT NULL,
   body      BLOB NOT NULL,
-  journal   BLOB
+  journal   BLOB,
+  sum       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX file_points_by_session ON file_points (session, point);
 CREATE INDEX file_points_by_workspace ON file_points (workspace);
@@ -385,6 +414,7 @@ CREATE TABLE file_changes (
   before TEXT REFERENCES file_copies (digest),
   after  TEXT REFERENCES file_copies (digest),
   body   BLOB NOT NULL,
+  sum    INTEGER NOT NULL,
   PRIMARY KEY (point, step, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_changes_before ON file_changes (before) WHERE before IS NOT NULL;

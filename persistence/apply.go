@@ -91,8 +91,8 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 }
 
 const selectReceipt = `
-SELECT hash, result, result IS NULL
-FROM receipts
+SELECT hash, result, result IS NULL, intact(receipts r)
+FROM receipts r
 WHERE key = ?`
 
 // checkReceipt tells whether a key that was used stands for a request, and still has its answer.
@@ -111,10 +111,13 @@ func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit boo
 		return nil, false, nil
 	}
 	var hash []byte
-	var gone bool
-	err = t.row(ctx, selectReceipt, []any{r.Key}, &hash, &stored, &gone)
+	var gone, intact bool
+	err = t.row(ctx, selectReceipt, []any{r.Key}, &hash, &stored, &gone, &intact)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
+	}
+	if err == nil {
+		err = rowIntact(intact, "receipts", r.Key, "")
 	}
 	if err == nil {
 		err = checkReceipt(hash, r.Hash, gone)
@@ -146,8 +149,8 @@ func saveReceipt(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const selectHead = `
-SELECT session, revision, branch, generation, leaf, frame, seq, chain
-FROM sessions
+SELECT session, revision, branch, generation, leaf, frame, seq, chain, intact(sessions s)
+FROM sessions s
 WHERE session_id = ?`
 
 func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
@@ -160,11 +163,20 @@ func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
 	if h, known := t.heads.get(c.Session); known {
 		return h, nil
 	}
-	h := &head{id: c.Session}
-	err := t.row(ctx, selectHead, []any{c.Session},
-		&h.session, &h.revision, &h.branch, &h.generation, &h.leaf, &h.frame, &h.seq, &h.chain)
+	return readHead(ctx, t, c.Session)
+}
+
+// readHead reads the head of a session from its row, which must be what was stored.
+func readHead(ctx context.Context, t *tx, id protocol.SessionID) (*head, error) {
+	h := &head{id: id}
+	var intact bool
+	err := t.row(ctx, selectHead, []any{id},
+		&h.session, &h.revision, &h.branch, &h.generation, &h.leaf, &h.frame, &h.seq, &h.chain, &intact)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, missingSession(ctx, t, c.Session)
+		return nil, missingSession(ctx, t, id)
+	}
+	if err == nil {
+		err = rowIntact(intact, "sessions", h.session, id)
 	}
 	return h, err
 }

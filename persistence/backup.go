@@ -50,7 +50,7 @@ func (s *Store) checkAndFill(ctx context.Context, db *sql.DB, dir string) error 
 		return err
 	}
 	r := &reader{db: db}
-	report, err := verifyLogs(ctx, r, func(int, int) {})
+	report, err := verifyRows(ctx, r, true, func(int, int) {})
 	if err == nil && len(report.Problems) > 0 {
 		err = fmt.Errorf("%s: %w", report.Problems[0], ErrCorrupt)
 	}
@@ -102,8 +102,9 @@ func inspect(ctx context.Context, path string, check func(context.Context, *sql.
 	return errors.Join(check(ctx, db), db.Close())
 }
 
+// checkStructureOf reads everything. Unlike quickCheck it compares each index with its table.
 func checkStructureOf(ctx context.Context, db *sql.DB) error {
-	if err := quickCheck(ctx, db); err != nil {
+	if err := pragmaCheck(ctx, db, "integrity_check(1)"); err != nil {
 		return err
 	}
 	return checkForeignKeys(ctx, db)

@@ -105,7 +105,7 @@ func openCopy(path, mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sql.Open("sqlite", fileURL(path, url.Values{"mode": {mode}}))
+	return sql.OpenDB(&connector{dsn: fileURL(path, url.Values{"mode": {mode}})}), nil
 }
 
 // layOut makes an empty file a database with the two settings that no later connection could change: pages, and what becomes
@@ -133,13 +133,12 @@ func layOut(ctx context.Context, path string) error {
 type connector struct {
 	dsn  string
 	want map[string]string
-	drv  sqlite.Driver
 }
 
-func (c *connector) Driver() driver.Driver { return &c.drv }
+func (c *connector) Driver() driver.Driver { return sqliteDriver() }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.drv.Open(c.dsn)
+	conn, err := sqliteDriver().Open(c.dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -108,6 +108,9 @@ func reclaim(ctx context.Context, t *tx, branch int64) error {
 		if err := t.exec(ctx, trimBranch, keep, place(branch+1, 0)); err != nil || last.Valid {
 			return err
 		}
+		if parent.Int64 >= branch {
+			return wrongParent(branch, parent.Int64)
+		}
 		if err := t.exec(ctx, "DELETE FROM branches WHERE branch = ?", branch); err != nil || !parent.Valid {
 			return err
 		}

@@ -42,6 +42,24 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no %s %s",
 // Is implements errors.Is.
 func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
 
+// DamagedRowError means that a row is not what was stored. It is ErrCorrupt. Other rows are read and written as before.
+type DamagedRowError struct {
+	Table   string
+	Row     string             // what identifies it in the table
+	Session protocol.SessionID // that it belongs to; empty: none, or unknown
+}
+
+func (e *DamagedRowError) Error() string {
+	owner := ""
+	if e.Session != "" {
+		owner = fmt.Sprintf("session %s: ", e.Session)
+	}
+	return fmt.Sprintf("%srow %s of table %s is damaged: it is not what was stored; run lashd doctor, and restore a backup to get it back", owner, e.Row, e.Table)
+}
+
+// Is implements errors.Is.
+func (e *DamagedRowError) Is(target error) bool { return target == ErrCorrupt }
+
 // StaleBranchError means that a required ancestor is not on the active path.
 type StaleBranchError struct{ Leaf protocol.NodeID }
 

@@ -93,8 +93,8 @@ func (e *encoder) files(c FileCommit, tidy FileTidy) (b fileBodies) {
 
 const (
 	insertWorkspace = `
-INSERT INTO workspaces (root)
-VALUES (?)
+INSERT INTO workspaces (workspace, root)
+VALUES (` + nextWorkspace + `, ?)
 ON CONFLICT (root) DO NOTHING`
 	insertCopy = `
 INSERT INTO file_copies (digest, pack, at, length)
@@ -108,8 +108,8 @@ SET kind = excluded.kind, mode = excluded.mode, size = excluded.size, modified =
     inode = excluded.inode, link = excluded.link, problem = excluded.problem, digest = excluded.digest`
 	deleteFile  = "DELETE FROM workspace_files WHERE workspace = ? AND path = ?"
 	upsertPoint = `
-INSERT INTO file_points (point_id, session, workspace, turn_id, open, body, journal)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO file_points (point, point_id, session, workspace, turn_id, open, body, journal)
+VALUES (` + nextPoint + `, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (point_id) DO UPDATE
 SET open = excluded.open, body = excluded.body, journal = excluded.journal`
 	insertFileChange = `

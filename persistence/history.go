@@ -109,6 +109,9 @@ func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.No
 		if !parent.Valid {
 			return 0, &NotFoundError{What: "node", ID: string(id)}
 		}
+		if parent.Int64 >= branch {
+			return 0, wrongParent(branch, parent.Int64)
+		}
 		branch, generation = parent.Int64, upTo.Int64
 	}
 }
@@ -128,8 +131,8 @@ func rewind(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const insertBranch = `
-INSERT INTO branches (session, parent_branch, parent_generation)
-VALUES (?, ?, ?)`
+INSERT INTO branches (branch, session, parent_branch, parent_generation)
+VALUES (` + nextBranch + `, ?, ?, ?)`
 
 // newBranch opens a branch that goes on after the node at a place; 0 means after nothing.
 func newBranch(ctx context.Context, t *tx, h *head, after int64) error {

@@ -10,9 +10,9 @@ import (
 )
 
 const insertSession = `
-INSERT INTO sessions (session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
+INSERT INTO sessions (session, session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
   leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
-VALUES (?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
+VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
 
 var emptyUsage = []byte(`{}`)
 
@@ -60,12 +60,8 @@ WHERE session_id = ? AND node_id = ?`
 // forkHistory lets a new session share history up to a node of another, and its state components: as they are now, as a
 // snapshot kept them, or none.
 func forkHistory(ctx context.Context, t *tx, h *head, n *NewSession) error {
-	src, from := &head{}, n.Source
-	err := t.row(ctx, selectHead, []any{from.SessionID},
-		&src.session, &src.revision, &src.branch, &src.generation, &src.leaf, &src.frame, &src.seq, &src.chain)
-	if errors.Is(err, sql.ErrNoRows) {
-		return missingSession(ctx, t, from.SessionID)
-	}
+	from := n.Source
+	src, err := readHead(ctx, t, from.SessionID)
 	if err != nil {
 		return err
 	}

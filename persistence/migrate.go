@@ -58,9 +58,11 @@ func checkForeignKeys(ctx context.Context, db queryer) error {
 	return fmt.Errorf("a row of %s refers to one that is not there: %w", table, ErrCorrupt)
 }
 
-func quickCheck(ctx context.Context, db queryer) error {
+func quickCheck(ctx context.Context, db queryer) error { return pragmaCheck(ctx, db, "quick_check(1)") }
+
+func pragmaCheck(ctx context.Context, db queryer, pragma string) error {
 	var verdict string
-	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(&verdict); err != nil {
 		return classify(err)
 	}
 	if verdict != "ok" {

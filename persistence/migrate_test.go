@@ -3,6 +3,7 @@ package persistence
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -31,8 +32,8 @@ CREATE TABLE third (
 func next() definition {
 	tables := strings.SplitAfter(addedTables, "STRICT;\n")
 	return definition{version: SchemaVersion + 2, schema: lashd.Schema + addedTables, migrations: fstest.MapFS{
-		"migrations/0002.sql": {Data: []byte(tables[0])},
-		"migrations/0003.sql": {Data: []byte(tables[1])},
+		"migrations/0003.sql": {Data: []byte(tables[0])},
+		"migrations/0004.sql": {Data: []byte(tables[1])},
 	}}
 }
 
@@ -59,7 +60,7 @@ func TestMigrate(t *testing.T) {
 		verified(t, s)
 
 		restored := t.TempDir()
-		data, err := os.ReadFile(filepath.Join(dir, "lashd-schema1.backup.db"))
+		data, err := os.ReadFile(filepath.Join(dir, "lashd-schema2.backup.db"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestMigrate(t *testing.T) {
 		}
 		run(t, s)()
 		before := directory(t, dir)
-		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 3, this lashd knows up to 1") {
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 4, this lashd knows up to 2") {
 			t.Errorf("open gave %v", err)
 		}
 		same(t, before, directory(t, dir))
@@ -106,7 +107,7 @@ func TestMigrate(t *testing.T) {
 	t.Run("runtime/P16 a failed step leaves the old version", func(t *testing.T) {
 		dir := oldDatabase(t)
 		def := next()
-		def.migrations = fstest.MapFS{"migrations/0002.sql": {Data: []byte("CREATE TABLE second (x) STRICT")}}
+		def.migrations = fstest.MapFS{"migrations/0003.sql": {Data: []byte("CREATE TABLE second (x) STRICT")}}
 		if _, err := openAs(t.Context(), quiet(dir), def); err == nil {
 			t.Error("a broken migration was accepted")
 		}
@@ -156,7 +157,7 @@ func TestMigrate(t *testing.T) {
 type dyingFS struct{ fs.FS }
 
 func (d dyingFS) Open(name string) (fs.File, error) {
-	if strings.HasSuffix(name, "0003.sql") {
+	if strings.HasSuffix(name, "0004.sql") {
 		self, err := os.FindProcess(os.Getpid())
 		if err == nil {
 			err = self.Kill()
@@ -197,4 +198,28 @@ func same(t *testing.T, before, after map[string][]byte) {
 			t.Errorf("%s was changed", name)
 		}
 	}
+}
+
+func TestMigrateReal(t *testing.T) {
+	t.Run("outside/13 rows of schema 1 get their sums", func(t *testing.T) {
+		dir := t.TempDir()
+		db := must(sql.Open("sqlite", fileURL(filepath.Join(dir, "lashd.db"), nil)))
+		_, err := db.ExecContext(t.Context(), "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA page_size = 2048; PRAGMA journal_mode = WAL;"+string(must(os.ReadFile("testdata/schema1.sql"))))
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, dir)
+		if r := verified(t, s); r.Sessions != 1 || r.Events != 18 {
+			t.Errorf("%+v", r)
+		}
+		if row := session(t, s, "ses_a"); row.Title != "another title" {
+			t.Errorf("title %q", row.Title)
+		}
+		commit(t, s, rootCommit("ses_c"))
+		if row := session(t, s, "ses_c"); row.Key != 3 {
+			t.Errorf("a new session has number %d, want 3: 2 was used by one that is deleted", row.Key)
+		}
+		commit(t, s, turnLike("ses_a", 100))
+		verified(t, s)
+	})
 }

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -20,13 +21,17 @@ type Session struct {
 
 const sessionColumns = `
 session, session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq, turn_index, usage,
-created_at, updated_at, archived`
+created_at, updated_at, archived, intact(sessions sessions)`
 
 func scanSession(rows *sql.Rows, s *Session) error {
 	var relation, config, authority, usage []byte
+	var intact bool
 	h := &s.Head
 	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &authority, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
-		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived)
+		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived, &intact)
+	if err == nil {
+		err = rowIntact(intact, "sessions", s.Key, s.ID)
+	}
 	if err != nil {
 		return err
 	}
@@ -34,11 +39,27 @@ func scanSession(rows *sql.Rows, s *Session) error {
 		decode(authority, &s.Authority, "authority"), decode(usage, &s.Usage, "usage"))
 }
 
+// damagedTitle is what a list shows of a session whose row is damaged.
+const damagedTitle = "(damaged: run lashd doctor)"
+
+// scanListed reads a session of a list. One that is damaged is listed with its id alone: the others must still be read.
+func scanListed(rows *sql.Rows, s *Session) error {
+	err := scanSession(rows, s)
+	if errors.Is(err, ErrCorrupt) {
+		*s = Session{Key: s.Key, Session: protocol.Session{ID: s.ID, Title: damagedTitle, UpdatedAtMs: s.UpdatedAtMs}}
+		return nil
+	}
+	return err
+}
+
 const selectSession = `SELECT ` + sessionColumns + ` FROM sessions WHERE session_id = ?`
 
 // Session reads one session, or fails with ErrNotFound or ErrDeleted.
 func (s *Store) Session(ctx context.Context, id protocol.SessionID) (Session, error) {
 	found, err := list(ctx, s.read, scanSession, selectSession, id)
+	if e, ok := errors.AsType[*DamagedRowError](err); ok {
+		return Session{}, e
+	}
 	if err != nil {
 		return Session{}, fmt.Errorf("session %s: %w", id, err)
 	}
@@ -79,7 +100,7 @@ func (s *Store) Sessions(ctx context.Context, q SessionQuery) ([]Session, error)
 	if q.BeforeMs == 0 {
 		q.BeforeMs = math.MaxInt64
 	}
-	return list(ctx, s.read, scanSession, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+	return list(ctx, s.read, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
 }
 
 // CountSessions tells how many sessions are stored.
@@ -109,7 +130,41 @@ LIMIT ?`
 
 // Events reads up to limit events of a session after a seq, in order.
 func (s *Store) Events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
-	return s.read.events(ctx, session, after, min(limit, eventPage))
+	limit = min(limit, eventPage)
+	if after == 0 {
+		page, err := s.read.events(ctx, session, 0, limit)
+		return page, errors.Join(err, s.checkLinks(ctx, session, StoredEvent{chain: make([]byte, 32)}, page))
+	}
+	page, err := s.read.events(ctx, session, after-1, limit+1)
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	if page[0].Seq != after { // the one before is not there: there is nothing to compare with, and verification finds that
+		return page[:min(len(page), limit)], nil
+	}
+	return page[1:], s.checkLinks(ctx, session, page[0], page[1:])
+}
+
+// checkLinks follows the chain of a session over a page of its log, which comes after an event.
+func (s *Store) checkLinks(ctx context.Context, session int64, before StoredEvent, page []StoredEvent) error {
+	if len(page) == 0 {
+		return nil
+	}
+	var id protocol.SessionID
+	if err := s.read.row(ctx, "SELECT session_id FROM sessions WHERE session = ?", []any{session}, &id); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil // deleted meanwhile
+		}
+		return err
+	}
+	chain := before.chain
+	for _, e := range page {
+		chain = chainLink(chain, id, e.Seq, Event{Type: e.Type, Body: e.Body})
+		if !bytes.Equal(chain, e.chain) {
+			return &DamagedRowError{Table: "events", Row: fmt.Sprint(e.Seq), Session: id}
+		}
+	}
+	return nil
 }
 
 func (r *reader) events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
@@ -152,8 +207,11 @@ func (s *Store) TurnEvents(ctx context.Context, session Session, turn protocol.T
 // ErrReceiptConflict, or ErrDeleted if it went with its session.
 func (s *Store) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
 	var known, result []byte
-	var gone bool
-	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result, &gone)
+	var gone, intact bool
+	err := s.read.row(ctx, selectReceipt, []any{key}, &known, &result, &gone, &intact)
+	if err == nil {
+		err = rowIntact(intact, "receipts", key, "")
+	}
 	if err == nil {
 		err = checkReceipt(known, hash, gone)
 	}

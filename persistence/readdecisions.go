@@ -12,13 +12,14 @@ import (
 func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
 	var body []byte
 	var d protocol.Decision
-	if err := s.read.row(ctx, "SELECT body FROM decisions WHERE decision_id = ?", []any{id}, &body); err != nil {
+	var intact bool
+	if err := s.read.row(ctx, "SELECT body, intact(decisions d) FROM decisions d WHERE decision_id = ?", []any{id}, &body, &intact); err != nil {
 		if errors.Is(err, ErrNotFound) {
 			err = &NotFoundError{What: "decision", ID: string(id)}
 		}
 		return d, err
 	}
-	return d, decode(body, &d, "decision "+string(id))
+	return d, errors.Join(rowIntact(intact, "decisions", id, ""), decode(body, &d, "decision "+string(id)))
 }
 
 // OpenDecisions reads the open decisions of a session, or of all sessions if session is 0.

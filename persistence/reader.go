@@ -33,7 +33,7 @@ func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := r.db.PrepareContext(ctx, query) // not under the lock: it may wait for a connection
+	stmt, err := r.db.PrepareContext(ctx, expanded(query)) // not under the lock: it may wait for a connection
 	if err != nil {
 		return nil, err
 	}

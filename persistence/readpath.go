@@ -19,8 +19,8 @@ type Cursor struct {
 }
 
 const selectNodesDown = `
-SELECT place, node_id, frame, turn_id, at, body
-FROM nodes
+SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
+FROM nodes n
 WHERE place BETWEEN ? AND ?
 ORDER BY place DESC
 LIMIT ?`
@@ -35,7 +35,7 @@ func (s *Store) Path(ctx context.Context, from Cursor, limit int) ([]protocol.No
 	for rest := (nodeScan{bytes: pathBytes}); len(nodes) < limit && !from.Done; {
 		page, err := list(ctx, s.read, rest.next, selectNodesDown, place(from.Branch, 0), place(from.Branch, from.Generation), limit-len(nodes))
 		if err != nil {
-			return nil, from, err
+			return nil, from, s.ofBranch(ctx, from.Branch, err)
 		}
 		nodes = append(nodes, page...)
 		if len(nodes) == limit || rest.bytes <= 0 {
@@ -53,10 +53,22 @@ func (s *Store) Path(ctx context.Context, from Cursor, limit int) ([]protocol.No
 	return nodes, from, nil
 }
 
+// ofBranch adds to the error of a damaged node the session that the branch belongs to.
+func (s *Store) ofBranch(ctx context.Context, branch int64, err error) error {
+	if e, ok := errors.AsType[*DamagedRowError](err); ok {
+		// Without a session the error says less, and is no less right.
+		_ = s.read.row(ctx, "SELECT session_id FROM branches JOIN sessions USING (session) WHERE branches.branch = ?", []any{branch}, &e.Session)
+	}
+	return err
+}
+
 func (s *Store) parentCursor(ctx context.Context, branch int64) (Cursor, error) {
 	var parent, generation sql.NullInt64
 	if err := s.read.row(ctx, parentOf, []any{branch}, &parent, &generation); err != nil {
 		return Cursor{}, fmt.Errorf("branch %d: %w", branch, err)
+	}
+	if parent.Int64 >= branch {
+		return Cursor{}, wrongParent(branch, parent.Int64)
 	}
 	return Cursor{Branch: parent.Int64, Generation: generation.Int64, Done: !parent.Valid}, nil
 }
@@ -70,7 +82,11 @@ func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
 	}
 	var at int64
 	var body sql.RawBytes
-	if err := rows.Scan(&at, &n.ID, &n.Frame, &n.TurnID, &n.AtMs, &body); err != nil {
+	var intact bool
+	if err := rows.Scan(&at, &n.ID, &n.Frame, &n.TurnID, &n.AtMs, &body, &intact); err != nil {
+		return err
+	}
+	if err := rowIntact(intact, "nodes", n.ID, ""); err != nil {
 		return err
 	}
 	s.bytes -= len(body)
@@ -83,12 +99,17 @@ func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
 	return nil
 }
 
+const selectNode = `
+SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
+FROM nodes n
+WHERE node_id = ?`
+
 // Nodes reads nodes by id, in any order. Ids that are not stored are left out.
 func (s *Store) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.Node, error) {
 	var all []protocol.Node
 	whole := nodeScan{bytes: math.MaxInt}
 	for _, id := range ids {
-		found, err := list(ctx, s.read, whole.next, "SELECT place, node_id, frame, turn_id, at, body FROM nodes WHERE node_id = ?", id)
+		found, err := list(ctx, s.read, whole.next, selectNode, id)
 		if err != nil {
 			return nil, err
 		}

@@ -18,12 +18,16 @@ type StoredTurn struct {
 }
 
 const turnColumns = `
-SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at
+SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at, intact(turns t)
 FROM turns t JOIN sessions s USING (session) `
 
 func scanTurn(rows *sql.Rows, t *StoredTurn) error {
 	var cancel, report []byte
-	err := rows.Scan(&t.Order, &t.ID, &t.Session, &t.State, &t.Incarnation, &cancel, &report, &t.AcceptedMs, &t.StartedMs)
+	var intact bool
+	err := rows.Scan(&t.Order, &t.ID, &t.Session, &t.State, &t.Incarnation, &cancel, &report, &t.AcceptedMs, &t.StartedMs, &intact)
+	if err == nil {
+		err = rowIntact(intact, "turns", t.ID, t.Session)
+	}
 	if err == nil && cancel != nil {
 		err = decode(cancel, &t.Cancel, "cancel evidence")
 	}
@@ -76,12 +80,16 @@ func (s *Store) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
 }
 
 const inputColumns = `
-SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at
+SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at, intact(inputs inputs)
 FROM inputs `
 
 func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	var body, forPlugins []byte
-	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &in.Refused, &body, &forPlugins, &in.AtMs); err != nil {
+	var intact bool
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &in.Refused, &body, &forPlugins, &in.AtMs, &intact); err != nil {
+		return err
+	}
+	if err := rowIntact(intact, "inputs", in.ID, ""); err != nil {
 		return err
 	}
 	if forPlugins != nil {
@@ -115,11 +123,15 @@ func (s *Store) Inputs(ctx context.Context, session int64, limit int) ([]protoco
 // Effects reads the journal of a turn in order.
 func (s *Store) Effects(ctx context.Context, turn protocol.TurnID) ([]Effect, error) {
 	scan := func(rows *sql.Rows, e *Effect) error {
-		return rows.Scan(&e.Turn, &e.ID, &e.Ordinal, &e.Kind, &e.Finished, &e.Hash, &e.Body)
+		var intact bool
+		if err := rows.Scan(&e.Turn, &e.ID, &e.Ordinal, &e.Kind, &e.Finished, &e.Hash, &e.Body, &intact); err != nil {
+			return err
+		}
+		return rowIntact(intact, "effects", fmt.Sprintf("%d of turn %s", e.ID, e.Turn), "")
 	}
 	return list(ctx, s.read, scan, `
-SELECT turn_id, effect, ordinal, kind, state = 'finished', hash, body
-FROM effects
+SELECT turn_id, effect, ordinal, kind, state = 'finished', hash, body, intact(effects e)
+FROM effects e
 WHERE turn_id = ?
 ORDER BY effect, ordinal`, turn)
 }
@@ -176,7 +188,7 @@ func (s *Store) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, 
 
 const (
 	selectComponents = `
-SELECT c.name, c.digest, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL
+SELECT c.name, c.digest, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL, intact(components c)
 FROM components c LEFT JOIN blobs b USING (digest)
 WHERE c.session = ? AND c.snapshot = ?`
 	selectWhole = selectComponents + " AND instr(c.name, '/') = 0"
@@ -199,7 +211,13 @@ func (s *Store) components(ctx context.Context, query string, args ...any) (map[
 		digest protocol.Digest
 		away   bool
 	}
-	scan := func(rows *sql.Rows, c *row) error { return rows.Scan(&c.Name, &c.digest, &c.Body, &c.away) }
+	scan := func(rows *sql.Rows, c *row) error {
+		var intact bool
+		if err := rows.Scan(&c.Name, &c.digest, &c.Body, &c.away, &intact); err != nil {
+			return err
+		}
+		return rowIntact(intact && (c.away || protocol.DigestOf(c.Body) == c.digest), "components", c.Name, "")
+	}
 	all, err := list(ctx, s.read, scan, query, args...)
 	if err != nil {
 		return nil, err

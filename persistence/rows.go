@@ -35,8 +35,8 @@ func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
 }
 
 const upsertTurn = `
-INSERT INTO turns (turn_id, session, state, incarnation, cancel, report, accepted_at, started_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO turns (turn, turn_id, session, state, incarnation, cancel, report, accepted_at, started_at)
+VALUES (` + nextTurn + `, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (turn_id) DO UPDATE
 SET state = excluded.state, incarnation = excluded.incarnation, cancel = excluded.cancel, report = excluded.report,
     started_at = excluded.started_at
@@ -75,8 +75,8 @@ type inputBody struct {
 }
 
 const upsertInput = `
-INSERT INTO inputs (input_id, session, turn_id, state, boundary, source, stream, ordinal, refused, body, plugin_inputs, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO inputs (input, input_id, session, turn_id, state, boundary, source, stream, ordinal, refused, body, plugin_inputs, at)
+VALUES (` + nextInput + `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (input_id) DO UPDATE
 SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary, refused = excluded.refused
 WHERE inputs.session = excluded.session`

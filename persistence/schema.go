@@ -16,7 +16,7 @@ import (
 )
 
 // SchemaVersion is the version of schema.sql.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // definition is a schema and the way to it from older ones.
 type definition struct {
@@ -52,9 +52,11 @@ func (s *Store) createSchema(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, s.def.schema); err != nil {
 			return fmt.Errorf("schema.sql: %w", err)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0'), ('secret', ?)",
-			uuid.NewString(), rand.Text())
+		facts, err := summed("INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0'), ('secret', ?)")
 		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, facts, uuid.NewString(), rand.Text()); err != nil {
 			return err
 		}
 		return stamp(ctx, tx, s.def.version)

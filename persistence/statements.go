@@ -6,6 +6,18 @@ import (
 	"errors"
 )
 
+// The numbers of new rows. SQLite would give the same, but only after the sum of the row is known, which covers it.
+const (
+	nextSession    = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'sessions')`
+	nextBranch     = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'branches')`
+	nextTask       = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks')`
+	nextOccurrence = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'occurrences')`
+	nextWorkspace  = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'workspaces')`
+	nextPoint      = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'file_points')`
+	nextTurn       = `(SELECT coalesce(max(turn), 0) + 1 FROM turns)`
+	nextInput      = `(SELECT coalesce(max(input), 0) + 1 FROM inputs)`
+)
+
 // statements are the prepared statements of the writer's one connection. Their texts are constants of this package.
 type statements struct {
 	conn  *sql.Conn
@@ -24,7 +36,11 @@ func (st *statements) get(ctx context.Context, query string) (*sql.Stmt, error) 
 	if p, ok := st.cache[query]; ok {
 		return p, nil
 	}
-	p, err := st.conn.PrepareContext(ctx, query)
+	keeping, err := summed(query)
+	if err != nil {
+		return nil, err
+	}
+	p, err := st.conn.PrepareContext(ctx, keeping)
 	if err == nil {
 		st.cache[query] = p
 	}

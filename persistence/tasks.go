@@ -12,13 +12,13 @@ import (
 const (
 	nextTaskChange = `
 INSERT INTO meta (name, value)
-VALUES ('task_changes', 1)
-ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1
+VALUES ('task_changes', '1')
+ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)
 RETURNING CAST(value AS INTEGER)`
 	taskOf     = "SELECT task, ended FROM tasks WHERE session = (SELECT session FROM sessions WHERE session_id = ?) AND task_id = ?"
 	insertTask = `
-INSERT INTO tasks (session, task_id, kind, external, hidden, ended, change, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO tasks (task, session, task_id, kind, external, hidden, ended, change, body)
+VALUES (` + nextTask + `, ?, ?, ?, ?, ?, ?, ?, ?)`
 	updateTask      = "UPDATE tasks SET session = ?, ended = ?, change = ?, body = ? WHERE task = ?"
 	insertTaskEvent = "INSERT INTO task_events (task, ordinal, key, body) VALUES (?, ?, ?, ?)"
 	pruneTaskEvents = "DELETE FROM task_events WHERE task = ?"

@@ -102,8 +102,8 @@ INSERT INTO triggers (trigger, trigger_id, session, key, ticked_at, body)
 VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (trigger_id) DO UPDATE SET ticked_at = excluded.ticked_at, body = excluded.body`
 	insertOccurrence = `
-INSERT INTO occurrences (occurrence_id, type, body)
-VALUES (?, ?, ?)`
+INSERT INTO occurrences (occurrence, occurrence_id, type, body)
+VALUES (` + nextOccurrence + `, ?, ?, ?)`
 	insertDelivery = `
 INSERT INTO deliveries (occurrence, trigger_id, state, body, action)
 VALUES (?, ?, ?, ?, ?)`

@@ -28,15 +28,24 @@ func (r *Report) note(err error) error {
 }
 
 // Verify checks the structure of the database, every session's log against its chain and head, its history up to the
-// root, and that every blob is there with the bytes its name says. It reads everything, page by page, while others
+// root, every other row against its sum, and that every blob is there with the bytes its name says. It reads everything, page by page, while others
 // write; progress is told about every session.
 func (s *Store) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
 	structure := checkStructureOf(ctx, s.read.db)
-	r, err := verifyLogs(ctx, s.read, progress)
+	r, err := verifyRows(ctx, s.read, structure == nil, progress)
 	if err = errors.Join(err, r.note(structure)); err != nil {
 		return r, err
 	}
 	return r, s.verifyBlobs(ctx, &r)
+}
+
+// verifyRows checks what is stored in rows: each against its chain or its sum. sound tells that the structure is.
+func verifyRows(ctx context.Context, db *reader, sound bool, progress func(done, all int)) (Report, error) {
+	r, err := verifyLogs(ctx, db, progress)
+	if err != nil {
+		return r, err
+	}
+	return r, verifySums(ctx, db, sound, &r)
 }
 
 const selectHeads = `SELECT session, session_id, branch, generation, seq, chain FROM sessions `
@@ -132,6 +141,9 @@ func verifyHistory(ctx context.Context, db *reader, h head) error {
 		if !parent.Valid {
 			return nil
 		}
+		if parent.Int64 >= branch {
+			return stillThere(ctx, db, h, wrongParent(branch, parent.Int64))
+		}
 		branch, generation = parent.Int64, upTo.Int64
 	}
 }
@@ -152,7 +164,7 @@ func (s *Store) verifyBlobs(ctx context.Context, r *Report) error {
 	}
 	r.Blobs = len(digests)
 	for _, d := range digests {
-		_, err := s.Blob(ctx, d)
+		err := s.verifyBlob(ctx, d)
 		if errors.Is(err, ErrCorrupt) && errors.Is(s.read.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, new(int)), ErrNotFound) {
 			continue // deleted between its row and its file
 		}
@@ -164,4 +176,25 @@ func (s *Store) verifyBlobs(ctx context.Context, r *Report) error {
 		}
 	}
 	return nil
+}
+
+// verifyBlob checks the bytes of a blob by its digest, and its row by their number.
+func (s *Store) verifyBlob(ctx context.Context, d protocol.Digest) error {
+	data, err := s.Blob(ctx, d)
+	if err != nil {
+		return err
+	}
+	var size int64
+	if err := s.read.row(ctx, "SELECT size FROM blobs WHERE digest = ?", []any{d}, &size); err != nil {
+		return err
+	}
+	if size != int64(len(data)) {
+		return fmt.Errorf("blob %s has %d bytes, and its row says %d: %w", d, len(data), size, ErrCorrupt)
+	}
+	return nil
+}
+
+// wrongParent is the error of a branch that goes on from a newer one, or from itself. To follow it could take for ever.
+func wrongParent(branch, parent int64) error {
+	return fmt.Errorf("branch %d goes on from branch %d, which is not older: %w", branch, parent, ErrCorrupt)
 }

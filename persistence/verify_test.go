@@ -180,7 +180,7 @@ func TestWitness(t *testing.T) {
 
 func TestDamagedStoreServesReads(t *testing.T) {
 	dir := oldDatabase(t)
-	tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
+	tamper(t, dir, "UPDATE events SET chain = zeroblob(32)")
 	s := must(Open(t.Context(), quiet(dir)))
 	stop := run(t, s)
 	defer stop()
@@ -264,7 +264,7 @@ func TestPlans(t *testing.T) {
 	} {
 		t.Run("runtime/P16 what is open is found by its index "+index, func(t *testing.T) {
 			args := slices.Repeat([]any{1}, strings.Count(query, "?"))
-			rows := must(s.read.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...))
+			rows := must(s.read.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+expanded(query), args...))
 			type step struct{ text string }
 			plan := must(collect(rows, func(rows *sql.Rows, p *step) error {
 				var id, parent, unused int

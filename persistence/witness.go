@@ -67,7 +67,7 @@ func (w *witness) close() error {
 func (s *Store) count(ctx context.Context) {
 	tx := &tx{stmts: s.stmts}
 	if s.uncounted > 0 {
-		err := s.failed(tx.exec(ctx, "UPDATE meta SET value = CAST(value AS INTEGER) + ? WHERE name = 'commits'", s.uncounted))
+		err := s.failed(tx.exec(ctx, "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + ? AS TEXT) WHERE name = 'commits'", s.uncounted))
 		if err != nil { // tried again later
 			s.cfg.Log.Warn("commits not counted", "error", err)
 			return
@@ -136,7 +136,8 @@ func (s *Store) checkWitness(ctx context.Context) error {
 	if s.stopped() != nil {
 		return nil // found damaged: nothing is written, and the next start sees the loss again
 	}
-	if _, err := s.stmts.conn.ExecContext(ctx, "UPDATE meta SET value = ? WHERE name = 'epoch'", s.facts.Epoch); err != nil {
+	tx := &tx{stmts: s.stmts}
+	if err := tx.exec(ctx, "UPDATE meta SET value = CAST(? AS TEXT) WHERE name = 'epoch'", s.facts.Epoch); err != nil {
 		return classify(err)
 	}
 	s.saveWitness()

@@ -24,7 +24,7 @@ type doctorCommand struct {
 // Help is shown by --help.
 func (doctorCommand) Help() string {
 	return `Checks config.toml, each model's key and server, disk space and the limit of open files, and the database: its structure, the hash chain of
-every session's log, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. Nothing
+every session's log, the sum of every other row, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. Nothing
 is repaired, deleted or replaced.
 
 Exit codes: 0 all is well, 1 something is wrong, or could not be checked.
