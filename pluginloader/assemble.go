@@ -187,6 +187,9 @@ func (a *assembly) approval() child.Approval {
 		return nil
 	}
 	return func(ctx context.Context, c *proc.Command) (release func(), err error) {
+		if err := a.loader.programs.CheckFiles(ctx, a.copy.Beyond); err != nil {
+			return nil, err
+		}
 		if name := cmp.Or(c.Path, c.Argv[0]); inside(name, a.copy.Root) || inside(name, a.data) {
 			return func() {}, nil
 		}

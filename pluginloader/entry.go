@@ -174,7 +174,7 @@ func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.
 	if p, err = manifest.Load(root); err != nil {
 		return nil, "", problemsOf(err), err
 	}
-	reach, err := p.Beyond(ctx, g.left.within(g.set.loader.programs.Finder(exec.LookPath)))
+	reach, err := p.Beyond(ctx, g.left.within(g.set.finder()))
 	if err == nil {
 		digest, err = manifest.Digest(ctx, root, reach)
 	}
@@ -182,6 +182,11 @@ func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.
 		return p, "", problemsOf(err), err
 	}
 	return p, digest, shown(p.Warnings), nil
+}
+
+// finder finds what plugins of the set name outside their directories.
+func (s *set) finder() manifest.Finder {
+	return s.loader.copies.Finder(s.cwd, s.loader.programs.Finder(exec.LookPath))
 }
 
 // inspect reads what the directory of the entry holds, as a person has asked for it.
@@ -204,7 +209,7 @@ func (e *entry) place() string {
 // take makes a unit of what a directory holds. If it is wanted of one content only, another one is not taken.
 func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	l := g.set.loader
-	c, err := l.copies.Put(ctx, g.dir)
+	c, err := l.copies.PutFrom(ctx, g.set.cwd, g.dir)
 	if err != nil {
 		return g.wrong("", err)
 	}

@@ -154,7 +154,7 @@ func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, pr
 	if err := e.set.contained(e.dir); err != nil {
 		return nil, manifest.Beyond{}, "", err
 	}
-	return e.set.loader.copies.Examine(ctx, e.dir)
+	return e.set.loader.copies.Examine(ctx, e.set.cwd, e.dir)
 }
 
 // running is what runs of a plugin; nil, if nothing does.
@@ -172,6 +172,10 @@ func reachOf(b manifest.Beyond) protocol.PluginReach {
 	for _, e := range b.Executables {
 		r.Executables = append(r.Executables, protocol.PluginExecutable{Name: e.Name, Path: e.Path, Digest: e.Digest})
 	}
+	for _, f := range b.Files {
+		r.Files = append(r.Files, protocol.PluginFile{Path: f.Path, Digest: f.Digest})
+	}
+	r.Uncovered = b.Uncovered
 	for _, c := range b.Capabilities {
 		r.Capabilities = append(r.Capabilities, string(c))
 	}

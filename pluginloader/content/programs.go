@@ -19,6 +19,9 @@ import (
 // ErrProgram says that a program is not the one that was approved.
 var ErrProgram = errors.New("it is not the program that was approved")
 
+// ErrFile says that a file is not the one that was approved.
+var ErrFile = errors.New("it is not the file that was approved")
+
 // Programs knows programs by their bytes. The zero value is ready for use.
 type Programs struct {
 	mu   sync.Mutex
@@ -48,6 +51,21 @@ func (p *Programs) Finder(look func(string) (string, error)) manifest.Finder {
 		defer f.Close()
 		return p.digest(ctx, f)
 	}}
+}
+
+// CheckFiles tells whether all files that the commands of a plugin name are still what was approved.
+func (p *Programs) CheckFiles(ctx context.Context, approved manifest.Beyond) error {
+	digest := p.Finder(nil).Digest
+	for _, f := range approved.Files {
+		same, err := f.Same(ctx, digest)
+		if err != nil {
+			return fmt.Errorf("the file %s, which a command of the plugin names: %w", f.Path, err)
+		}
+		if !same {
+			return fmt.Errorf("the file %s, which a command of the plugin names: %w", f.Path, ErrFile)
+		}
+	}
+	return nil
 }
 
 // Check tells whether all programs that a plugin may run are still those that were approved.

@@ -25,35 +25,38 @@ const (
 //
 // Links stay what they are, and may lead nowhere but to something in the directory. What other directories have a hard link to
 // is copied as any other file.
-func (s *Store) Put(ctx context.Context, dir string) (Copy, error) {
-	c, err := s.put(ctx, dir)
+func (s *Store) Put(ctx context.Context, dir string) (Copy, error) { return s.PutFrom(ctx, "", dir) }
+
+// PutFrom does what Put does for a plugin of a workspace, which a person has to approve.
+func (s *Store) PutFrom(ctx context.Context, workspace, dir string) (Copy, error) {
+	c, err := s.put(ctx, workspace, dir)
 	if err != nil {
 		return Copy{}, fmt.Errorf("copy plugin %s: %w", dir, err)
 	}
 	return c, nil
 }
 
-func (s *Store) put(ctx context.Context, dir string) (Copy, error) {
+func (s *Store) put(ctx context.Context, workspace, dir string) (Copy, error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
 		return Copy{}, err
 	}
 	defer func() { _ = Remove(staged) }() // after the rename there is nothing; what stays is removed at the next start
-	c, err := s.stage(ctx, dir, staged)
+	c, err := s.stage(ctx, workspace, dir, staged)
 	if err != nil {
 		return Copy{}, err
 	}
 	return s.settle(ctx, staged, c)
 }
 
-// Examine reads the plugin in a directory as Put does, so that what it tells is all of one time, and keeps no copy.
-func (s *Store) Examine(ctx context.Context, dir string) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
+// Examine reads the plugin in a directory as PutFrom does, so that what it tells is all of one time, and keeps no copy.
+func (s *Store) Examine(ctx context.Context, workspace, dir string) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
 		return nil, b, "", err
 	}
 	defer func() { _ = Remove(staged) }() // what stays is removed at the next start
-	c, err := s.stage(ctx, dir, staged)
+	c, err := s.stage(ctx, workspace, dir, staged)
 	if err != nil {
 		return nil, b, "", fmt.Errorf("read plugin %s: %w", dir, err)
 	}
@@ -73,12 +76,12 @@ func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error)
 }
 
 // stage makes a copy that has its name not yet.
-func (s *Store) stage(ctx context.Context, dir, staged string) (Copy, error) {
+func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy, error) {
 	at := filepath.Join(staged, filepath.Base(dir))
 	if err := s.settled(ctx, dir, at); err != nil {
 		return Copy{}, err
 	}
-	b, err := s.beyond(ctx, at)
+	b, err := s.beyond(ctx, workspace, at)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -117,7 +120,7 @@ func (s *Store) settled(ctx context.Context, dir, to string) error {
 }
 
 // beyond reads what the plugin in a copy reaches.
-func (s *Store) beyond(ctx context.Context, dir string) (manifest.Beyond, error) {
+func (s *Store) beyond(ctx context.Context, workspace, dir string) (manifest.Beyond, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return manifest.Beyond{}, err
@@ -127,7 +130,7 @@ func (s *Store) beyond(ctx context.Context, dir string) (manifest.Beyond, error)
 	if err != nil {
 		return manifest.Beyond{}, err
 	}
-	return p.Beyond(ctx, s.find)
+	return p.Beyond(ctx, s.Finder(workspace, s.find))
 }
 
 // publish gives a copy the name by which it is found, unless there is one.
@@ -157,4 +160,12 @@ func valid(d protocol.Digest) bool {
 		}
 	}
 	return len(d) == 64
+}
+
+// Finder has find find files for the plugins of a workspace. The names of copies are not known yet, but all are as deep.
+func (s *Store) Finder(workspace string, find manifest.Finder) manifest.Finder {
+	home, _ := os.UserHomeDir() // nobody runs anything in a home that is not known
+	find.Workspace, find.Home = workspace, home
+	find.Root = s.path("copy", "plugin")
+	return find
 }

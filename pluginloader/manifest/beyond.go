@@ -26,6 +26,9 @@ type Beyond struct {
 	Addresses    []string     `json:"addresses"`    // of servers
 	Environment  []string     `json:"environment"`  // names of variables that it gets from the environment of lashd
 	Capabilities []Capability `json:"capabilities"` // what it may ask of lashd
+
+	Files     []NamedFile `json:"files,omitempty"`     // outside the plugin that the commands name, of a plugin of a workspace
+	Uncovered []string    `json:"uncovered,omitempty"` // what else they may use, as far as that is known
 }
 
 // Executable is a program.
@@ -39,6 +42,11 @@ type Executable struct {
 type Finder struct {
 	Look   func(name string) (path string, err error)                            // a program without a slash in its name, as exec.LookPath does
 	Digest func(ctx context.Context, path string) (d protocol.Digest, err error) // of a regular file; nil: DigestOf
+
+	// Where the commands of a plugin run that a person has to approve. Without a workspace nobody has, and Beyond.Files is empty.
+	Workspace string
+	Root      string // where the plugin will be
+	Home      string // of the person who started lashd
 }
 
 // Beyond finds what the plugin reaches. A program that is not there is an error.
@@ -61,7 +69,12 @@ func (p *Plugin) Beyond(ctx context.Context, find Finder) (Beyond, error) {
 	if find.Digest == nil {
 		find.Digest = DigestOf
 	}
-	return b, b.resolve(ctx, find)
+	if err := b.resolve(ctx, find); err != nil || find.Workspace == "" {
+		return b, err
+	}
+	var err error
+	b.Files, b.Uncovered, err = p.named(ctx, find)
+	return b, err
 }
 
 // command is something that a plugin runs, or a server that it speaks to.
@@ -69,21 +82,26 @@ type command struct {
 	argv    []string
 	passEnv []string
 	url     string
+	env     map[string]string
+	dir     string // where it runs, in the workspace
 }
 
 // commands are all that a plugin runs.
 func (p *Plugin) commands() []command {
 	var all []command
 	if c := p.Process; c != nil {
-		all = append(all, command{c.Command, c.PassEnv, ""})
+		all = append(all, command{argv: c.Command, passEnv: c.PassEnv, env: c.Env})
 	}
 	for _, t := range p.Tools {
 		if len(t.Command) > 0 {
-			all = append(all, command{shell(t.Shell, t.Command), t.PassEnv, ""})
+			all = append(all, command{argv: shell(t.Shell, t.Command), passEnv: t.PassEnv, env: t.Env})
 		}
 	}
 	for _, h := range p.CommandHooks {
-		all = append(all, command{shell(h.Args == nil, append([]string{h.Command}, h.Args...)), h.PassEnv, ""})
+		all = append(all, command{argv: shell(h.Args == nil, append([]string{h.Command}, h.Args...)), passEnv: h.PassEnv})
+	}
+	for _, m := range p.Monitors {
+		all = append(all, command{argv: shell(true, []string{m.Command}), env: m.Env, dir: m.Cwd})
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
 		all = append(all, p.MCPServers[name].command())
@@ -93,9 +111,9 @@ func (p *Plugin) commands() []command {
 
 func (s Server) command() command {
 	if s.URL != "" {
-		return command{nil, s.PassEnv, s.URL}
+		return command{passEnv: s.PassEnv, url: s.URL}
 	}
-	return command{append([]string{s.Command}, s.Args...), s.PassEnv, ""}
+	return command{argv: append([]string{s.Command}, s.Args...), passEnv: s.PassEnv, env: s.Env}
 }
 
 // shell is the command that runs a script, or the command itself.
@@ -191,5 +209,11 @@ func (b Beyond) record(d *digester) {
 	d.record("environment", joined(b.Environment))
 	for _, c := range b.Capabilities {
 		d.record("capability", string(c))
+	}
+	for _, f := range b.Files {
+		d.record("named", f.Path, string(f.Digest))
+	}
+	for _, text := range b.Uncovered {
+		d.record("uncovered", text)
 	}
 }

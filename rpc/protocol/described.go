@@ -909,6 +909,11 @@ func Described() map[string]TypeDoc {
 				"path": "where it is, after all links",
 			},
 		},
+		"PluginFile": {Doc: "PluginFile is a file outside of a plugin's directory that a command of the plugin names.",
+			Fields: map[string]string{
+				"digest": "absent: there is no such file",
+			},
+		},
 		"PluginInfo": {Doc: "PluginInfo is a plugin as it is now.",
 			Fields: map[string]string{
 				"digest":     "of what runs",
@@ -970,6 +975,8 @@ func Described() map[string]TypeDoc {
 				"configures":   "a hook of it changes the configuration of sessions: approval only to be stricter",
 				"environment":  "names of variables that it gets from the environment of lashd",
 				"executables":  "which these are",
+				"files":        "outside the plugin that the commands name: a change of one needs a new approval",
+				"uncovered":    "commands that may run or load files that approval does not cover, and why, for people",
 			},
 		},
 		"PluginReadResult": {Doc: "PluginReadResult is a plugin with all that a person has to know to approve it.",

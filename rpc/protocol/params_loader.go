@@ -106,6 +106,8 @@ type PluginParams struct {
 type PluginReach struct {
 	Commands     [][]string         `json:"commands,omitempty"`     // that it may run, as it says them
 	Executables  []PluginExecutable `json:"executables,omitempty"`  // which these are
+	Files        []PluginFile       `json:"files,omitempty"`        // outside the plugin that the commands name: a change of one needs a new approval
+	Uncovered    []string           `json:"uncovered,omitempty"`    // commands that may run or load files that approval does not cover, and why, for people
 	Addresses    []string           `json:"addresses,omitempty"`    // of servers
 	Environment  []string           `json:"environment,omitempty"`  // names of variables that it gets from the environment of lashd
 	Capabilities []string           `json:"capabilities,omitempty"` // what it may ask of lashd
@@ -117,6 +119,12 @@ type PluginExecutable struct {
 	Name   string `json:"name"` // as the plugin says it
 	Path   string `json:"path"` // where it is, after all links
 	Digest Digest `json:"digest"`
+}
+
+// PluginFile is a file outside of a plugin's directory that a command of the plugin names.
+type PluginFile struct {
+	Path   string `json:"path"`
+	Digest Digest `json:"digest,omitempty"` // absent: there is no such file
 }
 
 // PluginReadResult is a plugin with all that a person has to know to approve it.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ type pluginTrustCommand struct {
 // Help is shown by --help.
 func (pluginTrustCommand) Help() string {
 	return `Shows what a plugin of the workspace contributes, which programs it runs and what it may ask for, and asks whether exactly that may
-run. Any change of any of its files makes it untrusted again; what was approved before runs until then.
+run. Any change of any of its files, or of a file that its commands name, makes it untrusted again. Lines that begin with "not covered" tell
+which files a command may use that may change without a new approval.
 
 Exit codes: 0 it is approved, 3 it was not.
 
@@ -86,6 +88,12 @@ func printReach(r protocol.PluginReach) {
 	}
 	for _, x := range r.Executables {
 		printLine("program", x.Path+" "+string(x.Digest))
+	}
+	for _, f := range r.Files {
+		printLine("names", f.Path+" "+cmp.Or(string(f.Digest), "(no such file yet)"))
+	}
+	for _, text := range r.Uncovered {
+		printLine("not covered", text)
 	}
 	for _, address := range r.Addresses {
 		printLine("speaks to", address)

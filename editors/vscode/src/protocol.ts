@@ -1195,6 +1195,13 @@ export interface PluginExecutable {
   digest: Digest;
 }
 
+/** PluginFile is a file outside of a plugin's directory that a command of the plugin names. */
+export interface PluginFile {
+  path: string;
+  /** absent: there is no such file */
+  digest?: Digest;
+}
+
 /** PluginInfo is a plugin as it is now. */
 export interface PluginInfo {
   /** that of its directory, if nothing in there names it */
@@ -1301,6 +1308,10 @@ export interface PluginReach {
   commands?: string[][];
   /** which these are */
   executables?: PluginExecutable[];
+  /** outside the plugin that the commands name: a change of one needs a new approval */
+  files?: PluginFile[];
+  /** commands that may run or load files that approval does not cover, and why, for people */
+  uncovered?: string[];
   /** of servers */
   addresses?: string[];
   /** names of variables that it gets from the environment of lashd */

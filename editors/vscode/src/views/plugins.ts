@@ -93,6 +93,8 @@ function said({ plugin, contributes, reach }: PluginReadResult): string {
     ...part("It contributes", what),
     ...part("It runs", commands),
     ...part("Programs", programs),
+    ...part("Files that its commands name", reach.files?.map((file) => `  ${file.path} ${file.digest ? `sha256 ${file.digest}` : "(no such file yet)"}`)),
+    ...part("Not covered by approval", reach.uncovered?.map((text) => `  ${text}`)),
     ...part("Addresses", reach.addresses?.map((a) => `  ${a}`)),
     ...part("Environment", reach.environment?.map((e) => `  ${e}`)),
     ...part("It may ask for", reach.capabilities?.map((c) => `  ${c}`)),

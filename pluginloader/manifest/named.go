@@ -1,0 +1,268 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// NamedFile is a file outside a plugin that one of its commands names. Whoever can change it can change what the command does.
+type NamedFile struct {
+	Path   string          `json:"path"`             // as the command names it, made absolute
+	Digest protocol.Digest `json:"digest,omitempty"` // of the bytes to which the path leads; empty: there is no file
+}
+
+// maxNamed is how many words of the commands of a plugin may name files.
+const maxNamed = 2000
+
+// naming finds the files that commands name.
+type naming struct {
+	ctx       context.Context
+	find      Finder
+	files     map[string]protocol.Digest // by path
+	uncovered map[string]bool
+	seen      map[string]bool // words, and how they were looked at
+	found     bool            // a file of the command that is looked at
+}
+
+// named finds the files outside the plugin that its commands name, and tells which commands may use files that are not among them.
+func (p *Plugin) named(ctx context.Context, find Finder) ([]NamedFile, []string, error) {
+	n := &naming{ctx: ctx, find: find, files: map[string]protocol.Digest{}, uncovered: map[string]bool{}, seen: map[string]bool{}}
+	for _, c := range p.commands() {
+		if err := n.command(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	var files []NamedFile
+	for _, path := range slices.Sorted(maps.Keys(n.files)) {
+		files = append(files, NamedFile{path, n.files[path]})
+	}
+	return files, slices.Sorted(maps.Keys(n.uncovered)), nil
+}
+
+// command finds what one command names: in its arguments, in its environment and in code for a shell.
+func (n *naming) command(c command) error {
+	if len(c.argv) == 0 {
+		return nil
+	}
+	shown := strings.Join(c.argv, " ")
+	for _, reason := range openEnded(c) {
+		n.note("%s: %s", shown, reason)
+	}
+	n.found = false
+	words := slices.Clone(c.argv[1:])
+	for _, name := range slices.Sorted(maps.Keys(c.env)) {
+		words = append(words, c.env[name])
+	}
+	for _, word := range words {
+		if err := n.word(c, word); err != nil {
+			return err
+		}
+	}
+	if n.found {
+		n.note("%s: files that the named files load, such as modules beside them", shown)
+	}
+	return nil
+}
+
+func (n *naming) note(format string, args ...any) { n.uncovered[fmt.Sprintf(format, args...)] = true }
+
+// word finds the files that one word names: as a whole, and in its parts if it is code, a list, or an option with a value.
+func (n *naming) word(c command, word string) error {
+	parts := []string{word}
+	text := n.expand(word)
+	code := strings.ContainsAny(text, " \t\n;|&<>()")
+	parts = append(parts[:0], text)
+	parts = append(parts, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>(){}=,:@", r) })...)
+	for i, part := range parts {
+		if err := n.part(c, part, i > 0 && code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownVariable is a variable of which it is known before to which directory it leads.
+var knownVariable = lazy(`\$\{?(CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|CLAUDE_PROJECT_DIR|PWD|HOME)\b\}?`)
+
+// expand puts directories in place of the variables that lead to them.
+func (n *naming) expand(word string) string {
+	dirs := map[string]string{
+		"CLAUDE_PLUGIN_ROOT": n.find.Root, "PLUGIN_ROOT": n.find.Root, "CLAUDE_PROJECT_DIR": n.find.Workspace, "PWD": n.find.Workspace, "HOME": n.find.Home,
+	}
+	return knownVariable().ReplaceAllStringFunc(word, func(ref string) string { return dirs[strings.Trim(ref, "${}")] })
+}
+
+// part finds the file that a part of a word names, wherever the command may run.
+func (n *naming) part(c command, part string, inCode bool) error {
+	starts := inCode || wrappers[filepath.Base(c.argv[0])]
+	key := fmt.Sprintf("%q %q %v %v", part, c.dir, inCode, starts)
+	if part == "" || len(part) > 4096 || n.seen[key] {
+		return nil
+	}
+	n.seen[key] = true
+	switch {
+	case len(n.seen) > maxNamed:
+		n.note("the commands have more than %d words, and approval covers no files that the others name", maxNamed)
+		return nil
+	case strings.Contains(part, "{") && strings.Contains(part, "/"):
+		n.note("%s: whoever calls the tool chooses the file", part)
+		return nil
+	case strings.HasPrefix(part, "~/"):
+		part = n.find.Home + part[1:]
+	}
+	if err := context.Cause(n.ctx); err != nil {
+		return err
+	}
+	if filepath.IsAbs(part) {
+		return n.path(filepath.Clean(part), !strings.HasPrefix(part, "//")) // which is what is left of an address
+	}
+	for _, base := range []string{filepath.Join(n.find.Workspace, c.dir), n.find.Root, n.find.Home} {
+		if base == "" {
+			continue
+		}
+		likely := base != n.find.Home && base != n.find.Root && !strings.HasPrefix(part, "-") && (!inCode || strings.ContainsAny(part, "./"))
+		if err := n.path(filepath.Join(base, part), likely && !strings.ContainsAny(part, " \t\n\"'`;|&<>()$*?=\\!")); err != nil {
+			return err
+		}
+	}
+	if starts && !strings.Contains(part, "/") {
+		return n.program(part)
+	}
+	return nil
+}
+
+// program covers a program that a command starts by its name.
+func (n *naming) program(name string) error {
+	path, err := n.find.Look(name)
+	if err != nil {
+		return nil
+	}
+	return n.path(path, false)
+}
+
+// path covers a path, if there is a file outside the plugin, or if there may be one later.
+func (n *naming) path(path string, likely bool) error {
+	if path == n.find.Root || strings.HasPrefix(path, n.find.Root+string(filepath.Separator)) {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if likely {
+			n.files[path] = ""
+		}
+		return nil
+	case err != nil:
+		if likely {
+			n.note("%s: it cannot be looked at: %v", path, errors.Unwrap(err))
+		}
+		return nil
+	case info.IsDir():
+		if inside := strings.HasPrefix(path, n.find.Workspace+string(filepath.Separator)); inside || likely && path != n.find.Workspace {
+			n.note("%s: files in this directory", path)
+		}
+		return nil
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	d, err := n.digest(path, info)
+	if err == nil {
+		n.files[path], n.found = d, true
+	}
+	return err
+}
+
+// emptyFile stands for a file without bytes, which is not read: files of the kernel have no size, either.
+const emptyFile = "empty"
+
+func (n *naming) digest(path string, info fs.FileInfo) (protocol.Digest, error) {
+	switch {
+	case info.Size() == 0:
+		return emptyFile, nil
+	case info.Size() > MaxProgram:
+		n.note("%s: it has more than %d bytes", path, MaxProgram)
+		return "large", nil
+	}
+	return n.find.Digest(n.ctx, path)
+}
+
+// Same tells whether a file is still what was approved. The digest reads it, if it has to be read.
+func (f NamedFile) Same(ctx context.Context, digest func(context.Context, string) (protocol.Digest, error)) (bool, error) {
+	n := &naming{ctx: ctx, find: Finder{Digest: digest}, uncovered: map[string]bool{}}
+	info, err := os.Stat(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f.Digest == "", nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular():
+		return f.Digest == "" && info.IsDir(), nil
+	}
+	now, err := n.digest(f.Path, info)
+	return err == nil && now == f.Digest, err
+}
+
+// wrappers start the program that their arguments name.
+var wrappers = setOf("busybox", "chroot", "chrt", "doas", "env", "exec", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo",
+	"systemd-run", "taskset", "time", "timeout", "unshare", "watch", "xargs")
+
+// builders run what files of the directory say in which they run.
+var builders = setOf("ant", "bazel", "bun", "bundle", "bunx", "cargo", "cmake", "composer", "deno", "docker", "dotnet", "go", "gradle", "gradlew",
+	"hatch", "just", "make", "meson", "mix", "mvn", "ninja", "nox", "npm", "npx", "pipx", "pnpm", "poetry", "pytest", "rake", "sbt", "task", "tox",
+	"uv", "uvx", "yarn", "git", "pre-commit")
+
+func setOf(names ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// codeOption is an option whose value is code, or names a module; computed is what in code for a shell puts a name together.
+var (
+	interpreter = lazy(`^(a|ba|da|k|z)?sh$|^(fish|python|pypy|node|nodejs|ruby|perl|php|lua|tclsh|Rscript|java|pwsh|osascript)[0-9.]*$`)
+	codeOption  = lazy(`^-[A-Za-z]*[cCeEmMrpIS]$|^--?(eval|require|import|loader|experimental-loader|print|cp|classpath|jar)(=|$)`)
+	computed    = lazy("[$`*?~\\\\\\[]|\\b(cd|pushd|eval|source)\\b")
+)
+
+// openEnded tells what of a command approval cannot cover.
+func openEnded(c command) (reasons []string) {
+	for i, word := range c.argv {
+		base := filepath.Base(word)
+		if (i == 0 || wrappers[filepath.Base(c.argv[0])]) && builders[base] {
+			reasons = append(reasons, base+" runs what files in its directory say")
+		}
+		if (i == 0 || wrappers[filepath.Base(c.argv[0])]) && matches(interpreter, base) {
+			reasons = append(reasons, codeReasons(c.argv[i+1:])...)
+		}
+	}
+	return reasons
+}
+
+func codeReasons(args []string) (reasons []string) {
+	for i, arg := range args {
+		if !matches(codeOption, arg) {
+			continue
+		}
+		if arg == "-c" && i+1 < len(args) && !matches(computed, knownVariable().ReplaceAllString(args[i+1], "")) {
+			continue
+		}
+		reasons = append(reasons, "its code or module ("+arg+") may use files whose names lashd cannot tell")
+	}
+	return reasons
+}
+
+func matches(expression func() *regexp.Regexp, text string) bool {
+	return expression().MatchString(text)
+}
