@@ -1,9 +1,11 @@
 package background
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"lashd/engine/proc"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -32,7 +35,11 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 		return failed("output", err)
 	}
 	defer out.Close()
-	cmd := c.command(t.Spec.Command, cwd)
+	cmd, err := c.command(t.Spec.Command, cwd)
+	if err != nil {
+		return failed("not_started", err)
+	}
+	defer cmd.OpenDir.Close()
 	in, err := attach(&cmd, t.Spec.Command.PTY, out)
 	if err != nil {
 		return failed("no_terminal", err)
@@ -75,7 +82,11 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	}
 	defer file.Close()
 	out, errs := &splitter{lines: lines}, &splitter{lines: lines, err: true}
-	cmd := c.command(t.Spec.Command, cwd)
+	cmd, err := c.command(t.Spec.Command, cwd)
+	if err != nil {
+		return failed("not_started", err)
+	}
+	defer cmd.OpenDir.Close()
 	cmd.Stdout, cmd.Stderr, cmd.Grace = io.MultiWriter(file, out), io.MultiWriter(file, errs), watchGrace
 	p, err := proc.Start(ctx, cmd)
 	if err != nil {
@@ -90,10 +101,11 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	return Outcome(exit)
 }
 
-func (c *Commands) command(s *protocol.TaskShell, cwd string) proc.Command {
-	dir := cwd
-	if s.Workdir != "" {
-		dir = s.Workdir
+// command opens the directory of a command, which the caller closes. One that is below cwd, the workspace, must not lead out of it.
+func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, error) {
+	opened, dir, err := pathresolve.OpenWorkdir(cwd, cmp.Or(s.Workdir, cwd))
+	if err != nil {
+		return proc.Command{}, fmt.Errorf("its directory: %w", err)
 	}
 	term := "dumb"
 	if s.PTY != nil {
@@ -103,7 +115,9 @@ func (c *Commands) command(s *protocol.TaskShell, cwd string) proc.Command {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, name+"="+s.Env[name])
 	}
-	return proc.Command{Argv: []string{"sh", "-c", s.Script}, Dir: dir, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace}
+	return proc.Command{
+		Argv: []string{"sh", "-c", s.Script}, Dir: dir, OpenDir: opened, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace,
+	}, nil
 }
 
 // Outcome is how a process ended. One that lashd stopped is told as stopped, by nobody yet.

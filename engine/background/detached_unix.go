@@ -33,14 +33,18 @@ func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) 
 	if err := control(lock, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
 		return "", err
 	}
-	about := c.command(t.Spec.Command, cwd)
+	about, err := c.command(t.Spec.Command, cwd)
+	if err != nil {
+		return "", err
+	}
+	defer about.OpenDir.Close()
 	script := named + detached
 	if t.Spec.Cancel == protocol.CancelElsewhere {
 		script = detached
 	}
 	cmd := exec.Command("sh", "-c", script, "lashd", t.Spec.Command.Script,
 		c.Outputs.path(t, statusFile), strconv.Itoa(MaxOutput/512), c.Outputs.path(t, ".out"))
-	cmd.Dir, cmd.Env, cmd.ExtraFiles = about.Dir, about.Env, []*os.File{lock}
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = about.OpenedDir(), about.Env, []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Run(); err != nil {
 		return "", err

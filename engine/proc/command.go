@@ -36,7 +36,10 @@ type Command struct {
 	Path string   // executable, when it is not to be found by Argv[0]
 	// Program is the executable itself, on Linux: whatever is at its place by now. Nil: what Path or Argv[0] says.
 	Program *os.File
-	Dir     string   // working directory; empty means that of this process
+	Dir     string // working directory; empty means that of this process
+	// OpenDir is the working directory itself, on Linux: whatever is at its path by now. Nil: what Dir says. The caller closes it once
+	// Start has returned.
+	OpenDir *os.File
 	Env     []string // the whole environment: nothing is inherited
 	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked. What follows a slash tells them apart
 	// from others of one nonce.
@@ -132,12 +135,15 @@ func (c Command) spawn() (*child, error) {
 func (c Command) cmd() *exec.Cmd {
 	cmd := exec.Command(cmp.Or(descriptor(c.Program), c.Path, c.Argv[0]))
 	cmd.Args = c.Argv
-	cmd.Dir = c.Dir
+	cmd.Dir = c.OpenedDir()
 	cmd.Env = append([]string{}, c.Env...) // never nil, which would mean our own environment
 	cmd.Env = append(cmd.Env, marking(c.Nonce)...)
 	detach(cmd, c.Terminal)
 	return cmd
 }
+
+// OpenedDir is the path by which a new process finds its working directory. It holds for as long as OpenDir is open.
+func (c Command) OpenedDir() string { return cmp.Or(descriptor(c.OpenDir), c.Dir) }
 
 // descriptor is the path by which a new process finds a file that is open here, in its own copy of our files.
 func descriptor(f *os.File) string {

@@ -92,10 +92,11 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 	if a.Rerunnable && a.Detach {
 		return refused("invalid_arguments", "arguments of start_command: what is detached is not rerunnable: lashd does not run it")
 	}
-	dir, err := s.directory(a.Workdir)
+	opened, dir, err := s.directory(a.Workdir)
 	if err != nil {
 		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
+	opened.Close() // the task opens it when it runs, which may be after a restart
 	// The id is of the call: made again after a crash, it finds the task that it has started.
 	id := protocol.TaskID("tsk_" + protocol.DigestOf(fmt.Appendf(nil, "%s\n%s", call.TurnID, call.CallID))[:16])
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {

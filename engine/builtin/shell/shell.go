@@ -12,13 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"lashd/engine/capture"
 	"lashd/engine/proc"
 	"lashd/engine/tool"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -62,11 +62,12 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 	if err := a.check(); err != nil {
 		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err))
 	}
-	dir, err := s.directory(a.Workdir)
+	dir, at, err := s.directory(a.Workdir)
 	if err != nil {
 		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
-	return s.run(ctx, call.Host, a, dir)
+	defer dir.Close()
+	return s.run(ctx, call.Host, a, proc.Command{OpenDir: dir, Dir: at})
 }
 
 func (a args) check() error {
@@ -86,44 +87,18 @@ func checkScript(command string) error {
 	return nil
 }
 
-// directory finds where to run. It keeps an honest model in the workspace; a command can go elsewhere by itself, which
-// is for the permission to run it to consider.
-func (s *shell) directory(workdir string) (string, error) {
-	cwd, err := filepath.EvalSymlinks(s.cwd)
-	if err != nil {
-		return "", err
-	}
-	rel := cmp.Or(workdir, ".")
-	if filepath.IsAbs(rel) {
-		real, err := filepath.EvalSymlinks(rel)
-		if err != nil {
-			return "", err
-		}
-		if rel, err = filepath.Rel(cwd, real); err != nil {
-			return "", err
-		}
-	}
-	root, err := os.OpenRoot(cwd)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	fi, err := root.Stat(rel)
-	if err != nil {
-		return "", err
-	}
-	if !fi.IsDir() {
-		return "", errors.New("not a directory")
-	}
-	return filepath.Join(cwd, rel), nil
+// directory opens the directory to run in. It keeps an honest model in the workspace; a command can go elsewhere by itself, which
+// is for the permission to run it to consider. The command starts in what was opened, wherever the path leads by then.
+func (s *shell) directory(workdir string) (dir *os.File, at string, err error) {
+	return pathresolve.OpenDir(s.cwd, cmp.Or(workdir, "."))
 }
 
-func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) protocol.ToolOutput {
+func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command) protocol.ToolOutput {
 	out := capture.New(host)
 	defer out.Close()
 	limit := cmp.Or(time.Duration(a.TimeoutMs)*time.Millisecond, defaultTimeout)
 	start := time.Now()
-	exit, err := s.await(ctx, a.Command, dir, limit, out)
+	exit, err := s.await(ctx, a.Command, c, limit, out)
 	if err != nil && ctx.Err() != nil {
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "cancelled before the command ran"}
 	}
@@ -147,13 +122,13 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, dir string) pro
 	return result
 }
 
-// await runs the command to its end, whatever ends it.
-func (s *shell) await(ctx context.Context, command, dir string, limit time.Duration, out *capture.Output) (proc.Exit, error) {
+// await runs a command in the directory of c to its end, whatever ends it.
+func (s *shell) await(ctx context.Context, command string, c proc.Command, limit time.Duration, out *capture.Output) (proc.Exit, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	return capture.Run(limited, proc.Command{
-		Argv: []string{"sh", "-c", command}, Dir: dir, Env: append(capture.Environment(s.environ), "TERM=dumb", "PWD="+dir), Nonce: s.nonce,
-	}, out)
+	c.Argv, c.Nonce = []string{"sh", "-c", command}, s.nonce
+	c.Env = append(capture.Environment(s.environ), "TERM=dumb", "PWD="+c.Dir)
+	return capture.Run(limited, c, out)
 }
 
 // verdict says how the command ended, without its output.
