@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type chatScreen struct {
 	tty  *os.File
 	done chan error
 
+	process *os.Process
+
 	mu    sync.Mutex
 	shown strings.Builder
 	seen  int // of it, by the test
@@ -36,7 +39,7 @@ func (w *world) chat(args ...string) *chatScreen {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &chatScreen{t: w.t, tty: tty, done: make(chan error, 1)}
+	s := &chatScreen{t: w.t, tty: tty, done: make(chan error, 1), process: cmd.Process}
 	go s.read()
 	go func() { s.done <- cmd.Wait() }()
 	w.t.Cleanup(func() {
@@ -218,14 +221,14 @@ func TestChat(t *testing.T) {
 		s.enters("/fork")
 		s.shows("this is a copy")
 		s.shows("And then.")
-		s.types("\x03")
+		s.types("\x03\x03")
 		s.leaves()
 		if _, err := os.Stat(filepath.Join(w.work, "never.txt")); err == nil {
 			t.Error("what was denied has run")
 		}
 		empty := w.chat()
 		empty.shows("idle")
-		empty.types("\x03")
+		empty.types("\x03\x03")
 		empty.leaves()
 		if n := len(ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data); n != 2 {
 			t.Errorf("there are %d sessions", n)
@@ -263,5 +266,87 @@ func TestChat(t *testing.T) {
 		s.types("\x04")
 		s.leaves()
 		d.stop()
+	})
+}
+
+// ends waits for a chat that its signal ends.
+func (s *chatScreen) ends() {
+	s.t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		s.t.Fatal("the chat does not end")
+	}
+}
+
+func (w *world) stored() []protocol.Session {
+	w.t.Helper()
+	return ask[protocol.SessionListResult](w.dial(""), "session/list", protocol.SessionListParams{}).Data
+}
+
+func TestChatSessionsAndKeys(t *testing.T) {
+	t.Run("outside/25 the first message becomes the title", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask", fakemodel.Say("It is mended."), fakemodel.Say("So is this."))
+		w.serve()
+		s := w.chat()
+		s.shows("idle")
+		s.enters("mend the failing test")
+		s.shows("It is mended.")
+		w.idle()
+		s.enters("and the other")
+		s.shows("So is this.")
+		s.types("\x04")
+		s.leaves()
+		if all := w.stored(); len(all) != 1 || all[0].Title != "mend the failing test" {
+			t.Errorf("sessions %+v, want one with the first message as its title", all)
+		}
+	})
+	t.Run("outside/25 a chat that is left without a message leaves no session", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask")
+		w.serve()
+		s := w.chat()
+		s.shows("idle")
+		s.enters("/approve deny") // a setting is no message
+		s.shows("calls that no rule names: deny")
+		s.types("\x04")
+		s.leaves()
+		if all := w.stored(); len(all) != 0 {
+			t.Errorf("sessions %+v, want none", all)
+		}
+	})
+	t.Run("outside/25 nor does one whose terminal is closed", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask")
+		w.serve()
+		s := w.chat()
+		s.shows("idle")
+		s.process.Signal(syscall.SIGHUP)
+		s.ends()
+		if all := w.stored(); len(all) != 0 {
+			t.Errorf("sessions %+v, want none", all)
+		}
+	})
+	t.Run("outside/25 the first Ctrl-C clears or stops, the second one leaves", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "ask", fakemodel.Step{Parts: []fakemodel.Part{{Text: "On and on "}, {Stall: true}}})
+		w.serve()
+		s := w.chat()
+		s.shows("idle")
+		s.types("\x03")
+		s.shows("press Ctrl-C again to leave")
+		s.enters("hello there") // it has not left, and another key takes the first one back
+		s.shows("On and on")
+		s.types("\x03")
+		s.shows("cancelled")
+		s.types("x\x03") // clears
+		s.shows("press Ctrl-C again to leave")
+		s.types("\x03")
+		s.leaves()
+		if all := w.stored(); len(all) != 1 {
+			t.Errorf("sessions %+v, want the one of the chat", all)
+		}
+		w.model.Release()
 	})
 }

@@ -15,8 +15,8 @@ import (
 // ErrGone means that the connection to the daemon was lost.
 var ErrGone = errors.New("the daemon went away")
 
-// Run shows a session on a terminal until the person leaves, or ctx is done. The session goes on without it. It tells which session
-// was shown last, and whether anything was asked of it.
+// Run shows a session on a terminal until the person leaves, or ctx is done. The session goes on without it. It reports which session
+// was shown last, and whether it has an input.
 func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
 	u := &ui{ctx: ctx, session: s, talk: newTranscript(), width: 80, height: 24}
 	_, err = tea.NewProgram(u, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
@@ -40,10 +40,10 @@ type ui struct {
 	next          protocol.SessionID
 	retries       int         // of opening it
 	unsent        []*outgoing // not acknowledged yet
-	leaving       bool        // Ctrl-C was pressed, and once more leaves
+	leaving       bool        // Ctrl-C was the last key; a second one leaves
 	since         time.Time   // of what is waited for
 	doing         string
-	used          bool // something was asked of the session
+	used          bool // an input was sent
 	failed        error
 }
 

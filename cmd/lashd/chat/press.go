@@ -36,19 +36,19 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// ctrlC takes back what was entered, or stops the turn; where there is neither, and the second time, it leaves.
+// ctrlC clears what was typed, or stops the running turn. A second Ctrl-C leaves the chat; the hint below says so.
 func (u *ui) ctrlC() tea.Cmd {
-	switch {
-	case u.leaving:
+	if u.leaving {
 		return tea.Quit
+	}
+	u.leaving = true
+	switch {
 	case u.in.value() != "":
 		u.in.set("")
-		return nil
 	case u.talk.turn != "":
-		u.leaving = true
 		return u.interrupt()
 	}
-	return tea.Quit
+	return nil
 }
 
 // entered sends what was entered: as a command, as the answer to a question, or to the session.

@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -24,7 +25,7 @@ type sentMsg struct {
 
 // ask sends a wish, and keeps it until it is answered. Its params have an idempotency key.
 func (u *ui) ask(o *outgoing) tea.Cmd {
-	u.unsent, u.used = append(u.unsent, o), true
+	u.unsent = append(u.unsent, o)
 	if !u.there {
 		return nil // it is sent when the daemon is there
 	}
@@ -58,8 +59,21 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 	return nil
 }
 
-// input gives the session something to do.
+// input gives the session something to do. The first input of a session without a title becomes its title.
 func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
+	first := !u.used && u.talk.session.TurnIndex == 0 && u.talk.session.Title == ""
+	u.used = true
+	sent := u.start(text, busy)
+	if !first {
+		return sent
+	}
+	return tea.Batch(sent, u.title(termtext.OneLine(text, titleWidth)))
+}
+
+// titleWidth is how many columns of the first input a title has; lashd run gives its sessions titles of the same width.
+const titleWidth = 60
+
+func (u *ui) start(text string, busy protocol.WhenBusy) tea.Cmd {
 	return u.ask(&outgoing{method: "turn/start", text: text, params: protocol.TurnStartParams{
 		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy,
 		Input: []protocol.InputPart{{Type: protocol.InputText, Text: text}},

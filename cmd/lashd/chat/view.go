@@ -42,6 +42,8 @@ func (u *ui) View() tea.View {
 
 func (u *ui) hint(d *protocol.Decision) string {
 	switch {
+	case u.leaving:
+		return "press Ctrl-C again to leave; the session goes on"
 	case d != nil:
 		return "enter one of the letters above, or steer"
 	case u.talk.turn != "":

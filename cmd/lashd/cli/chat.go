@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"lashd/cmd/lashd/chat"
 	"lashd/rpc/client"
@@ -23,8 +25,8 @@ type chatCommand struct {
 
 // Help is shown by --help.
 func (chatCommand) Help() string {
-	return `What the agent says and does stands above, what is entered below. Enter sends; while a turn runs, it steers it. Esc stops the turn,
-Ctrl-C twice leaves, /help lists commands. A call that no rule allows is asked about: enter y to allow it once, n to deny it; s allows it
+	return `The conversation stands above, your input below. Enter sends; while a turn runs, it steers the turn. Esc stops the turn. Ctrl-C clears the
+input or stops the turn; a second Ctrl-C leaves the chat. /help lists commands. A call that no rule allows is asked about: enter y to allow it once, n to deny it; s allows it
 in this session, a always in this workspace, if it is of the same tool with exactly these arguments; of write and edit for the file, whatever
 is written. The session goes on when the chat is left, also while it works; if the daemon dies, it is started again.
 
@@ -39,19 +41,44 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	s := &chatSession{follower: follower{env: e, start: true, session: protocol.SessionID(c.Session)}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
+	s := &chatSession{follower: follower{env: e, start: true, named: c.Session}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
 	defer s.close()
-	last, used, err := chat.Run(ctx, s, os.Stdin, os.Stdout)
+	last, used, err := s.show(ctx)
 	switch {
 	case err != nil:
 		return err
-	case !used && s.made && last == s.session: // nobody wants an empty session
+	case !used && s.made && last == s.session:
 		s.close()
-		return e.ask(ctx, "session/delete", protocol.SessionMutationParams{SessionID: last}, nil)
+		return e.dropEmpty(context.WithoutCancel(ctx), last)
 	case last != "":
 		fmt.Fprintf(stdout, "The session goes on with: lashd chat %s\n", last)
 	}
 	return nil
+}
+
+// show runs the chat until the person leaves, or the terminal is closed.
+func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used bool, err error) {
+	if !signal.Ignored(syscall.SIGHUP) {
+		open, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+		ctx = open
+	}
+	return chat.Run(ctx, s, os.Stdin, os.Stdout)
+}
+
+// dropEmpty deletes a session that a chat has made and left without a message, unless another client uses it by now.
+func (e *environment) dropEmpty(ctx context.Context, id protocol.SessionID) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var r protocol.SessionReadResult
+	err = l.Call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &r)
+	if err != nil || len(r.Data) > 0 || r.Session.TurnIndex > 0 || r.Session.State != protocol.SessionIdle {
+		return err
+	}
+	return l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: id}, nil)
 }
 
 // chatSession is the session of a chat, over losses of the daemon.
@@ -96,8 +123,12 @@ func (s *chatSession) dial(ctx context.Context) error {
 	return s.env.handKeys(ctx, l)
 }
 
-// choose takes the newest session of the directory, if that is wanted, or makes one.
-func (s *chatSession) choose(ctx context.Context) error {
+// choose takes the session that is named, or the newest of the directory if that is wanted, or makes one.
+func (s *chatSession) choose(ctx context.Context) (err error) {
+	if s.named != "" {
+		s.session, err = s.link.sessionID(ctx, s.named)
+		return err
+	}
 	if s.Last {
 		var r protocol.SessionListResult
 		if err := s.call(ctx, "session/list", protocol.SessionListParams{Cwd: s.cwd, Limit: 1}, &r); err != nil {
@@ -110,7 +141,7 @@ func (s *chatSession) choose(ctx context.Context) error {
 		return nil
 	}
 	var r protocol.SessionNewResult
-	err := s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model}, &r)
+	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model}, &r)
 	s.session, s.made = r.SessionID, err == nil
 	return err
 }

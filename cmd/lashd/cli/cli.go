@@ -24,6 +24,7 @@ Try it: lashd demo. Then: lashd chat, or lashd run 'what does this project do?'
 
 Results go to stdout; progress, logs and errors to stderr. Lists and states
 are tables on a terminal and JSON elsewhere; --json or --no-json says which.
+Ids of sessions, turns and tasks can be given by any unique beginning.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon. serve and stdio also: 65 the
 database is of a newer lashd, 74 the database cannot be written, 75 another lashd holds the data directory.

@@ -32,6 +32,9 @@ func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
+	if c.Turn, err = l.turnID(ctx, id, c.Turn); err != nil {
+		return err
+	}
 	p := protocol.SessionDiffParams{SessionID: id, Limit: 500}
 	if c.point() {
 		p.PointID = protocol.PointID(c.Turn)

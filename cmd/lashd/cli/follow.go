@@ -15,7 +15,8 @@ var errGone error = &exitError{exitNoDaemon, errors.New("the daemon went away")}
 // follower reads a session's events across daemons: each durable event once, in order.
 type follower struct {
 	env     *environment
-	start   bool // a daemon if there is none
+	start   bool   // a daemon if there is none
+	named   string // a unique beginning of the session's id, until connect has looked it up; empty: session is known, or made later
 	session protocol.SessionID
 	seen    protocol.Seq // of the newest durable event that was handed out
 	epoch   int64        // in which it was seen
@@ -31,6 +32,12 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	f.link = l
+	if f.named != "" {
+		if f.session, err = l.sessionID(ctx, f.named); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		f.named = ""
+	}
 	if f.start {
 		return f.env.handKeys(ctx, l)
 	}

@@ -119,7 +119,16 @@ Example: lashd tool ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 
 func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	var r protocol.ToolListResult
-	if err := e.ask(ctx, "tool/list", protocol.SessionParams{SessionID: protocol.SessionID(c.Session)}, &r); err != nil {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	id, err := l.sessionID(ctx, c.Session)
+	if err != nil {
+		return err
+	}
+	if err := l.Call(ctx, "tool/list", protocol.SessionParams{SessionID: id}, &r); err != nil {
 		return err
 	}
 	if c.wantsJSON() {

@@ -52,7 +52,7 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if err := checkPrompt(prompt); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	f := &follower{env: e, start: true, session: protocol.SessionID(c.Session)}
+	f := &follower{env: e, start: true, named: c.Session}
 	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
 	report, err := t.run(ctx)
 	if err != nil {

@@ -129,30 +129,3 @@ func printItem(item *protocol.Item) (err error) {
 	}
 	return err
 }
-
-type sessionDeleteCommand struct {
-	Sessions []string `arg:"" help:"The sessions; lashd session lists them."`
-}
-
-// Help is shown by --help.
-func (sessionDeleteCommand) Help() string {
-	return `Removes sessions for ever, with what they keep, their tasks and their triggers; a running turn is stopped. Files of the workspace stay as
-they are, and cannot be undone any more.
-
-Example: lashd session delete ses_01a1fcf3708472b29ab5e2b2aa8e328f`
-}
-
-func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
-	l, err := e.dial(ctx, true, nil)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	for _, id := range c.Sessions {
-		if err := l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: protocol.SessionID(id)}, nil); err != nil {
-			return fmt.Errorf("%s: %w", id, err)
-		}
-		e.note("deleted %s", id)
-	}
-	return nil
-}

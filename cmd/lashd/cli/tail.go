@@ -26,7 +26,7 @@ Example: lashd tail ses_01a1fcf3708472b29ab5e2b2aa8e328f --after 12`
 }
 
 func (c tailCommand) Run(ctx context.Context, e *environment) error {
-	f := &follower{env: e, session: protocol.SessionID(c.Session), seen: protocol.Seq(c.After)}
+	f := &follower{env: e, named: c.Session, seen: protocol.Seq(c.After)}
 	if err := f.connect(ctx); err != nil {
 		return err
 	}

@@ -34,7 +34,11 @@ Example: lashd task list --all`
 }
 
 func (c taskListCommand) Run(ctx context.Context, e *environment) error {
-	p := protocol.TaskListParams{SessionID: protocol.SessionID(c.Session), Kind: protocol.TaskKind(c.Kind), Live: !c.All}
+	session, err := e.sessionID(ctx, c.Session)
+	if err != nil {
+		return err
+	}
+	p := protocol.TaskListParams{SessionID: session, Kind: protocol.TaskKind(c.Kind), Live: !c.All}
 	all, err := tasks(ctx, e, p)
 	if err != nil {
 		return err
@@ -109,29 +113,32 @@ func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams
 	return found[0], nil
 }
 
-// findTasks are tasks by their ids, which are a session's.
-func findTasks(ctx context.Context, e *environment, session string, ids ...string) (found []protocol.TaskParams, err error) {
-	var all []protocol.Task
-	if session == "" {
-		if all, err = tasks(ctx, e, protocol.TaskListParams{Hidden: true}); err != nil {
-			return nil, err
+// findTasks looks tasks up by unique beginnings of their ids, among those that a session sees; empty: among all.
+func findTasks(ctx context.Context, e *environment, session string, texts ...string) (found []protocol.TaskParams, err error) {
+	viewer, err := e.sessionID(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	all, err := tasks(ctx, e, protocol.TaskListParams{SessionID: viewer, Hidden: true})
+	if err != nil {
+		return nil, err
+	}
+	var ids []protocol.TaskID
+	owners := map[protocol.TaskID][]protocol.SessionID{}
+	for _, t := range all {
+		if owners[t.ID] = append(owners[t.ID], t.SessionID); len(owners[t.ID]) == 1 {
+			ids = append(ids, t.ID)
 		}
 	}
-	for _, id := range ids {
-		p := protocol.TaskParams{SessionID: protocol.SessionID(session), TaskID: protocol.TaskID(id)}
-		for _, t := range all {
-			switch {
-			case t.ID != p.TaskID:
-			case p.SessionID != "":
-				return nil, &exitError{exitUsage, fmt.Errorf("several sessions have a task %s; --session says which", id)}
-			default:
-				p.SessionID = t.SessionID
-			}
+	for _, text := range texts {
+		id, err := byPrefix(text, "tsk_", "task", "lashd task list --all", ids)
+		switch {
+		case err != nil:
+			return nil, err
+		case viewer == "" && len(owners[id]) > 1:
+			return nil, &exitError{exitUsage, fmt.Errorf("several sessions have a task %s; --session says which", id)}
 		}
-		if p.SessionID == "" {
-			return nil, fmt.Errorf("there is no task %s; lashd task list --all lists them", id)
-		}
-		found = append(found, p)
+		found = append(found, protocol.TaskParams{SessionID: cmp.Or(viewer, owners[id][0]), TaskID: id})
 	}
 	return found, nil
 }

@@ -184,3 +184,24 @@ func TestTrustOnATerminal(t *testing.T) {
 	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "plugin", "trust", "local", "--digest", "0")
 	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
 }
+
+func TestDeleteAsksOnATerminal(t *testing.T) {
+	const asks = "Delete forever? [y/N]"
+	p := newPlace(t)
+	id := p.session()
+	there := func() bool { return strings.Contains(p.run("session", "list", "--json").out, id) }
+	for _, answer := range []string{"n\n", "\n", "yessir\n", "\x04"} {
+		c := newConsole(t)
+		if code := c.run(p, asks, answer, "session", "delete", id); code != exitCancelled || !there() {
+			t.Errorf("outside/25 the answer %q: exit code %d, the session exists: %t; want %d and that it does", answer, code, there(), exitCancelled)
+		}
+	}
+	c := newConsole(t)
+	if code := c.run(p, asks, "y\n", "session", "delete", id); code != 0 || there() {
+		t.Errorf("outside/25 the answer y: exit code %d, the session exists: %t", code, there())
+	}
+	id, c = p.session(), newConsole(t)
+	if code := c.run(p, "", "", "session", "delete", "--yes", id); code != 0 || there() || c.shows(asks) {
+		t.Errorf("outside/25 --yes: exit code %d, the session exists: %t, it asked: %t", code, there(), c.shows(asks))
+	}
+}

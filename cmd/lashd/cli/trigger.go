@@ -34,7 +34,11 @@ Example: lashd trigger list`
 }
 
 func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
-	all, err := triggers(ctx, e, protocol.SessionID(c.Owner))
+	owner, err := e.sessionID(ctx, c.Owner)
+	if err != nil {
+		return err
+	}
+	all, err := triggers(ctx, e, owner)
 	if err != nil {
 		return err
 	}
@@ -129,7 +133,11 @@ Example: lashd trigger remove morning`
 }
 
 func (c triggerRemoveCommand) Run(ctx context.Context, e *environment) error {
-	return e.ask(ctx, "trigger/delete", protocol.TriggerDeleteParams{Key: c.Key, SessionID: protocol.SessionID(c.Owner)}, nil)
+	owner, err := e.sessionID(ctx, c.Owner)
+	if err != nil {
+		return err
+	}
+	return e.ask(ctx, "trigger/delete", protocol.TriggerDeleteParams{Key: c.Key, SessionID: owner}, nil)
 }
 
 type triggerEnableCommand struct{ triggerKey }
@@ -157,5 +165,9 @@ func (c triggerDisableCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (k triggerKey) set(ctx context.Context, e *environment, on bool) error {
-	return e.ask(ctx, "trigger/update", protocol.TriggerUpdateParams{Key: k.Key, SessionID: protocol.SessionID(k.Owner), Enabled: &on}, nil)
+	owner, err := e.sessionID(ctx, k.Owner)
+	if err != nil {
+		return err
+	}
+	return e.ask(ctx, "trigger/update", protocol.TriggerUpdateParams{Key: k.Key, SessionID: owner, Enabled: &on}, nil)
 }

@@ -42,6 +42,12 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	if p.SessionID, err = e.sessionID(ctx, c.Owner); err != nil {
+		return err
+	}
+	if p.Action.SessionID, err = e.sessionID(ctx, c.Wake); err != nil {
+		return err
+	}
 	var r protocol.TriggerResult
 	if err := e.ask(ctx, "trigger/register", p, &r); err != nil {
 		return err
@@ -56,7 +62,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error) {
-	p.Key, p.SessionID, p.Action.Text = c.Key, protocol.SessionID(c.Owner), c.Text
+	p.Key, p.Action.Text = c.Key, c.Text
 	if c.Filter != "" {
 		if !json.Valid([]byte(c.Filter)) {
 			return p, fmt.Errorf("--filter is not JSON: %s", c.Filter)
@@ -67,7 +73,7 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 		return p, err
 	}
 	if c.In == "" {
-		p.Action.Kind, p.Action.SessionID = protocol.TriggerWakes, protocol.SessionID(c.Wake)
+		p.Action.Kind = protocol.TriggerWakes
 		return p, nil
 	}
 	dir, err := filepath.Abs(c.In)

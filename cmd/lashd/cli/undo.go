@@ -31,9 +31,9 @@ func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 // session is the one that is named, that of the turn, or the newest of the current directory.
 func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
 	if o.Session != "" {
-		return protocol.SessionID(o.Session), nil
+		return l.sessionID(ctx, o.Session)
 	}
-	if o.Turn != "" && !o.point() {
+	if len(o.Turn) >= idLength && !o.point() {
 		var r protocol.TurnReport
 		err := l.Call(ctx, "turn/read", protocol.TurnParams{TurnID: protocol.TurnID(o.Turn)}, &r)
 		return r.SessionID, err
@@ -176,18 +176,23 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.SessionRewindParams, err error) {
-	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force, ToTurn: protocol.TurnID(c.Turn)}
+	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force}
 	if c.History {
 		p.Files = protocol.RewindAlso
 	}
 	if p.SessionID, err = c.session(ctx, l); err != nil {
 		return p, err
 	}
+	if c.Turn, err = l.turnID(ctx, p.SessionID, c.Turn); err != nil {
+		return p, err
+	}
 	switch {
 	case c.point():
-		p.ToTurn, p.ToPoint = "", protocol.PointID(c.Turn)
+		p.ToPoint = protocol.PointID(c.Turn)
 	case c.Turn == "":
 		p.ToTurn, err = newestTurn(ctx, l, p.SessionID)
+	default:
+		p.ToTurn = protocol.TurnID(c.Turn)
 	}
 	return p, err
 }

@@ -41,7 +41,7 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	if text, err := os.ReadFile(file); string(text) != "old\n" {
 		t.Errorf("after the undo it is %q, %v", text, err)
 	}
-	if r := p.run("session", "undo", "fpt_0"); strings.Contains(r.err, "session fpt_0") || !strings.Contains(r.err, "pointNotFound") {
+	if r := p.run("session", "undo", "fpt_zz"); strings.Contains(r.err, "session fpt_zz") || !strings.Contains(r.err, "no turn or file point has an id that begins with") {
 		t.Errorf("of a point that is not there it says %q", r.err)
 	}
 }

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+type sessionDeleteCommand struct {
+	Sessions []string `arg:"" help:"Ids of the sessions, or unique beginnings of them; lashd session lists them."`
+	Yes      bool     `short:"y" help:"Do not ask."`
+}
+
+// Help is shown by --help.
+func (sessionDeleteCommand) Help() string {
+	return `Removes sessions forever, with their state, tasks and triggers. A running turn is stopped. Files of the workspace stay as they are, and can
+no longer be undone. On a terminal it asks first; --yes does not ask.
+
+Example: lashd session delete ses_01a1fcf3708472b29ab5e2b2aa8e328f`
+}
+
+func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
+	l, err := e.dial(ctx, true, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var doomed []protocol.Session
+	for _, text := range c.Sessions {
+		s, err := l.session(ctx, text)
+		if err != nil {
+			return err
+		}
+		doomed = append(doomed, s)
+	}
+	if !c.Yes && terminal(os.Stdin) && terminal(os.Stderr) && !confirmed(doomed) {
+		return &exitError{exitCancelled, errors.New("nothing was deleted")}
+	}
+	for _, s := range doomed {
+		if err := l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: s.ID}, nil); err != nil {
+			return fmt.Errorf("%s: %w", s.ID, err)
+		}
+		e.note("deleted %s", s.ID)
+	}
+	return nil
+}
+
+// session reads the session that text means.
+func (l *link) session(ctx context.Context, text string) (protocol.Session, error) {
+	id, err := l.sessionID(ctx, text)
+	if err != nil {
+		return protocol.Session{}, err
+	}
+	var r protocol.SessionReadResult
+	err = l.Call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &r)
+	if err != nil {
+		return r.Session, fmt.Errorf("%s: %w", id, err)
+	}
+	return r.Session, nil
+}
+
+// confirmed asks on the terminal whether sessions may be deleted.
+func confirmed(doomed []protocol.Session) bool {
+	for _, s := range doomed {
+		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", s.ID, s.TurnIndex, s.State, oneLine(s.Title, 60))
+	}
+	fmt.Fprint(os.Stderr, "Delete forever? [y/N] ")
+	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // the end of input is a no
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
+}
