@@ -12,7 +12,7 @@ import (
 // Fork makes a session that shares another's history up to a node: the leaf, a node of the active path, or a pinned one.
 func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*protocol.SessionNewResult, error) {
 	if catalogs := []protocol.ForkCatalog{"", protocol.ForkInherit, protocol.ForkFresh}; !slices.Contains(catalogs, p.ToolCatalog) {
-		return nil, bad("/toolCatalog", "must be one of %v", catalogs[1:])
+		return nil, notOneOf("/toolCatalog", catalogs)
 	}
 	if err := checkTitle(p.Title); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*
 // checkRewind sees to it that a rewind says where to, once.
 func checkRewind(p *protocol.SessionRewindParams) error {
 	if known := []protocol.RewindFiles{"", protocol.RewindAlso, protocol.RewindOnly}; !slices.Contains(known, p.Files) {
-		return bad("/files", "must be one of %v", known[1:])
+		return notOneOf("/files", known)
 	}
 	ways := 0
 	for _, given := range []bool{p.ToNode != "", p.ToTurn != "", p.ToPoint != ""} {

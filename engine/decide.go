@@ -132,10 +132,10 @@ func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *proto
 			return nil, bad("/decisionId", "is of a call that tool/complete completes")
 		}
 		if !slices.Contains(open.Choices, p.Choice) {
-			return nil, bad("/choice", "must be one of %v", open.Choices)
+			return nil, notOneOf("/choice", open.Choices)
 		}
 		if open.Kind == protocol.DecisionApproval && p.Choice != protocol.ChooseReject && p.ArgsHash != open.ArgsHash {
-			return nil, bad("/argsHash", "must be the decision's argsHash: an approval is good for exactly those arguments")
+			return nil, bad("/argsHash", "must be the decision's argsHash, as an approval is good for exactly those arguments; decision/list shows it")
 		}
 		if err := tool.CheckValue(open.Form, p.Value); err != nil && p.Choice == protocol.ChooseAnswer {
 			return nil, bad("/value", "does not fit the decision's form: %v", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -70,6 +71,17 @@ func (e *ParamError) Error() string { return e.Pointer + ": " + e.Reason }
 
 func bad(pointer, format string, args ...any) error {
 	return &ParamError{Pointer: pointer, Reason: fmt.Sprintf(format, args...)}
+}
+
+// notOneOf is a word that is none of those that a parameter may be; the empty one need not be told.
+func notOneOf[W ~string](pointer string, words []W) error {
+	var names []string
+	for _, w := range words {
+		if w != "" {
+			names = append(names, string(w))
+		}
+	}
+	return bad(pointer, "must be one of %s", strings.Join(names, ", "))
 }
 
 // GenerationError means that tool state was changed by somebody else meanwhile.

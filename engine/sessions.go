@@ -49,7 +49,7 @@ func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (p
 		cfg.Driver = p.Driver
 	}
 	if !slices.Contains(e.Plugins.Drivers(), cfg.Driver) {
-		return cfg, bad("/driver", "must be one of %v", e.Plugins.Drivers())
+		return cfg, notOneOf("/driver", e.Plugins.Drivers())
 	}
 	return e.changed(cfg, &protocol.SessionConfigureParams{
 		Model: p.Model, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,
@@ -66,7 +66,7 @@ func checkConfig(cfg protocol.Config) error {
 	}
 	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
 	if cfg.Approval.Mode != "" && !slices.Contains(modes, cfg.Approval.Mode) {
-		return bad("/approval/mode", "must be one of %v", modes)
+		return notOneOf("/approval/mode", modes)
 	}
 	if d := cfg.Approval.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
 		return bad("/approval/default", "must be allow or deny")
@@ -79,7 +79,7 @@ func checkConfig(cfg protocol.Config) error {
 			return bad("/approval/rules/"+itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
 		}
 		if !slices.Contains(modes, r.Action) {
-			return bad("/approval/rules/"+itoa(i)+"/action", "must be one of %v", modes)
+			return notOneOf("/approval/rules/"+itoa(i)+"/action", modes)
 		}
 	}
 	if d := cfg.Unknown.DeadlineMs; d != nil {
@@ -88,7 +88,7 @@ func checkConfig(cfg protocol.Config) error {
 		}
 	}
 	if how := []protocol.DrainPolicy{"", protocol.DrainOne, protocol.DrainMerge}; !slices.Contains(how, cfg.Drain) {
-		return bad("/drain", "must be one of %v", how[1:])
+		return notOneOf("/drain", how)
 	}
 	return checkGeneration(cfg.Generation)
 }

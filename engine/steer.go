@@ -18,7 +18,7 @@ func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 		return nil, err
 	}
 	if at := []protocol.Boundary{"", protocol.BoundaryAfterWork, protocol.BoundaryBeforeCompletion}; !slices.Contains(at, p.Boundary) {
-		return nil, bad("/boundary", "must be one of %v", at[1:])
+		return nil, notOneOf("/boundary", at)
 	}
 	t, err := e.store.Turn(ctx, p.TurnID)
 	if err != nil {

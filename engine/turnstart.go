@@ -23,7 +23,7 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
-		return nil, bad("/whenBusy", "must be one of %v", modes[1:])
+		return nil, notOneOf("/whenBusy", modes)
 	}
 	if err := e.validateTurn(ctx, p); err != nil {
 		return repeated[protocol.TurnStartResult](ctx, e, "turn/start", p.Key(), p, err)

@@ -28,6 +28,7 @@ func document(docs map[string]protocol.TypeDoc) string {
 		writeWords(&b, vocabulary.title, docs[vocabulary.name])
 	}
 	writeErrors(&b, docs["ErrorKind"])
+	writeErrorData(&b, docs["ErrorData"])
 	return b.String()
 }
 
@@ -86,6 +87,14 @@ func writeErrors(b *strings.Builder, doc protocol.TypeDoc) {
 	for _, v := range doc.Values {
 		fmt.Fprintf(b, "| `%s` | %d | %s |\n", v.Value, codeOf(protocol.ErrorKind(v.Value)), v.Doc)
 	}
+}
+
+// writeErrorData lists what an error carries beside its code and its message.
+func writeErrorData(b *strings.Builder, doc protocol.TypeDoc) {
+	b.WriteString("\n## What `data` of an error holds\n\n| member | |\n|---|---|\n")
+	members(reflect.TypeFor[protocol.ErrorData](), func(name string, _ bool, _ reflect.Type) {
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, doc.Fields[name])
+	})
 }
 
 // codeOf is the code that comes with a kind.

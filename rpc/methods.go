@@ -111,7 +111,7 @@ func groups() []group {
 		}},
 		{"Decisions", map[string]Method{
 			"decision/list":    bind("Lists open questions to a person, and calls that wait for tool/complete.", toEngine((*engine.Engine).Decisions)),
-			"decision/respond": bind("Answers one. The first answer counts.", toEngineAs((*engine.Engine).Respond)),
+			"decision/respond": bind("Answers one; the first answer counts. To approve a tool call, `argsHash` must be the decision's.", toEngineAs((*engine.Engine).Respond)),
 		}},
 		{"Tools", map[string]Method{
 			"tool/list":            bind("Lists the tools of a session.", toEngine((*engine.Engine).Tools)),

@@ -80,24 +80,41 @@ func notFound(message string) *sdk.RequestError {
 // requestError is what an editor is told of an error. The daemon's go through as they are.
 func requestError(err error) *sdk.RequestError {
 	if own, ok := errors.AsType[*sdk.RequestError](err); ok {
-		return own
+		return withData(own)
 	}
 	if theirs, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		e := &sdk.RequestError{Code: int(theirs.Code), Message: theirs.Message}
 		if theirs.Data != nil {
 			e.Data = *theirs.Data
 		}
-		return e
+		return withData(e)
 	}
 	if big, ok := errors.AsType[*client.TooLargeError](err); ok {
 		return failure(codeTooLarge, big.Error(), protocol.ErrorData{Kind: protocol.KindTooLarge, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 	}
 	if errors.Is(err, context.Canceled) {
-		return failure(-32800, "the request was cancelled", protocol.ErrorData{Kind: protocol.KindCancelled, Retry: protocol.RetryNever})
+		return failure(-32800, "the request was cancelled", protocol.ErrorData{
+			Kind: protocol.KindCancelled, Retry: protocol.RetryReload, Outcome: protocol.EffectUnknown,
+		})
 	}
 	return failure(codeNoDaemon, err.Error(), protocol.ErrorData{
 		Kind: protocol.KindShuttingDown, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
 	})
+}
+
+// withData gives an error that is not ours, such as one of the SDK or of the editor itself, the data that every error has.
+func withData(e *sdk.RequestError) *sdk.RequestError {
+	switch e.Data.(type) {
+	case protocol.ErrorData, json.RawMessage:
+		return e
+	}
+	return failure(e.Code, e.Message, protocol.ErrorData{
+		Kind: protocol.KindInternal, Retry: protocol.RetryReload, Outcome: protocol.EffectUnknown,
+	})
+}
+
+func internalError() *sdk.RequestError {
+	return withData(sdk.NewInternalError(nil))
 }
 
 // kindOf is what sort of error the daemon answered, if it did.

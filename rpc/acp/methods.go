@@ -48,7 +48,7 @@ func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) h
 		p := new(P)
 		if len(params) > 0 && !strictjson.IsEmptyArray(params) {
 			if err := json.Unmarshal(params, p); err != nil {
-				return nil, bad(pointerIn(err), "the params are not those of the method: "+err.Error())
+				return nil, bad(pointerIn(err), strictjson.Reason(err))
 			}
 		}
 		if c, ok := any(p).(checked); ok {
@@ -78,7 +78,7 @@ func (a *agent) handle(ctx context.Context, method string, params json.RawMessag
 	defer func() {
 		if p := recover(); p != nil {
 			a.Log.Error("a request of the editor panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-			result, problem = nil, sdk.NewInternalError(nil)
+			result, problem = nil, internalError()
 		}
 	}()
 	result, err := a.do(ctx, r, method, params)

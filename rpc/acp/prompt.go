@@ -191,7 +191,9 @@ var stops = map[protocol.OutcomeKind]sdk.StopReason{
 
 func endingOf(o *protocol.TurnOutcome, issues []protocol.Issue) ending {
 	if o == nil {
-		return ending{err: failure(codeTurnFailed, "the turn has no outcome", protocol.ErrorData{Kind: protocol.KindInternal, Retry: protocol.RetryNever})}
+		return ending{err: failure(codeTurnFailed, "the turn has no outcome", protocol.ErrorData{
+			Kind: protocol.KindInternal, Retry: protocol.RetryNever, Outcome: protocol.EffectDurable,
+		})}
 	}
 	if stop, ok := stops[o.Kind]; ok {
 		return ending{stop: stop}

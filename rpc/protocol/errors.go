@@ -17,7 +17,7 @@ const (
 	KindInvalidParams     ErrorKind = "invalidParams"        // pointer leads to what is wrong in the params
 	KindInternal          ErrorKind = "internal"             // a fault of lashd; its log has the details
 	KindOverloaded        ErrorKind = "overloaded"           // too much is under way; again after retryAfterMs
-	KindCancelled         ErrorKind = "cancelled"            // the request was cancelled, or ran out of its time
+	KindCancelled         ErrorKind = "cancelled"            // the client cancelled the request, or it ran out of its time
 	KindSessionNotFound   ErrorKind = "sessionNotFound"      // there is no such session
 	KindTurnNotFound      ErrorKind = "turnNotFound"         // there is no such turn
 	KindNodeNotFound      ErrorKind = "nodeNotFound"         // there is no such node in this session's history
@@ -83,9 +83,9 @@ const (
 
 // ErrorData is the data member of every error.
 type ErrorData struct {
-	Kind         ErrorKind     `json:"kind"`
-	Retry        RetryAdvice   `json:"retry"`
-	Outcome      EffectOutcome `json:"outcome,omitempty"`
+	Kind         ErrorKind     `json:"kind"`                   // a word of the table of errors
+	Retry        RetryAdvice   `json:"retry"`                  // what to do: now, reload or never
+	Outcome      EffectOutcome `json:"outcome,omitempty"`      // what the request left behind: none, durable or unknown; in every error of the daemon
 	Pointer      string        `json:"pointer,omitempty"`      // JSON pointer to the wrong parameter
 	Nearest      string        `json:"nearest,omitempty"`      // the method or name that was probably meant
 	RetryAfterMs int64         `json:"retryAfterMs,omitempty"` // not before

@@ -122,13 +122,13 @@ type DecisionListResult struct {
 	Data []Decision `json:"data"`
 }
 
-// DecisionRespondParams answers a decision. ArgsHash must be that of the decision if an approval is given.
+// DecisionRespondParams answers a decision. To approve a tool call, argsHash is required: it must be that of the decision.
 type DecisionRespondParams struct {
 	Mutation
 	DecisionID DecisionID      `json:"decisionId"`
-	Choice     DecisionChoice  `json:"choice"`
-	Value      json.RawMessage `json:"value,omitempty"`
-	ArgsHash   Digest          `json:"argsHash,omitempty"`
+	Choice     DecisionChoice  `json:"choice"`             // one of the decision's choices
+	Value      json.RawMessage `json:"value,omitempty"`    // with answer: a value that fits the decision's form
+	ArgsHash   Digest          `json:"argsHash,omitempty"` // the decision's argsHash; required for each choice of an approval but reject, ignored otherwise
 }
 
 // DecisionRespondResult is the answer that counts: ours, or the one that came first.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,27 @@ func (m *acpFrame) problem() string {
 	}
 	json.Unmarshal(m.Error, &e)
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", m.ID, e.Code, e.Data.Kind, e.Data.Pointer))
+}
+
+// goWords are what only a Go programmer would recognise in an error.
+var goWords = regexp.MustCompile(`json:|cannot unmarshal|\bacp\.|\bprotocol\.|\bu?int(8|16|32|64)\b|float64|\[\]byte|struct \{|variant|payload`)
+
+// promised is what is wrong with an error: it lacks some of the data that the document promises, or is in words of Go.
+func (m *acpFrame) promised() string {
+	var e struct {
+		Message string             `json:"message"`
+		Data    protocol.ErrorData `json:"data"`
+	}
+	json.Unmarshal(m.Error, &e)
+	switch {
+	case m.Error == nil:
+		return ""
+	case e.Message == "" || e.Data.Kind == "" || e.Data.Retry == "" || e.Data.Outcome == "":
+		return "lacks some of its data"
+	case goWords.MatchString(e.Message):
+		return "is in words of Go"
+	}
+	return ""
 }
 
 // badACP is a line that an editor should not have written, or several, and what is answered to the last: id, code, kind and pointer. In it
@@ -240,7 +262,11 @@ func TestACPBadInput(t *testing.T) {
 		for _, c := range cases {
 			line := strings.NewReplacer("REQ", `"jsonrpc":"2.0","id":1`, "WORK", w.work, "SES", id).Replace(c.line)
 			if c.want != "" {
-				if m := r.answer(line); m.problem() != c.want {
+				m := r.answer(line)
+				if problem := m.promised(); problem != "" {
+					t.Errorf("outside/21 %s: the error %s: %.300s", c.name, problem, m.Error)
+				}
+				if m.problem() != c.want {
 					t.Errorf("issue/6-3 %s: %s, want %s: %.200s", c.name, m.problem(), c.want, m.Error)
 				}
 			} else {

@@ -324,12 +324,15 @@ export interface DecisionListResult {
   data: Decision[];
 }
 
-/** DecisionRespondParams answers a decision. ArgsHash must be that of the decision if an approval is given. */
+/** DecisionRespondParams answers a decision. To approve a tool call, argsHash is required: it must be that of the decision. */
 export interface DecisionRespondParams {
   idempotencyKey?: string;
   decisionId: DecisionID;
+  /** one of the decision's choices */
   choice: DecisionChoice;
+  /** with answer: a value that fits the decision's form */
   value?: unknown;
+  /** the decision's argsHash; required for each choice of an approval but reject, ignored otherwise */
   argsHash?: Digest;
 }
 
@@ -394,8 +397,11 @@ export type Empty = Record<string, never>;
 
 /** ErrorData is the data member of every error. */
 export interface ErrorData {
+  /** a word of the table of errors */
   kind: ErrorKind;
+  /** what to do: now, reload or never */
   retry: RetryAdvice;
+  /** what the request left behind: none, durable or unknown; in every error of the daemon */
   outcome?: EffectOutcome;
   /** JSON pointer to the wrong parameter */
   pointer?: string;
@@ -3121,7 +3127,7 @@ export interface Methods {
   "debug/prompt": { params: DebugPromptParams; result: DebugPromptResult };
   /** Lists open questions to a person, and calls that wait for tool/complete. */
   "decision/list": { params: DecisionListParams; result: DecisionListResult };
-  /** Answers one. The first answer counts. */
+  /** Answers one; the first answer counts. To approve a tool call, `argsHash` must be the decision's. */
   "decision/respond": { params: DecisionRespondParams; result: DecisionRespondResult };
   /** Adds nodes to the leaf, also beside a running turn. */
   "graph/append": { params: GraphAppendParams; result: GraphAppendResult };
