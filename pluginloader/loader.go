@@ -97,7 +97,8 @@ func New(c Config) *Loader {
 func (l *Loader) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	if err := l.begin(life); err != nil {
+	_, err := contain(l.config.Log, "begin with plugins", func() (struct{}, error) { return struct{}{}, l.begin(life) })
+	if err != nil {
 		l.config.Log.Error("no session can be opened: what plugins there are cannot be found out", "error", err)
 		l.failed = fmt.Errorf("what plugins there are cannot be found out: %w", err)
 		close(l.ready)
@@ -106,7 +107,7 @@ func (l *Loader) Run(ctx context.Context) error {
 	}
 	var watching sync.WaitGroup
 	var watchErr error
-	watching.Go(func() { watchErr = l.watcher.Run(ctx) })
+	watching.Go(func() { watchErr = l.watch(ctx) })
 	for _, root := range l.user.roots {
 		defer l.watcher.Watch(root)()
 	}
@@ -145,11 +146,13 @@ func (l *Loader) follow(ctx, life context.Context) {
 		case <-ctx.Done():
 			return
 		case f := <-l.work:
-			f(life)
+			_ = l.contained("change plugins", func() { f(life) }) // the log has it
 		case now := <-timer.C:
-			l.lookAll(life, func(s *set) bool { at := s.due(); return !at.IsZero() && !now.Before(at) })
+			_ = l.contained("look again", func() {
+				l.lookAll(life, func(s *set) bool { at := s.due(); return !at.IsZero() && !now.Before(at) })
+			})
 		case roots := <-l.watcher.Changes():
-			l.lookAll(life, func(s *set) bool { return s.has(roots) })
+			_ = l.contained("look at changes", func() { l.lookAll(life, func(s *set) bool { return s.has(roots) }) })
 		}
 	}
 }
@@ -214,7 +217,7 @@ func do[T any](ctx context.Context, l *Loader, f func(context.Context) (T, error
 	done := make(chan answer, 1)
 	select {
 	case l.work <- func(ctx context.Context) {
-		v, err := f(ctx)
+		v, err := contain(l.config.Log, "change plugins", func() (T, error) { return f(ctx) })
 		done <- answer{v, err}
 	}:
 	case <-l.over:

@@ -45,7 +45,7 @@ func (e *entry) recall(ctx context.Context) {
 
 // wake starts what of a plugin is to run before anybody needs it.
 func (l *Loader) wake(ctx context.Context, u *unit) {
-	l.building.Go(func() {
+	l.beside("start a plugin", func() {
 		if err := u.show(ctx, true); err != nil {
 			l.config.Log.Warn("a plugin does not start", "plugin", u.name(), "error", err)
 		}

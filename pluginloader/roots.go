@@ -154,7 +154,7 @@ func findAll(ctx context.Context, looks []look) (findings []*finding, took time.
 		}
 		looking.Go(func() {
 			free <- struct{}{}
-			findings[i] = g.examine(ctx)
+			findings[i] = g.contained(ctx)
 			<-free
 		})
 	}
@@ -164,7 +164,7 @@ func findAll(ctx context.Context, looks []look) (findings []*finding, took time.
 	left := newAllowance()
 	for _, i := range unapproved {
 		looks[i].left = left
-		findings[i] = looks[i].examine(bounded)
+		findings[i] = looks[i].contained(bounded)
 	}
 	took = time.Since(begin)
 	looking.Wait()

@@ -64,13 +64,15 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	looks := s.looks(entries)
 	then = s.then
 	s.looking, s.again, s.then = end, false, nil
-	l.building.Go(func() {
+	l.beside("look at plugins", func() {
 		defer end()
 		findings, took := findAll(ctx, looks)
 		l.post(func(life context.Context) {
 			s.looking = nil
 			s.rest(took)
-			s.found(life, entries, gone, findings)
+			if err := l.contained("put plugins in their place", func() { s.found(life, entries, gone, findings) }); err != nil {
+				s.fail(entries, findings, err)
+			}
 			for _, f := range then {
 				f()
 			}

@@ -148,6 +148,10 @@ func (u *unit) replaces(names []string) bool { return u.own && slices.Contains(n
 
 // compose makes the host of plugins, if a session can be opened with them.
 func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, error) {
+	return contain(l.config.Log, "open a session with the plugins", func() (*plugin.Host, error) { return l.tryOut(ctx, units) })
+}
+
+func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string
 	names := append(l.Drivers(), l.config.Base.IDs()...)

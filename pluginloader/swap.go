@@ -90,7 +90,7 @@ func (s *set) publish(units []*unit, host *plugin.Host) {
 // retire lets units go once no session has them any more.
 func (l *Loader) retire(host *plugin.Host, units []*unit) {
 	unused := host.Retire()
-	l.building.Go(func() {
+	l.beside("retire plugins", func() {
 		<-unused
 		l.mu.Lock()
 		delete(l.hosts, host)
@@ -116,7 +116,7 @@ func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 	for _, h := range hosts {
 		h.Revoke()
 	}
-	l.building.Go(func() {
+	l.beside("revoke plugins", func() {
 		for _, h := range hosts {
 			for unused := h.Retire(); !closed(unused); {
 				l.config.Revoked(life)

@@ -61,7 +61,7 @@ func (u *unit) release(ctx context.Context) (last bool, err error) {
 // let releases units without anybody waiting for it.
 func (l *Loader) let(units ...*unit) {
 	for _, u := range units {
-		l.building.Go(func() {
+		l.beside("end a plugin", func() {
 			last, err := u.release(context.Background())
 			if err != nil {
 				l.config.Log.Warn("a plugin did not end", "plugin", u.name(), "error", err)

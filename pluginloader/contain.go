@@ -1,0 +1,85 @@
+package pluginloader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// errPanic says that lashd itself failed at something. Its log has the stack.
+var errPanic = errors.New("internal error in the plugin loader; lashd.log has the stack")
+
+// contain calls f, and makes an error of a panic, which is logged with its stack.
+func contain[T any](log *slog.Logger, what string, f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in the plugin loader", "at", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s: %w: %v", what, errPanic, p)
+		}
+	}()
+	return f()
+}
+
+// contained is contain for what has no result.
+func (l *Loader) contained(what string, f func()) error {
+	_, err := contain(l.config.Log, what, func() (struct{}, error) {
+		f()
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// beside runs f on a goroutine of its own, which ends before Run does. A panic of it is logged.
+func (l *Loader) beside(what string, f func()) {
+	l.building.Go(func() { _ = l.contained(what, f) }) // the log has it
+}
+
+// watchRestart is how long nobody watches after a panic of the watcher.
+const watchRestart = time.Second
+
+// watch watches until ctx is done, and begins again after a panic.
+func (l *Loader) watch(ctx context.Context) error {
+	for {
+		_, err := contain(l.config.Log, "watch plugins", func() (struct{}, error) { return struct{}{}, l.watcher.Run(ctx) })
+		if !errors.Is(err, errPanic) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchRestart):
+		}
+	}
+}
+
+// contained examines a directory. If that panics the plugin has failed, and what runs of it stays.
+func (g look) contained(ctx context.Context) *finding {
+	f, err := contain(g.log(), "look at "+g.dir, func() (*finding, error) { return g.examine(ctx), nil })
+	if err != nil {
+		f = g.wrong("", err)
+		f.asked = g.asked
+	}
+	return f
+}
+
+func (g look) log() *slog.Logger {
+	if g.set.loader == nil {
+		return slog.Default()
+	}
+	return g.set.loader.config.Log
+}
+
+// fail takes down that what was found could not be put in its place. The host stays as it is.
+func (s *set) fail(entries []*entry, findings []*finding, err error) {
+	for i, f := range findings {
+		if f != nil {
+			entries[i].blame(err)
+			entries[i].assess()
+			entries[i].sign = ""
+		}
+	}
+	s.show()
+}
