@@ -21,10 +21,11 @@ const (
 )
 
 // Lock is the right to be the one daemon of a data directory. The kernel takes it back when the process dies, however that
-// happens; children do not inherit it.
+// happens; children do not inherit it. It holds on to the directory itself, so that to delete the lock file lets nobody else in.
 type Lock struct {
 	path string
 	file *flock.Flock
+	dir  *dirLock // of the data directory; nil for another lock
 }
 
 // HeldError says that another process has the lock.
@@ -55,7 +56,19 @@ func Acquire(dataDir string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	return acquire(filepath.Join(dir, lockName), "")
+	l := newLock(filepath.Join(dir, lockName))
+	if l.dir, err = openDirLock(dir); err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := l.acquire(""); err != nil {
+		l.dir.close() // the failure to lock it is the news
+		return nil, err
+	}
+	return l, nil
+}
+
+func newLock(path string) *Lock {
+	return &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 }
 
 // Address is where the holder of a data directory says that it listens; empty if nobody says so. Nothing is locked or made for it.
@@ -71,27 +84,41 @@ func Address(dataDir string) string {
 	return ""
 }
 
-// acquire takes the lock and names this process as its holder.
+// acquire locks a file and names this process as its holder.
 func acquire(path, socket string) (*Lock, error) {
-	l := &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
+	l := newLock(path)
+	return l, l.acquire(socket)
+}
+
+func (l *Lock) acquire(socket string) error {
 	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
-		locked, err := l.file.TryLock()
+		locked, err := l.try()
 		if err != nil {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+			return fmt.Errorf("lock %s: %w", l.path, err)
 		}
 		if locked {
 			break
 		}
 		h := l.holder()
 		if h.alive() || time.Now().After(patience) {
-			return nil, &HeldError{Path: path, Pid: h.Pid, Socket: h.Socket}
+			return &HeldError{Path: l.path, Pid: h.Pid, Socket: h.Socket}
 		}
 	}
 	if err := l.publish(socket); err != nil {
 		l.file.Unlock() // the failure to publish is the news
-		return nil, err
+		return err
 	}
-	return l, nil
+	return nil
+}
+
+// try locks the directory before the file, which then is free unless its holder was started by an older lashd.
+func (l *Lock) try() (bool, error) {
+	if l.dir != nil {
+		if locked, err := l.dir.try(); !locked || err != nil {
+			return false, err
+		}
+	}
+	return l.file.TryLock()
 }
 
 // Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.
@@ -99,7 +126,7 @@ func (l *Lock) Release() error {
 	if l.stands() { // or else another one's name may be there
 		os.Remove(l.infoPath()) // a stale one is recognised by its dead pid
 	}
-	if err := l.file.Unlock(); err != nil {
+	if err := errors.Join(l.file.Unlock(), l.dir.close()); err != nil {
 		return fmt.Errorf("unlock %s: %w", l.path, err)
 	}
 	return nil

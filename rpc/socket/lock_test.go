@@ -197,6 +197,35 @@ func TestHolderThatHasNotNamedItself(t *testing.T) {
 	}
 }
 
+func TestLockFilesThatGo(t *testing.T) {
+	for _, gone := range [][]string{{lockName}, {lockName + ".json"}, {lockName, lockName + ".json"}} {
+		t.Run(fmt.Sprintf("outside/15 the directory is still locked without %s", gone), func(t *testing.T) {
+			dir := home(t)
+			stdin, keepsChild, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keepsChild.Close()
+			first := role("daemon", dir, filepath.Join(dir, "s"))
+			first.Stdin = stdin
+			launch(t, first)
+			stdin.Close()
+			for _, name := range gone {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Acquire(dir); err == nil {
+				t.Error("a second process has the lock")
+			} else if _, ok := errors.AsType[*HeldError](err); !ok {
+				t.Errorf("Acquire: %v, want a HeldError", err)
+			}
+			crash(first)
+			mustAcquire(t, dir)
+		})
+	}
+}
+
 func TestReleasedLockIsFree(t *testing.T) {
 	dir := home(t)
 	for range 3 {
