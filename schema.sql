@@ -4,8 +4,9 @@
 -- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own. Of what every turn writes,
 -- conditions are written with OR: SQLite makes a table of a list of three or more behind IN each time that it looks.
 
--- A fact about the store itself: store_id, epoch (grows when a backup is restored), commits (how many there were), secret (signs
--- the keys of waits).
+-- A fact about the store itself: store_id, epoch (another random number when history may differ from what clients saw),
+-- epoch_before, commits (how many there were), opened (absent from a backup that was not opened yet), rollback (a loss of commits that nobody
+-- has acknowledged), secret (signs the keys of waits).
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL,

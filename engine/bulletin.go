@@ -130,6 +130,9 @@ func (e *Engine) Condition() string {
 	if err := e.store.Condition(); err != nil {
 		return err.Error()
 	}
+	if lost := e.store.Rollback(); lost != nil {
+		return lost.Error()
+	}
 	return "ok"
 }
 

@@ -71,8 +71,11 @@ func (s *Store) copyTo(ctx context.Context, target string, check func(context.Co
 		return err
 	}
 	defer os.Remove(part) // after the rename there is nothing under that name
-	err = errors.Join(s.vacuumInto(ctx, part), f.Sync(), f.Close())
-	if err != nil {
+	err = s.vacuumInto(ctx, part)
+	if err == nil {
+		err = markBackup(ctx, part)
+	}
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := inspect(ctx, part, check); err != nil {

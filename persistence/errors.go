@@ -25,6 +25,7 @@ var (
 	ErrCorrupt         = errors.New("the database is damaged; run lashd doctor")
 	ErrNewerSchema     = errors.New("the database was written by a newer lashd")
 	ErrOtherSchema     = errors.New("the tables of the database are not those of this lashd: a build between releases wrote it, or another program changed it")
+	ErrMissing         = errors.New("the database, or a part of it, is missing")
 	ErrClosed          = errors.New("the store is closed")
 )
 

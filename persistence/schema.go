@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -37,7 +38,7 @@ func (s *Store) prepareSchema(ctx context.Context, found preview) error {
 			return err
 		}
 	}
-	return s.checkSchema(ctx)
+	return s.checkSchema(ctx, s.stmts.conn)
 }
 
 func (s *Store) createSchema(ctx context.Context) error {
@@ -52,11 +53,11 @@ func (s *Store) createSchema(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, s.def.schema); err != nil {
 			return fmt.Errorf("schema.sql: %w", err)
 		}
-		facts, err := summed("INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', '1'), ('commits', '0'), ('secret', ?)")
+		facts, err := summed("INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', ?), ('opened', '1'), ('commits', '0'), ('secret', ?)")
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, facts, uuid.NewString(), rand.Text()); err != nil {
+		if _, err := tx.ExecContext(ctx, facts, uuid.NewString(), strconv.FormatInt(newEpoch(), 10), rand.Text()); err != nil {
 			return err
 		}
 		return stamp(ctx, tx, s.def.version)
@@ -86,8 +87,8 @@ FROM sqlite_schema
 WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'`
 
 // checkSchema compares every object with the statements of schema.sql: a trigger or a view in the file would run as us.
-func (s *Store) checkSchema(ctx context.Context) error {
-	rows, err := s.stmts.conn.QueryContext(ctx, schemaObjects)
+func (s *Store) checkSchema(ctx context.Context, db queryer) error {
+	rows, err := db.QueryContext(ctx, schemaObjects)
 	if err != nil {
 		return classify(err)
 	}

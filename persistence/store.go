@@ -43,6 +43,11 @@ type Store struct {
 	ended     chan struct{} // closed when Run has answered its last request
 	commits   int64         // that the database has counted, and those since; the writer's
 	uncounted int64
+	before    int64 // the epoch before this one; 0: none
+	backup    bool  // it is a backup that was not opened before
+	rollback  *Rollback
+	file, log openFile              // the database and its log, as they were opened
+	look      chan struct{}         // has a value when the writer should look at them
 	heads     heads                 // the writer's
 	unchecked bool                  // the structure, as the database is small and was closed properly; the writer's
 	state     atomic.Pointer[error] // why nothing is written any more; nil while all is well
@@ -52,7 +57,7 @@ type Store struct {
 // Facts are what a store says of itself.
 type Facts struct {
 	StoreID string // of this database, and of every backup of it
-	Epoch   int64  // grows when the store was found to have lost commits, so that old cursors are told apart
+	Epoch   int64  // another random number whenever history may differ from what clients have seen, so that old cursors are told apart
 	Secret  string // signs what is given out to be brought back, and is told to nobody
 }
 
@@ -64,8 +69,9 @@ const (
 
 // Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
 // starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with
-// ErrNewerSchema, one whose tables are others with ErrOtherSchema; neither is changed. On a full disk the space that is kept for
-// that is given up.
+// ErrNewerSchema, one whose tables are others with ErrOtherSchema, a directory whose database or log is gone with ErrMissing; nothing
+// is changed then. A copy, and a database that lost commits, gets a new epoch. On a full disk the space that is kept for that is given
+// up.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openAs(ctx, cfg, current)
 }
@@ -89,7 +95,7 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast) (*Store, error) {
 	s := &Store{
 		cfg: cfg, path: filepath.Join(cfg.Dir, fileName), def: def, ballast: ballast,
-		requests: make(chan *request, groupLimit), ended: make(chan struct{}),
+		requests: make(chan *request, groupLimit), ended: make(chan struct{}), look: make(chan struct{}, 1),
 		blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName)),
 	}
 	err := s.open(ctx)
@@ -99,17 +105,27 @@ func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast)
 	if errors.Is(err, syscall.ENOSPC) {
 		err = named(ErrFull, err)
 	}
-	return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.closePools())
+	return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.witness.close(), s.closePools())
 }
 
 func (s *Store) open(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // what can't be cancelled can't be interrupted while it waits for a lock
 	defer cancel()
-	if err := s.createFile(); err != nil {
+	there, err := survey(s.cfg.Dir)
+	if err == nil {
+		err = there.check()
+	}
+	if err == nil {
+		err = s.createFile()
+	}
+	if err != nil {
 		return err
 	}
 	found, err := preflight(ctx, s.path, s.def.version)
 	if err != nil {
+		return err
+	}
+	if err := there.lost(ctx, s.path, found); err != nil {
 		return err
 	}
 	if fileSize(s.path) == 0 {
@@ -132,10 +148,13 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.checkUnclean(ctx, found); err != nil {
 		return err
 	}
-	if err := s.loadFacts(ctx); err != nil {
+	if err := s.loadFacts(ctx, s.stmts.conn); err != nil {
 		return err
 	}
-	return s.checkWitness(ctx)
+	if err := s.settleEpoch(ctx, there, found.version == 0); err != nil {
+		return err
+	}
+	return s.watchFiles()
 }
 
 // createFile makes the database file before SQLite does, so that it and the files beside it are private.
@@ -184,12 +203,17 @@ func (s *Store) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if !errors.Is(err, ErrCorrupt) {
-		s.count(ctx)
-		s.fold(ctx, "TRUNCATE")
+	if errors.Is(err, ErrCorrupt) {
+		return errors.Join(s.witness.close(), s.closePools())
 	}
+	s.count(ctx)
+	s.fold(ctx, "TRUNCATE")
 	s.stop(ErrClosed)
-	return errors.Join(s.witness.close(), s.closePools())
+	err = s.closePools()
+	if err == nil {
+		err = s.sealClosed()
+	}
+	return errors.Join(err, s.witness.close())
 }
 
 func (s *Store) closePools() error {

@@ -43,6 +43,10 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 		}
 		return err
 	}
+	s.logged()
+	if err := s.checkFiles(ctx); err != nil { // nobody is told of a commit that the next process may not find
+		return err
+	}
 	s.heads.committed()
 	s.uncounted += int64(written)
 	s.dropFiles(ctx, tx.dropped)

@@ -127,10 +127,11 @@ func (s *Store) fold(ctx context.Context, mode string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	tx := &tx{stmts: s.stmts}
+	var busy, pages, folded int
 	checkpoint := func() error {
-		var busy, pages, folded int
 		return s.failed(tx.row(ctx, "PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &folded))
 	}
+	s.beforeFold(mode)
 	var err error
 	if mode == "TRUNCATE" {
 		err = unwaiting(ctx, tx, checkpoint)
@@ -140,6 +141,18 @@ func (s *Store) fold(ctx context.Context, mode string) {
 	if err != nil && !errors.Is(err, ErrBusy) {
 		s.cfg.Log.Warn("checkpoint failed", "error", err)
 	}
+	s.afterFold(err == nil && busy == 0 && folded == pages)
+}
+
+// foldNow folds all of the log in, also if readers have to be waited for.
+func (s *Store) foldNow(ctx context.Context) error {
+	tx := &tx{stmts: s.stmts}
+	var busy, pages, folded int
+	err := tx.row(ctx, "PRAGMA wal_checkpoint(FULL)", nil, &busy, &pages, &folded)
+	if err == nil && (busy != 0 || folded < pages) {
+		err = ErrBusy
+	}
+	return classify(err)
 }
 
 // unwaiting runs f while nothing is waited for that holds a lock. Afterwards it is again, also if ctx is done by then.

@@ -2,50 +2,81 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
-// witness is a small file beside the database which says how many commits there were: if the database's log lost its
-// tail, the database alone could not tell. The database counts its commits within a second, in a commit of its own, and the
-// witness is written after that: it may be behind, but it is never ahead of a store that lost nothing.
+// witness is a small file beside the database that says how many commits there were, and which file had them: if the database's
+// log lost its tail, or if an older copy came back, the database alone could not tell. The database counts its commits within a
+// second, in a commit of its own, and the witness is written after that: it may be behind, but it is never ahead of a store that
+// lost nothing.
 type witness struct {
 	file *os.File
+	last witnessed // that was read or saved
+
+	unsynced bool // the disk may have an older one
 }
 
+// witnessed is what was last seen of a database.
 type witnessed struct {
-	StoreID string `json:"storeId"`
-	Epoch   int64  `json:"epoch"`
-	Commits int64  `json:"commits"`
+	StoreID string   `json:"storeId"`
+	Epoch   int64    `json:"epoch"`
+	Commits int64    `json:"commits"`
+	Logged  bool     `json:"logged,omitempty"` // its log holds commits that the database file lacks
+	File    identity `json:"file"`
+	Log     identity `json:"log"`
+
+	// ChangedNs is when the file was changed last, if nothing was written to it since; else 0. It holds in this run of the kernel,
+	// or in all if Boot is empty: a change time may be lost with the power.
+	ChangedNs int64  `json:"changedNs,omitempty"`
+	Boot      string `json:"boot,omitempty"`
 }
 
-// witnessSize lies within a disk sector, so that a write in place lands whole or not at all.
-const witnessSize = 256
+const witnessName = "lashd.witness"
 
-func openWitness(path string) (*witness, witnessed, error) {
-	var seen witnessed
+// witnessSize is a disk sector, so that a write in place lands whole or not at all.
+const witnessSize = 512
+
+// openWitness opens the file, or makes an empty one.
+func openWitness(path string) (*witness, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, seen, err
+		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, witnessSize))
+	seen, err := parseWitness(f)
 	if err != nil {
-		return nil, seen, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	if json.Unmarshal(data, &seen) != nil {
-		seen = witnessed{} // new, or torn by a crash: it tells nothing
-	}
-	return &witness{file: f}, seen, nil
+	return &witness{file: f, last: seen}, nil
 }
 
-// save writes in place, as on a full disk there may be no room for another file.
-func (w *witness) save(now witnessed) error {
+// readWitness reads the file of a directory without making one.
+func readWitness(dir string) (witnessed, error) {
+	f, err := os.Open(filepath.Join(dir, witnessName))
+	if errors.Is(err, os.ErrNotExist) {
+		return witnessed{}, nil
+	}
+	if err != nil {
+		return witnessed{}, err
+	}
+	seen, err := parseWitness(f)
+	return seen, errors.Join(err, f.Close())
+}
+
+func parseWitness(f *os.File) (seen witnessed, err error) {
+	data, err := io.ReadAll(io.LimitReader(f, witnessSize))
+	if err != nil || json.Unmarshal(data, &seen) != nil {
+		return witnessed{}, err // new, or torn by a crash: it says nothing
+	}
+	return seen, nil
+}
+
+// save writes in place, as on a full disk there may be no room for another file. Only with sync it survives a loss of power.
+func (w *witness) save(now witnessed, sync bool) error {
 	data, err := json.Marshal(now)
 	if err != nil {
 		return err
@@ -53,7 +84,13 @@ func (w *witness) save(now witnessed) error {
 	if _, err := w.file.WriteAt(fmt.Appendf(nil, "%-*s\n", witnessSize-1, data), 0); err != nil {
 		return err
 	}
-	return w.file.Sync()
+	w.last, w.unsynced = now, true
+	if !sync {
+		return nil
+	}
+	err = w.file.Sync()
+	w.unsynced = err != nil
+	return err
 }
 
 func (w *witness) close() error {
@@ -75,76 +112,67 @@ func (s *Store) count(ctx context.Context) {
 		s.commits += s.uncounted
 		s.uncounted = 0
 	}
-	s.saveWitness()
+	s.saveWitness(true, func(w *witnessed) { w.Commits = s.commits })
 }
 
-func (s *Store) saveWitness() {
-	err := s.witness.save(witnessed{s.facts.StoreID, s.facts.Epoch, s.commits})
-	if err != nil { // a witness that stays behind only sees less
+// saveWitness changes what the witness says; the writer's.
+func (s *Store) saveWitness(sync bool, change func(*witnessed)) {
+	now := s.witness.last
+	change(&now)
+	if err := s.witness.save(now, sync); err != nil { // a witness that stays behind only sees less
 		s.cfg.Log.Warn("witness not written", "error", err)
 	}
 }
 
-func (s *Store) loadFacts(ctx context.Context) error {
-	rows, err := s.stmts.conn.QueryContext(ctx, "SELECT name, value FROM meta")
-	if err != nil {
-		return classify(err)
+// logged has the witness know that the log holds commits which nothing else does.
+func (s *Store) logged() {
+	if s.witness == nil || s.witness.last.Logged {
+		return
 	}
-	type pair struct{ name, value string }
-	pairs, err := collect(rows, func(rows *sql.Rows, p *pair) error { return rows.Scan(&p.name, &p.value) })
+	s.saveWitness(false, func(w *witnessed) { w.Logged = true })
+}
+
+// beforeFold has the witness know that the database file is about to be written, and that the log may be cut off. It is on disk before
+// that is done, as else the two would not agree after a loss of power.
+func (s *Store) beforeFold(mode string) {
+	if s.witness == nil || s.witness.last.ChangedNs == 0 && !s.witness.last.Logged && !s.witness.unsynced {
+		return
+	}
+	s.saveWitness(true, func(w *witnessed) {
+		w.ChangedNs, w.Boot = 0, ""
+		w.Logged = w.Logged && mode != "TRUNCATE"
+	})
+}
+
+// afterFold has the witness know the database file as it is now, and whether the log is still needed.
+func (s *Store) afterFold(whole bool) {
+	boot := bootID()
+	file, err := stampOf(s.path)
+	if s.witness == nil || err != nil {
+		return
+	}
+	s.saveWitness(false, func(w *witnessed) {
+		w.Logged = !whole
+		if boot != "" {
+			w.ChangedNs, w.Boot = file.changedNs, boot
+		}
+	})
+}
+
+// sealClosed has the witness know a database that is closed properly. No connection of this process may be open.
+func (s *Store) sealClosed() error {
+	f, err := os.Open(s.path)
 	if err != nil {
 		return err
 	}
-	for _, p := range pairs {
-		switch p.name {
-		case "store_id":
-			s.facts.StoreID = p.value
-			continue
-		case "secret":
-			s.facts.Secret = p.value
-			continue
-		}
-		n, err := strconv.ParseInt(p.value, 10, 64)
-		if err != nil {
-			return fmt.Errorf("meta %s is %q: %w", p.name, p.value, ErrCorrupt)
-		}
-		switch p.name {
-		case "epoch":
-			s.facts.Epoch = n
-		case "commits":
-			s.commits = n
-		}
-	}
-	return nil
-}
-
-// checkWitness compares the database with what was seen of it. If commits are missing, the store gets a new epoch, so
-// that a client's cursor from the lost time is answered with a gap instead of wrong events.
-func (s *Store) checkWitness(ctx context.Context) error {
-	var seen witnessed
-	var err error
-	if s.witness, seen, err = openWitness(filepath.Join(s.cfg.Dir, "lashd.witness")); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil { // the time of its last change, too
 		return err
 	}
-	if seen.StoreID != s.facts.StoreID || !seen.after(s.facts.Epoch, s.commits) {
-		return nil
+	file, err := stampOf(s.path)
+	if err != nil {
+		return err
 	}
-	s.facts.Epoch = seen.Epoch + 1
-	s.cfg.Log.Error("the database lost commits that were seen before; clients will read their sessions again",
-		"commits", s.commits, "seen", seen.Commits, "epoch", s.facts.Epoch)
-	s.checkSmall(ctx)
-	if s.stopped() != nil {
-		return nil // found damaged: nothing is written, and the next start sees the loss again
-	}
-	tx := &tx{stmts: s.stmts}
-	if err := tx.exec(ctx, "UPDATE meta SET value = CAST(? AS TEXT) WHERE name = 'epoch'", s.facts.Epoch); err != nil {
-		return classify(err)
-	}
-	s.saveWitness()
-	return nil
-}
-
-// after tells whether the witness saw a later time than the database knows.
-func (w witnessed) after(epoch, commits int64) bool {
-	return w.Epoch > epoch || (w.Epoch == epoch && w.Commits > commits)
+	now := s.witness.last
+	now.Logged, now.Log, now.ChangedNs, now.Boot = false, identity{}, file.changedNs, ""
+	return s.witness.save(now, true)
 }

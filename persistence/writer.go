@@ -32,6 +32,8 @@ func (s *Store) Run(ctx context.Context) error {
 			k.wrote(ctx, group)
 		case <-k.timer.C:
 			k.tick(ctx)
+		case <-s.look:
+			s.checkFiles(context.WithoutCancel(ctx)) // what it finds is seen below
 		case <-ctx.Done():
 			s.drain(ctx)
 			return s.poison()

@@ -46,7 +46,7 @@ func inspect(dir string, want acked) verdict {
 		return v
 	}
 	defer s.Close()
-	v.noticed = s.Facts().Epoch > 1
+	v.noticed = s.Rollback() != nil
 	if err := s.Healthy(); err != nil {
 		v.broken = append(v.broken, err.Error())
 	}

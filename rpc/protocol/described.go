@@ -532,7 +532,7 @@ func Described() map[string]TypeDoc {
 		},
 		"InitializeResult": {Doc: "InitializeResult says who answers.",
 			Fields: map[string]string{
-				"epoch":      "a cursor of another store or epoch is answered with a gap",
+				"epoch":      "random, below 10^14; a cursor of another store or epoch is answered with a gap",
 				"keysWanted": "names of API keys that the daemon's own environment lacks; model/setKey takes them",
 			},
 		},
@@ -1418,7 +1418,7 @@ func Described() map[string]TypeDoc {
 			Fields: map[string]string{
 				"loadedSessions": "in memory",
 				"sessions":       "stored",
-				"store":          "ok, or what is wrong",
+				"store":          "ok, or what is wrong, such as a loss of commits that nobody has acknowledged with lashd doctor --fix",
 			},
 		},
 		"StopReason": {Doc: "StopReason is why a model stopped.",

@@ -46,7 +46,7 @@ type InitializeResult struct {
 	ServerInfo      ClientInfo `json:"serverInfo"`
 	ClientID        ClientID   `json:"clientId"`
 	StoreID         string     `json:"storeId"`
-	Epoch           int64      `json:"epoch"` // a cursor of another store or epoch is answered with a gap
+	Epoch           int64      `json:"epoch"` // random, below 10^14; a cursor of another store or epoch is answered with a gap
 	Features        []string   `json:"features"`
 	DataDir         string     `json:"dataDir"`
 	KeysWanted      []string   `json:"keysWanted,omitempty"` // names of API keys that the daemon's own environment lacks; model/setKey takes them
@@ -64,7 +64,7 @@ type StatusResult struct {
 	Running     int    `json:"runningTurns"`
 	Decisions   int    `json:"openDecisions"`
 	Connections int    `json:"connections"`
-	Store       string `json:"store"` // ok, or what is wrong
+	Store       string `json:"store"` // ok, or what is wrong, such as a loss of commits that nobody has acknowledged with lashd doctor --fix
 }
 
 // ServerBackupParams says where a copy of all that is stored is put.

@@ -5,6 +5,7 @@ package socket
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,9 +13,9 @@ import (
 // dirLock is a lock on a directory itself. Nothing that is deleted in the directory, or renamed, gives it away.
 type dirLock struct{ dir *os.File }
 
-// openDirLock opens a directory to lock it. Programs that this process starts do not get the descriptor.
-func openDirLock(path string) (*dirLock, error) {
-	dir, err := os.Open(path)
+// openDirLock opens the directory that the lock file is in. Programs that this process starts do not get the descriptor.
+func openDirLock(lockFile string) (*dirLock, error) {
+	dir, err := os.Open(filepath.Dir(lockFile))
 	return &dirLock{dir}, err
 }
 

@@ -1,10 +1,24 @@
 package socket
 
-// dirLock is nothing here: Windows does not let anybody delete a lock file that is open.
-type dirLock struct{}
+import (
+	"os"
 
-func openDirLock(string) (*dirLock, error) { return &dirLock{}, nil }
+	"github.com/gofrs/flock"
+)
 
-func (*dirLock) try() (bool, error) { return true, nil }
+// dirLock is a lock on a file beside the lock file. Windows does not let anybody delete a file that is open.
+type dirLock struct{ file *flock.Flock }
 
-func (*dirLock) close() error { return nil }
+// openDirLock prepares the lock of the directory that the lock file is in.
+func openDirLock(lockFile string) (*dirLock, error) {
+	return &dirLock{flock.New(lockFile+".dir", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}, nil
+}
+
+func (l *dirLock) try() (bool, error) { return l.file.TryLock() }
+
+func (l *dirLock) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}

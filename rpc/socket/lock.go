@@ -56,11 +56,37 @@ func Acquire(dataDir string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	l := newLock(filepath.Join(dir, lockName))
-	if l.dir, err = openDirLock(dir); err != nil {
-		return nil, fmt.Errorf("lock data directory: %w", err)
+	l, err := holdDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	if err := l.acquire(""); err != nil {
+		l.dir.close() // the failure to lock it is the news
+		return nil, err
+	}
+	return l, nil
+}
+
+// Hold locks the data directory, which must be there, without writing anything into it: a holder that only looks names itself nowhere.
+// It fails like Acquire.
+func Hold(dataDir string) (*Lock, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err == nil {
+		err = checkPrivate(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	return holdDir(dir)
+}
+
+// holdDir locks the directory itself.
+func holdDir(dir string) (l *Lock, err error) {
+	l = newLock(filepath.Join(dir, lockName))
+	if l.dir, err = openDirLock(l.path); err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := l.await(l.dir.try); err != nil {
 		l.dir.close() // the failure to lock it is the news
 		return nil, err
 	}
@@ -91,18 +117,8 @@ func acquire(path, socket string) (*Lock, error) {
 }
 
 func (l *Lock) acquire(socket string) error {
-	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
-		locked, err := l.try()
-		if err != nil {
-			return fmt.Errorf("lock %s: %w", l.path, err)
-		}
-		if locked {
-			break
-		}
-		h := l.holder()
-		if h.alive() || time.Now().After(patience) {
-			return &HeldError{Path: l.path, Pid: h.Pid, Socket: h.Socket}
-		}
+	if err := l.await(l.file.TryLock); err != nil {
+		return err
 	}
 	if err := l.publish(socket); err != nil {
 		l.file.Unlock() // the failure to publish is the news
@@ -111,14 +127,21 @@ func (l *Lock) acquire(socket string) error {
 	return nil
 }
 
-// try locks the directory before the file, which then is free unless its holder was started by an older lashd.
-func (l *Lock) try() (bool, error) {
-	if l.dir != nil {
-		if locked, err := l.dir.try(); !locked || err != nil {
-			return false, err
+// await tries to lock until it is clear who else has the lock.
+func (l *Lock) await(try func() (bool, error)) error {
+	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
+		locked, err := try()
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", l.path, err)
+		}
+		if locked {
+			return nil
+		}
+		h := l.holder()
+		if h.alive() || time.Now().After(patience) {
+			return &HeldError{Path: l.path, Pid: h.Pid, Socket: h.Socket}
 		}
 	}
-	return l.file.TryLock()
 }
 
 // Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.

@@ -226,6 +226,28 @@ func TestLockFilesThatGo(t *testing.T) {
 	}
 }
 
+func TestHolderThatWritesNothing(t *testing.T) {
+	dir := home(t)
+	lock, err := Hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("outside/15 the directory contains %v, %v; want nothing", left, err)
+	}
+	_, err = Acquire(dir)
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.Pid != 0 {
+		t.Errorf("outside/15 Acquire beside it: %v, want a HeldError", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	mustAcquire(t, dir)
+	if _, err := Hold(dir); err == nil {
+		t.Error("outside/15 Hold succeeds beside a holder")
+	}
+}
+
 func TestReleasedLockIsFree(t *testing.T) {
 	dir := home(t)
 	for range 3 {

@@ -14,7 +14,7 @@ type backupCommand struct {
 // Help is shown by --help.
 func (backupCommand) Help() string {
 	return `Copies all that is stored into a new directory, while turns go on, and verifies the copy: never copy the database as a file while lashd runs.
-To go back to the copy, put it in the place of the data directory while no daemon runs. lashd --home DIR looks at it where it is; but a daemon
+To go back to the copy, put it in the place of the data directory while no daemon runs (docs/recovery.md). Clients then read their sessions again. lashd --home DIR looks at it where it is; but a daemon
 that runs on it goes on with the turns, tasks and triggers that are in it, too.
 What is not copied: config.toml, plugins, what tasks have put out, and copies of files for undo.
 

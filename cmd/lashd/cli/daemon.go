@@ -72,6 +72,8 @@ func (e *environment) notOpened(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, persistence.ErrNewerSchema):
 		return &exitError{exitNewer, fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))}
+	case errors.Is(err, persistence.ErrMissing):
+		return &exitError{exitMissing, fmt.Errorf("%w; %s", err, remedy(err, e))}
 	case errors.Is(err, persistence.ErrOtherSchema):
 		return fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))
 	}
@@ -82,30 +84,25 @@ func (e *environment) notOpened(ctx context.Context, err error) error {
 func (e *environment) runStore(ctx context.Context, store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
-	file, err := watchDatabase(e.home)
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
-	var broken [2]error
+	var broken error
 	var wg sync.WaitGroup
-	for i, run := range []func() error{func() error { return store.Run(writing) }, func() error { return file.wait(ctx) }} {
-		wg.Go(func() {
-			if broken[i] = run(); broken[i] != nil {
-				stop(broken[i])
-			}
-		})
-	}
+	wg.Go(func() {
+		if broken = store.Run(writing); broken != nil {
+			stop(broken)
+		}
+	})
+	wg.Go(func() { store.Watch(ctx) })
 	wg.Go(func() { e.keepLog(ctx) })
-	err = e.runEngine(ctx, func() { stop(nil) }, store, cfg, lock, serve)
+	err := e.runEngine(ctx, func() { stop(nil) }, store, cfg, lock, serve)
 	stop(nil)
 	stopWriting()
 	wg.Wait()
-	if ioErr := errors.Join(broken[:]...); ioErr != nil {
-		return &exitError{exitIO, ioErr}
+	if broken != nil {
+		return &exitError{exitIO, broken}
 	}
 	return errors.Join(err, store.Close())
 }
@@ -236,8 +233,8 @@ func (serveCommand) Help() string {
 	return `Logs to stderr until SIGINT or SIGTERM, then stops within seconds; turns go on at the next start. Other commands start a daemon by
 themselves, which logs to lashd.log in the data directory; lashd call shutdown '{"daemon":true}' stops it.
 
-Exit codes: 0 stopped, 1 failed, 2 config.toml is wrong, 65 the database is of a newer lashd, 74 the database cannot be
-written or was moved, 75 another lashd holds the data directory.
+Exit codes: 0 stopped, 1 failed, 2 config.toml is wrong, 65 the database is of a newer lashd, 66 the database is missing
+although there was one, 74 the database cannot be written or was moved, 75 another lashd holds the data directory.
 
 Example: lashd --log debug serve`
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 	"lashd/rpc/socket"
@@ -19,17 +17,24 @@ import (
 
 type doctorCommand struct {
 	inJSON
+	Fix bool `help:"Accept what is lost: acknowledge a rollback, or set aside what is left of a missing database."`
 }
 
 // Help is shown by --help.
 func (doctorCommand) Help() string {
 	return `Checks config.toml, each model's key and server, disk space and the limit of open files, and the database: its structure, the hash chain of
-every session's log, the sum of every other row, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. Nothing
-is repaired, deleted or replaced.
+every session's log, the sum of every other row, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. A check
+changes nothing in the data directory.
+
+--fix accepts a loss that the check reports. If the database is older than the last one seen, it acknowledges that. If the database is
+missing, it moves what is left into a new directory lashd-lost-TIME inside the data directory, and the next start begins a new
+store. It deletes nothing. To get lost data back, see docs/recovery.md first.
 
 Exit codes: 0 all is well, 1 something is wrong, or could not be checked.
 
-Example: lashd doctor --no-json`
+Examples:
+  lashd doctor --no-json
+  lashd doctor --fix`
 }
 
 // diagnosis is what doctor prints. Checks have stable ids.
@@ -41,17 +46,19 @@ type diagnosis struct {
 	Daemon      *protocol.StatusResult      `json:"daemon,omitempty"`
 	Diagnostics *protocol.DiagnosticsResult `json:"diagnostics,omitempty"`
 	Found       *persistence.Report         `json:"database,omitempty"`
+
+	fix bool // accept a loss
 }
 
 type check struct {
-	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, sandbox, watch, plugin
+	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, watch, plugin
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
 func (c doctorCommand) Run(ctx context.Context, e *environment) error {
-	d := &diagnosis{Version: Version, DataDir: e.home, Healthy: true}
+	d := &diagnosis{Version: Version, DataDir: e.home, Healthy: true, fix: c.Fix}
 	d.examine(ctx, e)
 	if err := c.print(d); err != nil {
 		return err
@@ -100,6 +107,9 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if l, err := e.dial(ctx, false, nil); err == nil {
 		defer l.Close()
 		d.askDaemon(ctx, l)
+		if d.fix {
+			d.note("fix", "", errors.New("nothing is fixed while a daemon runs"), stopDaemon+"; then run lashd doctor --fix again")
+		}
 		return
 	}
 	d.note("daemon", "none listens on "+e.socket, nil, "")
@@ -107,7 +117,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if configured {
 		d.checkModels(ctx, cfg)
 	}
-	lock, err := socket.Acquire(e.home) // a daemon may be starting just now
+	lock, err := socket.Hold(e.home) // a daemon may be starting just now
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
 		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not looked at")
 		return
@@ -147,7 +157,7 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 		err = errors.New(s.Store)
 	}
 	d.note("database", fmt.Sprintf("open and written by the daemon: %d sessions, %d KiB, log %d KiB, durability %s", s.Sessions,
-		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, "stop the daemon with lashd call shutdown '{\"daemon\":true}' and run lashd doctor again")
+		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, stopDaemon+"; then run lashd doctor again to check everything")
 	if l.stale() {
 		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml was changed since the daemon started, which goes on with the old one", Remedy: freshConfig})
 	}
@@ -171,43 +181,6 @@ func (d *diagnosis) notePlugins() {
 	}
 }
 
-func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
-	if _, err := os.Stat(filepath.Join(e.home, "lashd.db")); errors.Is(err, os.ErrNotExist) {
-		d.note("database", "not there yet", nil, "")
-		return
-	}
-	store, err := e.openStore(ctx)
-	if err != nil {
-		d.note("database", "", err, remedy(err, e))
-		return
-	}
-	found, err := verify(ctx, store)
-	d.Found = &found
-	if err == nil && len(found.Problems) > 0 {
-		err = fmt.Errorf("%d problems in %d sessions; the first: %s", len(found.Problems), found.Sessions, found.Problems[0])
-	}
-	d.note("database", fmt.Sprintf("%d sessions, %d events, %d files: structure, chains, contents and tasks are as they were written",
-		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
-}
-
-// verify checks everything. The store is closed afterwards; it needs its writer for that only.
-func verify(ctx context.Context, store *persistence.Store) (persistence.Report, error) {
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- store.Run(running) }()
-	found, err := store.Verify(ctx, progress())
-	if err == nil {
-		var wrong []string
-		wrong, err = store.VerifyTasks(ctx, task.Fold)
-		found.Problems = append(found.Problems, wrong...)
-	}
-	if damaged := store.Healthy(); err == nil && damaged != nil {
-		err = damaged
-	}
-	stop()
-	return found, errors.Join(err, <-ended, store.Close())
-}
-
 // progress tells a person how far the check is, once it has taken a while.
 func progress() func(done, all int) {
 	began := time.Now()
@@ -220,19 +193,4 @@ func progress() func(done, all int) {
 			fmt.Fprintln(os.Stderr)
 		}
 	}
-}
-
-// remedy is what to do about an error of the database.
-func remedy(err error, e *environment) string {
-	switch {
-	case errors.Is(err, persistence.ErrNewerSchema):
-		return "install a lashd that is at least as new"
-	case errors.Is(err, persistence.ErrOtherSchema):
-		return "run the build that wrote it, or move " + e.home + " away to begin anew"
-	case errors.Is(err, persistence.ErrBusy):
-		return "another program has the file open, such as a database shell: close it"
-	case errors.Is(err, persistence.ErrFull):
-		return "free some space on the disk"
-	}
-	return "copy " + e.home + " away as it is, then put a backup in its place; while damaged, it can be read but is not written to"
 }

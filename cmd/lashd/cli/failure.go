@@ -21,6 +21,7 @@ const (
 	exitCancelled = 4
 	exitNoDaemon  = 5
 	exitNewer     = 65
+	exitMissing   = 66
 	exitIO        = 74
 	exitHeld      = 75
 )

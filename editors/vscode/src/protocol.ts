@@ -700,7 +700,7 @@ export interface InitializeResult {
   serverInfo: ClientInfo;
   clientId: ClientID;
   storeId: string;
-  /** a cursor of another store or epoch is answered with a gap */
+  /** random, below 10^14; a cursor of another store or epoch is answered with a gap */
   epoch: number;
   features: string[];
   dataDir: string;
@@ -2033,7 +2033,7 @@ export interface StatusResult {
   runningTurns: number;
   openDecisions: number;
   connections: number;
-  /** ok, or what is wrong */
+  /** ok, or what is wrong, such as a loss of commits that nobody has acknowledged with lashd doctor --fix */
   store: string;
 }
 

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"lashd/engine/task"
+	"lashd/persistence"
+)
+
+// stopDaemon is what to do first about a database that a daemon has open.
+const stopDaemon = "stop the daemon: lashd call shutdown '{\"daemon\":true}'"
+
+// openDatabase checks the database without changing a byte, and then fixes what was asked.
+func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
+	in, err := persistence.Inspect(ctx, persistence.Config{Dir: e.home, Log: e.log})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.note("database", "not there yet", nil, "")
+		return
+	case d.fix && errors.Is(err, persistence.ErrMissing):
+		d.setAside(e.home, err)
+		return
+	case err != nil:
+		d.note("database", "", err, remedy(err, e))
+		return
+	}
+	lost, whole := in.Rollback(), d.verify(ctx, e, in)
+	if err := in.Close(); err != nil {
+		d.note("database", "", err, remedy(err, e))
+	}
+	switch {
+	case lost == nil:
+	case d.fix && whole:
+		d.acknowledge(ctx, e, lost)
+	default:
+		d.note("rollback", "", errors.New(lost.Problem), lossRemedy)
+	}
+}
+
+// lossRemedy is what to do about commits that are gone.
+const lossRemedy = "to get the newer data back, stop lashd and put the newer copy of the whole data directory in its place; " +
+	"to go on with this one, run lashd doctor --fix"
+
+// verify reports whether the database is as it was written.
+func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.Inspection) bool {
+	if v := in.Older(); v != 0 {
+		return d.note("database", fmt.Sprintf("has schema %d; the next start migrates it, and it can be checked after that", v), nil, "")
+	}
+	found, err := verify(ctx, in)
+	d.Found = &found
+	if err == nil && len(found.Problems) > 0 {
+		err = fmt.Errorf("%d problems in %d sessions; the first: %s", len(found.Problems), found.Sessions, found.Problems[0])
+	}
+	return d.note("database", fmt.Sprintf("%d sessions, %d events, %d files: structure, chains, contents and tasks are as they were written",
+		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
+}
+
+func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report, error) {
+	found, err := in.Verify(ctx, progress())
+	if err != nil {
+		return found, err
+	}
+	wrong, err := in.VerifyTasks(ctx, task.Fold)
+	found.Problems = append(found.Problems, wrong...)
+	return found, err
+}
+
+// setAside makes room for a new store where the database, or the one that a log belongs to, is missing.
+func (d *diagnosis) setAside(home string, missing error) {
+	move, next := persistence.SetAside, "the next start begins a new store"
+	if _, ok := errors.AsType[*persistence.StaleLogError](missing); ok {
+		move, next = persistence.SetLogAside, "the next start uses the database without it"
+	}
+	into, err := move(home)
+	if d.note("fix", fmt.Sprintf("moved what was left to %s; %s", into, next), err, "move the files away yourself") {
+		d.note("database", "set aside: "+missing.Error(), nil, "")
+	}
+}
+
+func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persistence.Rollback) {
+	store, err := e.openStore(ctx)
+	if err == nil {
+		err = errors.Join(store.Acknowledge(ctx), store.Close())
+	}
+	d.note("fix", "acknowledged: "+lost.Problem, err, remedy(err, e))
+}
+
+// remedy is what to do about an error of the database.
+func remedy(err error, e *environment) string {
+	switch {
+	case errors.Is(err, persistence.ErrNewerSchema):
+		return "install a lashd that is at least as new"
+	case errors.Is(err, persistence.ErrOtherSchema):
+		return "run the build that wrote it, or move " + e.home + " away to begin anew"
+	case errors.Is(err, persistence.ErrBusy):
+		return "another program has the file open, such as a database shell: close it"
+	case errors.Is(err, persistence.ErrFull):
+		return "free some space on the disk"
+	case errors.Is(err, persistence.ErrMissing):
+		return missingRemedy(err)
+	}
+	return "copy " + e.home + " away as it is, then put a backup in its place; while damaged, it can be read but is not written to"
+}
+
+// missingRemedy is what to do about a database that is gone, or a log without its database.
+func missingRemedy(err error) string {
+	if _, ok := errors.AsType[*persistence.StaleLogError](err); ok {
+		return "put the database back that the log belongs to; or run lashd doctor --fix to move the log aside and use this database"
+	}
+	return "put the missing files back, or restore a backup of the whole directory; or run lashd doctor --fix to move what is left aside " +
+		"and begin a new store"
+}

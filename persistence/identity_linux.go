@@ -1,0 +1,30 @@
+package persistence
+
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// stampOf reads what the file system says of a file, without opening it.
+func stampOf(path string) (fileStamp, error) {
+	var st unix.Statx_t
+	mask := unix.STATX_INO | unix.STATX_BTIME | unix.STATX_CTIME | unix.STATX_SIZE
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, mask, &st); err != nil {
+		return fileStamp{}, &os.PathError{Op: "statx", Path: path, Err: err}
+	}
+	ns := func(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+	s := fileStamp{identity: identity{Inode: st.Ino}, changedNs: ns(st.Ctime), size: int64(st.Size)}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		s.BornNs = ns(st.Btime)
+	}
+	return s, nil
+}
+
+// bootID names this run of the kernel; "" if it is not known.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, less is detected
+	head, _, _ := strings.Cut(string(id), "-")
+	return head
+}

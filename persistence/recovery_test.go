@@ -1,0 +1,382 @@
+//go:build linux
+
+package persistence
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+// life is a store with a session of two events, closed properly, and its epoch.
+func life(t *testing.T) (dir string, epoch int64) {
+	t.Helper()
+	dir = oldDatabase(t)
+	s, stop := start(t, quiet(dir))
+	epoch = s.Facts().Epoch
+	commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(2)}})
+	stop()
+	return dir, epoch
+}
+
+// goOn commits n more events in a run that is closed properly, and tells the epoch of that run.
+func goOn(t *testing.T, dir string, n int) int64 {
+	t.Helper()
+	s, stop := start(t, quiet(dir))
+	for i := range n {
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(100 + i)}})
+	}
+	stop()
+	return s.Facts().Epoch
+}
+
+// crashed copies a directory as it is while its store is open: that is what a kill leaves.
+func crashed(t *testing.T, s *Store) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "crashed")
+	shell(t, "cp", "-a", s.Dir(), dir)
+	os.Remove(filepath.Join(dir, fileName+"-shm"))
+	adopt(t, dir)
+	return dir
+}
+
+// adopt has the witness of a copied directory take its files for those that lashd has written.
+func adopt(t *testing.T, dir string) {
+	t.Helper()
+	w := must(openWitness(filepath.Join(dir, witnessName)))
+	now := w.last
+	path := filepath.Join(dir, fileName)
+	file := must(stampOf(path))
+	now.File, now.Log = file.identity, must(stampIfThere(path+"-wal")).identity
+	if now.ChangedNs != 0 {
+		now.ChangedNs = file.changedNs
+	}
+	if err := errors.Join(w.save(now, true), w.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shell(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v: %s", args, err, out)
+	}
+}
+
+func remove(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOlderCopies(t *testing.T) {
+	for name, c := range map[string]struct {
+		back   func(t *testing.T, dir, copied string) // puts the copy back
+		rolled bool                                   // a loss of commits is reported
+	}{
+		"of the directory, in the place of it": {func(t *testing.T, dir, copied string) {
+			remove(t, filepath.Dir(dir), filepath.Base(dir))
+			shell(t, "cp", "-a", copied, dir)
+		}, false},
+		"of the directory, written over it": {func(t *testing.T, dir, copied string) { shell(t, "cp", "-a", copied+"/.", dir) }, false},
+		"of the directory, moved there": {func(t *testing.T, dir, copied string) {
+			remove(t, filepath.Dir(dir), filepath.Base(dir))
+			shell(t, "mv", copied, dir)
+		}, false},
+		"of the database alone": {func(t *testing.T, dir, copied string) { shell(t, "cp", "-a", copied+"/lashd.db", dir+"/lashd.db") }, true},
+		"of the database alone, as another file": {func(t *testing.T, dir, copied string) {
+			remove(t, dir, "lashd.db")
+			shell(t, "cp", copied+"/lashd.db", dir)
+		}, true},
+		"of database and witness": {func(t *testing.T, dir, copied string) {
+			shell(t, "cp", "-a", copied+"/lashd.db", copied+"/lashd.witness", dir)
+		}, false},
+	} {
+		t.Run("outside/12 an older copy "+name+" has a new epoch", func(t *testing.T) {
+			dir, epoch := life(t)
+			copied := filepath.Join(t.TempDir(), "copied")
+			shell(t, "cp", "-a", dir, copied)
+			if got := goOn(t, dir, 3); got != epoch {
+				t.Fatalf("the store went on with epoch %d, want %d", got, epoch)
+			}
+			c.back(t, dir, copied)
+			s := open(t, dir)
+			if s.Facts().Epoch == epoch || session(t, s, "ses_a").Seq != 2 {
+				t.Errorf("epoch %d as before, seq %d", epoch, session(t, s, "ses_a").Seq)
+			}
+			if got := s.Rollback() != nil; got != c.rolled {
+				t.Errorf("a loss is reported: %v", s.Rollback())
+			}
+		})
+	}
+	t.Run("outside/12 two lives of one store never have the same epoch again", func(t *testing.T) {
+		dir, epoch := life(t)
+		other := filepath.Join(t.TempDir(), "other")
+		shell(t, "cp", "-a", dir, other)
+		older := save(t, dir)
+		goOn(t, dir, 1)
+		restore(t, dir, older)
+		seen := map[int64]string{epoch: "first"}
+		for name, epoch := range map[string]int64{"original after a loss": goOn(t, dir, 5), "copy": goOn(t, other, 5)} {
+			if was := seen[epoch]; was != "" {
+				t.Errorf("epoch %d is that of the %s and of the %s", epoch, was, name)
+			}
+			seen[epoch] = name
+		}
+	})
+	t.Run("outside/12 a store that is closed, killed, moved or opened again keeps its epoch", func(t *testing.T) {
+		dir, epoch := life(t)
+		moved := filepath.Join(t.TempDir(), "moved")
+		shell(t, "mv", dir, moved)
+		s, stop := start(t, quiet(moved))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		after := crashed(t, s)
+		stop()
+		for _, d := range []string{moved, after} {
+			s := open(t, d)
+			if s.Facts().Epoch != epoch || s.Rollback() != nil || session(t, s, "ses_a").Seq != 3 {
+				t.Errorf("epoch %d, want %d; seq %d; %v", s.Facts().Epoch, epoch, session(t, s, "ses_a").Seq, s.Rollback())
+			}
+		}
+	})
+	t.Run("outside/12 a backup begins a new epoch, once", func(t *testing.T) {
+		dir, epoch := life(t)
+		backup := filepath.Join(t.TempDir(), "backup")
+		s, stop := start(t, quiet(dir))
+		if err := s.Backup(t.Context(), backup); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		first := goOn(t, backup, 1)
+		if second := goOn(t, backup, 1); first == epoch || second != first {
+			t.Errorf("epochs %d and %d of the backup of epoch %d", first, second, epoch)
+		}
+	})
+	t.Run("outside/12 the epoch survives every JSON library", func(t *testing.T) {
+		for range 1000 {
+			if e := newEpoch(); e < 1 || e >= 1e14 {
+				t.Fatal(e)
+			}
+		}
+	})
+}
+
+// listing is all of a directory: names, bytes, modes and times.
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, e := range must(os.ReadDir(dir)) {
+		path := filepath.Join(dir, e.Name())
+		info := must(os.Lstat(path))
+		all[e.Name()] = info.Mode().String() + info.ModTime().String()
+		if info.Mode().IsRegular() {
+			all[e.Name()] += string(must(os.ReadFile(path)))
+		}
+	}
+	return all
+}
+
+func TestMissingData(t *testing.T) {
+	for name, c := range map[string]struct {
+		gone  []string
+		wants string
+	}{
+		"the database":                    {[]string{fileName}, "lashd.db is missing"},
+		"the database and the witness":    {[]string{fileName, witnessName}, "lashd.db is missing"},
+		"all but large outputs":           {[]string{fileName, fileName + "-wal", witnessName}, "blobs/"},
+		"all but the witness":             {[]string{fileName, fileName + "-wal", blobsName}, "lashd.witness (of a store with"},
+		"the log, of a store as it began": {[]string{fileName + "-wal"}, "is missing"},
+	} {
+		t.Run("outside/14 a store whose "+name+" is gone is refused and left as it is", func(t *testing.T) {
+			s, stop := start(t, quiet(t.TempDir()))
+			defer stop()
+			commit(t, s, rootCommit("ses_a"))
+			commit(t, s, &Commit{Session: "ses_a", Blobs: []Blob{must(s.PrepareBlob(make([]byte, inlineBlob+1)))}})
+			dir := crashed(t, s)
+			remove(t, dir, c.gone...)
+			before := listing(t, dir)
+			again, err := Open(t.Context(), quiet(dir))
+			if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), c.wants) {
+				t.Errorf("Open gives %v, %v; want ErrMissing with %q", again, err, c.wants)
+			}
+			if _, err := Inspect(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) {
+				t.Errorf("Inspect gives %v", err)
+			}
+			if !maps.Equal(before, listing(t, dir)) {
+				t.Error("the directory was changed")
+			}
+			aside, err := SetAside(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh := open(t, dir)
+			if n := count(t, fresh, "SELECT count(*) FROM sessions"); n != 0 {
+				t.Errorf("the new store has %d sessions", n)
+			}
+			if kept, _ := os.ReadDir(aside); len(kept) == 0 {
+				t.Error("what was left was not set aside")
+			}
+		})
+	}
+	t.Run("outside/14 a first start that was cut off is not a loss", func(t *testing.T) {
+		s, stop := start(t, quiet(t.TempDir()))
+		dir := crashed(t, s)
+		stop()
+		for _, left := range [][]string{{}, {witnessName}, {witnessName, fileName + "-wal"}} {
+			remove(t, dir, left...)
+			if _, err := survey(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := open(t, dir); got.Rollback() != nil {
+			t.Error(got.Rollback())
+		}
+	})
+	t.Run("outside/14 a log that was removed after a kill is reported until it is acknowledged", func(t *testing.T) {
+		dir, epoch := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		dir = crashed(t, s)
+		stop()
+		remove(t, dir, fileName+"-wal")
+		s, stop = start(t, quiet(dir))
+		found := s.Rollback()
+		if found == nil || !strings.Contains(found.Error(), "lashd.db-wal was removed") || s.Facts().Epoch == epoch {
+			t.Errorf("found %v; epoch %d as before", found, epoch)
+		}
+		stop()
+		goOn(t, dir, 1)
+		s = must(Open(t.Context(), quiet(dir)))
+		if s.Rollback() == nil || *s.Rollback() != *found {
+			t.Errorf("at the second start after that: %v, want %v", s.Rollback(), found)
+		}
+		if err := errors.Join(s.Acknowledge(t.Context()), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if s := open(t, dir); s.Rollback() != nil {
+			t.Errorf("after it was acknowledged: %v", s.Rollback())
+		}
+	})
+	t.Run("outside/12 a database that was replaced is not opened with the log of the one before", func(t *testing.T) {
+		dir, _ := life(t)
+		older := save(t, dir)
+		goOn(t, dir, 1)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		dir = crashed(t, s)
+		stop()
+		remove(t, dir, fileName)
+		if err := os.WriteFile(filepath.Join(dir, fileName), older, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := listing(t, dir)
+		_, err := Open(t.Context(), quiet(dir))
+		if _, ok := errors.AsType[*StaleLogError](err); !ok || !maps.Equal(before, listing(t, dir)) {
+			t.Errorf("Open gives %v", err)
+		}
+		if _, err := SetLogAside(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s := open(t, dir); s.Rollback() == nil || session(t, s, "ses_a").Seq != 2 {
+			t.Errorf("seq %d, %v", session(t, s, "ses_a").Seq, s.Rollback())
+		}
+	})
+}
+
+func TestInspection(t *testing.T) {
+	dir, _ := life(t)
+	s, stop := start(t, quiet(dir))
+	commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+	hot := crashed(t, s)
+	stop()
+	rolledBack := filepath.Join(t.TempDir(), "rolled")
+	shell(t, "cp", "-a", hot, rolledBack)
+	remove(t, rolledBack, fileName+"-wal")
+	adopt(t, rolledBack)
+	for name, c := range map[string]struct {
+		dir    string
+		seq    protocol.Seq
+		rolled bool
+	}{
+		"that was closed":         {dir, 3, false},
+		"whose log holds commits": {hot, 3, false},
+		"whose log was removed":   {rolledBack, 2, true},
+	} {
+		t.Run("outside/15 a check of a store "+name+" changes not a byte", func(t *testing.T) {
+			before := listing(t, c.dir)
+			in, err := Inspect(t.Context(), quiet(c.dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := in.Verify(t.Context(), func(int, int) {})
+			if err != nil || len(report.Problems) > 0 || report.Events != int(c.seq) || (in.Rollback() != nil) != c.rolled {
+				t.Errorf("found %+v, %v, %v", report, in.Rollback(), err)
+			}
+			if err := in.Close(); err != nil {
+				t.Error(err)
+			}
+			if !maps.Equal(before, listing(t, c.dir)) {
+				t.Error("the directory was changed")
+			}
+		})
+	}
+}
+
+func TestFilesThatGo(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		args  []string
+		saved bool
+	}{
+		{"log is removed", []string{"rm", "lashd.db-wal"}, true},
+		{"log is moved", []string{"mv", "lashd.db-wal", "elsewhere"}, true},
+		{"log is replaced by something", []string{"sh", "-c", "rm lashd.db-wal; echo x > lashd.db-wal"}, false},
+		{"database is removed", []string{"rm", "lashd.db"}, false},
+		{"database is replaced", []string{"sh", "-c", "cp lashd.db other; mv other lashd.db"}, false},
+		{"directory is moved", []string{"sh", "-c", "mv $PWD $PWD.moved"}, false},
+	} {
+		for _, busy := range []bool{true, false} {
+			name := map[bool]string{true: "at the next commit", false: "while it is idle"}[busy]
+			t.Run("outside/15 a store whose "+c.name+" stops "+name, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "data")
+				s := must(Open(t.Context(), quiet(dir)))
+				ran := make(chan error, 1)
+				go func() { ran <- s.Run(t.Context()) }()
+				commit(t, s, rootCommit("ses_a"))
+				cmd := exec.Command(c.args[0], c.args[1:]...)
+				cmd.Dir = dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				if busy {
+					if _, err := s.Commit(t.Context(), &Commit{Session: "ses_a", Events: []Event{event(1)}}); !errors.Is(err, ErrPoisoned) {
+						t.Fatalf("commit gave %v", err)
+					}
+				} else {
+					s.look <- struct{}{}
+				}
+				moved, ok := errors.AsType[*MovedError](<-ran)
+				if !ok || moved.Saved != c.saved {
+					t.Fatalf("Run ends with %v", moved)
+				}
+				if err := errors.Join(s.witness.close(), s.closePools()); err != nil && c.saved {
+					t.Fatal(err)
+				}
+				if c.saved {
+					if again := open(t, dir); again.Rollback() != nil || session(t, again, "ses_a").ID != "ses_a" {
+						t.Errorf("the next start finds %v", again.Rollback())
+					}
+				}
+			})
+		}
+	}
+}
