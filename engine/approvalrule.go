@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ type subjects struct {
 	cwd   string
 	entry *tool.Entry
 	args  json.RawMessage
+	rules string          // the directory that rules are relative to; empty: that of the call
 	all   []parsedSubject // nil until a rule with a prefix asks
 }
 
@@ -39,12 +41,23 @@ func (s *subjects) list() []parsedSubject {
 	return s.all
 }
 
-// places are what a path may mean, from a directory of the workspace on.
+// places are what a path may mean, from a directory of the workspace on; an empty one is that of rules.
 func (s *subjects) places(dir, name string) pathresolve.Places {
+	if dir == "" {
+		dir = s.rules
+	}
 	if dir != "" && !filepath.IsAbs(name) {
 		name = dir + string(filepath.Separator) + name
 	}
 	return pathresolve.Of(s.cwd, name)
+}
+
+// dir is where a subject is, as places wants it.
+func (s *subjects) dir(dir string) string {
+	if s.rules == "" {
+		return dir
+	}
+	return cmp.Or(dir, s.cwd)
 }
 
 // action is what a rule says about the call; empty: it is not about it. One with a prefix that allows must be about all that the call is
@@ -72,17 +85,17 @@ func (s *subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
 // has not.
 func (s *subjects) allows(prefix string, about parsedSubject) bool {
 	if about.Command != "" {
-		return about.line.Covers(commandrule.ParsePrefix(prefix), about.Dir, s.places)
+		return about.line.Covers(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.places)
 	}
-	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && s.places("", about.Path).In(s.places("", prefix))
+	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && s.places(s.dir(""), about.Path).In(s.places("", prefix))
 }
 
 // stops tells whether anything of a subject has the prefix of a rule.
 func (s *subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 	if about.Command != "" {
-		return about.line.About(commandrule.ParsePrefix(prefix), about.Dir, s.places)
+		return about.line.About(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.places)
 	}
-	at, rule := s.places("", about.Path), s.places("", prefix)
+	at, rule := s.places(s.dir(""), about.Path), s.places("", prefix)
 	if at.MayBeIn(rule) || about.Below && at.MayHold(rule, about.Skips) {
 		return commandrule.Yes
 	}

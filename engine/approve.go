@@ -5,13 +5,11 @@ import (
 	"path"
 	"slices"
 
+	"lashd/engine/authority"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
-
-// strictness orders what rules may say: the strictest that matches counts.
-var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
 
 // standing is an answer of a person that holds beyond its call: for calls of the same tool with the same arguments.
 type standing struct {
@@ -31,23 +29,46 @@ func standingOf(name string, args json.RawMessage, varying []string) standing {
 	return standing{name, protocol.DigestOf(encode(known))}
 }
 
-// judge decides about a call: by the strictest rule that matches, else by the mode. A person's standing answers turn
+// judging is a call as one policy sees it.
+type judging struct {
+	policy  protocol.Policy
+	answers []standing
+	cwd     string // of the call
+	args    json.RawMessage
+}
+
+// of decides about a call of a tool: by the strictest rule that matches, else by the mode. A person's standing answers turn
 // asking into allowing, never a denial.
-func judge(cfg protocol.ApprovalConfig, answers []standing, cwd string, e *tool.Entry, args json.RawMessage) protocol.ApprovalMode {
-	m, verdict := e.Manifest, protocol.ApprovalMode("")
-	about := &subjects{cwd: cwd, entry: e, args: args}
-	for _, r := range cfg.Rules {
-		if action := about.action(r); strictness[action] > strictness[verdict] {
-			verdict = action
-		}
+func (q judging) of(e *tool.Entry, kind protocol.ToolKind) protocol.ApprovalMode {
+	verdict, sure := protocol.ApprovalMode(""), false
+	about := &subjects{cwd: q.cwd, entry: e, args: q.args}
+	if q.policy.Cwd != q.cwd {
+		about.rules = q.policy.Cwd
 	}
-	if verdict == "" {
-		verdict = defaultMode(cfg.Mode, m.Kind)
+	for _, r := range q.policy.Approval.Rules {
+		action := about.action(r)
+		sure = sure || action == r.Action
+		verdict = authority.Strictest(verdict, action)
 	}
-	if verdict == protocol.ApproveAsk && len(answers) > 0 && slices.Contains(answers, standingOf(m.Name, args, e.Terms().Varying)) {
+	if !sure { // a rule that may deny makes nothing laxer than it is without one
+		verdict = authority.Strictest(verdict, defaultMode(q.policy.Approval.Mode, kind))
+	}
+	if verdict == protocol.ApproveAsk && len(q.answers) > 0 && slices.Contains(q.answers, standingOf(e.Manifest.Name, q.args, e.Terms().Varying)) {
 		return protocol.ApproveAllow
 	}
 	return verdict
+}
+
+// unclear asks about a call of a tool in the place of another one if a rule about that one's commands or paths could be about it, and
+// nobody can tell.
+func (q judging) unclear(e, there *tool.Entry) protocol.ApprovalMode {
+	stops := func(r protocol.ApprovalRule) bool {
+		return r.Prefix != "" && r.Action != protocol.ApproveAllow && ruleNames(r, there.Manifest)
+	}
+	if slices.ContainsFunc(q.policy.Approval.Rules, stops) && len(e.Subjects(q.args))+len(there.Subjects(q.args)) == 0 {
+		return protocol.ApproveAsk
+	}
+	return protocol.ApproveAllow
 }
 
 // defaultMode asks about tools that change things or of which nobody knows what they do.
@@ -55,8 +76,7 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 	if mode != "" {
 		return mode
 	}
-	switch kind {
-	case protocol.ToolKindRead, protocol.ToolKindSearch, protocol.ToolKindThink:
+	if reads(kind) {
 		return protocol.ApproveAllow
 	}
 	return protocol.ApproveAsk
@@ -74,15 +94,18 @@ func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
 
 // standing are the answers that hold for a session: its own, and those given for its workspace.
 func (st *state) standing() ([]standing, error) {
-	always, err := st.eng.store.Approvals(st.ctx, st.row.Cwd)
-	if err != nil {
-		return nil, err
+	always, err := st.always(st.row.Cwd)
+	return append(slices.Clone(st.approved), always...), err
+}
+
+// always are the answers that were given for a workspace.
+func (st *state) always(cwd string) ([]standing, error) {
+	stored, err := st.eng.store.Approvals(st.ctx, cwd)
+	answers := make([]standing, len(stored))
+	for i, a := range stored {
+		answers[i] = standing{a.Tool, protocol.Digest(a.Subject)}
 	}
-	answers := slices.Clone(st.approved)
-	for _, a := range always {
-		answers = append(answers, standing{a.Tool, protocol.Digest(a.Subject)})
-	}
-	return answers, nil
+	return answers, err
 }
 
 // remember adds what a person allowed beyond the one call to the commit that stores the answer.
@@ -91,13 +114,15 @@ func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string)
 		return st.approved
 	}
 	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying)
-	switch d.Answer.Choice {
-	case protocol.ChooseAllowSession:
+	always := d.Answer.Choice == protocol.ChooseAllowAlways
+	if always {
+		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: by}}
+	}
+	// The askers of the session may be of other workspaces, for which a person has said nothing.
+	if d.Answer.Choice == protocol.ChooseAllowSession || always && st.row.Authority.Ceiling != nil {
 		approved := append(slices.Clip(st.approved), answer)
 		c.Component = append(c.Component, persistence.Component{Name: componentApprovals, Body: encode(approved)})
 		return approved
-	case protocol.ChooseAllowAlways:
-		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: by}}
 	}
 	return st.approved
 }

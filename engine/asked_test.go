@@ -18,7 +18,7 @@ import (
 func restricted(t *testing.T, a protocol.Authority, wanted ...plugin.Directive) (d *daemon, id protocol.SessionID, host plugin.LifecycleService) {
 	t.Helper()
 	d = start(t, setup{
-		model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("work", "x"), says("secret", "x"), says("other", "x")},
+		cwd: t.TempDir(), model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("work", "x"), says("secret", "x"), says("other", "x")},
 		plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
 			r.Context().Transform(0, func(_ context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 				if v.View.Session.ID == "ses_asks" {
@@ -29,7 +29,7 @@ func restricted(t *testing.T, a protocol.Authority, wanted ...plugin.Directive) 
 			r.Turn().Before(func(_ context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) { return wanted, nil })
 		}}),
 	})
-	p := &protocol.SessionNewParams{SessionID: "ses_asks", Cwd: t.TempDir(), Authority: a}
+	p := &protocol.SessionNewParams{SessionID: "ses_asks", Cwd: d.setup.cwd, Authority: a}
 	if sub := a.Subagent; sub != nil {
 		p.Authority.Subagent = new(*sub)
 		p.Authority.Subagent.Parent = d.session(t)
@@ -56,7 +56,6 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			"a child":                    {protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild}}, []string{"work"}},
 			"a child of an open session": {protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: free}}, []string{"work"}},
 		} {
-			c.p.Cwd = t.TempDir()
 			made, err := host.CreateSession(t.Context(), &c.p)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -64,13 +63,13 @@ func TestWhatPluginsAskFor(t *testing.T) {
 				t.Errorf("%s has the tools %q, want %q", name, got, c.want)
 			}
 		}
-		_, err := host.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: protocol.Authority{Tools: []string{"secret"}}})
+		_, err := host.CreateSession(t.Context(), &protocol.SessionNewParams{Authority: protocol.Authority{Tools: []string{"secret"}}})
 		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/authority/tools" {
 			t.Errorf("with a tool that %s does not have: %v", id, err)
 		}
 	})
 	t.Run("plugin/S-15 plugin/HK-19 nor does one that a directive creates", func(t *testing.T) {
-		wanted := plugin.Directive{Kind: plugin.CreateSession, Session: &protocol.SessionNewParams{SessionID: "ses_made", Cwd: t.TempDir()}}
+		wanted := plugin.Directive{Kind: plugin.CreateSession, Session: &protocol.SessionNewParams{SessionID: "ses_made"}}
 		d, _, _ := restricted(t, bound, wanted)
 		if got := d.shown(t, "ses_made"); !slices.Equal(got, []string{"work"}) {
 			t.Errorf("it has the tools %q", got)
@@ -78,10 +77,10 @@ func TestWhatPluginsAskFor(t *testing.T) {
 	})
 	t.Run("plugin/S-15 nor is it, or what works for it, deeper", func(t *testing.T) {
 		d, _, host := restricted(t, protocol.Authority{Subagent: &protocol.Subagent{Depth: 1, MaxDepth: 1}})
-		root := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+		root := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{}))
 		child := func(parent protocol.SessionID) error {
 			_, err := host.CreateSession(t.Context(), &protocol.SessionNewParams{
-				Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent},
+				Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent},
 			})
 			return err
 		}
@@ -95,7 +94,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 		d, id, host := restricted(t, protocol.Authority{NoTools: true, Subagent: &protocol.Subagent{Depth: 1, MaxDepth: 1}})
 		fork := d.fork(t, id, "").SessionID
 		child := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{
-			Cwd: t.TempDir(), Authority: protocol.Authority{NoTools: true}, Relation: protocol.Relation{Kind: protocol.RelationChild},
+			Authority: protocol.Authority{NoTools: true}, Relation: protocol.Relation{Kind: protocol.RelationChild},
 		})).SessionID
 		d = d.restart(t, nil)
 		for _, one := range []protocol.SessionID{id, fork, child} {

@@ -2,43 +2,158 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
-	"strings"
 
+	"lashd/engine/authority"
+	"lashd/engine/plugin"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
+// requester is whoever asks lashd for something and is no client: a session, as far as its turn or its task may act for it.
+type requester struct {
+	session protocol.SessionID
+	ceiling *protocol.Ceiling // of the turn, the task and the plugin that ask, beside that of the session; nil: none
+}
+
+// id is the session that asks; empty: a client does.
+func (a *requester) id() protocol.SessionID {
+	if a == nil {
+		return ""
+	}
+	return a.session
+}
+
+// sandboxed tells whether the asker itself is in a sandbox.
+func (a *requester) sandboxed() bool { return a != nil && a.ceiling != nil && a.ceiling.Sandboxed }
+
+// errSandbox refuses what would run outside the sandbox of the asker.
+var errSandbox = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
+
+// inSandbox refuses a command, which lashd itself runs, to an asker in a sandbox.
+func inSandbox(by *requester, spec *protocol.TaskSpec) error {
+	if spec.Command != nil && by.sandboxed() {
+		return errSandbox
+	}
+	return nil
+}
+
+// askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
+func (r *run) askerOf(s *stage) *requester {
+	return &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(s.entry != nil && r.plugins.Sandboxed(s.entry.Source())))}
+}
+
+// limits are what an asker may cause others to do.
+func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, error) {
+	row, err := e.store.Session(ctx, a.session)
+	if err != nil {
+		return protocol.Ceiling{}, err
+	}
+	c := authority.Of(&row.Session)
+	if a.ceiling != nil {
+		c = authority.Meet(c, *a.ceiling)
+	}
+	c.Roots, err = realRoots(c.Roots)
+	if err == nil && len(c.Policies) > authority.MaxPolicies {
+		err = authority.ErrTooMany
+	}
+	return c, err
+}
+
+// realRoots are directories where they lead now, each once.
+func realRoots(roots []string) (all []string, err error) {
+	for _, root := range roots {
+		at, err := pathresolve.Real(root)
+		if err != nil {
+			return nil, fmt.Errorf("the workspace of the session that asks: %w", err)
+		}
+		if !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	return all, nil
+}
+
+// rooted tells whether a directory is in all of the roots of a ceiling now.
+func rooted(c *protocol.Ceiling, dir string) bool {
+	if c == nil || len(c.Roots) == 0 {
+		return true
+	}
+	at, err := pathresolve.Real(dir)
+	return err == nil && !slices.ContainsFunc(c.Roots, func(root string) bool { return !authority.Inside(at, root) })
+}
+
+// turnCeiling is what an asker's request to another session is held to beyond what that session is held to anyway. The session must be in
+// the asker's workspace.
+func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.SessionID) (*protocol.Ceiling, error) {
+	c, err := e.limits(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	row, err := e.store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !rooted(&c, row.Cwd) {
+		return nil, bad("/sessionId", "must be a session in the workspace of the session that asks, or below it")
+	}
+	return authority.Beyond(c, authority.Held(&row.Session)), nil
+}
+
+// taskCeiling is what a task may cause others to do, beside the limits of the session that has it now. In another session than where it was
+// started it may do no more than it could there.
+func (e *Engine) taskCeiling(ctx context.Context, t *protocol.Task, in protocol.SessionID) (*protocol.Ceiling, error) {
+	if t.Origin.SessionID == "" || t.Origin.SessionID == in || t.Origin.ClientID != "" {
+		return t.Origin.Ceiling, nil
+	}
+	c, err := e.limits(ctx, &requester{t.Origin.SessionID, t.Origin.Ceiling})
+	if isGone(err) { // nobody knows what it could do there
+		return &protocol.Ceiling{NoTools: true, Sandboxed: true}, nil
+	}
+	return &c, err
+}
+
+// refused is an error of the package authority as clients are told it.
+func refused(err error) error {
+	if r, ok := errors.AsType[*authority.Refusal](err); ok {
+		return bad(r.Pointer, "%s", r.Reason)
+	}
+	return err
+}
+
 // authorityFor checks what a new session is to be granted. One that works for another, starts where another is, or is asked for
 // by a plugin of another, never gets more than that one has.
-func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by protocol.SessionID) (protocol.Authority, protocol.Relation, error) {
+func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by *requester) (protocol.Authority, protocol.Relation, error) {
 	got, r, err := e.authorityAmong(ctx, p, from)
-	if err != nil || by == "" {
-		return got, r, err
+	if err != nil || by == nil {
+		return got, r, refused(err)
 	}
-	asker, err := e.store.Session(ctx, by)
+	may, err := e.limits(ctx, by)
 	if err != nil {
 		return got, r, err
 	}
-	if got, err = narrowed(asker.Authority, got); err == nil && r.Parent != by {
-		got.Subagent, err = within(asker.Authority.Subagent, got.Subagent, r)
+	if got, err = authority.NarrowTo(may, got); err != nil || r.Parent == by.session {
+		return got, r, refused(err)
 	}
-	return got, r, err
+	row, err := e.store.Session(ctx, by.session)
+	if err == nil {
+		got.Subagent, err = authority.Deep(row.Authority.Subagent, got.Subagent, r)
+	}
+	return got, r, refused(err)
 }
 
 // authorityAmong is what a session is granted beside its parent and the session where it starts.
 func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
 	got := p.Authority
-	if got.NoTools && len(got.Tools) > 0 {
-		return got, p.Relation, bad("/authority/noTools", "must not be set beside tools")
-	}
-	for pointer, names := range map[string][]string{"/authority/tools": got.Tools, "/authority/hiddenTools": got.Hidden} {
-		if i := slices.Index(names, ""); i >= 0 {
-			return got, p.Relation, bad(pointer+"/"+itoa(i), "must not be empty")
-		}
+	if err := checkAuthority(&got); err != nil {
+		return got, p.Relation, err
 	}
 	var err error
 	if from != nil {
-		if got, err = narrowed(from.row.Authority, got); err != nil {
+		if got, err = authority.Narrow(from.row.Authority, got); err != nil {
 			return got, p.Relation, err
 		}
 	}
@@ -52,87 +167,46 @@ func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParam
 	if err != nil {
 		return got, p.Relation, err
 	}
-	if got, err = narrowed(parent.Authority, got); err != nil {
+	if got, err = authority.Narrow(parent.Authority, got); err != nil {
 		return got, p.Relation, err
 	}
-	got.Subagent, err = below(parent.Session, got)
+	got.Subagent, err = authority.Below(&parent.Session, got)
 	return got, p.Relation, err
 }
 
-// narrowed is what was asked for, and never more tools than another session has.
-func narrowed(other, asked protocol.Authority) (protocol.Authority, error) {
-	got := asked
-	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))
-	switch {
-	case asked.NoTools:
-	case other.NoTools && len(asked.Tools) > 0:
-		return got, bad("/authority/tools", "must be empty: the other session has no tools")
-	case other.NoTools:
-		got.NoTools = true
-	case len(other.Tools) == 0:
-	case len(asked.Tools) == 0:
-		got.Tools = other.Tools
-	default:
-		got.Tools = slices.DeleteFunc(slices.Clone(asked.Tools), func(name string) bool { return !slices.Contains(other.Tools, name) })
-		if len(got.Tools) == 0 {
-			return got, bad("/authority/tools", "has none of the tools that the other session has: %s", strings.Join(other.Tools, ", "))
+// checkAuthority refuses an authority that makes no sense.
+func checkAuthority(a *protocol.Authority) error {
+	if a.NoTools && len(a.Tools) > 0 {
+		return bad("/authority/noTools", "must not be set beside tools")
+	}
+	lists := map[string][]string{"/authority/tools": a.Tools, "/authority/hiddenTools": a.Hidden}
+	if c := a.Ceiling; c != nil {
+		lists["/authority/ceiling/tools"], lists["/authority/ceiling/hiddenTools"] = c.Tools, c.Hidden
+	}
+	for pointer, names := range lists {
+		if i := slices.Index(names, ""); i >= 0 {
+			return bad(pointer+"/"+itoa(i), "must not be empty")
 		}
 	}
-	return got, nil
+	return checkCeiling(a.Ceiling)
 }
 
-// below is a session that works for parent. One that says nothing of its depth is as deep as it is; without tools, it may also
-// be where nothing may be deeper.
-func below(parent protocol.Session, got protocol.Authority) (*protocol.Subagent, error) {
-	above, asked := parent.Authority.Subagent, got.Subagent
-	switch {
-	case asked != nil:
-		return asked, checkDepth(above, asked)
-	case above == nil:
-		return nil, nil
+func checkCeiling(c *protocol.Ceiling) error {
+	if c == nil {
+		return nil
 	}
-	asked = &protocol.Subagent{Parent: parent.ID, Depth: above.Depth + 1, MaxDepth: above.MaxDepth}
-	if got.NoTools {
-		asked.Depth = min(asked.Depth, asked.MaxDepth)
-		return asked, nil
+	if len(c.Policies) > authority.MaxPolicies {
+		return bad("/authority/ceiling/policies", "are %d, at most %d", len(c.Policies), authority.MaxPolicies)
 	}
-	return asked, checkDepth(above, asked)
-}
-
-// within is how deep a session is that a plugin of another one asks for, and that does not work for that one: sessions below
-// it are no deeper than they could be there.
-func within(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, error) {
-	if by == nil {
-		return got, nil
+	for i, root := range c.Roots {
+		if !filepath.IsAbs(root) {
+			return bad("/authority/ceiling/roots/"+itoa(i), "must be an absolute path")
+		}
 	}
-	limit := *by
-	if r.Kind == protocol.RelationChild {
-		limit.Parent, limit.Depth = r.Parent, by.Depth+1
-	}
-	switch {
-	case limit.Depth > limit.MaxDepth:
-		return got, bad("/relation/kind", "must be root: the session that asks for it may have no deeper ones")
-	case got == nil:
-		return &limit, nil
-	case got.MaxDepth-got.Depth > limit.MaxDepth-limit.Depth:
-		limit.Parent, limit.Capability = got.Parent, got.Capability
-		return &limit, nil
-	}
-	return got, nil
-}
-
-func checkDepth(parent, child *protocol.Subagent) error {
-	want := protocol.Subagent{Depth: 1, MaxDepth: child.MaxDepth}
-	if parent != nil {
-		want.Depth, want.MaxDepth = parent.Depth+1, parent.MaxDepth
-	}
-	switch {
-	case child.Depth != want.Depth:
-		return bad("/authority/subagent/depth", "must be %d, one below the parent", want.Depth)
-	case child.MaxDepth > want.MaxDepth:
-		return bad("/authority/subagent/maxDepth", "must be at most %d, as of the parent", want.MaxDepth)
-	case child.Depth > child.MaxDepth:
-		return bad("/authority/subagent/depth", "must be at most %d", child.MaxDepth)
+	for i, p := range c.Policies {
+		if err := checkApproval(p.Approval); err != nil {
+			return under("/authority/ceiling/policies/"+itoa(i)+"/approval", "/approval", err)
+		}
 	}
 	return nil
 }

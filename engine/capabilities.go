@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -16,14 +17,15 @@ import (
 type services struct {
 	eng     *Engine
 	session protocol.SessionID
-	turn    protocol.TurnID // whose hook it is; empty: of none
-	work    *work           // of the task that it is; nil: it is none
+	turn    protocol.TurnID   // whose hook it is; empty: of none
+	ceiling *protocol.Ceiling // of that turn, or of the task
+	work    *work             // of the task that it is; nil: it is none
 	tracer  func(kind TraceKind, body any)
 }
 
 // capabilities are those of the turn's session.
 func (r *run) capabilities() plugin.Capabilities {
-	s := &services{eng: r.eng, session: r.session.id, tracer: r.trace}
+	s := &services{eng: r.eng, session: r.session.id, ceiling: r.ceiling, tracer: r.trace}
 	if r.owner != nil { // a call without a turn has none
 		s.turn = r.id
 	}
@@ -36,6 +38,11 @@ func (e *Engine) capabilities(id protocol.SessionID, tracer func(TraceKind, any)
 
 func (s *services) all() plugin.Capabilities {
 	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Monitors: monitorService{s}, Tracer: s}
+}
+
+// asker is who asks by calling a service: the session, within what its turn or task may do, and in a sandbox if the plugin is in one.
+func (s *services) asker(ctx context.Context) *requester {
+	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx))}
 }
 
 func (s *services) own(id protocol.SessionID) protocol.SessionID {
@@ -116,7 +123,7 @@ func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool
 
 // CreateSession implements plugin.LifecycleService.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return s.eng.newSession(ctx, s.session, p)
+	return s.eng.newSession(ctx, s.asker(ctx), p)
 }
 
 // CloseSession implements plugin.LifecycleService.
@@ -151,7 +158,11 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 	if q.SessionID == s.session {
 		return "", ErrSessionInUse
 	}
-	r, err := s.eng.startTurn(ctx, q.TurnID, &protocol.TurnStartParams{
+	ceiling, err := s.eng.turnCeiling(ctx, s.asker(ctx), q.SessionID)
+	if err != nil {
+		return "", err
+	}
+	r, err := s.eng.startTurn(ctx, q.TurnID, ceiling, &protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(q.TurnID)}, SessionID: q.SessionID, Input: q.Input,
 		PluginInputs: q.PluginInputs, WhenBusy: q.WhenBusy,
 	})
@@ -187,7 +198,11 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 	if below, err := s.WorksForOwn(ctx, t.Session); err != nil || !below {
 		return "", cmp.Or(err, bad("/turnId", "must be a turn of a session that works for %s", s.session))
 	}
-	r, err := s.eng.Steer(ctx, p)
+	ceiling, err := s.eng.turnCeiling(ctx, s.asker(ctx), t.Session)
+	if err != nil {
+		return "", err
+	}
+	r, err := s.eng.steer(ctx, ceiling, p)
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,7 @@ func lent(t *testing.T, s setup) (*daemon, protocol.SessionID, plugin.Capabiliti
 			return pc, nil
 		})
 	}})
+	s.cwd = t.TempDir()
 	d := start(t, s)
 	id := d.session(t)
 	d.turn(t, id, "go")
@@ -67,7 +68,7 @@ func TestCapabilities(t *testing.T) {
 	})
 	t.Run("plugin/HC-04 plugin/HC-06 a hook drives sessions of its own, and not the one that it runs in", func(t *testing.T) {
 		_, id, host := lent(t, answers())
-		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{}))
 		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_mine", SessionID: made.SessionID, Input: text("hi")}))
 		if report := must[*protocol.TurnReport](t)(host.Lifecycle.AwaitTurn(t.Context(), turn)); report.Outcome.Text != "ok" {
 			t.Errorf("report %+v", report)
@@ -130,7 +131,7 @@ func TestToolCapabilities(t *testing.T) {
 		var got plugin.Capabilities
 		work := toolFunc{name: "work", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 			got = plugin.ForTool(c)
-			made, err := got.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{Cwd: t.TempDir()})
+			made, err := got.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{})
 			if err != nil {
 				return tool.Result{}, err
 			}

@@ -15,6 +15,8 @@ import (
 func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	reply := turn.CellReply{Error: plugin.ErrNoExecutor.Error()}
 	switch {
+	case r.mayRunCells() != "":
+		reply.Error = r.mayRunCells()
 	case len(r.journal.replay[effect.ID]) > 0:
 		reply.Error = "The code was started, then lashd was interrupted. Nobody knows how far it came, and it was not run again."
 	case r.plugins.Executes():

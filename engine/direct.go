@@ -62,8 +62,8 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt) (*run, *stage, erro
 		return nil, nil, bad("/args", "%s", s.reply.Output.Text)
 	}
 	return &run{
-		session: l.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: l.about.Config}, cwd: l.about.Cwd, life: l.ctx,
-		plugins: l.plugins, catalog: l.catalog, keyed: rc.key != "",
+		session: l.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: l.about.Config}, cwd: l.about.Cwd, about: l.about, life: l.ctx,
+		plugins: l.plugins, catalog: l.catalog, base: l.box.composer.Base(), keyed: rc.key != "",
 	}, s, nil
 }
 
@@ -101,8 +101,12 @@ func (r *run) startDirect(ctx context.Context, s *stage) error {
 	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
 		return err
 	}
-	if judge(r.begin.Config.Approval, nil, r.cwd, s.entry, s.call.Args) == protocol.ApproveDeny {
-		s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
+	v := r.unanswered(s)
+	if v.mode == protocol.ApproveAsk && s.sandboxed { // a plugin in a sandbox makes the call, not the person, and nobody can be asked
+		v = verdict{mode: protocol.ApproveDeny, beyond: true}
+	}
+	if v.mode == protocol.ApproveDeny {
+		s.deny(v)
 		return nil
 	}
 	s.begin()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -39,7 +40,7 @@ func (r *run) createFor(ctx context.Context, o plugin.Owned, key string) error {
 	if p.IdempotencyKey == "" {
 		p.IdempotencyKey = key
 	}
-	_, err := r.eng.newSession(ctx, r.session.id, &p)
+	_, err := r.eng.newSession(ctx, &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(r.plugins.Sandboxed(o.Plugin)))}, &p)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"slices"
 
 	"lashd/persistence"
@@ -37,13 +38,13 @@ func ofTurn(id protocol.TurnID, inputs []protocol.QueuedInput) (its []protocol.Q
 	return its
 }
 
-// shares tells whether a wake may come to the model together with others. All wakes of a session have its authority.
+// shares tells whether a wake may come to the model together with others: only if those who cause them may do the same.
 func shares(in protocol.QueuedInput, with []protocol.QueuedInput) bool {
 	if in.Wake.Merge == "" || len(with) == 0 || len(with) >= maxMerged || in.AtMs-with[0].AtMs > maxMergeAge {
 		return false
 	}
 	return !slices.ContainsFunc(with, func(o protocol.QueuedInput) bool {
-		return o.Wake == nil || o.Wake.Merge != in.Wake.Merge || o.Wake.Delivery != in.Wake.Delivery
+		return o.Wake == nil || o.Wake.Merge != in.Wake.Merge || o.Wake.Delivery != in.Wake.Delivery || !reflect.DeepEqual(o.Ceiling, in.Ceiling)
 	})
 }
 

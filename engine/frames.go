@@ -117,7 +117,7 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 	f.input = protocol.QueuedInput{
 		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
 		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		Switches: st.switches(r.id) + 1, TurnOptions: st.optionsOf(r.begin.Inputs), PluginInputs: r.forPlugins,
+		Switches: st.switches(r.id) + 1, TurnOptions: st.optionsOf(r.begin.Inputs), PluginInputs: r.forPlugins, Ceiling: r.ceiling,
 	}
 	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
 	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,7 @@ func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out 
 		out.TaskID = want.SignalTask.TaskID
 		t, err := g.live(ctx, out)
 		if err == nil && out.Refused == "" {
-			g.signal(t, want.SignalTask, out)
+			g.signal(s, t, want.SignalTask, out)
 		}
 		return err
 	case protocol.IntentCancel:
@@ -73,7 +74,8 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 	if out.TaskID == "" {
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
-	if err := g.st.eng.checkTask(out.TaskID, &want.Spec); err != nil {
+	by := g.run.askerOf(s)
+	if err := cmp.Or(g.st.eng.checkTask(out.TaskID, &want.Spec), inSandbox(by, &want.Spec)); err != nil {
 		refuse(out, err)
 		return nil
 	}
@@ -85,7 +87,7 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 	case known || err != nil:
 		return err
 	}
-	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.run.id, CallID: s.call.CallID}
+	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.run.id, CallID: s.call.CallID, Ceiling: by.ceiling}
 	if _, err := g.moves.start(out.TaskID, &want.Spec, origin, nil); err != nil {
 		refuse(out, err)
 	}
@@ -128,9 +130,9 @@ func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.
 	return ended, err
 }
 
-func (g *gate) signal(t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
+func (g *gate) signal(s *stage, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
 	_, begins := g.moves.tasks[t.ID]
-	switch err := checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}); {
+	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), inSandbox(g.run.askerOf(s), &t.Spec)); {
 	case err != nil:
 		refuse(out, err)
 	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -45,6 +46,7 @@ type daemon struct {
 // setup says what a test daemon is made of; zero fields get defaults.
 type setup struct {
 	dir     string
+	cwd     string // the workspace of all its sessions; empty: each has one of its own
 	model   provider.Provider
 	tools   []tool.Provider
 	driver  plugin.Factory
@@ -189,7 +191,7 @@ func (f modelFunc) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 
 func (d *daemon) session(t testing.TB) protocol.SessionID {
 	t.Helper()
-	res, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})
+	res, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cmp.Or(d.setup.cwd, t.TempDir())})
 	if err != nil {
 		t.Fatal(err)
 	}

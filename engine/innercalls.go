@@ -95,6 +95,7 @@ func (r *run) innerStage(outer *stage, w tool.Request) (*stage, error) {
 		call.Args = json.RawMessage(`{}`)
 	}
 	s := &stage{asked: call, call: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
+	s.sandboxed = outer.sandboxed || r.plugins.Sandboxed(outer.entry.Source())
 	if n < len(outer.inner.stages) {
 		before := outer.inner.stages[n]
 		if string(before.hash()) != string(s.hash()) {

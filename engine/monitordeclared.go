@@ -74,7 +74,9 @@ func (m *moves) declare(d plugin.MonitorDeclaration) {
 		return
 	}
 	m.watch().Revision++
-	arms := d.Spec.ArmOn == protocol.ArmSession && (!known || e.Spec.ArmOn != protocol.ArmSession)
+	// One that an asker in a sandbox has asked for runs nothing by itself that is outside of it.
+	held := m.st.row.Authority.Ceiling
+	arms := d.Spec.ArmOn == protocol.ArmSession && (held == nil || !held.Sandboxed) && (!known || e.Spec.ArmOn != protocol.ArmSession)
 	e.Spec, e.Plugin, e.Armed = d.Spec, d.Plugin, e.Armed || arms
 	if !known {
 		e.State = protocol.MonitorIdle

@@ -84,6 +84,7 @@ func (st *state) startMonitor(ctx context.Context, e monitor, by protocol.TaskOr
 	}
 	c := &persistence.Commit{}
 	m := st.moves(c)
+	e.Ceiling = by.Ceiling
 	m.watch().Entries[e.Spec.ID] = e
 	if err := m.run(e.Spec.ID, by); err != nil {
 		m.undo()

@@ -28,6 +28,8 @@ type monitor struct {
 	Waking string `json:"waking,omitempty"` // the source of its wake that nobody has acknowledged
 	Heard  int64  `json:"heard,omitempty"`  // batches of lines of this run
 	Unsaid int64  `json:"unsaid,omitempty"` // lines since the newest wake, that would have woken the session
+
+	Ceiling *protocol.Ceiling `json:"ceiling,omitempty"` // of who started it: its wakes are held to that
 }
 
 // maxMonitorUpdates is how many updates wait for who asks for them.
@@ -98,7 +100,7 @@ func (m *moves) run(id string, by protocol.TaskOrigin) error {
 	e.TaskID = protocol.TaskID(fmt.Sprintf("monitor:%s:%d", id, w.Runs))
 	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.Heard, e.Unsaid = true, protocol.MonitorRunning, "", nil, "", 0, 0
 	spec := task.Watched(&e.Spec, placeIn(m.st.row.Cwd, e.Spec.Cwd))
-	by.SessionID, by.Plugin = m.st.id, e.Plugin
+	by.SessionID, by.Plugin, by.Ceiling = m.st.id, e.Plugin, e.Ceiling
 	if _, err := m.start(e.TaskID, &spec, by, watching(e.Spec)); err != nil {
 		return err
 	}

@@ -23,7 +23,11 @@ func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesRe
 func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	return s.eng.startMonitor(ctx, protocol.TaskOrigin{TurnID: s.turn}, &mine)
+	by := s.asker(ctx)
+	if by.sandboxed() {
+		return nil, errSandbox
+	}
+	return s.eng.startMonitor(ctx, protocol.TaskOrigin{TurnID: s.turn, Ceiling: by.ceiling}, &mine)
 }
 
 // Stop implements plugin.MonitorService.

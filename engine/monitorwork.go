@@ -176,7 +176,7 @@ func (h heard) told() (string, int64) {
 func (m *moves) wakeBy(t protocol.Task, id, text string, updates []protocol.MonitorUpdate) string {
 	t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: "lines", Payload: encode(updates)})
 	w := wake{
-		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, t.Ordinal), Merge: id, Delivery: protocol.DeliverAfterTurn,
+		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, t.Ordinal), Merge: id, Delivery: protocol.DeliverAfterTurn, Ceiling: t.Origin.Ceiling,
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, t.Ordinal), Type: "monitor/line", Origin: id},
 	}
 	w.Cause.Text = cutTo(text, m.st.roomForWakes()-len(w.told()))

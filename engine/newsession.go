@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -14,16 +15,16 @@ import (
 // NewSession creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
 // anything fails, there is none. MCP servers are only checked: BringServers is for those of a client.
 func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return e.newSession(ctx, "", p)
+	return e.newSession(ctx, nil, p)
 }
 
-// newSession creates a session that a plugin of another one asks for; empty: a client does.
-func (e *Engine) newSession(ctx context.Context, by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	p, err := whole(by, asked)
+// newSession creates a session for an asker; nil: a client asks.
+func (e *Engine) newSession(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	p, err := whole(by.id(), asked)
 	if err == nil {
 		err = checkNew(p)
 	}
-	if err == nil && by != "" && len(p.MCPServers) > 0 {
+	if err == nil && by != nil && len(p.MCPServers) > 0 {
 		err = bad("/mcpServers", "must not be set: only clients bring MCP servers")
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func (e *Engine) born(ctx context.Context, b *birth, rc receipt) (*protocol.Sess
 // birth is a session on its way. There is nothing of it in the store until its one commit.
 type birth struct {
 	eng        *Engine
-	by         protocol.SessionID // asks for it; empty: a client
+	by         *requester // nil: a client
 	params     *protocol.SessionNewParams
 	id         protocol.SessionID
 	at         protocol.NodeID // of the origin's history; empty: its leaf
@@ -91,7 +92,22 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {
 		return err
 	}
+	if err := b.place(); err != nil {
+		return err
+	}
 	return b.tryOut(ctx)
+}
+
+// place refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
+// elsewhere later.
+func (b *birth) place() error {
+	if !rooted(b.authority.Ceiling, b.cwd) {
+		return bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
+	}
+	if at, err := pathresolve.Real(b.cwd); err == nil && b.by != nil && b.params.Cwd != "" {
+		b.cwd = at
+	}
+	return nil
 }
 
 // inherit takes over what the session has of the one where it starts, for which it works, or from which it is asked for.
@@ -103,8 +119,8 @@ func (b *birth) inherit(ctx context.Context) (err error) {
 			return err
 		}
 		b.base, b.cwd = b.origin.row.Config, cmp.Or(b.cwd, b.origin.row.Cwd)
-	case b.params.Relation.Parent != "" || b.by != "":
-		row, err := b.eng.store.Session(ctx, cmp.Or(b.params.Relation.Parent, b.by))
+	case b.params.Relation.Parent != "" || b.by != nil:
+		row, err := b.eng.store.Session(ctx, cmp.Or(b.params.Relation.Parent, b.by.id()))
 		if err != nil {
 			return err
 		}
@@ -204,6 +220,9 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 	c := b.commit(source)
 	if !c.Create.Blank && c.Create.Snapshot == "" {
 		st.keepIdle(ctx, c)
+	}
+	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
+		c.Component = append(c.Component, persistence.Component{Name: componentApprovals}, persistence.Component{Name: componentMonitors})
 	}
 	if b.freshTools {
 		c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})

@@ -34,7 +34,7 @@ func born(t *testing.T) *family {
 	d.holds(t, id, "now", "")
 	prompt := "of the current"
 	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt}))
-	made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Prompt: new("of the other")})
+	made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: d.setup.cwd, Prompt: new("of the other")})
 	if err != nil {
 		t.Fatal(err)
 	}

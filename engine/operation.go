@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -25,7 +26,8 @@ type operation struct {
 	scope   string
 	receipt receipt
 	info    protocol.OperationInfo
-	begun   bool // and that is durable, if there is a key
+	ceiling *protocol.Ceiling // of its plugin, if that is in a sandbox
+	begun   bool              // and that is durable, if there is a key
 }
 
 func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
@@ -92,6 +94,7 @@ func (o *operation) known(s *plugin.Session) (err error) {
 	if o.info, err = operationOf(s, o.params.Name); err != nil {
 		return err
 	}
+	o.ceiling = authority.Sandboxed(s.Sandboxed(o.info.Plugin))
 	switch {
 	case o.info.Kind != o.kind:
 		return &plugin.OperationError{Code: plugin.UnknownOperation, Name: o.params.Name}
@@ -228,7 +231,7 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
 	for _, q := range result.Queue {
-		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs}
+		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs, Ceiling: o.ceiling}
 		if q.SourceKey != "" {
 			in.Source = o.info.Plugin + ":" + q.SourceKey
 		}

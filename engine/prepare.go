@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
 	"lashd/persistence"
@@ -37,6 +38,7 @@ func (st *state) prepare(r *run) (err error) {
 			return err
 		}
 	}
+	r.base = tools.composer.Base()
 	r.plugins, r.catalog, r.model = r.lease.plugins, r.lease.catalog, st.eng.configured(r.begin.Config.Model).Provider
 	if r.begin.Leaf == st.row.Head.Leaf {
 		r.past, err = st.past()
@@ -46,6 +48,7 @@ func (st *state) prepare(r *run) (err error) {
 	if err != nil {
 		return err
 	}
+	r.ceiling = st.ceilingOf(r.id)
 	r.input = st.inputMessages(r)
 	r.forPlugins = st.pluginInputs(r)
 	if r.plugins.HasBeforeTurn() && !r.journal.begun {
@@ -79,6 +82,17 @@ func (st *state) inputsOf(id protocol.TurnID) []protocol.InputID {
 		}
 	}
 	return ids
+}
+
+// ceilingOf is what a turn is held to by those whose inputs it has taken in; nil: nobody holds it to anything.
+func (st *state) ceilingOf(id protocol.TurnID) *protocol.Ceiling {
+	var all []*protocol.Ceiling
+	for _, in := range st.inputs {
+		if in.TurnID == id && in.State != protocol.InputPendingActive {
+			all = append(all, in.Ceiling)
+		}
+	}
+	return authority.MeetAll(all...)
 }
 
 func (st *state) inputMessages(r *run) []protocol.Message {

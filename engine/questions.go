@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,28 +83,14 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 			}
 			_, before := r.asked[asking{kind: protocol.DecisionApproval, call: s.call.CallID}]
 			switch {
-			case verdict == protocol.ApproveDeny:
-				s.fail(protocol.FailPermission, "denied", "a rule of this session denies the call", protocol.FromPolicy)
-			case verdict == protocol.ApproveAsk, before:
-				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s))
+			case verdict.mode == protocol.ApproveDeny:
+				s.deny(verdict)
+			case verdict.mode == protocol.ApproveAsk, before:
+				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s, verdict))
 			}
 		}
 	}
 	return asked, nil
-}
-
-// verdict judges a call. A person's standing answers are read only where they could make a difference.
-func (r *run) verdict(s *stage) (protocol.ApprovalMode, error) {
-	cfg := r.begin.Config.Approval
-	if s.approval != nil { // the rules may still deny, but not allow without asking
-		cfg.Rules = append(slices.Clip(cfg.Rules), protocol.ApprovalRule{Tool: "*", Action: protocol.ApproveAsk})
-	}
-	verdict := judge(cfg, nil, r.cwd, s.entry, s.call.Args)
-	if verdict != protocol.ApproveAsk {
-		return verdict, nil
-	}
-	rules, err := ask(r, func(_ context.Context, st *state) ([]standing, error) { return st.standing() })
-	return judge(cfg, rules, r.cwd, s.entry, s.call.Args), err
 }
 
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
@@ -122,8 +107,17 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 	return asked
 }
 
-func (r *run) approvalQuestion(s *stage) protocol.Decision {
-	call, byDefault := s.call, r.begin.Config.Approval.Default
+// deny refuses a call.
+func (s *stage) deny(v verdict) {
+	whose := "a rule of this session denies the call"
+	if v.beyond {
+		whose = "the session or plugin that asked for this may not make the call"
+	}
+	s.fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
+}
+
+func (r *run) approvalQuestion(s *stage, v verdict) protocol.Decision {
+	call := s.call
 	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
 	varying := s.entry.Terms().Varying
 	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
@@ -133,7 +127,6 @@ func (r *run) approvalQuestion(s *stage) protocol.Decision {
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
 		deadline = cmp.Or(time.Duration(w.DeadlineMs)*time.Millisecond, deadline)
-		byDefault = cmp.Or(w.Default, byDefault)
 	}
 	if deadline == 0 {
 		deadline = defaultDeadline
@@ -143,7 +136,10 @@ func (r *run) approvalQuestion(s *stage) protocol.Decision {
 		Prompt: prompt, Varying: varying,
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
-	if byDefault == protocol.ApproveAllow {
+	if v.once {
+		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
+	}
+	if v.mode == protocol.ApproveAsk && v.silence == protocol.ApproveAllow {
 		d.Default = protocol.ChooseAllowOnce
 	}
 	return r.decision(d, call, deadline)

@@ -27,6 +27,7 @@ type run struct {
 	id         protocol.TurnID
 	begin      beginning
 	cwd        string
+	ceiling    *protocol.Ceiling     // of those whose inputs the turn has taken in; nil: none. Changed only where its goroutine waits
 	forPlugins protocol.PluginInputs // what the turn brings them
 	about      protocol.Session      // as it was when the turn began, or went on after a restart
 	started    time.Time
@@ -51,6 +52,7 @@ type run struct {
 	model    provider.Provider // nil: not configured any more
 	machine  *turn.Machine
 	catalog  *tool.Catalog
+	base     *tool.Registry // the tools of the plugins, whatever a client puts in their place
 	prints   fingerprints
 	size     turnSize
 	journal  journal

@@ -64,23 +64,8 @@ func checkConfig(cfg protocol.Config) error {
 	if cfg.Budget.NoProgress < 0 {
 		return bad("/budget/noProgress", "must not be negative")
 	}
-	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
-	if cfg.Approval.Mode != "" && !slices.Contains(modes, cfg.Approval.Mode) {
-		return notOneOf("/approval/mode", modes)
-	}
-	if d := cfg.Approval.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
-		return bad("/approval/default", "must be allow or deny")
-	}
-	if err := checkWait("/approval/deadlineMs", cfg.Approval.DeadlineMs); err != nil {
+	if err := checkApproval(cfg.Approval); err != nil {
 		return err
-	}
-	for i, r := range cfg.Approval.Rules {
-		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
-			return bad("/approval/rules/"+itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
-		}
-		if !slices.Contains(modes, r.Action) {
-			return notOneOf("/approval/rules/"+itoa(i)+"/action", modes)
-		}
 	}
 	if d := cfg.Unknown.DeadlineMs; d != nil {
 		if err := checkWait("/unknownOutcome/deadlineMs", *d); err != nil {
@@ -91,6 +76,28 @@ func checkConfig(cfg protocol.Config) error {
 		return notOneOf("/drain", how)
 	}
 	return checkGeneration(cfg.Generation)
+}
+
+func checkApproval(a protocol.ApprovalConfig) error {
+	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
+	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
+		return notOneOf("/approval/mode", modes)
+	}
+	if d := a.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
+		return bad("/approval/default", "must be allow or deny")
+	}
+	if err := checkWait("/approval/deadlineMs", a.DeadlineMs); err != nil {
+		return err
+	}
+	for i, r := range a.Rules {
+		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
+			return bad("/approval/rules/"+itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
+		}
+		if !slices.Contains(modes, r.Action) {
+			return notOneOf("/approval/rules/"+itoa(i)+"/action", modes)
+		}
+	}
+	return nil
 }
 
 func checkCwd(cwd string) (string, error) {

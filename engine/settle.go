@@ -70,7 +70,7 @@ func (st *state) deferTo(in *protocol.QueuedInput, turns []persistence.StoredTur
 	if in.Wake != nil {
 		return st.place(in, turns, left)
 	}
-	if len(turns) > 0 {
+	if len(turns) > 0 && in.Ceiling == nil { // nobody's turn is held to what another one's input is held to
 		in.TurnID = turns[0].ID
 		return nil
 	}

@@ -14,6 +14,11 @@ import (
 // Steer sends an input into a running turn: it enters at the next checkpoint of its boundary, or, if the turn ends
 // before, gets the next turn.
 func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
+	return e.steer(ctx, nil, p)
+}
+
+// steer is Steer for whoever may not do all that the session may; nil: a client. The turn is held to that from the checkpoint on.
+func (e *Engine) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
 	if err := checkInput(p.Input); err != nil {
 		return nil, err
 	}
@@ -31,7 +36,7 @@ func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 		if err := st.queueHasRoom(); err != nil {
 			return nil, err
 		}
-		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
+		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
 	})
 }
 
@@ -49,9 +54,9 @@ func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*pr
 }
 
 // steerInstead is turn/start of a busy session whose client wants to steer.
-func (st *state) steerInstead(ctx context.Context, p *protocol.TurnStartParams, rc receipt) (*protocol.TurnStartResult, error) {
+func (st *state) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt) (*protocol.TurnStartResult, error) {
 	result := &protocol.TurnStartResult{TurnID: st.current.id, State: protocol.TurnRunning}
-	_, err := st.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs}, func(r *protocol.TurnSteerResult) *persistence.Receipt {
+	_, err := st.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt {
 		result.InputID, result.Seq = r.InputID, r.Seq
 		return rc.with(result)
 	})
@@ -112,5 +117,6 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 		return err
 	}
 	st.inputs = inputs
+	r.ceiling = st.ceilingOf(r.id)
 	return nil
 }

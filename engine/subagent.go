@@ -115,12 +115,15 @@ func (d *delegation) find(ctx context.Context) error {
 	return nil
 }
 
+// asker is the session that started the task, within what it could do then.
+func (d *delegation) asker() *requester { return &requester{d.parent, d.now().Origin.Ceiling} }
+
 func (d *delegation) make(ctx context.Context) error {
 	p := *d.New
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
 	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
 	p.UsageLabel = cmp.Or(p.UsageLabel, subagentLabel)
-	_, err := d.eng.newSession(ctx, d.parent, &p)
+	_, err := d.eng.newSession(ctx, d.asker(), &p)
 	if errors.Is(err, persistence.ErrExists) { // another task of the same agent made it
 		return nil
 	}
@@ -132,8 +135,12 @@ func (d *delegation) turn(ctx context.Context, id protocol.TurnID, input []proto
 	t, err := d.eng.store.Turn(ctx, id)
 	switch {
 	case isMissing(err):
+		var ceiling *protocol.Ceiling
+		if ceiling, err = d.eng.turnCeiling(ctx, d.asker(), d.SessionID); err != nil {
+			return nil, err
+		}
 		// Not cut off: whoever stops the turn has to know that there is one.
-		_, err = d.eng.startTurn(context.WithoutCancel(ctx), id, &protocol.TurnStartParams{
+		_, err = d.eng.startTurn(context.WithoutCancel(ctx), id, ceiling, &protocol.TurnStartParams{
 			Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(id)}, SessionID: d.SessionID, Input: input,
 		})
 	case err == nil && t.Session != d.SessionID:

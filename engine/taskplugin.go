@@ -118,7 +118,11 @@ func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol
 	passing.Go(func() { w.pass(ctx, signals) })
 	defer passing.Wait()
 	defer cancel()
-	host := &services{eng: w.eng, session: l.id, turn: t.Origin.TurnID, work: w, tracer: w.eng.traceOf(l.id)}
+	ceiling, err := w.eng.taskCeiling(ctx, t, l.id)
+	if err != nil {
+		return nil, err
+	}
+	host := &services{eng: w.eng, session: l.id, turn: t.Origin.TurnID, ceiling: ceiling, work: w, tracer: w.eng.traceOf(l.id)}
 	return l.plugins.Work(l.ctx, cmp.Or(t.Spec.Plugin, t.Origin.Plugin), f, &plugin.TaskRun{
 		Task: *t, Host: host.all(), Asked: w.asked, Signals: signals, Output: output,
 	})

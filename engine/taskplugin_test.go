@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ func withTasks(t *testing.T, s setup, handlers map[string]plugin.TaskFunc, f fun
 			s.model = replies()
 		}
 		s.plugins = append(s.plugins, handling("p", handlers))
+		s.cwd = cmp.Or(s.cwd, t.TempDir())
 		d := start(t, s)
 		id := d.session(t)
 		f(t, d, id, d.host(t, id))

@@ -153,7 +153,7 @@ func wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake 
 		kind = "task/" + e.Name
 	}
 	return wake{
-		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery,
+		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery, Ceiling: t.Origin.Ceiling,
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, e.Ordinal), Type: kind, Origin: string(t.ID), Text: cmp.Or(how.Text, describe(t, e))},
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,8 @@ func (s *services) ValidateVisible(ctx context.Context, session protocol.Session
 
 // StartTask implements plugin.TaskService.
 func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protocol.TaskResult, error) {
-	if err := s.eng.checkTask(p.TaskID, &p.Spec); err != nil {
+	by := s.asker(ctx)
+	if err := cmp.Or(inSandbox(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), s.within(ctx, by, s.own(p.SessionID))); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -108,7 +110,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 		}
 		run = pluginWork(p.Work)
 	}
-	origin := protocol.TaskOrigin{SessionID: s.session, TurnID: s.turn, Plugin: p.Spec.Plugin}
+	origin := protocol.TaskOrigin{SessionID: s.session, TurnID: s.turn, Plugin: p.Spec.Plugin, Ceiling: by.ceiling}
 	return do(ctx, s.eng, s.own(p.SessionID), func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
 		r, err := st.startTask(ctx, p.TaskID, &p.Spec, origin, run, receipt{})
 		if err != nil || p.Ref == "" || r.Task.State.Final() {
@@ -116,6 +118,15 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 		}
 		return st.changeTask(ctx, r.Task, protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: p.Ref}, receipt{})
 	})
+}
+
+// within refuses another session that is not in the asker's workspace.
+func (s *services) within(ctx context.Context, by *requester, id protocol.SessionID) error {
+	if id == s.session {
+		return nil
+	}
+	_, err := s.eng.turnCeiling(ctx, by, id)
+	return err
 }
 
 // CompleteTask implements plugin.TaskService.
@@ -200,6 +211,15 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
 	mine.TaskParams = s.of(p.TaskParams)
+	if by := s.asker(ctx); by.sandboxed() {
+		t, err := s.see(ctx, mine.TaskParams)
+		if err == nil {
+			err = inSandbox(by, &t.Spec) // what a shell reads it does
+		}
+		if err != nil {
+			return protocol.Task{}, err
+		}
+	}
 	r, err := s.eng.SignalTask(ctx, pluginAsks, &mine)
 	if err != nil {
 		return protocol.Task{}, err
@@ -233,6 +253,9 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	mine := *p
 	mine.SessionID, mine.To = s.own(p.SessionID), s.own(p.To)
+	if err := s.within(ctx, s.asker(ctx), mine.To); err != nil {
+		return nil, err
+	}
 	r, err := s.eng.TransferTasks(ctx, &mine)
 	if err != nil {
 		return nil, err

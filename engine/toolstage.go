@@ -14,28 +14,29 @@ import (
 
 // stage is where one call of a batch is.
 type stage struct {
-	asked    protocol.ToolCall // as the model wrote it
-	call     protocol.ToolCall // as it runs: a plugin may have replaced the arguments
-	effect   uint64            // of the turn, that its batch is
-	ordinal  int               // of its row in the journal
-	entry    *tool.Entry       // nil: the catalog has no such tool any more
-	grant    *tool.Grant       // that allows the call; nil: the tool is one of the catalog
-	attempt  int
-	replay   protocol.Replay       // that its tool declared when it was begun; empty: it was not
-	approval *wanted               // a plugin wants a person to be asked
-	messages []protocol.Message    // of plugins, for the next checkpoint
-	reply    *turn.ToolReply       // set once the call has its result
-	ranked   bool                  // the result has its place in the order of settlement
-	began    bool                  // an earlier run of the daemon started it, and its result was lost
-	given    *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
-	stored   bool                  // the journal has its result
-	inner    inner                 // the calls that it makes itself
-	wanted   []protocol.ToolIntent // by the present attempt
-	intents  []intent              // by the call, until it is done
-	awaited  *openDecision         // its completion, if it took a key
-	parked   bool                  // it has returned and waits
-	asking   int                   // how many questions the present attempt has asked
-	overdue  bool                  // its completion did not come in time, and the turn is to fail
+	asked     protocol.ToolCall // as the model wrote it
+	call      protocol.ToolCall // as it runs: a plugin may have replaced the arguments
+	effect    uint64            // of the turn, that its batch is
+	ordinal   int               // of its row in the journal
+	entry     *tool.Entry       // nil: the catalog has no such tool any more
+	grant     *tool.Grant       // that allows the call; nil: the tool is one of the catalog
+	attempt   int
+	replay    protocol.Replay       // that its tool declared when it was begun; empty: it was not
+	approval  *wanted               // a plugin wants a person to be asked
+	messages  []protocol.Message    // of plugins, for the next checkpoint
+	reply     *turn.ToolReply       // set once the call has its result
+	ranked    bool                  // the result has its place in the order of settlement
+	began     bool                  // an earlier run of the daemon started it, and its result was lost
+	sandboxed bool                  // the plugin that makes it is in a sandbox
+	given     *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
+	stored    bool                  // the journal has its result
+	inner     inner                 // the calls that it makes itself
+	wanted    []protocol.ToolIntent // by the present attempt
+	intents   []intent              // by the call, until it is done
+	awaited   *openDecision         // its completion, if it took a key
+	parked    bool                  // it has returned and waits
+	asking    int                   // how many questions the present attempt has asked
+	overdue   bool                  // its completion did not come in time, and the turn is to fail
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.

@@ -77,7 +77,7 @@ func TestTurnRequest(t *testing.T) {
 				return nil, err
 			})
 		}}
-		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(careless)})
+		d := start(t, setup{cwd: t.TempDir(), model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(careless)})
 		other = d.session(t)
 		id := d.session(t)
 		for range 3 {

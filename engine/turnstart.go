@@ -14,11 +14,11 @@ import (
 
 // StartTurn makes an input durable and, unless the session is busy, starts its turn.
 func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	return e.startTurn(ctx, "", p)
+	return e.startTurn(ctx, "", nil, p)
 }
 
-// startTurn is StartTurn for whoever chooses the turn's id; empty: nobody does.
-func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+// startTurn is StartTurn for whoever chooses the turn's id, or may not do all that the session may; empty, nil: a client.
+func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	if err := cmp.Or(checkInput(p.Input), checkPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
 	}
@@ -36,12 +36,12 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, p *protocol.
 			if p.TurnOptions != nil {
 				return nil, bad("/turnOptions", "cannot be changed in a turn that runs")
 			}
-			return st.steerInstead(ctx, p, rc)
+			return st.steerInstead(ctx, ceiling, p, rc)
 		}
 		if busy := len(st.turns) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.turns[0].ID, Input: true}
 		}
-		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions}, rc)
+		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, rc)
 	})
 }
 

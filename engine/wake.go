@@ -13,12 +13,13 @@ import (
 // wake is work that something other than a person queues for a session.
 type wake struct {
 	Source   string // the session takes it once
-	Merge    string // wakes of one merge key, delivery and authority that stand together in the queue become one turn; empty: never
+	Merge    string // wakes of one merge key, delivery and ceiling that stand together in the queue become one turn; empty: never
 	Delivery protocol.Delivery
 	Cause    protocol.TurnCause
 	Expires  int64  // ms since 1970; 0: never
 	Stream   string // its wakes come in the order of Ordinal, from 1; empty: in any
 	Ordinal  int64
+	Ceiling  *protocol.Ceiling // of who causes it, beside that of the session; nil: none
 }
 
 // woken is what became of a wake.
@@ -90,7 +91,7 @@ func (w wake) input() protocol.QueuedInput {
 	told := w.told()
 	w.Cause.Text = ""
 	return protocol.QueuedInput{
-		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: w.Source, AtMs: now(),
+		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: w.Source, AtMs: now(), Ceiling: w.Ceiling,
 		Input: []protocol.InputPart{{Type: protocol.InputText, Text: told}},
 		Wake: &protocol.QueuedWake{
 			Cause: w.Cause, Delivery: w.Delivery, Merge: w.Merge, ExpiresAtMs: w.Expires, Stream: w.Stream, Ordinal: w.Ordinal,

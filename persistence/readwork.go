@@ -99,7 +99,7 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	}
 	b := inputBody{}
 	err := decode(body, &b, "input "+string(in.ID))
-	in.Input, in.TurnOptions, in.Switches, in.Wake = b.Input, b.TurnOptions, b.Switches, b.Wake
+	in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling = b.Input, b.TurnOptions, b.Switches, b.Wake, b.Ceiling
 	return err
 }
 

@@ -72,6 +72,7 @@ type inputBody struct {
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`
 	Switches    int                   `json:"switches,omitempty"`
 	Wake        *protocol.QueuedWake  `json:"wake,omitempty"`
+	Ceiling     *protocol.Ceiling     `json:"ceiling,omitempty"`
 }
 
 const upsertInput = `

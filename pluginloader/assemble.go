@@ -109,7 +109,8 @@ func (a *assembly) addCommands() error {
 // finish makes the factory.
 func (a *assembly) finish() (err error) {
 	if a.manifest.Process == nil {
-		a.factory = plugin.Builder(a.name(), a.spec)
+		held := a.confinement()
+		a.factory = built{plugin.Builder(a.name(), a.spec), held != nil && held.Sandbox != nil}
 		return nil
 	}
 	config, err := a.processConfig()
@@ -122,6 +123,15 @@ func (a *assembly) finish() (err error) {
 	a.factory, a.ends = a.process, append(a.ends, a.process)
 	return nil
 }
+
+// built is a plugin without a process.
+type built struct {
+	plugin.Factory
+	sandboxed bool
+}
+
+// Sandboxed implements plugin.Loaded.
+func (b built) Sandboxed() bool { return b.sandboxed }
 
 // spec registers what all parts contribute.
 func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {

@@ -1,5 +1,3 @@
-// Package authority is the order of what sessions, plugins and their requests may do. The engine asks it whenever a session, a
-// plugin or a task causes something to be created or called. It is pure: no I/O, no state.
 package authority
 
 import (
@@ -13,6 +11,11 @@ import (
 
 // strictness orders what may become of a call.
 var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
+
+// Strictest is the strictest of several verdicts; the empty one is none.
+func Strictest(verdicts ...protocol.ApprovalMode) protocol.ApprovalMode {
+	return slices.MaxFunc(append(verdicts, ""), func(a, b protocol.ApprovalMode) int { return cmp.Compare(strictness[a], strictness[b]) })
+}
 
 // modes orders modes: without one, tools that only read are allowed and all others are asked about.
 var modes = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, "": 2, protocol.ApproveAsk: 3, protocol.ApproveDeny: 4}

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -22,6 +23,31 @@ type EngineContributor interface {
 type Shutdowner interface {
 	// Shutdown is called once, after the last session has been closed. It returns soon after ctx is done.
 	Shutdown(context.Context) error
+}
+
+// Loaded is a Factory of a plugin that does not ship with lashd.
+type Loaded interface {
+	// Sandboxed tells whether all programs of the plugin are in a sandbox, as far as the system has one.
+	Sandboxed() bool
+}
+
+// Sandboxed tells whether all programs of a plugin of the session are in a sandbox.
+func (s *Session) Sandboxed(id string) bool { return s.loaded[id] }
+
+// Ships tells whether a plugin of the session ships with lashd, so that what it says of its tools is so.
+func (s *Session) Ships(id string) bool {
+	_, loaded := s.loaded[id]
+	return !loaded && s.Has(id)
+}
+
+// Has tells whether the session has a plugin.
+func (s *Session) Has(id string) bool {
+	return slices.ContainsFunc(s.plugins, func(p instance) bool { return p.id == id })
+}
+
+// ExecutorSandboxed tells whether code cells of the session run in a sandbox.
+func (s *Session) ExecutorSandboxed() bool {
+	return s.executor != nil && s.Sandboxed(s.executor.plugin)
 }
 
 // Readier is a Plugin that wants to know when its session is open.

@@ -29,6 +29,7 @@ type Session struct {
 	keeping atomic.Pointer[chan struct{}] // closed once the code executor has been told what is stored; nil: it was not
 	root    bool
 	options protocol.PluginOptions
+	loaded  map[string]bool // plugins that do not ship with lashd: whether they are in a sandbox
 	contributions
 }
 
@@ -53,7 +54,11 @@ func (e *BuildError) Unwrap() error { return e.Err }
 
 // open builds plugins in order; the first is the one that must bring the driver. It ends between two of them if ctx does.
 func (s *Session) open(ctx context.Context, step *step, factories []Factory, options protocol.PluginOptions, bc BuildContext) error {
+	s.loaded = map[string]bool{}
 	for _, f := range factories {
+		if l, ok := f.(Loaded); ok {
+			s.loaded[f.ID()] = l.Sandboxed()
+		}
 		bc.Options = own(options[f.ID()])
 		if err := s.build(step, f, bc); err != nil {
 			return &BuildError{f.ID(), err}

@@ -243,7 +243,7 @@ func TestGrants(t *testing.T) {
 		if got := ask(t, "host/toolCatalog", `{}`); !strings.Contains(got, `"name":"note"`) {
 			t.Errorf("toolCatalog: %.300s", got)
 		}
-		if got := ask(t, "host/createSession", `{"session":{"cwd":"/tmp","start":{"kind":"empty"},"idempotencyKey":"k"}}`); !strings.Contains(got, `"sessionId":"ses_`) {
+		if got := ask(t, "host/createSession", `{"session":{"start":{"kind":"empty"},"idempotencyKey":"k"}}`); !strings.Contains(got, `"sessionId":"ses_`) {
 			t.Errorf("createSession: %.300s", got)
 		}
 		if got := ask(t, "host/artifactWrite", `{"type":"text/plain","data":"aGVsbG8="}`); !strings.Contains(got, `"artifact":{"digest":"2cf24dba`) {

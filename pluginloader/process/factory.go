@@ -53,6 +53,9 @@ func (f *Factory) Sandbox() string {
 	return proc.Confines().String()
 }
 
+// Sandboxed implements plugin.Loaded. Where the system has no sandbox, what the plugin asks for is still held to the one that it asked for.
+func (f *Factory) Sandboxed() bool { return f.config.sandboxed() }
+
 // Start starts the process, and waits until it has shown that it is the plugin that was declared.
 func (f *Factory) Start(ctx context.Context) error {
 	_, err := f.super.Use(ctx)

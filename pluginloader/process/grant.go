@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -56,6 +57,9 @@ func newGrants() *grants { return &grants{live: map[string]*grant{}} }
 // give makes g good until the function is called that comes with it.
 func (all *grants) give(ctx context.Context, g *grant) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	if g.life.config.sandboxed() {
+		ctx = authority.FromSandbox(ctx)
+	}
 	g.id, g.ctx = rand.Text(), ctx
 	all.mu.Lock()
 	defer all.mu.Unlock()

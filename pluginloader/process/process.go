@@ -57,6 +57,9 @@ type Config struct {
 	held *proc.Confinement
 }
 
+// sandboxed tells whether the plugin is in a sandbox.
+func (c *Config) sandboxed() bool { return c.Confine != nil && c.Confine.Sandbox != nil }
+
 // Deadlines are how long things may take. Hooks have their own.
 type Deadlines struct {
 	Start     time.Duration // to start the process and shake hands, and for a call to wait for that; default 10 s

@@ -27,7 +27,7 @@ func asks(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, method, pa
 func below(t *testing.T, d *builtintest.Daemon, parent protocol.SessionID) protocol.SessionID {
 	t.Helper()
 	return builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
-		Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent, Cause: "test"},
+		Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent, Cause: "test"},
 	}))(t).SessionID
 }
 

@@ -164,7 +164,8 @@ func TestHandledTasks(t *testing.T) {
 		t.Parallel()
 		_, d, id := working(t)
 		lasts(t, d, id)
-		other := d.Session(t, nil)
+		cwd := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Session.Cwd
+		other := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
 		for _, c := range []struct{ method, params, want string }{
 			{"validateHandles", `{"taskIds":["tsk_a"]}`, "{}"}, {"validateHandles", `{"taskIds":["tsk_a","tsk_none"]}`, "tsk_none"},
 			{"transferHandles", `{"taskIds":[],"to":"ses_none"}`, `{"data":null}`}, {"taskStart", `{"spec":{"kind":"other","recovery":"ownerBound","handler":"none"}}`, "/spec/handler"},

@@ -77,6 +77,7 @@ func Described() map[string]TypeDoc {
 		},
 		"Authority": {Doc: "Authority is what a session was granted when it was created. It is stored with the session and given to it again whenever it is opened; whatever a session makes of itself or of its forks, it never has more.",
 			Fields: map[string]string{
+				"ceiling":     "of a session that a plugin or another session asked for: what that one may do",
 				"hiddenTools": "names that are in no catalog, whoever offers them",
 				"noTools":     "no tool exists, whoever offers one; there is no list of tools then",
 				"subagent":    "of a session that works for another",
@@ -121,6 +122,16 @@ func Described() map[string]TypeDoc {
 		},
 		"CancelTaskIntent": {Doc: "CancelTaskIntent asks a live task to end."},
 		"CancelledInput":   {Doc: "CancelledInput is what became of one input."},
+		"Ceiling": {Doc: "Ceiling limits a session, an input or a task that a plugin or another session asked for to what the asker may do. It applies beside the session's own configuration, and no configuration lifts it.",
+			Fields: map[string]string{
+				"hiddenTools": "names of tools that may not be called",
+				"noTools":     "no tool may be called",
+				"policies":    "of the askers: each decides about a tool call, and the strictest decision counts",
+				"roots":       "directories: the session's workspace is in all of them",
+				"sandboxed":   "an asker is in a sandbox: a person is asked about each call that could start a program outside it",
+				"tools":       "if any: no other tool may be called",
+			},
+		},
 		"ClientCapabilities": {Doc: "ClientCapabilities says what a client can do.",
 			Fields: map[string]string{
 				"noDeltas": "leave item/delta out",
@@ -1066,6 +1077,12 @@ func Described() map[string]TypeDoc {
 				{"closed", "it is over"},
 			},
 		},
+		"Policy": {Doc: "Policy is the approval configuration of an asker, with what it refers to.",
+			Fields: map[string]string{
+				"cwd":    "paths in the rules are relative to it",
+				"driver": "of the asker: a session of another driver runs no code cells",
+			},
+		},
 		"Price": {Doc: "Price is what a million tokens of a model cost, in US dollars.",
 			Fields: map[string]string{
 				"cached": "what is read from a cache",
@@ -1107,6 +1124,7 @@ func Described() map[string]TypeDoc {
 		"QueueListResult": {Doc: "QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended."},
 		"QueuedInput": {Doc: "QueuedInput is an input and where it is.",
 			Fields: map[string]string{
+				"ceiling":  "a plugin or another session sent it: what its turn is held to, beside the session's own limits",
 				"refused":  "of a wake that is cancelled because nobody wants it any more: why",
 				"source":   "of a plugin that queued it: its id and its own key; or of a wake",
 				"switches": "of frames that led to it: it is the task of the last one",
@@ -1565,7 +1583,11 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"TaskObserveParams": {Doc: "TaskObserveParams lets another session see a task, or no longer."},
-		"TaskOrigin":        {Doc: "TaskOrigin is who started a task."},
+		"TaskOrigin": {Doc: "TaskOrigin is who started a task.",
+			Fields: map[string]string{
+				"ceiling": "what it may cause others to do, beside the limits of its session; absent: all that the session may",
+			},
+		},
 		"TaskOutcome": {Doc: "TaskOutcome is how a task ended, as far as it is known.",
 			Fields: map[string]string{
 				"by":     "a client id, or internal:<subject>",

@@ -96,4 +96,5 @@ type QueuedInput struct {
 
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Switches    int          `json:"switches,omitempty"` // of frames that led to it: it is the task of the last one
+	Ceiling     *Ceiling     `json:"ceiling,omitempty"`  // a plugin or another session sent it: what its turn is held to, beside the session's own limits
 }

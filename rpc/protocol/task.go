@@ -153,6 +153,7 @@ type TaskOrigin struct {
 	CallID    CallID    `json:"callId,omitempty"`
 	Plugin    string    `json:"plugin,omitempty"`
 	ClientID  ClientID  `json:"clientId,omitempty"`
+	Ceiling   *Ceiling  `json:"ceiling,omitempty"` // what it may cause others to do, beside the limits of its session; absent: all that the session may
 }
 
 // Task is work that outlives a turn. It is what its events come to.

@@ -106,6 +106,8 @@ export interface Authority {
   hiddenTools?: string[];
   /** of a session that works for another */
   subagent?: Subagent;
+  /** of a session that a plugin or another session asked for: what that one may do */
+  ceiling?: Ceiling;
 }
 
 /** Boundary is the checkpoint at which a steered input may enter a running turn. */
@@ -163,6 +165,22 @@ export type CancelStatus = "cancelled" | "alreadyClaimed" | "alreadyCompleted" |
 export interface CancelledInput {
   inputId: InputID;
   status: CancelStatus;
+}
+
+/** Ceiling limits a session, an input or a task that a plugin or another session asked for to what the asker may do. It applies beside the session's own configuration, and no configuration lifts it. */
+export interface Ceiling {
+  /** of the askers: each decides about a tool call, and the strictest decision counts */
+  policies?: Policy[];
+  /** directories: the session's workspace is in all of them */
+  roots?: string[];
+  /** an asker is in a sandbox: a person is asked about each call that could start a program outside it */
+  sandboxed?: boolean;
+  /** if any: no other tool may be called */
+  tools?: string[];
+  /** no tool may be called */
+  noTools?: boolean;
+  /** names of tools that may not be called */
+  hiddenTools?: string[];
 }
 
 /** ClientCapabilities says what a client can do. */
@@ -1433,6 +1451,15 @@ export type PointKind = "turn" | "rewind";
 /** PointState is where a file point is. */
 export type PointState = "open" | "closed";
 
+/** Policy is the approval configuration of an asker, with what it refers to. */
+export interface Policy {
+  approval: ApprovalConfig;
+  /** paths in the rules are relative to it */
+  cwd: string;
+  /** of the asker: a session of another driver runs no code cells */
+  driver?: string;
+}
+
 /** Price is what a million tokens of a model cost, in US dollars. */
 export interface Price {
   /** also what is written to a cache */
@@ -1504,6 +1531,8 @@ export interface QueuedInput {
   turnOptions?: TurnOptions;
   /** of frames that led to it: it is the task of the last one */
   switches?: number;
+  /** a plugin or another session sent it: what its turn is held to, beside the session's own limits */
+  ceiling?: Ceiling;
 }
 
 /** QueuedWake is what an input has that wakes its session. */
@@ -2239,6 +2268,8 @@ export interface TaskOrigin {
   callId?: CallID;
   plugin?: string;
   clientId?: ClientID;
+  /** what it may cause others to do, beside the limits of its session; absent: all that the session may */
+  ceiling?: Ceiling;
 }
 
 /** TaskOutcome is how a task ended, as far as it is known. */

@@ -1,0 +1,322 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"lashd/engine"
+	"lashd/engine/authority"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+var (
+	allowing = &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
+	denying  = &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Action: protocol.ApproveDeny}}}
+)
+
+// asks is a daemon with a session in which a plugin asks for others. The model calls the tool run in each turn whose input has "run" in it.
+func asks(t *testing.T, approval *protocol.ApprovalConfig) (*daemon, protocol.SessionID, plugin.Capabilities) {
+	t.Helper()
+	calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
+	d, id, host := lent(t, setup{
+		model: scripted.New(&scripted.Script{Turns: []scripted.Turn{calling, calling, calling, calling, calling, calling}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
+		tools: []tool.Provider{says("run", "ran")},
+	})
+	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
+	return d, id, host
+}
+
+// cameTo is what the call of a turn came to: "ran", or the code of its failure.
+func cameTo(t *testing.T, r *protocol.TurnReport) string {
+	t.Helper()
+	if len(r.ToolCalls) != 1 {
+		t.Fatalf("%d calls: %+v", len(r.ToolCalls), r)
+	}
+	out := r.ToolCalls[0].Output
+	if out.Failure != nil {
+		return out.Failure.Code
+	}
+	return out.Text
+}
+
+// asked starts a turn in a session for a plugin, and gives what its call came to after a person has answered what was asked, if anything was.
+func (d *daemon) askedFor(t *testing.T, host plugin.Capabilities, ctx context.Context, turn protocol.TurnID, id protocol.SessionID) string {
+	t.Helper()
+	must[protocol.TurnID](t)(host.Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: turn, SessionID: id, Input: text("run")}))
+	return cameTo(t, d.wait(t, turn))
+}
+
+func TestNobodyGetsMore(t *testing.T) {
+	lax := func() *protocol.SessionNewParams { return &protocol.SessionNewParams{Approval: allowing} }
+	t.Run("outside/1 a session that a plugin asks for denies what the one that asks denies, whatever it is configured to", func(t *testing.T) {
+		d, _, host := asks(t, denying)
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
+		fork := d.fork(t, made, "").SessionID
+		for range 2 {
+			for _, id := range []protocol.SessionID{made, fork} {
+				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing}))
+				if got := cameTo(t, d.turn(t, id, "run")); got != "denied" {
+					t.Errorf("session %s: the call came to %q", id, got)
+				}
+				out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run"})).Output
+				if out.Failure == nil || out.Failure.Code != "denied" {
+					t.Errorf("session %s: a direct call came to %+v", id, out)
+				}
+			}
+			d = d.restart(t, nil)
+		}
+	})
+	t.Run("outside/1 nor does one that it asks for through a session that it made, or that a directive makes", func(t *testing.T) {
+		d, _, host := asks(t, denying)
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
+		d.turn(t, made, "go") // the plugin is lent the services of that session now
+		grown := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{
+			Approval: allowing, Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: made},
+		})).SessionID
+		if got := cameTo(t, d.turn(t, grown, "run")); got != "denied" {
+			t.Errorf("the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 a turn that a plugin starts in a laxer session is held to what the one that asks may do, and no other turn is", func(t *testing.T) {
+		d, _, host := asks(t, denying)
+		free := d.session(t)
+		if got := d.askedFor(t, host, t.Context(), "trn_1", free); got != "denied" {
+			t.Errorf("the call came to %q", got)
+		}
+		if got := cameTo(t, d.turn(t, free, "run")); got != "ran" {
+			t.Errorf("a person's own call came to %q", got)
+		}
+	})
+	t.Run("outside/1 also where it waits in the queue while the daemon is started again", func(t *testing.T) {
+		gate := make(chan struct{})
+		slow := toolFunc{name: "slow", run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+			}
+			return tool.Result{Output: protocol.Succeed("slow")}, nil
+		}}
+		slow.contract.Replay = protocol.ReplaySafe
+		turns := []scripted.Turn{
+			{Match: &scripted.Match{LastUserContains: "wait"}, Replies: []scripted.Reply{calls("slow"), {Text: "done"}}},
+			{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}},
+		}
+		d, id, host := lent(t, setup{
+			model: scripted.New(&scripted.Script{Turns: turns, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
+			tools: []tool.Provider{says("run", "ran"), slow},
+		})
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+		free := d.session(t)
+		first := d.begin(t, free, "wait").TurnID
+		must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
+		d = d.restart(t, func(s *setup) { s.plugins = nil })
+		close(gate)
+		d.wait(t, first)
+		if got := cameTo(t, d.wait(t, "trn_1")); got != "denied" {
+			t.Errorf("the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 who asks in one workspace has nothing done in another", func(t *testing.T) {
+		d, id, host := asks(t, allowing)
+		elsewhere := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+		home := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
+		_, start := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: elsewhere, Input: text("run")})
+		_, fork := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: elsewhere}})
+		_, above := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: filepath.Dir(home)})
+		for name, err := range map[string]error{"a turn": start, "a fork": fork, "a session above": above} {
+			if !errors.As(err, new(*engine.ParamError)) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	t.Run("outside/1 an unanswered question of the one that asks is not allowed by the one that it asks for", func(t *testing.T) {
+		d, _, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
+		p := lax()
+		p.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow, DeadlineMs: 1}
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), p)).SessionID
+		if got := cameTo(t, d.turn(t, made, "run")); got != "denied" {
+			t.Errorf("the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 a person's answers in the session count there, and never against a denial", func(t *testing.T) {
+		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
+		o := d.observe(t, made)
+		turn := d.begin(t, made, "run").TurnID
+		q := o.typed(protocol.EventDecisionOpened).Decision
+		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowSession, ArgsHash: q.ArgsHash}))
+		if got := cameTo(t, d.wait(t, turn)); got != "ran" {
+			t.Errorf("allowed, the call came to %q", got)
+		}
+		if got := cameTo(t, d.turn(t, made, "run")); got != "ran" {
+			t.Errorf("allowed for the session, the call came to %q", got)
+		}
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+		if got := d.askedFor(t, host, t.Context(), "trn_1", made); got != "denied" {
+			t.Errorf("asked for by a session that denies it, the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 a chain of askers has an end", func(t *testing.T) {
+		d, id, host := asks(t, allowing)
+		p := &protocol.SessionNewParams{Authority: protocol.Authority{Ceiling: &protocol.Ceiling{}}}
+		for i := range authority.MaxPolicies + 1 {
+			p.Authority.Ceiling.Policies = append(p.Authority.Ceiling.Policies, protocol.Policy{Cwd: "/" + string(rune('a'+i))})
+		}
+		if _, err := host.Lifecycle.CreateSession(t.Context(), p); !errors.As(err, new(*engine.ParamError)) {
+			t.Errorf("more policies than may be: %v", err)
+		}
+		p.Authority.Ceiling.Policies = p.Authority.Ceiling.Policies[:authority.MaxPolicies]
+		if _, err := host.Lifecycle.CreateSession(t.Context(), p); !errors.Is(err, authority.ErrTooMany) {
+			t.Errorf("one too many with that of %s: %v", id, err)
+		}
+		_ = d
+	})
+}
+
+func TestSandboxedAskers(t *testing.T) {
+	t.Run("outside/1 what a plugin in a sandbox asks for asks a person for each call, and for nothing longer", func(t *testing.T) {
+		d, _, host := asks(t, allowing)
+		ctx := authority.FromSandbox(t.Context())
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{Approval: allowing})).SessionID
+		child := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{
+			Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: made},
+		})).SessionID
+		free := d.session(t)
+		for name, begin := range map[string]func() (protocol.SessionID, protocol.TurnID){
+			"in a session that it made": func() (protocol.SessionID, protocol.TurnID) { return made, d.begin(t, made, "run").TurnID },
+			"in one below":              func() (protocol.SessionID, protocol.TurnID) { return child, d.begin(t, child, "run").TurnID },
+			"in a turn of another": func() (protocol.SessionID, protocol.TurnID) {
+				return free, must[protocol.TurnID](t)(host.Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
+			},
+		} {
+			id, turn := begin()
+			q := d.observe(t, id, 0).typed(protocol.EventDecisionOpened).Decision
+			if want := []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}; !slices.Equal(q.Choices, want) || q.Default != protocol.ChooseReject {
+				t.Errorf("%s: %v, by default %s", name, q.Choices, q.Default)
+			}
+			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash}))
+			if got := cameTo(t, d.wait(t, turn)); got != "denied" {
+				t.Errorf("%s: the call came to %q", name, got)
+			}
+		}
+	})
+	t.Run("outside/1 it has lashd run no commands, nor in another workspace, and what its tasks ask for is asked for in a sandbox", func(t *testing.T) {
+		elsewhere := t.TempDir()
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			ctx := authority.FromSandbox(t.Context())
+			shell := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
+			_, command := host.Tasks.StartTask(ctx, &plugin.TaskStart{Spec: shell})
+			_, monitor := host.Monitors.Start(ctx, &protocol.MonitorStartParams{Spec: protocol.MonitorSpec{ID: "m", Command: "true"}})
+			for name, err := range map[string]error{"a command": command, "a monitor": monitor} {
+				if !errors.As(err, new(*plugin.UnavailableError)) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			other := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: elsewhere})).SessionID
+			if _, err := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: other, Spec: shell}); !errors.As(err, new(*engine.ParamError)) {
+				t.Errorf("a command in another workspace: %v", err)
+			}
+			begun(t, host, &plugin.TaskStart{TaskID: "tsk_free", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: takes(time.Second, "")})
+			must[*protocol.TaskResult](t)(host.Tasks.StartTask(ctx, &plugin.TaskStart{TaskID: "tsk_held", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
+				made, err := run.Host.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{SessionID: "ses_made"})
+				if err != nil || made.Session.Authority.Ceiling == nil || !made.Session.Authority.Ceiling.Sandboxed {
+					t.Errorf("a session of its task: %+v, %v", made, err)
+				}
+				return nil
+			}}))
+			d.waitTasks(t, &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_free", "tsk_held"}})
+			for id, want := range map[protocol.TaskID]bool{"tsk_free": false, "tsk_held": true} {
+				if c := d.readTask(t, s, id).Task.Origin.Ceiling; (c != nil && c.Sandboxed) != want {
+					t.Errorf("%s: %+v", id, c)
+				}
+			}
+		})
+	})
+}
+
+// approving is a plugin that wants calls to be asked about, and allowed if nobody answers.
+func approving(silence protocol.ApprovalMode) hooked {
+	return hooked{"approving", func(r *plugin.Registrar) {
+		r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
+			return []plugin.Directive{{Kind: plugin.RequireApproval, Approval: &plugin.Approval{Reason: "because", DeadlineMs: 1, Default: silence}}}, nil
+		})
+	}}
+}
+
+func TestPluginsDefaults(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		config  protocol.ApprovalConfig
+		silence protocol.ApprovalMode
+		want    string
+	}{
+		{"allows only what the session would not ask about", protocol.ApprovalConfig{Mode: protocol.ApproveAllow}, protocol.ApproveAllow, "ran"},
+		{"does not allow what the session asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk}, protocol.ApproveAllow, "denied"},
+		{"denies what the session would allow", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow}, protocol.ApproveDeny, "denied"},
+	} {
+		t.Run("outside/2 what a plugin says that silence means "+c.name, func(t *testing.T) {
+			d := start(t, setup{model: replies(calls("run")), tools: []tool.Provider{says("run", "ran")}, plugins: plugins(approving(c.silence))})
+			id := d.session(t)
+			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &c.config}))
+			if got := cameTo(t, d.turn(t, id, "go")); got != c.want {
+				t.Errorf("the call came to %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOverlaidTools(t *testing.T) {
+	shell := says("shell", "ran")
+	shell.kind = protocol.ToolKindExecute
+	look := says("look", "seen")
+	look.kind = protocol.ToolKindRead
+	claims := func(name, id string, kind protocol.ToolKind) protocol.ClientTool {
+		return protocol.ClientTool{ToolManifest: protocol.ToolManifest{Name: name, ID: id, Kind: kind}}
+	}
+	deny := func(prefix string) *protocol.ApprovalConfig {
+		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveDeny}}}
+	}
+	for _, c := range []struct {
+		name     string
+		approval *protocol.ApprovalConfig
+		tool     protocol.ClientTool
+		args     string
+		want     protocol.ApprovalMode
+	}{
+		{"the name of a tool that is asked about", &protocol.ApprovalConfig{}, claims("shell", "", protocol.ToolKindRead), `{}`, protocol.ApproveAsk},
+		{"the id of a tool that is asked about", &protocol.ApprovalConfig{}, claims("sh", "shell", protocol.ToolKindRead), `{}`, protocol.ApproveAsk},
+		{"a kind of its own saying", &protocol.ApprovalConfig{}, claims("peek", "", protocol.ToolKindRead), `{}`, protocol.ApproveAsk},
+		{"the kind of one that thinks", &protocol.ApprovalConfig{}, claims("peek", "", protocol.ToolKindThink), `{}`, protocol.ApproveAsk},
+		{"the name of a tool that only reads", &protocol.ApprovalConfig{}, claims("look", "", protocol.ToolKindRead), `{}`, protocol.ApproveAllow},
+		{"the name of one that only reads, and changes things", &protocol.ApprovalConfig{}, claims("look", "", protocol.ToolKindEdit), `{}`, protocol.ApproveAsk},
+		{"the id of a tool that a rule denies", deny(""), claims("sh", "shell", protocol.ToolKindRead), `{}`, protocol.ApproveDeny},
+		{"the name, with a command that a rule denies", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"command":"touch x"}`, protocol.ApproveDeny},
+		{"the name, and hides the command", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAsk},
+	} {
+		t.Run("outside/8 a tool of a client takes "+c.name, func(t *testing.T) {
+			call := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool.Name, Args: json.RawMessage(c.args)}}}
+			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look}})
+			id := d.session(t)
+			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: c.approval}))
+			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{c.tool}}))
+			o := d.observe(t, id)
+			turn := d.begin(t, id, "go").TurnID
+			means := map[protocol.EventType]protocol.ApprovalMode{
+				protocol.EventDecisionOpened: protocol.ApproveAsk, protocol.EventToolRequested: protocol.ApproveAllow, protocol.EventTurnCompleted: protocol.ApproveDeny,
+			}
+			got := means[o.until(func(e protocol.Event) bool { return means[e.Type] != "" }).Type]
+			d.interrupt(t, turn)
+			if d.wait(t, turn); got != c.want {
+				t.Errorf("it comes to %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package authority
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// Refusal is a request for more than the asker may have. Pointer is the parameter at fault.
+type Refusal struct{ Pointer, Reason string }
+
+func (r *Refusal) Error() string { return r.Pointer + " " + r.Reason }
+
+func refuse(pointer, reason string, args ...any) error {
+	return &Refusal{pointer, fmt.Sprintf(reason, args...)}
+}
+
+// Narrow is an authority as asked for, and never more than another one. The depth of subagents is not compared.
+func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
+	got := asked
+	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))
+	got.Ceiling = MeetAll(other.Ceiling, asked.Ceiling)
+	switch {
+	case asked.NoTools:
+	case other.NoTools && len(asked.Tools) > 0:
+		return got, refuse("/authority/tools", "must be empty: the other session has no tools")
+	case other.NoTools:
+		got.NoTools = true
+	case len(other.Tools) == 0:
+	case len(asked.Tools) == 0:
+		got.Tools = other.Tools
+	default:
+		got.Tools = slices.DeleteFunc(slices.Clone(asked.Tools), func(name string) bool { return !slices.Contains(other.Tools, name) })
+		if len(got.Tools) == 0 {
+			return got, refuse("/authority/tools", "has none of the tools that the other session has: %s", strings.Join(other.Tools, ", "))
+		}
+	}
+	return got, nil
+}
+
+// NarrowTo is an authority that stays within a ceiling from then on. Fails if the ceiling has too many policies.
+func NarrowTo(c protocol.Ceiling, asked protocol.Authority) (protocol.Authority, error) {
+	got, err := Narrow(protocol.Authority{Tools: c.Tools, NoTools: c.NoTools, Hidden: c.Hidden}, asked)
+	if err != nil {
+		return got, err
+	}
+	c.Tools, c.NoTools, c.Hidden = nil, false, nil // the session has these itself
+	if got.Ceiling = MeetAll(got.Ceiling, &c); got.Ceiling != nil && len(got.Ceiling.Policies) > MaxPolicies {
+		return got, ErrTooMany
+	}
+	return got, nil
+}
+
+// Below is the depth of a session that works for parent. One that says nothing of its depth is as deep as it is; without tools, it may
+// also be where nothing may be deeper.
+func Below(parent *protocol.Session, got protocol.Authority) (*protocol.Subagent, error) {
+	above, asked := parent.Authority.Subagent, got.Subagent
+	switch {
+	case asked != nil:
+		return asked, checkDepth(above, asked)
+	case above == nil:
+		return nil, nil
+	}
+	asked = &protocol.Subagent{Parent: parent.ID, Depth: above.Depth + 1, MaxDepth: above.MaxDepth}
+	if got.NoTools {
+		asked.Depth = min(asked.Depth, asked.MaxDepth)
+		return asked, nil
+	}
+	return asked, checkDepth(above, asked)
+}
+
+// Deep is how deep a session is that a plugin of another one asks for, and that does not work for that one: sessions below it are no
+// deeper than they could be there.
+func Deep(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, error) {
+	if by == nil {
+		return got, nil
+	}
+	limit := *by
+	if r.Kind == protocol.RelationChild {
+		limit.Parent, limit.Depth = r.Parent, by.Depth+1
+	}
+	switch {
+	case limit.Depth > limit.MaxDepth:
+		return got, refuse("/relation/kind", "must be root: the session that asks for it may have no deeper ones")
+	case got == nil:
+		return &limit, nil
+	case got.MaxDepth-got.Depth > limit.MaxDepth-limit.Depth:
+		limit.Parent, limit.Capability = got.Parent, got.Capability
+		return &limit, nil
+	}
+	return got, nil
+}
+
+func checkDepth(parent, child *protocol.Subagent) error {
+	want := protocol.Subagent{Depth: 1, MaxDepth: child.MaxDepth}
+	if parent != nil {
+		want.Depth, want.MaxDepth = parent.Depth+1, parent.MaxDepth
+	}
+	switch {
+	case child.Depth != want.Depth:
+		return refuse("/authority/subagent/depth", "must be %d, one below the parent", want.Depth)
+	case child.MaxDepth > want.MaxDepth:
+		return refuse("/authority/subagent/maxDepth", "must be at most %d, as of the parent", want.MaxDepth)
+	case child.Depth > child.MaxDepth:
+		return refuse("/authority/subagent/depth", "must be at most %d", child.MaxDepth)
+	}
+	return nil
+}
