@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
 func TestAPanicOfALookFailsThePlugin(t *testing.T) {
 	t.Run("outside/28 a look that panics leaves the others", func(t *testing.T) {
 		s := &set{scope: protocol.ScopeUser} // without a loader, every look at a directory panics
-		broken, gone := &entry{set: s, dir: t.TempDir()}, &entry{set: s}
+		broken, gone := &entry{set: s, dir: t.TempDir(), log: child.NewLog(slog.Default())}, &entry{set: s}
 		findings, _ := findAll(t.Context(), []look{{entry: broken, there: true, asked: 3}, {entry: gone}})
 		f := findings[0]
 		if f == nil || f.status != protocol.PluginFailed || f.asked != 3 || f.unit != nil || len(f.problems) != 1 || findings[1] != nil {

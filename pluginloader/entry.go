@@ -275,7 +275,11 @@ func (u *unit) show(ctx context.Context, known bool) error {
 
 // wrong is a finding of what cannot be loaded.
 func (e *entry) wrong(name string, err error) *finding {
-	return &finding{status: protocol.PluginFailed, problems: problemsOf(err), name: name}
+	f := &finding{status: protocol.PluginFailed, problems: problemsOf(err), name: name}
+	for i := range f.problems {
+		f.problems[i].Message = e.log.Redact(f.problems[i].Message)
+	}
+	return f
 }
 
 func problemsOf(err error) []protocol.PluginProblem {

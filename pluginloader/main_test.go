@@ -51,6 +51,7 @@ type world struct {
 	model   provider.Provider
 	builtin []plugin.Factory
 	replace []string
+	options map[string]json.RawMessage
 	news    func(protocol.ServerEvent) // nil: nobody wants them
 	stop    func()
 
@@ -91,7 +92,7 @@ func (w *world) start() *world {
 	}
 	w.Loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{w.user}, Home: w.home, Environ: os.Environ(), Nonce: store.Facts().StoreID,
-		Sandbox: w.sandbox, Limits: w.limits, Replace: w.replace, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
+		Sandbox: w.sandbox, Limits: w.limits, Options: w.options, Replace: w.replace, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { w.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { w.PluginsRevoked(ctx) },
 		News: func(e protocol.ServerEvent) {

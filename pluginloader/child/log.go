@@ -2,9 +2,12 @@ package child
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +41,7 @@ type Log struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
+	secrets map[Secret]bool
 	hide    *strings.Replacer // nil: nothing is secret
 	partial []byte            // of a line on stderr that has no end yet
 	lines   []Line
@@ -51,11 +55,35 @@ func NewLog(log *slog.Logger) *Log {
 	return &Log{log: log, pace: Pace{PerSecond: bytesPerSec, Burst: bytesAtOnce}}
 }
 
-// Hide has other words shown in the place of what is secret, from now on.
-func (l *Log) Hide(secrets *strings.Replacer) {
+// maxSecrets is how many secrets a log hides: many more than plugins have.
+const maxSecrets = 10_000
+
+// Hide has other words shown in the place of secrets, from now on, besides those that are hidden already.
+func (l *Log) Hide(secrets ...Secret) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hide = secrets
+	before := len(l.secrets)
+	for _, s := range secrets {
+		if l.secrets == nil {
+			l.secrets = map[Secret]bool{}
+		}
+		if len(l.secrets) < maxSecrets {
+			l.secrets[s] = true
+		}
+	}
+	if len(l.secrets) > before {
+		l.hide = Replacer(slices.SortedFunc(maps.Keys(l.secrets), func(a, b Secret) int { return cmp.Or(cmp.Compare(a.Text, b.Text), cmp.Compare(a.Shown, b.Shown)) }))
+	}
+}
+
+// Redact gives a text without the secrets that the log hides.
+func (l *Log) Redact(text string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hide == nil {
+		return text
+	}
+	return l.hide.Replace(text)
 }
 
 // Write takes what a program writes on stderr. It never fails, and takes its time when that is too much.

@@ -67,7 +67,24 @@ func New(c Config) (*Part, error) {
 		}
 		p.hooks = append(p.hooks, made)
 	}
+	p.hideSecrets()
 	return p, nil
+}
+
+// hideSecrets keeps what the commands are given out of the log.
+func (p *Part) hideSecrets() {
+	var all []child.Secret
+	for _, t := range p.config.Tools {
+		all = append(all, child.Environment{Daemon: p.config.Environ, Pass: t.PassEnv, Set: t.Env}.Secrets()...)
+		all = append(all, child.SecretsInArgs(t.Command)...)
+	}
+	for _, h := range p.hooks {
+		all = append(all, child.Environment{Daemon: p.config.Environ, Pass: h.PassEnv}.Secrets()...)
+		all = append(all, child.SecretsInArgs(h.argv)...)
+	}
+	if len(all) > 0 {
+		p.config.Output.Hide(all...)
+	}
 }
 
 // Spec is what commands contribute to a session.

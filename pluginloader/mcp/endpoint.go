@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +50,7 @@ type endpoint struct {
 	label    string         // for people
 	approval child.Approval // of the programs, by which the digest matters, too
 	key      hash
+	secrets  []child.Secret
 	hide     *strings.Replacer // of secrets
 }
 
@@ -74,6 +74,7 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 		return nil, errors.New("it has a command or a url, one of both")
 	case s.URL != "":
 		e.URL, e.Headers = in.put(s.URL), in.all(s.Headers)
+		in.secrets = append(append(in.secrets, child.Environment{Set: e.Headers}.Secrets()...), child.SecretsInArgs([]string{"url", e.URL})...)
 		u, err := url.Parse(e.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("its url is no address of http or https")
@@ -86,7 +87,8 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 			return nil, err
 		}
 	}
-	e.hide = in.hidden()
+	e.secrets = in.secrets
+	e.hide = child.Replacer(e.secrets)
 	e.seal(p.seal)
 	return e, nil
 }
@@ -107,6 +109,7 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	}
 	boxed := confine != nil && confine.Sandbox != nil
 	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set, Temp: confine.Temp()}
+	in.secrets = append(append(in.secrets, env.Secrets()...), child.SecretsInArgs(e.Argv[1:])...)
 	if e.Dir = in.home(); e.Path != "" || in.own || boxed || slices.ContainsFunc(e.Argv[1:], in.names) {
 		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
 	}
@@ -129,8 +132,8 @@ type filling struct {
 	config  *Config
 	environ []string
 	pass    []string
-	own     bool     // the plugin's directories were put in
-	secrets []secret // what came from the environment, or from a client
+	own     bool           // the plugin's directories were put in
+	secrets []child.Secret // what came from the environment, or from a client, or looks like a secret
 }
 
 func (f *filling) put(text string) string {
@@ -154,26 +157,8 @@ func (f *filling) get(name string) (string, bool) {
 // hide keeps values out of what is said: a name stands in their place. Others could quote them.
 func (f *filling) hide(name string, values ...string) {
 	for _, value := range values {
-		quoted := strconv.Quote(value)
-		for _, form := range append(strings.Fields(value), value, quoted[1:len(quoted)-1]) {
-			if len(form) > 3 {
-				f.secrets = append(f.secrets, secret{form, "${" + name + "}"})
-			}
-		}
+		f.secrets = append(f.secrets, child.SecretsOf(name, value)...)
 	}
-}
-
-// secret is a text, and what is shown instead.
-type secret struct{ text, shown string }
-
-// hidden replaces secrets: of two that begin alike, the longer one.
-func (f *filling) hidden() *strings.Replacer {
-	slices.SortStableFunc(f.secrets, func(a, b secret) int { return len(b.text) - len(a.text) })
-	var pairs []string
-	for _, s := range f.secrets {
-		pairs = append(pairs, s.text, s.shown)
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 func (f *filling) lookUp(name string) (string, bool) {

@@ -31,9 +31,7 @@ type server struct {
 }
 
 func newServer(p *Pool, e *endpoint, output *child.Log) *server {
-	if e.Private {
-		output.Hide(e.hide)
-	}
+	output.Hide(e.secrets...)
 	s := &server{pool: p, end: e, output: output, users: map[*Part]int{}}
 	s.super.Plugin, s.super.Launch, s.super.Tireless = e.label, s.launch, e.transport() == manifest.TransportHTTP
 	return s

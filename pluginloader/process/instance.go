@@ -117,6 +117,7 @@ func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte)
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, child.ErrLate)
 	defer cancel()
 	b := i.build
+	i.factory.config.Output.Hide(child.SecretsInJSON(b.Options)...)
 	_, err := s.life.call(ctx, "session/open", open{
 		s.id, b.SessionID, b.Parent, b.Authority, b.Authority.Subagent, b.Cwd, b.Options, b.Extensions,
 	}, 0)

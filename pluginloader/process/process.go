@@ -111,6 +111,8 @@ func (c Config) filled() (Config, error) {
 	if c.Output == nil {
 		c.Output = child.NewLog(c.Log)
 	}
+	c.Output.Hide(slices.Concat(child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set}.Secrets(),
+		child.SecretsInArgs(c.Argv), child.SecretsInJSON(c.Options))...)
 	return c, nil
 }
 

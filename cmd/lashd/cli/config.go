@@ -197,13 +197,13 @@ func (c config) model(m modelConfig, keys *provider.Keys, noKey func(name string
 	keyEnv := c.keyOf(m)
 	adapter := &provider.Keyed{Keys: keys, Name: keyEnv, Make: func(key provider.Secret) provider.Provider {
 		return openai.New(openai.Config{
-			Name: base, BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
+			Name: openai.Shown(base), BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
 			NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
 		})
 	}}
 	return engine.Model{
 		Name:     cmp.Or(m.Name, c.idOf(m)),
-		Spec:     protocol.ModelSpec{Provider: base, ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
+		Spec:     protocol.ModelSpec{Provider: openai.Shown(base), ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 		Provider: &provider.Retry{Provider: adapter, Policy: provider.Policy{DownFor: c.ServerDown.Duration}},
 		Price:    m.Price.price(),
 	}

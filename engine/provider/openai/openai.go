@@ -65,11 +65,20 @@ func New(cfg Config) *Provider {
 	cfg.Key = provider.NewSecret(strings.TrimSpace(cfg.Key.Reveal()))
 	p := &Provider{cfg: cfg, client: newClient(cfg.HTTPClient)}
 	if p.base, p.unfit = parseBase(cfg.BaseURL); p.base != nil {
-		p.shown = (&url.URL{Scheme: p.base.Scheme, Host: p.base.Host, Path: p.base.Path}).String()
+		p.shown = Shown(cfg.BaseURL)
 		p.unfit = cfg.checkKey(p.shown)
 	}
 	p.mask = provider.NewMask(p.keys()...)
 	return p
+}
+
+// Shown is a base URL as people may see it: without a user, a password and a query, which may be keys.
+func Shown(base string) string {
+	u, err := parseBase(base)
+	if err != nil {
+		return "(invalid base_url)"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // keys are all that may be a key in what a server gets to see.
