@@ -15,8 +15,9 @@ type identity struct {
 // fileStamp is what the file system says of a file. No program can set changedNs, so it also tells a file that was overwritten.
 type fileStamp struct {
 	identity
-	changedNs int64
-	size      int64
+	changedNs  int64
+	modifiedNs int64
+	size       int64
 }
 
 // present is a database as it is found.
@@ -85,7 +86,14 @@ func (w witnessed) overwritten(file fileStamp, boot string) bool {
 
 // staleLog tells whether the log belongs to a database file that is not there any more: SQLite would mix the two.
 func (w witnessed) staleLog(file, log fileStamp, boot string) bool {
-	return log.size > 0 && w.Log == log.identity && w.Log != identity{} && w.overwritten(file, boot)
+	switch {
+	case log.size == 0 || w.Log != log.identity || w.Log == identity{} || !w.overwritten(file, boot):
+		return false
+	case w.File != file.identity:
+		return true
+	}
+	// Of files that were both written over, each belongs to the other. A write sets both times; cp -a sets back only the first.
+	return log.modifiedNs == log.changedNs && log.changedNs <= file.changedNs
 }
 
 // newEpoch draws an epoch. Two copies of a store that go on apart never draw the same one. It has at most 14 digits, which

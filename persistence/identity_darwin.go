@@ -12,7 +12,7 @@ func stampOf(path string) (fileStamp, error) {
 	if err := unix.Lstat(path, &st); err != nil {
 		return fileStamp{}, &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
-	return fileStamp{identity{st.Ino, st.Btim.Nano()}, st.Ctim.Nano(), st.Size}, nil
+	return fileStamp{identity{st.Ino, st.Btim.Nano()}, st.Ctim.Nano(), st.Mtim.Nano(), st.Size}, nil
 }
 
 // bootID names this run of the kernel; "" if it is not known.

@@ -118,6 +118,19 @@ func TestOlderCopies(t *testing.T) {
 			}
 		})
 	}
+	t.Run("outside/12 a copy of a killed store that is written over it is opened with its log", func(t *testing.T) {
+		dir, epoch := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		dir = crashed(t, s)
+		stop()
+		copied := filepath.Join(t.TempDir(), "copied")
+		shell(t, "cp", "-a", dir, copied)
+		shell(t, "cp", "-a", copied+"/.", dir)
+		if s := open(t, dir); s.Facts().Epoch == epoch || s.Rollback() != nil || session(t, s, "ses_a").Seq != 3 {
+			t.Errorf("epoch %d as before; seq %d; %v", epoch, session(t, s, "ses_a").Seq, s.Rollback())
+		}
+	})
 	t.Run("outside/12 two lives of one store never have the same epoch again", func(t *testing.T) {
 		dir, epoch := life(t)
 		other := filepath.Join(t.TempDir(), "other")
@@ -266,30 +279,36 @@ func TestMissingData(t *testing.T) {
 			t.Errorf("after it was acknowledged: %v", s.Rollback())
 		}
 	})
-	t.Run("outside/12 a database that was replaced is not opened with the log of the one before", func(t *testing.T) {
-		dir, _ := life(t)
-		older := save(t, dir)
-		goOn(t, dir, 1)
-		s, stop := start(t, quiet(dir))
-		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
-		dir = crashed(t, s)
-		stop()
-		remove(t, dir, fileName)
-		if err := os.WriteFile(filepath.Join(dir, fileName), older, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before := listing(t, dir)
-		_, err := Open(t.Context(), quiet(dir))
-		if _, ok := errors.AsType[*StaleLogError](err); !ok || !maps.Equal(before, listing(t, dir)) {
-			t.Errorf("Open gives %v", err)
-		}
-		if _, err := SetLogAside(dir); err != nil {
-			t.Fatal(err)
-		}
-		if s := open(t, dir); s.Rollback() == nil || session(t, s, "ses_a").Seq != 2 {
-			t.Errorf("seq %d, %v", session(t, s, "ses_a").Seq, s.Rollback())
-		}
-	})
+	for _, inPlace := range []bool{false, true} {
+		name := map[bool]string{false: "replaced", true: "written over"}[inPlace]
+		t.Run("outside/12 a database that was "+name+" is not opened with the log of the one before", func(t *testing.T) {
+			dir, _ := life(t)
+			older := save(t, dir)
+			goOn(t, dir, 1)
+			s, stop := start(t, quiet(dir))
+			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+			dir = crashed(t, s)
+			stop()
+			shell(t, "touch", filepath.Join(dir, fileName+"-wal")) // as if it had been written here
+			if !inPlace {
+				remove(t, dir, fileName)
+			}
+			if err := os.WriteFile(filepath.Join(dir, fileName), older, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := listing(t, dir)
+			_, err := Open(t.Context(), quiet(dir))
+			if _, ok := errors.AsType[*StaleLogError](err); !ok || !maps.Equal(before, listing(t, dir)) {
+				t.Errorf("Open gives %v", err)
+			}
+			if _, err := SetLogAside(dir); err != nil {
+				t.Fatal(err)
+			}
+			if s := open(t, dir); s.Rollback() == nil || session(t, s, "ses_a").Seq != 2 {
+				t.Errorf("seq %d, %v", session(t, s, "ses_a").Seq, s.Rollback())
+			}
+		})
+	}
 }
 
 func TestInspection(t *testing.T) {

@@ -3,7 +3,6 @@ package persistence
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,8 +39,8 @@ func setAside(dir string, is func(name string) bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	into := filepath.Join(dir, "lashd-lost-"+time.Now().UTC().Format("20060102-150405"))
-	if err := os.Mkdir(into, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	into, err := os.MkdirTemp(dir, "lashd-lost-"+time.Now().UTC().Format("20060102-150405")+"-*") // mode 0700
+	if err != nil {
 		return "", err
 	}
 	for _, first := range []bool{true, false} {
