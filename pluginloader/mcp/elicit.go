@@ -49,16 +49,21 @@ func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	return elicited(answer)
 }
 
-// ask stops the clock of a call while a person is asked. The context ends with the call.
+// ask asks a person for a call. The context ends with the call, and with the life.
 func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.DecisionAnswer, error) {
+	ctx, leave := l.bound(ctx)
+	defer leave()
+	return c.ask(ctx, q)
+}
+
+// ask stops the clock of the call while a person is asked.
+func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionAnswer, error) {
 	c.asks.Lock()
 	defer c.asks.Unlock()
 	if !c.clock.Stop() {
 		return protocol.DecisionAnswer{}, errors.New("the call is over")
 	}
 	defer c.clock.Reset(c.limit)
-	ctx, leave := l.bound(ctx)
-	defer leave()
 	return c.Host.Ask(ctx, q)
 }
 

@@ -32,6 +32,9 @@ func (s *server) connect(ctx context.Context, l *life) {
 		Transport:     &wire{end: s.end, life: ctx, patience: s.pool.config.Times.Connect / 4, base: base},
 		CheckRedirect: s.end.redirect,
 	}
+	if s.login != nil {
+		r.OAuthHandler = s.login
+	}
 	l.link = r
 	s.running.Go(func() {
 		<-l.done

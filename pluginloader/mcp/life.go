@@ -88,6 +88,9 @@ func (s *server) begin(ctx context.Context, version string) (*life, error) {
 		return nil, err
 	}
 	s.listed(context.WithoutCancel(ctx), list)
+	if s.login.settled() {
+		s.tell(context.WithoutCancel(ctx))
+	}
 	return l, nil
 }
 

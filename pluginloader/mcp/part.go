@@ -114,6 +114,9 @@ func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	if b == nil {
 		return tool.Result{}, fmt.Errorf("no server of the plugin %s has the tool %s any more", p.config.Plugin, call.ToolID)
 	}
+	if b.login {
+		return b.server.server.authorize(ctx, &call)
+	}
 	answer, err := b.server.server.call(ctx, b.name, &call)
 	switch {
 	case err == nil:

@@ -19,6 +19,7 @@ type server struct {
 	end     *endpoint
 	output  *child.Log // of the plugin that came first
 	super   child.Supervisor[*life]
+	login   *login               // nil: nobody logs in to it
 	list    atomic.Pointer[List] // as it was said last; nil: it never was
 	running sync.WaitGroup
 
@@ -34,6 +35,7 @@ func newServer(p *Pool, e *endpoint, output *child.Log) *server {
 	output.Hide(e.secrets...)
 	s := &server{pool: p, end: e, output: output, users: map[*Part]int{}}
 	s.super.Plugin, s.super.Launch, s.super.Tireless = e.label, s.launch, e.transport() == manifest.TransportHTTP
+	s.login = newLogin(s)
 	return s
 }
 
@@ -74,7 +76,7 @@ func (s *server) retry(ctx context.Context) {
 	s.running.Go(func() {
 		for {
 			_, err := s.super.Use(ctx)
-			if code := child.CodeOf(err); err == nil || code == child.Quarantined || code == child.Stopped || code == child.Modified {
+			if code := child.CodeOf(err); err == nil || code == child.Quarantined || code == child.Stopped || code == child.Modified || s.login.needed() != nil {
 				break
 			}
 		}
@@ -86,9 +88,13 @@ func (s *server) retry(ctx context.Context) {
 
 // listed takes a list. If it is another one, all who use the server are told.
 func (s *server) listed(ctx context.Context, list *List) {
-	if before := s.list.Swap(list); before.same(list) {
-		return
+	if before := s.list.Swap(list); !before.same(list) {
+		s.tell(ctx)
 	}
+}
+
+// tell has all who use the server look at its tools again.
+func (s *server) tell(ctx context.Context) {
 	s.mu.Lock()
 	users := slices.Collect(maps.Keys(s.users))
 	s.mu.Unlock()

@@ -19,6 +19,7 @@ type binding struct {
 	server *member
 	name   string // as the server calls it
 	tool   tool.Tool
+	login  bool // it is not the server's own: a person logs in with it
 }
 
 // Prefix is how the names of a server's tools begin.
@@ -52,12 +53,16 @@ func (p *Part) compose() {
 	defer p.composing.Unlock()
 	bindings, order := map[string]*binding{}, []tool.Tool{}
 	for _, m := range p.members {
+		if m.server.login.needed() != nil {
+			b := &binding{server: m, name: authorizeTool, tool: authorization(m.name), login: true}
+			bindings[b.tool.Manifest.Name], order = b, append(order, b.tool)
+		}
 		list := m.listed()
 		if list == nil {
 			continue
 		}
 		for _, x := range list.Tools {
-			b := &binding{m, x.Name, x.tool(toolName(m.name, x.Name))}
+			b := &binding{server: m, name: x.Name, tool: x.tool(toolName(m.name, x.Name))}
 			name := b.tool.Manifest.Name
 			if other := bindings[name]; other != nil {
 				p.config.Output.Add(slog.LevelWarn, fmt.Sprintf("mcp server %s: the tool %.80q is left out: %s is %.80q of %s already", m.name, x.Name, name, other.name, other.server.name))

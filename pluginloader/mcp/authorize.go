@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"lashd/engine/tool"
+	"lashd/pluginloader/child"
+	"lashd/rpc/protocol"
+)
+
+// authorizeTool is offered as long as a server wants a person to log in.
+const authorizeTool = "authorize"
+
+// authorization is the tool with which a person logs in to a server.
+func authorization(server string) tool.Tool {
+	return tool.Tool{
+		Manifest: protocol.ToolManifest{
+			Name: toolName(server, authorizeTool), Kind: protocol.ToolKindOther,
+			Description: "Asks the user to log in to the MCP server " + server + ", which offers its tools only after that.",
+		},
+		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe, Input: json.RawMessage(`{"type":"object"}`)},
+	}
+}
+
+// authorize has a person log in, and connects the server.
+func (s *server) authorize(ctx context.Context, call *tool.Invocation) (tool.Result, error) {
+	c := &inflight{Invocation: call, limit: s.end.Call}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.clock = time.AfterFunc(c.limit, func() { cancel(child.ErrLate) })
+	defer c.clock.Stop()
+	err := s.logIn(context.WithValue(ctx, inflightKey{}, c))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return tool.Result{}, context.Cause(ctx)
+	case err != nil:
+		failed := &child.Error{Plugin: s.end.label, Code: child.Failed, Err: s.clean(err)}
+		return tool.Result{Output: child.Failure(failed, protocol.ReplaySafe)}, nil
+	}
+	return tool.Result{Output: protocol.Succeed("Logged in. The tools of the server are there from the next turn on.")}, nil
+}
+
+// maxLogins is how often a person is asked in one call: a server may want more rights for its list of tools than for the handshake.
+const maxLogins = 3
+
+func (s *server) logIn(ctx context.Context) (err error) {
+	for range maxLogins {
+		if err = s.login.run(ctx); err != nil {
+			return err
+		}
+		s.super.Resume()
+		if _, err = s.ready(context.WithValue(ctx, inflightKey{}, nil)); err == nil {
+			s.tell(context.WithoutCancel(ctx))
+			return nil
+		}
+		if s.login.needed() == nil {
+			return err
+		}
+	}
+	return err
+}
