@@ -48,16 +48,25 @@ func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) h
 		p := new(P)
 		if len(params) > 0 && !strictjson.IsEmptyArray(params) {
 			if err := json.Unmarshal(params, p); err != nil {
-				return nil, bad(pointerIn(err), strictjson.Reason(err))
+				return nil, bad(pointerIn(err), reason(err))
 			}
 		}
 		if c, ok := any(p).(checked); ok {
 			if err := c.Validate(); err != nil {
-				return nil, bad(pointerIn(err), err.Error())
+				return nil, bad(pointerIn(err), reason(err))
 			}
 		}
 		return do(a, ctx, r, p)
 	}
+}
+
+// reason is what an error of the SDK says of params. The SDK speaks of variants where a value may be one of several objects.
+func reason(err error) string {
+	text := strictjson.Reason(err)
+	if strings.Contains(text, "variant") {
+		return "one of the objects in the params is none that the protocol has there: its type is unknown, or a member is missing or of another type"
+	}
+	return text
 }
 
 // pointerIn leads to what is wrong, as far as the error tells.
