@@ -210,3 +210,57 @@ func TestGeneratedParams(t *testing.T) {
 		})
 	}
 }
+
+// TestGeneratedRefusals holds what errors say of their outcome against the database: after none, it is as it was.
+func TestGeneratedRefusals(t *testing.T) {
+	t.Run("outside/11 a request whose outcome is none has stored nothing", func(t *testing.T) {
+		f := newFixture(t)
+		w, g := f.dialSocket(t), newGenerator(t, 11)
+		g.wildness = 0.15
+		for prefix, word := range map[string]string{"ses": "$idle", "trn": "$done", "nod": "$root", "dec": "$decision"} {
+			g.ids[prefix] = []string{f.words.Replace(word)}
+		}
+		g.ids["ses"] = append(g.ids["ses"], f.words.Replace("$busy"), f.words.Replace("$archived"))
+		methods := slices.DeleteFunc(slices.Sorted(maps.Keys(rpc.Methods())), func(name string) bool {
+			return silent[name] || name == "session/delete" || name == "server/attach"
+		})
+		refused := 0
+		for range 1500 {
+			method := pick(g, methods)
+			line := call(method, g.params(rpc.Methods()[method].Params))
+			if strictjson.Check([]byte(line), strictjson.Limits{}) != nil {
+				continue
+			}
+			if !f.changes(t, w, line, &refused) {
+				continue
+			}
+			// What goes on beside it, such as a turn that a request before has begun, may have been stored. It is not each time.
+			if f.changes(t, w, line, &refused) && f.changes(t, w, line, &refused) {
+				t.Errorf("it is answered that nothing was done, and changes the database: %.1000s", line)
+			}
+		}
+		t.Logf("%d requests were refused", refused)
+	})
+}
+
+// changes sends a request, and tells whether it is answered that nothing was done although the database changed.
+func (f *fixture) changes(t *testing.T, w *wire, line string, refused *int) bool {
+	t.Helper()
+	before := f.stored.dump(t)
+	w.send(line)
+	var method struct{ Method string }
+	json.Unmarshal([]byte(line), &method)
+	if rpc.Methods()[method.Method].Waits {
+		w.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}` + "\n")
+	}
+	var a answer
+	if err := json.Unmarshal(w.frame(t), &a); err != nil {
+		t.Fatal(err)
+	}
+	w.events = nil
+	if a.Error == nil || a.Error.Data.Outcome != protocol.EffectNone {
+		return false
+	}
+	*refused++
+	return f.stored.dump(t) != before
+}
