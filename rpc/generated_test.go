@@ -16,14 +16,17 @@ import (
 	"testing"
 	"time"
 
+	"lashd/engine"
 	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
 	"lashd/internal/strictjson"
 	"lashd/rpc"
 	"lashd/rpc/protocol"
 )
 
 // goWords are what only a Go programmer would recognise in an error message.
-var goWords = regexp.MustCompile(`json:|cannot unmarshal|\bprotocol\.|\bengine\.|\bu?int(8|16|32|64)\b|float64|strconv|reflect\.|interface \{|\[\]byte|struct \{|%!|\bnil\b|context (canceled|deadline)|sql:|SQLITE|UNIQUE|runtime error|goroutine|syscall|map\[`)
+var goWords = regexp.MustCompile(`json:|cannot unmarshal|\bprotocol\.|\bengine\.|\bu?int(8|16|32|64)\b|float64|strconv|reflect\.|interface \{|\[\]byte|struct \{|%!|\bnil\b|context (canceled|deadline)|sql:|SQLITE|UNIQUE|runtime error|goroutine|syscall`)
 
 // silent are the methods of which many requests would only make the test slow.
 var silent = map[string]bool{"rpc/discover": true, "server/diagnostics": true}
@@ -164,10 +167,34 @@ func faulty(a *answer) string {
 	return ""
 }
 
+// stove is a tool that answers at once.
+type stove struct{}
+
+func (stove) Tools() []tool.Tool {
+	return []tool.Tool{{Manifest: protocol.ToolManifest{Name: "stir", Description: "Stirs.", Kind: protocol.ToolKindExecute}}}
+}
+
+func (stove) Execute(context.Context, tool.Invocation) (tool.Result, error) {
+	return tool.Result{Output: protocol.Succeed("stirred")}, nil
+}
+
+var kitchen = plugin.Static("kitchen", func(r *plugin.Registrar) error {
+	r.Tools().Add(stove{})
+	r.Triggers().Event(plugin.TriggerEvent{ResourceType: "dish", Alias: "kitchen", Event: "ready"})
+	return nil
+})
+
 // generated is a daemon to try, with a session of each sort.
 func generated(t *testing.T, seed uint64, wildness float64) (*flow, errorLog) {
 	log := newErrorLog()
-	s := startLogged(t, slog.New(log), []plugin.Factory{&counter{}, &deployer{began: make(chan struct{}, 1<<20)}})
+	script, err := scripted.Parse([]byte(strings.Replace(asking, "deploy", "stir", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script.Otherwise = &script.Turns[0]
+	s := startLogged(t, slog.New(log), []plugin.Factory{&counter{}, kitchen, &deployer{began: make(chan struct{}, 1<<20)}}, engine.Model{
+		Name: "asking", Spec: protocol.ModelSpec{Provider: "p", ID: "asking"}, Provider: scripted.New(script),
+	})
 	p := s.dial(t, false)
 	return &flow{
 		wire: &wire{Conn: p.Conn, in: p.in}, t: t, g: newGenerator(t, seed), asked: map[int]string{}, outcomes: map[string]int{},

@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,8 +28,9 @@ type generator struct {
 	words    map[string][]string // good strings, by the name of their member
 }
 
+// kept are how many ids there are of each sort: few, so that two of them belong together now and then.
 const (
-	keptIDs  = 40
+	keptIDs  = 4
 	maxDepth = 6
 )
 
@@ -76,12 +78,12 @@ func newGenerator(t testing.TB, seed uint64) *generator {
 	return &generator{
 		Rand: rand.New(rand.NewPCG(seed, 0)), docs: protocol.Described(), ids: map[string][]string{}, texts: append(odd, `"\u0000\ud83d\ude00\/"`),
 		words: map[string][]string{
-			"cwd": quoted(dir, dir+"/inner"), "workdir": quoted("", "inner", dir), "dir": quoted(dir + "/backup"), "driver": quoted(standard.ID), "model": quoted("m", "stalled", "m"),
-			"name":  quoted("deploy", "count", "about", "add", "forever", "s", "t", "counter", "counted"),
-			"names": quoted("deploy"), "tool": quoted("deploy", "*"), "command": quoted("true", "echo hi", "exit 3"), "script": quoted("true", "echo hi", "exit 3", "sleep 0.01"),
+			"cwd": quoted(dir, dir+"/inner"), "workdir": quoted("", "inner", dir), "dir": quoted(dir + "/backup"), "driver": quoted(standard.ID), "model": quoted("m", "stalled", "asking"),
+			"name":  quoted("stir", "deploy", "count", "about", "add", "forever", "s", "t", "counter", "counted"),
+			"names": quoted("stir"), "tool": quoted("stir", "*"), "command": quoted("true", "echo hi", "exit 3"), "script": quoted("true", "echo hi", "exit 3", "sleep 0.01"),
 			"monitorId": quoted("mon", "mon2"), "monitorIds": quoted("mon", "mon2"), "key": quoted("k", "k2"), "idempotencyKey": quoted("key1", "key2", "key3"),
 			"glob": quoted("*.x", "**/*.go"), "schedule": quoted("0 0 1 1 *", "@daily"), "timeZone": quoted("UTC", "Europe/Berlin"), "uploadId": quoted("u"),
-			"kind": quoted("text", "command", "reasoning"), "type": quoted("text", "n", "cron", "file", "image/png"), "args": quoted("x"), "toNode": nil, "url": quoted("http://127.0.0.1:1/"),
+			"kind": quoted("text", "command", "reasoning"), "type": quoted("text", "n", "kitchen.ready", "cron", "file", "image/png"), "args": quoted("x"), "toNode": nil, "url": quoted("http://127.0.0.1:1/"),
 		},
 	}
 }
@@ -98,6 +100,10 @@ func (g *generator) params(t reflect.Type) string {
 	case g.chance(0.02):
 		return pick(g, malformed)
 	}
+	defer func(w float64) { g.wildness = w }(g.wildness)
+	if g.chance(0.4) {
+		g.wildness = 0
+	}
 	raw := g.object(t, 0)
 	if g.chance(0.03) {
 		extra := pick(g, []string{`"_x":1`, `"zzzz":1`, `"sesionId":1`, `"":1`, `"SessionID":"x"`, `"_n":` + pick(g, malformed)})
@@ -109,7 +115,7 @@ func (g *generator) params(t reflect.Type) string {
 func (g *generator) object(t reflect.Type, depth int) string {
 	var members []string
 	g.members(t, func(f reflect.StructField, name string, optional bool) {
-		if optional && !g.chance(0.35) || !optional && g.chance(g.wildness/10) || depth > maxDepth {
+		if optional && !g.chance(likely(name)) || !optional && g.chance(g.wildness/10) || depth > maxDepth {
 			return
 		}
 		value := g.value(name, f.Type, depth+1)
@@ -120,6 +126,14 @@ func (g *generator) object(t reflect.Type, depth int) string {
 		}
 	})
 	return "{" + strings.Join(members, ",") + "}"
+}
+
+// likely is how likely an optional member is there. Most keys would be conflicts.
+func likely(name string) float64 {
+	if name == "idempotencyKey" {
+		return 0.04
+	}
+	return 0.3
 }
 
 func (g *generator) members(t reflect.Type, visit func(reflect.StructField, string, bool)) {
@@ -157,7 +171,7 @@ func (g *generator) value(name string, t reflect.Type, depth int) string {
 		return pick(g, anyJSON)
 	}
 	switch kind := t.Kind(); {
-	case kind >= reflect.Int && kind <= reflect.Float64 && g.chance(0.5+g.wildness):
+	case kind >= reflect.Int && kind <= reflect.Float64 && g.wildness > 0 && g.chance(0.5+g.wildness):
 		return pick(g, numbers)
 	case wild && kind == reflect.String:
 		return pick(g, append(g.texts[:len(g.texts):len(g.texts)], g.wild(), g.anyID()))
@@ -179,7 +193,7 @@ func (g *generator) good(name string, t reflect.Type, depth int) string {
 	case reflect.Map:
 		seen := map[string]bool{}
 		entries := g.several(func() string {
-			key := pick(g, []string{`"deploy"`, `"x"`, `""`, `"a/b"`, `"X Y"`, `"\u0000"`, `"A=B"`})
+			key := pick(g, []string{`"stir"`, `"x"`, `""`, `"a/b"`, `"X Y"`, `"\u0000"`, `"A=B"`})
 			if seen[key] {
 				return ""
 			}
@@ -222,33 +236,41 @@ func (g *generator) word(name string, t reflect.Type) string {
 
 var prefixes = map[string]string{
 	"SessionID": "ses", "TurnID": "trn", "NodeID": "nod", "TaskID": "tsk", "DecisionID": "dec", "InputID": "inp", "CallID": "call", "TriggerID": "trg", "PointID": "pnt",
-	"ClientID": "cli", "CompletionKey": "dec",
+	"ClientID": "cli", "CompletionKey": "dec", "Digest": "digest",
 }
+
+var digestPattern = regexp.MustCompile(`"(argsHash|digest)":"([0-9a-f]{64})"`)
 
 var idPattern = regexp.MustCompile(`"((ses|trn|nod|tsk|dec|inp|call|trg|pnt|cli)_[0-9A-Za-z_]+)"`)
 
 // learn takes ids from an answer.
 func (g *generator) learn(answer []byte) {
 	for _, m := range idPattern.FindAllSubmatch(answer, 20) {
-		id, prefix := string(m[1]), string(m[2])
-		if known := g.ids[prefix]; !slices.Contains(known, id) {
-			known = append(known, id)
-			g.ids[prefix] = known[max(0, len(known)-keptIDs):]
-		}
+		g.keep(string(m[2]), string(m[1]))
+	}
+	for _, m := range digestPattern.FindAllSubmatch(answer, 20) {
+		g.keep("digest", string(m[2]))
+	}
+}
+
+func (g *generator) keep(prefix, id string) {
+	if known := g.ids[prefix]; !slices.Contains(known, id) {
+		known = append(known, id)
+		g.ids[prefix] = known[max(0, len(known)-keptIDs):]
 	}
 }
 
 func (g *generator) anyID() string {
-	for _, known := range g.ids {
-		return `"` + pick(g, known) + `"`
+	if len(g.ids) == 0 {
+		return `"ses_none"`
 	}
-	return `"ses_none"`
+	return `"` + pick(g, g.ids[pick(g, slices.Sorted(maps.Keys(g.ids)))]) + `"`
 }
 
 // fresh are requests that make something to name in others.
 func (g *generator) fresh() []string {
 	cwd := g.words["cwd"][0]
-	all := []string{"session/new", fmt.Sprintf(`{"cwd":%s,"approval":{"mode":"ask"}}`, cwd), "session/new", fmt.Sprintf(`{"cwd":%s,"model":"stalled"}`, cwd)}
+	all := []string{"session/new", fmt.Sprintf(`{"cwd":%s,"approval":{"mode":"ask"}}`, cwd), "session/new", fmt.Sprintf(`{"cwd":%s,"model":"asking","approval":{"mode":"ask"}}`, cwd)}
 	if known := g.ids["ses"]; len(known) > 0 {
 		for _, id := range known[max(0, len(known)-2):] {
 			in := fmt.Sprintf(`{"sessionId":%q,`, id)
@@ -256,7 +278,7 @@ func (g *generator) fresh() []string {
 				"task/start", in+`"spec":{"kind":"command","recovery":"ownerBound","command":{"script":"echo hi"}}}`,
 				"task/start", in+`"spec":{"kind":"command","recovery":"ownerBound","command":{"script":"sleep 3"}}}`,
 				"session/setOverlay", in+`"tools":[{"name":"deploy","description":"Deploys."}]}`, "turn/list", in+`"limit":5}`,
-				"trigger/register", in+`"key":"k","source":{"type":"n"},"action":{"kind":"wake","text":"x"}}`,
+				"trigger/register", in+`"key":"k","source":{"type":"kitchen.ready"},"action":{"kind":"wakeSession","text":"x"}}`,
 				"artifact/write", in+`"uploadId":"u","bytes":"aGVsbG8="}`)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"lashd/engine/tool"
+	"lashd/internal/strictjson"
 )
 
 // OperationCode says why an operation was not done.
@@ -136,7 +137,7 @@ func resolved(raw json.RawMessage) (*jsonschema.Resolved, error) {
 func (s *argumentSchema) validate(args json.RawMessage) error {
 	var value any // the validator takes decoded JSON of any shape
 	if err := json.Unmarshal(args, &value); err != nil {
-		return err
+		return errors.New(strictjson.Reason(err))
 	}
 	schema, err := s.resolve()
 	if err != nil {

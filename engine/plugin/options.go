@@ -3,8 +3,10 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"lashd/internal/strictjson"
 	"lashd/rpc/protocol"
 )
 
@@ -30,7 +32,7 @@ func DecodeOptions[T any](options json.RawMessage) (*T, error) {
 	}
 	v := new(T)
 	if err := json.Unmarshal(options, v); err != nil {
-		return nil, &OptionsError{Err: err}
+		return nil, &OptionsError{Err: errors.New(strictjson.Reason(err))}
 	}
 	return v, nil
 }
