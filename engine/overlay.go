@@ -65,7 +65,7 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 	if len(p.Tools) > maxClientTools {
 		return bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
 	}
-	seen := map[string]bool{}
+	seen, ids := map[string]bool{}, map[string]bool{}
 	for i, t := range p.Tools {
 		pointer := "/tools/" + itoa(i)
 		if t.Name == "" || len(t.Name) > 64 || strings.ContainsFunc(t.Name, func(c rune) bool { return !isIDRune(c) }) {
@@ -74,7 +74,11 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 		if seen[t.Name] {
 			return bad(pointer+"/name", "%q is there twice", t.Name)
 		}
-		seen[t.Name] = true
+		id := cmp.Or(string(t.ID), t.Name)
+		if ids[id] {
+			return bad(pointer+"/id", "%.200q is there twice; the id of a tool without one is its name", id)
+		}
+		seen[t.Name], ids[id] = true, true
 		if err := tool.CheckSchema(t.Input); err != nil {
 			return bad(pointer+"/input", "%v", err)
 		}

@@ -95,6 +95,7 @@ var wrongSession = []paramCase{
 	{"session/configure", inIdle + `"generation":{"stop":["x",""]}}`, param("/generation/stop/1")},
 	{"session/configure", inIdle + `"generation":{"stop":["x",5]}}`, param("/generation/stop/1")},
 	{"session/configure", inIdle + `"unknownOutcome":{"deadlineMs":-5}}`, param("/unknownOutcome/deadlineMs")},
+	{"session/setOverlay", inIdle + tools(`{"name":"outside-11","description":""},{"id":"outside-11","name":"b","description":""}`), param("/tools/1/id")},
 	{"session/setOverlay", `{}`, param("/sessionId")},
 	{"session/setOverlay", inIdle + `"includeBaseTools":"no"}`, param("/includeBaseTools")},
 	{"session/setOverlay", inIdle + `"whileConnected":"yes"}`, param("/whileConnected")},

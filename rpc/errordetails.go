@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/pluginloader"
@@ -48,6 +49,7 @@ var details = []func(error) *jsonrpc2.Error{
 		}
 	}),
 	made(operationError),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*tool.ConflictError]),
 	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, nothing[*engine.RejectedError]),
 	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.HookError]),
 	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.BuildError]),
