@@ -13,10 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lashd/engine/proc"
 	"lashd/rpc/protocol"
 )
 
-// Detach begins a detached command, and gives its reference, which tells people what it is. What it starts has no mark: no sweep finds it.
+// Detach begins a detached command, and gives its reference, which tells people what it is. It has no supervisor, and no sweep finds it.
 func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) {
 	w, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) 
 		c.Outputs.path(t, statusFile), strconv.Itoa(MaxOutput/512), c.Outputs.path(t, ".out"))
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = about.OpenedDir(), about.Env, []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Run(); err != nil {
+	if err := proc.Detached(cmd, c.Nonce); err != nil {
 		return "", err
 	}
 	return "process group " + strconv.Itoa(cmd.Process.Pid), nil

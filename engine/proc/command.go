@@ -1,10 +1,15 @@
-// Package proc runs child processes that die with their whole group.
+// Package proc runs child processes that die with all that they start.
 //
 // A child leads its own session and process group. When it exits, is stopped, or its context ends, every process left in
-// that group is killed. When this process dies, even by SIGKILL, the system kills the child (Linux) or all of its group
-// (Windows). Two kinds of process are out of reach at that moment and are found later by Sweep, by the nonce in their
-// environment: those that left the group on purpose, and those that outlived a killed daemon. Exit.Escaped reports the former
-// if they still hold an output pipe.
+// that group is killed.
+//
+// On Linux each child has a supervisor: a process of this program that starts the child and adopts every descendant that
+// loses its parent. It kills all of them when the child is stopped, when Sweep names its nonce, and when this process dies,
+// even by SIGKILL. Neither a new session, nor a double fork, nor an empty environment leads out of it. A child that exits by
+// itself may leave processes behind that left its group; they end with Sweep or with this process, at the latest.
+//
+// Elsewhere a killed daemon takes along all of the group (Windows) or nothing (macOS), and what left the group is out of
+// reach. Exit.Escaped reports it if it still holds an output pipe.
 //
 // All functions and methods are safe for concurrent use.
 package proc
@@ -28,6 +33,8 @@ const (
 
 	// nonceVariable is how Sweep recognises a child, and the descendants that inherited its environment.
 	nonceVariable = "LASHD_CHILD"
+	// detachedVariable marks what is not to be ended.
+	detachedVariable = "LASHD_DETACHED"
 )
 
 // Command says what to run. Start takes it by value and keeps no part of it that the caller may want to change.
@@ -92,46 +99,6 @@ func (c Command) why(err error) error {
 	return err
 }
 
-// child is a started command with what it takes to end it.
-type child struct {
-	cmd    *exec.Cmd
-	group  group
-	output output
-}
-
-// spawn starts c. The calling thread becomes the one whose death kills the child.
-func (c Command) spawn() (*child, error) {
-	ch := &child{cmd: c.cmd()}
-	gate, err := c.confined(ch.cmd)
-	if err != nil {
-		return nil, err
-	}
-	feed, err := ch.connect(c)
-	if err == nil {
-		err = ch.cmd.Start()
-	}
-	if err != nil {
-		gate.close()
-		ch.output.abandon()
-		return nil, err
-	}
-	ch.output.begin()
-	if feed != nil {
-		go feed()
-	}
-	ch.group, err = newGroup(ch.cmd.Process)
-	if passed := gate.pass(); err == nil {
-		err = passed
-	}
-	if err != nil {
-		err = errors.Join(err, ch.cmd.Process.Kill())
-		ch.output.finish(c.Drain)
-		ch.cmd.Wait() // it was killed: only the reason for that is news
-		return nil, err
-	}
-	return ch, nil
-}
-
 func (c Command) cmd() *exec.Cmd {
 	cmd := exec.Command(cmp.Or(descriptor(c.Program), c.Path, c.Argv[0]))
 	cmd.Args = c.Argv
@@ -159,17 +126,4 @@ func marking(nonce string) []string {
 		return []string{}
 	}
 	return []string{nonceVariable + "=" + nonce}
-}
-
-// connect sets the three streams of the child. The function it returns, if any, writes to the child's input.
-func (ch *child) connect(c Command) (feed func(), err error) {
-	if ch.cmd.Stdout, err = ch.output.open(c.Stdout); err != nil {
-		return nil, err
-	}
-	if sameWriter(c.Stdout, c.Stderr) {
-		ch.cmd.Stderr = ch.cmd.Stdout
-	} else if ch.cmd.Stderr, err = ch.output.open(c.Stderr); err != nil {
-		return nil, err
-	}
-	return ch.input(c.Stdin)
 }

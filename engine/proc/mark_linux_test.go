@@ -12,12 +12,11 @@ func TestMark(t *testing.T) {
 	dir, mine := t.TempDir(), nonce(t)
 	left := func() witness {
 		w := newWitness(t)
-		c := shell("setsid sh -c 'echo $$ >&2; exec sleep 600' & wait")
+		c := leaves(t)
 		c.Stderr, c.Nonce = w.end, mine
 		p := start(t, t.Context(), c)
 		w.release()
 		w.line(t)
-		p.Stop(nil)
 		wait(t, p)
 		return w
 	}

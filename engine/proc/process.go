@@ -3,9 +3,6 @@ package proc
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -67,60 +64,38 @@ var alive atomic.Int64
 // Alive tells how many children run.
 func Alive() int { return int(alive.Load()) }
 
-// run is the life of the child. The kernel sends the parent-death signal when the *thread* that forked ends, so start and
-// wait are one goroutine bound to one thread. That costs no thread: waiting for a child blocks one anyway.
+// run is the life of the child.
 func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer p.stop(nil)
 	defer close(p.done)
 
-	ch, err := c.spawn()
+	l, err := launch(c)
 	if err != nil {
 		started <- err
 		return
 	}
-	p.pid = ch.cmd.Process.Pid
+	p.pid = l.pid()
 	alive.Add(1)
 	defer alive.Add(-1)
 	started <- nil
-	p.exit, p.err = ch.await(ctx, c, p.interrupts)
+	p.exit, p.err = l.await(ctx, c, p.interrupts)
 }
 
-func (ch *child) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
-	var ladder sync.WaitGroup
-	var cause error
-	exited := make(chan struct{})
-	ladder.Go(func() { cause = ch.endOn(ctx, exited, interrupts, c.Grace) })
-
-	// The leader stays unreaped until the group is killed: its zombie keeps the group's number from being used again.
-	ch.group.awaitLeader()
-	close(exited)
-	ladder.Wait()
-	ch.group.kill()
-
-	escaped, err := ch.output.finish(c.Drain)
-	if err != nil {
-		err = fmt.Errorf("copy output of %s: %w", c.Argv[0], err)
-	}
-	reaped := ch.cmd.Wait()
-	ch.group.close()
-	if ch.cmd.ProcessState == nil {
-		return Exit{Code: -1, Escaped: escaped, Cause: cause}, fmt.Errorf("wait for %s: %w", c.Argv[0], reaped)
-	}
-	exit := exitOf(ch.cmd.ProcessState)
-	exit.Escaped, exit.Cause = escaped, cause
-	return exit, err
+// signalled is a process group that can be asked to end.
+type signalled interface {
+	interrupt()
+	terminate()
+	kill()
 }
 
 // endOn stops the group when ctx ends, and says why; it returns nil if the leader exits first. Until then it passes interrupts on.
-func (ch *child) endOn(ctx context.Context, exited, interrupts <-chan struct{}, grace time.Duration) error {
+func endOn(ctx context.Context, group signalled, exited, interrupts <-chan struct{}, grace time.Duration) error {
 	for running := true; running; {
 		select {
 		case <-exited:
 			return nil
 		case <-interrupts:
-			ch.group.interrupt()
+			group.interrupt()
 		case <-ctx.Done():
 			running = false
 		}
@@ -130,11 +105,11 @@ func (ch *child) endOn(ctx context.Context, exited, interrupts <-chan struct{}, 
 		return nil
 	default:
 	}
-	ch.group.terminate()
+	group.terminate()
 	select {
 	case <-exited:
 	case <-time.After(grace):
-		ch.group.kill()
+		group.kill()
 	}
 	return context.Cause(ctx)
 }

@@ -288,9 +288,8 @@ func TestStopAfterTheExit(t *testing.T) {
 	close(exited)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	ch := &child{group: group{leader: p.Pid()}}
 	for range 100 {
-		if cause := ch.endOn(over, exited, nil, time.Minute); cause != nil {
+		if cause := endOn(over, group{leader: p.Pid()}, exited, nil, time.Minute); cause != nil {
 			t.Fatalf("runtime/K02 a process that has exited is told as stopped: %v", cause)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 // output carries what a child writes to the writers of its Command. os/exec would do it too, but its Wait hangs on a Stdin
 // that does not end, and hides behind the exit status whether a pipe had to be closed by force.
 type output struct {
+	in    *os.File // our end of the child's input, if it is fed
 	pipes []pipe
 	ends  []*os.File // the child's ends, ours only until it has started
 	done  sync.WaitGroup
@@ -25,8 +26,23 @@ type pipe struct {
 	to   io.Writer
 }
 
+// connect gives the three streams that the child shall have, nil for the null device. The function it returns, if any, writes
+// to the child's input.
+func (o *output) connect(c Command) (files [3]*os.File, feed func(), err error) {
+	if files[1], err = o.open(c.Stdout); err != nil {
+		return files, nil, err
+	}
+	if sameWriter(c.Stdout, c.Stderr) {
+		files[2] = files[1]
+	} else if files[2], err = o.open(c.Stderr); err != nil {
+		return files, nil, err
+	}
+	files[0], feed, err = o.input(c.Stdin)
+	return files, feed, err
+}
+
 // open returns what the child shall have in place of w: nothing, w itself when it is a file, or the end of a new pipe.
-func (o *output) open(w io.Writer) (io.Writer, error) {
+func (o *output) open(w io.Writer) (*os.File, error) {
 	if w == nil {
 		return nil, nil
 	}
@@ -42,15 +58,38 @@ func (o *output) open(w io.Writer) (io.Writer, error) {
 	return end, nil
 }
 
+// input gives the child's stdin. Nobody waits for the function it returns, since r may block for ever; finish closes the pipe
+// that it writes to.
+func (o *output) input(r io.Reader) (end *os.File, feed func(), err error) {
+	if r == nil {
+		return nil, nil, nil
+	}
+	if f, ok := r.(*os.File); ok {
+		return f, nil, nil
+	}
+	end, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.in, o.ends = w, append(o.ends, end)
+	return end, func() {
+		io.Copy(w, r) // a child need not read its input, so a broken pipe is no failure
+		w.Close()
+	}, nil
+}
+
 // abandon closes everything, for a child that never started.
 func (o *output) abandon() {
 	o.closeEnds()
 	o.closePipes()
 }
 
-// begin copies until the last process that holds a pipe has closed it.
-func (o *output) begin() {
+// begin feeds the child, and copies until the last process that holds a pipe has closed it.
+func (o *output) begin(feed func()) {
 	o.closeEnds()
+	if feed != nil {
+		go feed()
+	}
 	for _, p := range o.pipes {
 		o.done.Go(func() { o.copy(p) })
 	}
@@ -103,29 +142,12 @@ func (o *output) closeEnds() {
 }
 
 func (o *output) closePipes() {
+	if o.in != nil {
+		o.in.Close()
+	}
 	for _, p := range o.pipes {
 		p.from.Close()
 	}
-}
-
-// input sets the child's stdin. Nobody waits for the function it returns, since r may block for ever; cmd.Wait closes the
-// pipe it writes to.
-func (ch *child) input(r io.Reader) (feed func(), err error) {
-	if r == nil {
-		return nil, nil
-	}
-	if f, ok := r.(*os.File); ok {
-		ch.cmd.Stdin = f
-		return nil, nil
-	}
-	w, err := ch.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		io.Copy(w, r) // a child need not read its input, so a broken pipe is no failure
-		w.Close()
-	}, nil
 }
 
 func sameWriter(a, b io.Writer) bool {

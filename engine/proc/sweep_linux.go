@@ -18,16 +18,17 @@ const (
 	sweepPause = 5 * time.Millisecond
 )
 
-// Sweep kills the processes of this user that were started with the nonce, or inherited it, and returns their pids. A nonce
+// Sweep kills everything that descends from the children of this process with the nonce, and the processes of this user that
+// inherited it in their environment, and returns their pids. A nonce
 // finds those of "nonce/anything" too, so that one call's processes can be swept apart from all of a daemon's. Call it
 // when nothing with that nonce should be alive: at the start of a daemon, or after an Exit that is Escaped. It looks again
 // until it finds none, since a process may fork while it is being killed, and fails if some do not go within two seconds.
-// A process that cleared its environment is not found.
+// It waits for supervisors of an earlier process with the nonce, which kill what that one left.
 func Sweep(nonce string) ([]int, error) {
 	if nonce == "" {
 		return nil, errors.New("sweep processes: empty nonce")
 	}
-	var swept []int
+	swept := family.end(nonce)
 	for deadline := time.Now().Add(sweepLimit); ; time.Sleep(sweepPause) {
 		found, unknown, err := killMarked(nonce)
 		if err != nil {
@@ -100,19 +101,40 @@ func marked(pid int, nonce string) bearing {
 		return bearsNot
 	}
 	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
-	if err != nil {
+	switch {
+	case err != nil:
 		return bearsNot
-	}
-	if len(environ) == 0 && executing(dir) {
+	case len(environ) == 0 && executing(dir), hasNonce(environ, supervisorVariable, nonce):
 		return mayBear
-	}
-	want := []byte(nonceVariable + "=" + nonce)
-	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if rest, ok := bytes.CutPrefix(variable, want); ok && (len(rest) == 0 || rest[0] == '/') {
-			return bears
-		}
+	case hasNonce(environ, nonceVariable, nonce):
+		return bears
 	}
 	return bearsNot
+}
+
+// hasNonce tells whether a variable of an environment is the nonce, or begins with it and a slash.
+func hasNonce(environ []byte, name, nonce string) bool {
+	want := []byte(name + "=" + nonce)
+	for variable := range bytes.SplitSeq(environ, []byte{0}) {
+		if rest, ok := bytes.CutPrefix(variable, want); ok && (len(rest) == 0 || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// variable is what a process was given as a variable; empty: nothing, or it cannot be read.
+func variable(pid int, name string) string {
+	environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return ""
+	}
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // Fields of proc_pid_stat(5), counted from the one after the name, which is the state.

@@ -153,6 +153,10 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 
 // mark ends what an earlier run has left, and gives what does so for this one.
 func (e *environment) mark(nonce string) (end func()) {
+	letGo, err := proc.AdoptOrphans()
+	if err != nil {
+		e.log.Warn("processes whose supervisor is killed cannot be adopted", "error", err)
+	}
 	mark, err := proc.Begin(e.home, nonce)
 	if err != nil {
 		e.log.Warn("processes of an earlier run could not be looked for", "error", err)
@@ -161,6 +165,7 @@ func (e *environment) mark(nonce string) (end func()) {
 		if err := mark.End(); err != nil {
 			e.log.Warn("processes of this run could not be looked for", "error", err)
 		}
+		letGo()
 	}
 }
 

@@ -1,0 +1,92 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+)
+
+// child is a command that this process has started itself, with what it takes to end it.
+type child struct {
+	cmd    *exec.Cmd
+	group  group
+	output output
+}
+
+func (ch *child) pid() int { return ch.cmd.Process.Pid }
+
+// spawn starts c. On Linux the calling thread becomes the one whose death kills the child.
+func (c Command) spawn() (*child, error) {
+	ch := &child{cmd: c.cmd()}
+	gate, err := c.confined(ch.cmd)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := ch.connect(c)
+	if err == nil {
+		err = ch.cmd.Start()
+	}
+	if err != nil {
+		gate.close()
+		ch.output.abandon()
+		return nil, err
+	}
+	ch.output.begin(feed)
+	ch.group, err = newGroup(ch.cmd.Process)
+	if passed := gate.pass(); err == nil {
+		err = passed
+	}
+	if err != nil {
+		err = errors.Join(err, ch.cmd.Process.Kill())
+		ch.output.finish(c.Drain)
+		ch.cmd.Wait() // it was killed: only the reason for that is news
+		return nil, err
+	}
+	return ch, nil
+}
+
+// connect sets the three streams of the child. The function it returns, if any, writes to the child's input.
+func (ch *child) connect(c Command) (feed func(), err error) {
+	files, feed, err := ch.output.connect(c)
+	if err != nil {
+		return nil, err
+	}
+	if files[0] != nil {
+		ch.cmd.Stdin = files[0]
+	}
+	if files[1] != nil {
+		ch.cmd.Stdout = files[1]
+	}
+	if files[2] != nil {
+		ch.cmd.Stderr = files[2]
+	}
+	return feed, nil
+}
+
+func (ch *child) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
+	var ladder sync.WaitGroup
+	var cause error
+	exited := make(chan struct{})
+	ladder.Go(func() { cause = endOn(ctx, ch.group, exited, interrupts, c.Grace) })
+
+	// The leader stays unreaped until the group is killed: its zombie keeps the group's number from being used again.
+	ch.group.awaitLeader()
+	close(exited)
+	ladder.Wait()
+	ch.group.kill()
+
+	escaped, err := ch.output.finish(c.Drain)
+	if err != nil {
+		err = fmt.Errorf("copy output of %s: %w", c.Argv[0], err)
+	}
+	reaped := ch.cmd.Wait()
+	ch.group.close()
+	if ch.cmd.ProcessState == nil {
+		return Exit{Code: -1, Escaped: escaped, Cause: cause}, fmt.Errorf("wait for %s: %w", c.Argv[0], reaped)
+	}
+	exit := exitOf(ch.cmd.ProcessState)
+	exit.Escaped, exit.Cause = escaped, cause
+	return exit, err
+}

@@ -1,0 +1,153 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// daemonize leaves its group and its session, drops its environment and loses its parent, twice. It writes its pid to stderr.
+const daemonize = `env -i PATH="$PATH" setsid sh -c '(setsid sh -c "echo \$\$ >&2; exec sleep 600" &) &' & `
+
+// playAdopter starts a command that daemonizes, says so, and waits for a line. Then it ends as a daemon that stops.
+func playAdopter() {
+	stop, err := AdoptOrphans()
+	if err != nil {
+		panic(err)
+	}
+	defer stop()
+	c := shell(daemonize + "sleep 600")
+	c.Nonce, c.Stderr = os.Getenv("NONCE"), os.Stderr
+	if _, err := Start(context.Background(), c); err != nil {
+		panic(err)
+	}
+	fmt.Scanln(new(string))
+	fmt.Println(Sweep(c.Nonce))
+}
+
+// adopter is a daemon in a process of its own, with the pid of the process that daemonized.
+type adopter struct {
+	*exec.Cmd
+	witness
+	stdin   interface{ Write([]byte) (int, error) }
+	pid     int
+	escapee int
+}
+
+func newAdopter(t *testing.T) *adopter {
+	t.Helper()
+	a := &adopter{witness: newWitness(t)}
+	a.Cmd = exec.Command(os.Args[0])
+	a.Env = append(os.Environ(), roleVariable+"=adopter", "NONCE="+nonce(t))
+	a.Stderr = a.end
+	in, err := a.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.stdin = in
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Process.Kill(); a.Wait() })
+	a.release()
+	a.pid = a.Process.Pid
+	if a.escapee, err = strconv.Atoi(a.line(t)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// supervisorOf is the pid of the supervisor that adopted a process, once it has.
+func (a *adopter) supervisorOf(t *testing.T) int {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		s, err := statusOf(a.escapee)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.parent), "cmdline"))
+		if strings.TrimRight(string(line), "\x00") == supervisorName {
+			return s.parent
+		}
+	}
+	t.Fatalf("nobody has adopted process %d", a.escapee)
+	return 0
+}
+
+func TestNothingEscapes(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *adopter){
+		"a daemon that stops": func(t *testing.T, a *adopter) { a.stdin.Write([]byte("\n")) },
+		"SIGKILL":             func(t *testing.T, a *adopter) { a.Process.Kill() },
+		"SIGKILL of the supervisor": func(t *testing.T, a *adopter) {
+			p, _ := os.FindProcess(a.supervisorOf(t))
+			p.Kill()
+		},
+	} {
+		t.Run("outside/10 "+name+" ends what daemonized with an empty environment", func(t *testing.T) {
+			t.Parallel()
+			a := newAdopter(t)
+			a.supervisorOf(t)
+			end(t, a)
+			for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+				if s, err := statusOf(a.escapee); err != nil || s.state == 'Z' {
+					return
+				}
+				if time.Now().After(limit) {
+					t.Fatalf("process %d is alive", a.escapee)
+				}
+			}
+		})
+	}
+	t.Run("outside/10 a stop ends what daemonized with an empty environment", func(t *testing.T) {
+		w := newWitness(t)
+		c := shell(daemonize + "sleep 600")
+		c.Stderr = w.end
+		p := start(t, t.Context(), c)
+		w.release()
+		w.line(t)
+		p.Stop(nil)
+		wait(t, p)
+		if !w.allDead(time.Minute) {
+			t.Error("it is alive after the stop")
+		}
+	})
+}
+
+func TestSpareSupervisor(t *testing.T) {
+	stop, err := AdoptOrphans()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	mine := nonce(t)
+	for i := range 3 {
+		c := shell("exit 3")
+		c.Nonce = mine + "/" + strconv.Itoa(i)
+		if exit := wait(t, start(t, t.Context(), c)); exit.Code != 3 {
+			t.Errorf("outside/10 command %d exits with %+v, want 3", i, exit)
+		}
+		family.spare.starting.Wait()
+		spare := family.spare.ready
+		if spare == nil {
+			t.Fatal("outside/10 no supervisor waits for the next command")
+		}
+		if i == 1 { // somebody kills the one that waits
+			spare.cmd.Process.Kill()
+			for spare.waits() {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	if _, err := Sweep(mine); err != nil {
+		t.Error(err)
+	}
+	if family.spare.ready != nil {
+		t.Error("outside/10 a supervisor waits after the end")
+	}
+}
