@@ -33,9 +33,10 @@ type admission struct {
 type seat struct {
 	of     *admission
 	stream *frame.Stream
-	peer   int  // pid of the process that connected; processes whose pid is unknown count as one
-	spare  bool // one too many: its first request is told so, and it is let go
-	fixed  bool // the only connection of a daemon on stdio, which counts for nothing
+	peer   int    // pid of the process that connected; processes whose pid is unknown count as one
+	spare  bool   // one too many: its first request is told so, and it is let go
+	fixed  bool   // it counts for nothing: the only connection of a daemon on stdio, or one that is refused
+	left   func() // called when it leaves; nil: nothing
 
 	used    time.Time // when it was last used
 	busy    int       // requests in flight
@@ -158,6 +159,9 @@ func (s *seat) leave() {
 		s.of.leaving--
 	}
 	s.of.removeLocked(s)
+	if s.left != nil {
+		s.left()
+	}
 }
 
 // begin counts a request. It fails if the connection was dropped: then the request must not be done.

@@ -24,6 +24,7 @@ type conn struct {
 	stream *frame.Stream
 	strict bool // initialize is required
 	seat   *seat
+	refuse error // what the first request is answered with, if the client is to go
 	ctx    context.Context
 	wg     sync.WaitGroup
 
@@ -132,9 +133,9 @@ func (c *conn) work(jobs <-chan job) {
 
 // do runs a request up to where it waits.
 func (c *conn) do(j job) (result any, rest waiting, err error) {
-	if c.seat.spare {
+	if c.refuse != nil {
 		c.after = append(c.after, func() { c.stream.Close() })
-		return nil, nil, tooMany()
+		return nil, nil, c.refuse
 	}
 	m, ok := c.table[j.req.Method]
 	if !ok {

@@ -92,7 +92,7 @@ var otherCodes = []kindCode{
 	{protocol.KindParse, codeParse}, {protocol.KindBadFrame, codeParse}, {protocol.KindFrameTooLarge, codeInvalidRequest},
 	{protocol.KindForeignProtocol, codeInvalidRequest}, {protocol.KindInvalidRequest, codeInvalidRequest},
 	{protocol.KindNotInitialized, codeInvalidRequest}, {protocol.KindMethodNotFound, codeMethodNotFound},
-	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded},
+	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded}, {protocol.KindDenied, codeDenied},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindMonitorNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
 	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPointNotFound, codeNotFound}, {protocol.KindFileConflict, codeConflict}, {protocol.KindUnrestorable, codeState}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -17,7 +18,6 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
-	"lashd/rpc/socket"
 )
 
 // Config is what a Server needs. Stop is called when a client asks the daemon to stop; Answered, if there is one, whenever something
@@ -30,6 +30,7 @@ type Config struct {
 	Version  string
 	Socket   string
 	Trace    *engine.Trace
+	Nonce    string // marks processes of the daemon, which get no connection; empty: nobody is looked at
 	Stop     func()
 	Answered func()
 	Silence  time.Duration // after which a client that has said nothing is let go; default ten seconds
@@ -43,6 +44,7 @@ type Server struct {
 	started time.Time
 	table   map[string]Method
 	door    admission
+	family  atomic.Int32 // refused connections of processes that the daemon runs
 }
 
 // New is a server that serves nobody until Serve or Listen is called.
@@ -65,15 +67,13 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 			}
 			return err
 		}
-		stream := s.stream(nc, false)
-		peer, _ := socket.PeerOf(nc) // an unknown one is one of the unknown
-		at, ok := s.door.enter(stream, peer.PID)
+		at, refuse, ok := s.admit(nc)
 		if !ok {
 			nc.Close()
 			continue
 		}
 		wg.Go(func() {
-			if err := s.serve(ctx, at, false); err != nil {
+			if err := s.serve(ctx, at, false, refuse); err != nil {
 				s.log.Warn("connection ended", "error", err)
 			}
 		})
@@ -82,19 +82,19 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 
 // Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
-	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict)
+	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict, nil)
 }
 
 func (s *Server) stream(rwc io.ReadWriteCloser, strict bool) *frame.Stream {
 	return frame.New(rwc, frame.Config{Linger: linger(strict), Written: s.Answered})
 }
 
-func (s *Server) serve(ctx context.Context, at *seat, strict bool) error {
+func (s *Server) serve(ctx context.Context, at *seat, strict bool, refuse error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer at.leave()
 	c := &conn{
-		Server: s, stream: at.stream, seat: at, strict: strict, ctx: ctx,
+		Server: s, stream: at.stream, seat: at, refuse: refuse, strict: strict, ctx: ctx,
 		client: protocol.NewClientID(), subs: map[protocol.SessionID]func(){},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}

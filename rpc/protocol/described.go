@@ -305,6 +305,7 @@ func Described() map[string]TypeDoc {
 				{"methodNotFound", "there is no such method; nearest is the one that was probably meant"},
 				{"invalidParams", "pointer leads to what is wrong in the params"},
 				{"internal", "a fault of lashd; its log has the details"},
+				{"denied", "whoever asks may not have that"},
 				{"overloaded", "too much is under way; again after retryAfterMs"},
 				{"cancelled", "the client cancelled the request, or it ran out of its time"},
 				{"sessionNotFound", "there is no such session"},

@@ -16,6 +16,7 @@ const (
 	KindMethodNotFound    ErrorKind = "methodNotFound"       // there is no such method; nearest is the one that was probably meant
 	KindInvalidParams     ErrorKind = "invalidParams"        // pointer leads to what is wrong in the params
 	KindInternal          ErrorKind = "internal"             // a fault of lashd; its log has the details
+	KindDenied            ErrorKind = "denied"               // whoever asks may not have that
 	KindOverloaded        ErrorKind = "overloaded"           // too much is under way; again after retryAfterMs
 	KindCancelled         ErrorKind = "cancelled"            // the client cancelled the request, or it ran out of its time
 	KindSessionNotFound   ErrorKind = "sessionNotFound"      // there is no such session

@@ -33,6 +33,9 @@ import (
 
 // daemon runs lashd in a data directory until ctx is done; serve is called with a server once it is ready.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
+	if err := proc.Private(); err != nil {
+		e.log.Warn("other processes of this user may read the memory of the daemon", "error", err)
+	}
 	go rpc.Warm()
 	e.opening = beginOpening()
 	defer e.opening.end()
@@ -141,7 +144,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	})
 	tell(eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
-	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Trace: trace, Stop: stop, Answered: e.opening.end})
+	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
 	run := func(ctx context.Context) error {
 		<-e.opening.over
 		return eng.Run(ctx)
