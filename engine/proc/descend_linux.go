@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // status is what the system tells everybody of a process.
@@ -21,7 +19,7 @@ type status struct {
 
 // Fields of proc_pid_stat(5), counted from the one after the name.
 const (
-	statState   = 3 - 3
+	statState   = 0
 	statParent  = 4 - 3
 	statSession = 6 - 3
 	statStart   = 22 - 3
@@ -104,18 +102,4 @@ func killSame(pid int, seen status) bool {
 		return false
 	}
 	return process.Kill() == nil
-}
-
-// children are those of this process that have not been reaped.
-func children() (found []int) {
-	all, err := everything()
-	if err != nil {
-		return nil
-	}
-	for pid, s := range all {
-		if s.parent == unix.Getpid() {
-			found = append(found, pid)
-		}
-	}
-	return found
 }

@@ -31,3 +31,5 @@ func (g group) awaitLeader() {
 		}
 	}
 }
+
+func (g group) close() {}

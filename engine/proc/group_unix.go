@@ -17,7 +17,6 @@ func newGroup(p *os.Process) (group, error) { return group{leader: p.Pid}, nil }
 func (g group) terminate() { g.signal(unix.SIGTERM) }
 func (g group) interrupt() { g.signal(unix.SIGINT) }
 func (g group) kill()      { g.signal(unix.SIGKILL) }
-func (g group) close()     {}
 
 // signal has no error to give: a group that is gone, or has become another user's, cannot be ended any further.
 func (g group) signal(s unix.Signal) { unix.Kill(-g.leader, s) }
