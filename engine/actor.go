@@ -182,18 +182,31 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	return s, nil
 }
 
-// reloadDelay keeps a session that breaks whenever it is loaded from using up a processor.
-const reloadDelay = 100 * time.Millisecond
+// A session that breaks again and again is loaded after reloadDelay, then after twice that, and so on up to reloadMost: otherwise it
+// would use up a processor. One that lived longer than reloadMost begins with reloadDelay.
+const (
+	reloadDelay = 100 * time.Millisecond
+	reloadMost  = 10 * time.Second
+)
+
+func nextReload(delay, lived time.Duration) time.Duration {
+	if lived > reloadMost {
+		return reloadDelay
+	}
+	return min(2*delay, reloadMost)
+}
 
 // act is the actor: it loads the session and serves it until nobody has used it for a while. When memory and store may
 // differ it loads the session again, under those who watch it.
 func (s *session) act(ctx context.Context) {
 	defer s.leave()
+	delay := reloadDelay
 	for again := false; ; again = true {
-		if again && pause(ctx, reloadDelay) != nil {
+		if again && pause(ctx, delay) != nil {
 			s.feed.Close(ErrShuttingDown)
 			return
 		}
+		began := time.Now()
 		st, err := s.load(ctx, again)
 		if err != nil {
 			s.err = err
@@ -212,6 +225,9 @@ func (s *session) act(ctx context.Context) {
 			return
 		}
 		s.eng.Log.Warn("session is loaded again", "session", s.id, "because", st.broken)
+		if again {
+			delay = nextReload(delay, time.Since(began))
+		}
 	}
 }
 

@@ -1,8 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"lashd/engine"
@@ -107,7 +110,10 @@ func TestCapabilities(t *testing.T) {
 		}
 	})
 	t.Run("plugin/HC-11 a call of the model beside any turn is booked under its label", func(t *testing.T) {
-		d, id, host := lent(t, answers())
+		keep, read := traced(t)
+		s := answers()
+		s.config = keep
+		d, id, host := lent(t, s)
 		done := must[*protocol.CompletionResult](t)(host.Models.Complete(t.Context(), &protocol.CompletionParams{
 			Messages: []protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "sum up"}}}}, Label: "memory",
 		}))
@@ -120,6 +126,44 @@ func TestCapabilities(t *testing.T) {
 		}
 		if !booked {
 			t.Error("the call is not in the session's ledger")
+		}
+		records, _ := read()
+		for _, kind := range []engine.TraceKind{engine.TraceModelStarted, engine.TraceModelCompleted} {
+			if !slices.ContainsFunc(kinds(records)[kind], func(r engine.TraceRecord) bool {
+				return r.SessionID == id && r.TurnID == "" && bytes.Contains(r.Body, []byte(`"label":"memory"`))
+			}) {
+				t.Errorf("the trace has no %s of the call", kind)
+			}
+		}
+		if _, data := read(); bytes.Contains(data, []byte("sum up")) {
+			t.Error("the trace has the text of the prompt")
+		}
+	})
+	t.Run("plugin/HC-06 of two turns that hooks start at once in a session, one is refused and leaves nothing", func(t *testing.T) {
+		g := newGate("work")
+		model := scripted.New(&scripted.Script{
+			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "trn_"}, Replies: []scripted.Reply{calls("work"), {Text: "done"}}}},
+			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}},
+		})
+		d, _, host := lent(t, setup{model: model, tools: []tool.Provider{g}})
+		other := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+		errs := make(chan error, 2)
+		for _, id := range []protocol.TurnID{"trn_one", "trn_two"} {
+			go func() {
+				_, err := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: id, SessionID: other, Input: text(string(id)), WhenBusy: protocol.BusyRefuse})
+				errs <- err
+			}()
+		}
+		first, second := <-errs, <-errs
+		_, busy := errors.AsType[*engine.TurnActiveError](cmp.Or(first, second))
+		if (first == nil) == (second == nil) || !busy {
+			t.Errorf("the starts answer %v and %v, want one TurnActiveError", first, second)
+		}
+		<-g.called
+		close(g.open)
+		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: other}))
+		if all := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: other})).Data; len(all) != 1 || all[0].State != protocol.TurnCompleted {
+			t.Errorf("the session has the turns %+v, want the one that was started", all)
 		}
 	})
 }

@@ -215,9 +215,13 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	for i := range p.Messages {
 		req.Messages = append(req.Messages, &p.Messages[i])
 	}
+	scope, body := TraceRecord{SessionID: p.SessionID}, tracedCompletion{Label: completionLabel(p), Model: m.Spec.ID}
+	e.Trace.append(TraceModelStarted, scope, body)
 	began := time.Now()
 	reply, err := e.collect(ctx, m, req)
 	if err != nil {
+		body.Error = err.Error()
+		e.Trace.append(TraceModelFailed, scope, body)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -225,10 +229,14 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	}
 	reply.Usage = priced(reply.Usage, m.Price)
 	msg := reply.Message()
-	return &protocol.CompletionResult{
-		Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: record(1, m.Spec, &reply, time.Since(began)),
-	}, nil
+	call := record(1, m.Spec, &reply, time.Since(began))
+	body.Record = &call
+	e.Trace.append(TraceModelCompleted, scope, body)
+	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
 }
+
+// completionLabel is the source under which the ledger and the trace show the call.
+func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Label, "completion") }
 
 // collect reads a reply whole. A panic of the provider is an error of the call.
 func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
@@ -261,7 +269,7 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.with(result), AtMs: now()})
 		return err
 	}
-	row := protocol.UsageRow{Source: cmp.Or(p.Label, "completion"), Model: result.Call.Model, Calls: 1}
+	row := protocol.UsageRow{Source: completionLabel(p), Model: result.Call.Model, Calls: 1}
 	if result.Call.Usage != nil {
 		row.Usage = *result.Call.Usage
 	} else {

@@ -29,8 +29,8 @@ func item(kind protocol.ItemKind) func(protocol.Event) bool {
 
 // lowLevel are the sixteen session events of runtime 1.10.
 var lowLevel = []fact{
-	{"text_delta", protocol.EventItemDelta, nil},
-	{"reasoning_delta", protocol.EventItemDelta, nil},
+	{"text_delta", protocol.EventItemDelta, func(e protocol.Event) bool { return e.Text == "Let me" || e.Text == "I s" }},
+	{"reasoning_delta", protocol.EventItemDelta, func(e protocol.Event) bool { return e.Text == "hm" }},
 	{"tool_call_start", protocol.EventItemStarted, item(protocol.ItemToolCall)},
 	{"tool_call", protocol.EventItemCompleted, item(protocol.ItemToolCall)},
 	{"message", protocol.EventItemCompleted, item(protocol.ItemAgentMessage)},
@@ -44,29 +44,33 @@ var lowLevel = []fact{
 		return e.Item.Kind == protocol.ItemUserMessage && e.Item.Text == "steered"
 	}},
 	{"plugin_event", protocol.EventPluginCustom, func(e protocol.Event) bool { return e.Name == "driver.news" && e.Seq != 0 }},
-	{"turn_outcome", protocol.EventTurnCompleted, func(e protocol.Event) bool { return e.Outcome != nil }},
-	{"done", protocol.EventTurnCompleted, nil},
+	{"turn_outcome", protocol.EventTurnCompleted, func(e protocol.Event) bool { return e.Outcome.Kind == protocol.OutcomeToolValue }},
+	{"done", protocol.EventTurnCompleted, func(e protocol.Event) bool {
+		return e.Outcome.Kind == protocol.OutcomeAssistantMessage && len(e.Issues) == 0
+	}},
 	{"error", protocol.EventTurnCompleted, func(e protocol.Event) bool { return len(e.Issues) > 0 }},
 }
 
 // appLevel are the twenty turn activities of runtime 1.11, without those of code cells and of final values, which only
 // the driver for code produces, and of intents, which do not exist yet.
 var appLevel = []fact{
-	{"queued_work_started", protocol.EventTurnStarted, nil},
-	{"model_request_started", protocol.EventModelRequested, nil},
-	{"assistant_prose_delta", protocol.EventItemDelta, nil},
-	{"reasoning_delta", protocol.EventItemDelta, nil},
+	{"queued_work_started", protocol.EventTurnStarted, func(e protocol.Event) bool { return e.TurnID != "" && e.Seq == 0 }},
+	{"model_request_started", protocol.EventModelRequested, func(e protocol.Event) bool { return e.TurnID != "" && e.Iteration == 2 }},
+	{"assistant_prose_delta", protocol.EventItemDelta, func(e protocol.Event) bool { return e.Text == "I s" && e.Offset != nil && *e.Offset == 0 }},
+	{"reasoning_delta", protocol.EventItemDelta, func(e protocol.Event) bool { return e.Text == "hm" && e.ItemID != "" }},
 	{"model_attempt_reset", protocol.EventItemRetracted, func(e protocol.Event) bool { return e.Seq == 0 && e.ItemID != "" }},
-	{"model_call_recorded", protocol.EventModelRecorded, nil},
+	{"model_call_recorded", protocol.EventModelRecorded, func(e protocol.Event) bool { return len(e.Call.Attempts) == 2 }},
 	{"tool_call_started", protocol.EventItemStarted, item(protocol.ItemToolCall)},
 	{"tool_call_completed", protocol.EventItemCompleted, func(e protocol.Event) bool { return e.Item.Kind == protocol.ItemToolCall && e.Item.Output != nil }},
 	{"tool_value", protocol.EventTurnCompleted, func(e protocol.Event) bool { return e.Outcome.Kind == protocol.OutcomeToolValue }},
 	{"usage", protocol.EventUsageUpdated, func(e protocol.Event) bool { return e.Usage != nil }},
 	{"child_usage", protocol.EventUsageUpdated, func(e protocol.Event) bool { return e.Total != nil }},
-	{"retry_status", protocol.EventRetryStatus, nil},
-	{"plugin_runtime", protocol.EventPluginCustom, nil},
+	{"retry_status", protocol.EventRetryStatus, func(e protocol.Event) bool { return e.Retry.Status == 503 && e.Retry.WaitMs == 2000 }},
+	{"plugin_runtime", protocol.EventPluginCustom, func(e protocol.Event) bool { return string(e.Body) == `{"n":1}` && e.TurnID != "" }},
 	{"queued_input_accepted", protocol.EventInputAccepted, func(e protocol.Event) bool { return e.Boundary != "" }},
-	{"queued_messages_committed", protocol.EventItemCompleted, item(protocol.ItemUserMessage)},
+	{"queued_messages_committed", protocol.EventItemCompleted, func(e protocol.Event) bool {
+		return e.Item.Kind == protocol.ItemUserMessage && e.Item.Text == "steered" && e.Seq != 0
+	}},
 	{"error", protocol.EventTurnCompleted, func(e protocol.Event) bool { return len(e.Issues) > 0 }},
 }
 

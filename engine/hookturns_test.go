@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"lashd/engine/plugin"
@@ -142,16 +143,22 @@ func TestAfterTurn(t *testing.T) {
 		}
 	})
 	t.Run("plugin/HK-20 events and traces name their plugin", func(t *testing.T) {
-		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(hooked{"noisy", func(r *plugin.Registrar) {
+		keep, read := traced(t)
+		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), config: keep, plugins: plugins(hooked{"noisy", func(r *plugin.Registrar) {
 			r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
 				return []plugin.Directive{plugin.Tell(plugin.RuntimeEvent{Kind: "status", Key: "mood", Label: "fine"}), plugin.TraceWith("seen", nil)}, nil
 			})
 		}})})
 		id := d.session(t)
 		o := d.observe(t, id)
-		d.begin(t, id, "go")
+		turn := d.begin(t, id, "go").TurnID
 		if e := o.typed(protocol.EventPluginStatus); e.Plugin != "noisy" || e.Name != "mood" || e.Text != "fine" {
 			t.Errorf("told %+v", e)
+		}
+		d.wait(t, turn)
+		all, _ := read()
+		if got := kinds(all)["plugin.noisy.seen"]; len(got) != 1 || got[0].SessionID != id || got[0].TurnID != turn {
+			t.Errorf("the trace has %+v, want one record of the plugin in this turn", got)
 		}
 	})
 }
@@ -185,6 +192,36 @@ func TestLifecycleHooks(t *testing.T) {
 		}
 		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"go", "ok"}) {
 			t.Errorf("history has %q", got)
+		}
+	})
+}
+
+func TestDirectiveConflicts(t *testing.T) {
+	t.Run("plugin/HK-12 what gives way is an event and a trace record of the plugin that spoke later", func(t *testing.T) {
+		refuses := func(id string) hooked {
+			return hooked{id, func(r *plugin.Registrar) {
+				r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
+					return []plugin.Directive{plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, "no", id, protocol.FromPlugin))}, nil
+				})
+			}}
+		}
+		keep, read := traced(t)
+		d := start(t, setup{
+			model: replies(calls("work"), scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("work", "fine")}, config: keep,
+			plugins: plugins(refuses("a"), refuses("b")),
+		})
+		id := d.session(t)
+		o := d.observe(t, id)
+		turn := d.begin(t, id, "go").TurnID
+		shown := o.until(func(e protocol.Event) bool { return e.Name == "directive_conflict" })
+		if want := "short_circuit_tool of b gives way to short_circuit_tool of a"; shown.Plugin != "b" || shown.TurnID != turn || shown.Text != want {
+			t.Errorf("shown %+v, want %q of b", shown, want)
+		}
+		o.over(turn)
+		all, _ := read()
+		got := kinds(all)["plugin.b.before_tool_call.directive_conflict"]
+		if len(got) != 1 || got[0].TurnID != turn || !strings.Contains(string(got[0].Body), `"Winner":"a"`) {
+			t.Errorf("the trace has %+v, want one record of the conflict", got)
 		}
 	})
 }

@@ -99,6 +99,14 @@ type tracedModel struct {
 	Error  string              `json:"error,omitempty"`
 }
 
+// tracedCompletion is a model call outside of any turn.
+type tracedCompletion struct {
+	Label  string               `json:"label"`
+	Model  string               `json:"model"`
+	Record *protocol.CallRecord `json:"record,omitempty"` // of a call that ended well
+	Error  string               `json:"error,omitempty"`
+}
+
 type tracedCall struct {
 	Name     string                `json:"name"`
 	Parent   protocol.CallID       `json:"parent,omitempty"`
