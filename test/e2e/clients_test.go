@@ -125,7 +125,7 @@ func (w *world) canonical(line []byte) string {
 }
 
 var (
-	whens  = regexp.MustCompile(`("[A-Za-z]*Ms"):[0-9]+`)
+	whens  = regexp.MustCompile(`("[A-Za-z]*Ms"|"epoch"):[0-9]+`)
 	chance = regexp.MustCompile(`\b([a-z]{3})_[0-9a-f]{32}\b|\b[0-9a-f]{64}\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|127\.0\.0\.1:[0-9]+`)
 )
 
