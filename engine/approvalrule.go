@@ -19,12 +19,20 @@ type subjects struct {
 	entry *tool.Entry
 	args  json.RawMessage
 	rules string          // the directory that rules are relative to; empty: that of the call
-	all   []parsedSubject // nil until a rule with a prefix asks
+	all   []parsedSubject // nil until somebody asks
+
+	protected bool // the call may change a protected file
+}
+
+// newSubjects are those of a call. They look at each path once, so that all that is decided about the call is about the same places.
+func newSubjects(cwd string, e *tool.Entry, args json.RawMessage) *subjects {
+	return &subjects{cwd: cwd, entry: e, args: args}
 }
 
 type parsedSubject struct {
 	tool.Subject
-	line commandrule.Line // of a command
+	line commandrule.Line   // of a command
+	at   pathresolve.Places // of the path, or of the directory of a command
 }
 
 func (s *subjects) list() []parsedSubject {
@@ -33,12 +41,44 @@ func (s *subjects) list() []parsedSubject {
 		for _, about := range s.entry.Subjects(s.args) {
 			next := parsedSubject{Subject: about}
 			if about.Command != "" {
-				next.line = commandrule.Parse(about.Command)
+				next.line, next.at = commandrule.Parse(about.Command), pathresolve.Of(s.cwd, about.Dir)
+			} else {
+				next.at = pathresolve.Of(s.cwd, about.Path)
 			}
 			s.all = append(s.all, next)
 		}
 	}
 	return s.all
+}
+
+// real is where the paths of the call lead, and the directories that it names for commands; empty where nobody can tell.
+func (s *subjects) real() []string {
+	var all []string
+	for _, about := range s.list() {
+		switch n := len(about.at); {
+		case about.Command != "" && about.Dir == "": // the workspace
+		case n == 0:
+			all = append(all, "")
+		default:
+			all = append(all, about.at[n-1])
+		}
+	}
+	return all
+}
+
+// standing is what an answer about the call would hold for.
+func (s *subjects) standing() standing {
+	return standingOf(s.entry.Manifest.Name, s.args, s.entry.Terms().Varying, s.real())
+}
+
+// ruledFrom are the subjects as rules see them that are relative to a directory.
+func (s *subjects) ruledFrom(dir string) *subjects {
+	s.list() // which both have then
+	view := *s
+	if dir != s.cwd {
+		view.rules = dir
+	}
+	return &view
 }
 
 // places are what a path may mean, from a directory of the workspace on; an empty one is that of rules.
@@ -87,7 +127,7 @@ func (s *subjects) allows(prefix string, about parsedSubject) bool {
 	if about.Command != "" {
 		return about.line.Covers(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.places)
 	}
-	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && s.places(s.dir(""), about.Path).In(s.places("", prefix))
+	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && about.at.In(s.places("", prefix))
 }
 
 // stops tells whether anything of a subject has the prefix of a rule.
@@ -95,9 +135,14 @@ func (s *subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 	if about.Command != "" {
 		return about.line.About(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.places)
 	}
-	at, rule := s.places(s.dir(""), about.Path), s.places("", prefix)
-	if at.MayBeIn(rule) || about.Below && at.MayHold(rule, about.Skips) {
+	rule := s.places("", prefix)
+	if about.at.MayBeIn(rule) || about.Below && about.at.MayHold(rule, about.Skips) {
 		return commandrule.Yes
 	}
 	return commandrule.No
+}
+
+// changesProtected tells whether a tool of a kind may change a protected file: it is about one, and not only reads.
+func (s *subjects) changesProtected(kind protocol.ToolKind) bool {
+	return !reads(kind) && slices.ContainsFunc(s.list(), func(about parsedSubject) bool { return about.Command == "" && protected(about.at) })
 }

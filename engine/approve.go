@@ -6,45 +6,43 @@ import (
 	"slices"
 
 	"lashd/engine/authority"
-	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// standing is an answer of a person that holds beyond its call: for calls of the same tool with the same arguments.
+// standing is an answer of a person that holds beyond its call: for calls of the same tool with the same arguments, for as long as their
+// paths lead where they led when the person was asked.
 type standing struct {
 	Tool string          `json:"tool"`
-	Args protocol.Digest `json:"args"` // of all arguments but those that may vary
+	Args protocol.Digest `json:"args"` // of all arguments but those that may vary, and of where paths led
 }
 
 // standingOf is what an answer about a call holds for: other arguments are another call, unless the tool says that they vary.
-func standingOf(name string, args json.RawMessage, varying []string) standing {
+func standingOf(name string, args json.RawMessage, varying, places []string) standing {
 	var known map[string]json.RawMessage
-	if json.Unmarshal(args, &known) != nil {
-		return standing{name, protocol.DigestOf(args)} // no object: nothing in it has a name
+	if json.Unmarshal(args, &known) == nil { // otherwise it is no object, and nothing in it has a name
+		for _, v := range varying {
+			delete(known, v)
+		}
+		args = encode(known)
 	}
-	for _, v := range varying {
-		delete(known, v)
+	if len(places) > 0 {
+		args = slices.Concat(args, encode(places))
 	}
-	return standing{name, protocol.DigestOf(encode(known))}
+	return standing{name, protocol.DigestOf(args)}
 }
 
 // judging is a call as one policy sees it.
 type judging struct {
 	policy  protocol.Policy
 	answers []standing
-	cwd     string // of the call
-	args    json.RawMessage
 }
 
 // of decides about a call of a tool: by the strictest rule that matches, else by the mode. A person's standing answers turn
 // asking into allowing, never a denial.
-func (q judging) of(e *tool.Entry, kind protocol.ToolKind) protocol.ApprovalMode {
+func (q judging) of(about *subjects, kind protocol.ToolKind) protocol.ApprovalMode {
 	verdict, sure := protocol.ApprovalMode(""), false
-	about := &subjects{cwd: q.cwd, entry: e, args: q.args}
-	if q.policy.Cwd != q.cwd {
-		about.rules = q.policy.Cwd
-	}
+	about = about.ruledFrom(q.policy.Cwd)
 	for _, r := range q.policy.Approval.Rules {
 		action := about.action(r)
 		sure = sure || action == r.Action
@@ -53,7 +51,7 @@ func (q judging) of(e *tool.Entry, kind protocol.ToolKind) protocol.ApprovalMode
 	if !sure { // a rule that may deny makes nothing laxer than it is without one
 		verdict = authority.Strictest(verdict, defaultMode(q.policy.Approval.Mode, kind))
 	}
-	if verdict == protocol.ApproveAsk && len(q.answers) > 0 && slices.Contains(q.answers, standingOf(e.Manifest.Name, q.args, e.Terms().Varying)) {
+	if verdict == protocol.ApproveAsk && len(q.answers) > 0 && slices.Contains(q.answers, about.standing()) {
 		return protocol.ApproveAllow
 	}
 	return verdict
@@ -61,11 +59,11 @@ func (q judging) of(e *tool.Entry, kind protocol.ToolKind) protocol.ApprovalMode
 
 // unclear asks about a call of a tool in the place of another one if a rule about that one's commands or paths could be about it, and
 // nobody can tell.
-func (q judging) unclear(e, there *tool.Entry) protocol.ApprovalMode {
+func (q judging) unclear(e, there *subjects) protocol.ApprovalMode {
 	stops := func(r protocol.ApprovalRule) bool {
-		return r.Prefix != "" && r.Action != protocol.ApproveAllow && ruleNames(r, there.Manifest)
+		return r.Prefix != "" && r.Action != protocol.ApproveAllow && ruleNames(r, there.entry.Manifest)
 	}
-	if slices.ContainsFunc(q.policy.Approval.Rules, stops) && len(e.Subjects(q.args))+len(there.Subjects(q.args)) == 0 {
+	if slices.ContainsFunc(q.policy.Approval.Rules, stops) && len(e.list())+len(there.list()) == 0 {
 		return protocol.ApproveAsk
 	}
 	return protocol.ApproveAllow
@@ -113,7 +111,7 @@ func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string)
 	if d.Kind != protocol.DecisionApproval {
 		return st.approved
 	}
-	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying)
+	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying, d.Places)
 	always := d.Answer.Choice == protocol.ChooseAllowAlways
 	if always {
 		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: by}}

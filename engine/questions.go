@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (r *run) questions(stages []*stage) ([]*question, error) {
 func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
 	old, ok := r.asked[asks(d)]
 	switch {
-	case !ok || old.ArgsHash != d.ArgsHash:
+	case !ok || old.ArgsHash != d.ArgsHash || !slices.Equal(old.Places, d.Places):
 		return append(asked, &question{stage: s, decision: d})
 	case old.Answer == nil:
 		return append(asked, &question{stage: s, decision: old, again: true})
@@ -133,8 +134,11 @@ func (r *run) approvalQuestion(s *stage, v verdict) protocol.Decision {
 	}
 	d := protocol.Decision{
 		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
-		Prompt: prompt, Varying: varying,
+		Prompt: prompt, Varying: varying, Places: s.about.real(),
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
+	}
+	if s.about.protected {
+		d.Prompt += " It changes a file that can run code later, which is asked about each time."
 	}
 	if v.once {
 		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}

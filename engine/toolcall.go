@@ -128,6 +128,9 @@ func (r *run) invoke(ctx context.Context, s *stage, host *toolHost) (got outcome
 		SessionID: r.session.id, TurnID: host.turn(), CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
 		Host: host,
 	}
+	if s.about != nil {
+		call.Places = s.about.real()
+	}
 	result, err := s.entry.Execute(ctx, call)
 	if err != nil {
 		result, got.unknown = r.failed(ctx, err)

@@ -22,6 +22,7 @@ type stage struct {
 	grant     *tool.Grant       // that allows the call; nil: the tool is one of the catalog
 	attempt   int
 	replay    protocol.Replay       // that its tool declared when it was begun; empty: it was not
+	about     *subjects             // what it was judged by; nil: it was not, as it is made again
 	approval  *wanted               // a plugin wants a person to be asked
 	messages  []protocol.Message    // of plugins, for the next checkpoint
 	reply     *turn.ToolReply       // set once the call has its result

@@ -65,7 +65,14 @@ func (r *run) verdict(s *stage) (verdict, error) {
 }
 
 // unanswered is the verdict where nobody has answered anything before.
-func (r *run) unanswered(s *stage) verdict { return r.judged(s, standings{}) }
+func (r *run) unanswered(s *stage) verdict {
+	s.about = newSubjects(r.cwd, s.entry, s.call.Args)
+	if there := r.replaced(s.entry); there != nil {
+		s.about.protected = newSubjects(r.cwd, there, s.call.Args).changesProtected(there.Manifest.Kind)
+	}
+	s.about.protected = s.about.protected || s.about.changesProtected(r.kindOf(s.entry))
+	return r.judged(s, standings{})
+}
 
 // judged is the verdict where a person has given answers.
 func (r *run) judged(s *stage, answers standings) verdict {
@@ -84,6 +91,9 @@ func (r *run) judged(s *stage, answers standings) verdict {
 		v.mode, v.silence = protocol.ApproveAsk, cmp.Or(s.approval.Default, r.begin.Config.Approval.Default)
 	} else if s.approval != nil && s.approval.Default != "" && s.approval.Default != protocol.ApproveAllow {
 		v.silence = protocol.ApproveDeny
+	}
+	if s.about.protected && v.mode != protocol.ApproveDeny {
+		v.mode, v.once, v.silence = protocol.ApproveAsk, true, protocol.ApproveDeny
 	}
 	return v
 }
@@ -104,18 +114,19 @@ func (v verdict) and(p weighed, says protocol.ApprovalMode) verdict {
 
 // says is what one policy says of a call. A tool that has the place of another one is judged as that one, too.
 func (r *run) says(p weighed, s *stage, answers []standing) protocol.ApprovalMode {
-	q := judging{policy: p.Policy, answers: answers, cwd: r.cwd, args: s.call.Args}
-	own := q.of(s.entry, r.kindOf(s.entry))
-	there := r.replaced(s.entry)
-	if there == nil {
+	q := judging{policy: p.Policy, answers: answers}
+	own := q.of(s.about, r.kindOf(s.entry))
+	entry := r.replaced(s.entry)
+	if entry == nil {
 		return own
 	}
-	return authority.Strictest(own, q.of(there, there.Manifest.Kind), q.unclear(s.entry, there))
+	there := newSubjects(r.cwd, entry, s.call.Args)
+	return authority.Strictest(own, q.of(there, entry.Manifest.Kind), q.unclear(s.about, there))
 }
 
 // lifted tells whether a person has answered before what a plugin wants to be asked.
 func (r *run) lifted(s *stage, answers standings) bool {
-	return slices.Contains(answers.session, standingOf(s.entry.Manifest.Name, s.call.Args, s.entry.Terms().Varying))
+	return slices.Contains(answers.session, s.about.standing())
 }
 
 // reads tells whether tools of a kind only read.

@@ -60,7 +60,10 @@ type Invocation struct {
 	ToolID    string
 	Name      string
 	Args      json.RawMessage
-	Host      Host
+	// Places are where the paths of the call led when it was allowed, in the order of its Subjects. A tool that opens them refuses one that
+	// leads elsewhere. Nil: nobody looked, as the call is made again.
+	Places []string
+	Host   Host
 }
 
 // Host is what a tool may ask of lashd while its call runs.

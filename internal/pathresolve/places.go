@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	maxPath  = 4096 // bytes of a path that is followed; the system takes no longer one
-	maxLinks = 40   // symbolic links in one path, as in Linux
+	maxPath = 4096 // bytes of a path that is followed; the system takes no longer one
+
+	// MaxLinks is how many symbolic links a path may lead through, as in Linux.
+	MaxLinks = 40
 )
 
 // ErrLoop means that a path has too many symbolic links.
@@ -58,7 +60,7 @@ func Real(name string) (string, error) {
 			at = next // no link, or nothing there
 			continue
 		}
-		if links++; links > maxLinks {
+		if links++; links > MaxLinks {
 			return "", ErrLoop
 		}
 		var rest []string

@@ -39,6 +39,7 @@ type Decision struct {
 	ArgsHash   Digest           `json:"argsHash,omitempty"` // an approval is good for exactly these arguments; of a question: which one of its call it is
 	Prompt     string           `json:"prompt"`             // the question, for a person
 	Varying    []string         `json:"varying,omitempty"`  // of an approval: arguments that allowSession and allowAlways do not look at
+	Places     []string         `json:"places,omitempty"`   // of an approval: where paths of the call lead, which it holds for; empty where nobody can tell
 	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the value of an answer; absent: any value
 	Choices    []DecisionChoice `json:"choices"`
 	Default    DecisionChoice   `json:"default"` // what a passed deadline means

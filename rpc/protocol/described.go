@@ -189,6 +189,7 @@ func Described() map[string]TypeDoc {
 				"default":      "what a passed deadline means",
 				"deferral":     "of a completion",
 				"form":         "of a question: JSON Schema of the value of an answer; absent: any value",
+				"places":       "of an approval: where paths of the call lead, which it holds for; empty where nobody can tell",
 				"prompt":       "the question, for a person",
 				"varying":      "of an approval: arguments that allowSession and allowAlways do not look at",
 			},

@@ -300,6 +300,8 @@ export interface Decision {
   prompt: string;
   /** of an approval: arguments that allowSession and allowAlways do not look at */
   varying?: string[];
+  /** of an approval: where paths of the call lead, which it holds for; empty where nobody can tell */
+  places?: string[];
   /** of a question: JSON Schema of the value of an answer; absent: any value */
   form?: unknown;
   choices: DecisionChoice[];

@@ -21,6 +21,7 @@ func (f *fault) Error() string { return f.message }
 var (
 	errOutside   = &fault{protocol.FailPermission, "outside_workspace", "the path leads outside the workspace"}
 	errProtected = &fault{protocol.FailPermission, "protected_path", "the path leads to lashd's own files, which no tool may touch"}
+	errElsewhere = &fault{protocol.FailPermission, "leads_elsewhere", "the path leads elsewhere than when the call was allowed; look where it leads and call again"}
 	errBadPath   = &fault{protocol.FailInvalidRequest, "invalid_path", "the path contains a NUL byte"}
 	errLoop      = &fault{protocol.FailIO, "symlink_loop", "the path has too many symbolic links"}
 	errMoved     = &fault{protocol.FailIO, "changed_meanwhile", "the file was changed or replaced by somebody else during the call; read it again"}

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"lashd/internal/pathresolve"
 )
 
 const (
-	maxLinks = 40 // symbolic links in one path, as in Linux
 	// maxOwn bounds how many of lashd's own files are known by identity before the subdirectories of the state directory
 	// are left out. Each is compared with every file that a tool looks at.
 	maxOwn = 2000
@@ -36,11 +37,13 @@ func (s *shelf) keep(f *os.File) {
 
 // view is the workspace as one call sees it: the root, and the identities of what is lashd's own.
 type view struct {
-	root  *os.Root
-	top   os.FileInfo
-	state string
-	own   []os.FileInfo
-	kept  *shelf
+	root   *os.Root
+	top    os.FileInfo
+	real   string // path of the root, without links
+	state  string
+	own    []os.FileInfo
+	kept   *shelf
+	places []string // where the paths of the call led when it was allowed; nil: nobody looked
 }
 
 func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
@@ -56,6 +59,7 @@ func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.real = real
 	for at := real; ; at = filepath.Dir(at) {
 		if fi, err := os.Stat(at); err == nil && v.protected(fi) {
 			return nil, errProtected
@@ -129,10 +133,21 @@ func (v *view) relative(name string) (string, error) {
 		}
 		return filepath.ToSlash(name), nil
 	}
-	// The workspace has several spellings if a directory above it is a symbolic link, so ask which of the path's
-	// ancestors is the workspace rather than compare strings.
+	real, err := pathresolve.Real(name)
+	if errors.Is(err, pathresolve.ErrLoop) {
+		return "", errLoop
+	}
+	if err != nil {
+		return "", err
+	}
+	return v.below(real)
+}
+
+// below is a path without links as seen from the workspace. A mount gives the workspace several such paths, so ask which of the path's
+// ancestors is the workspace rather than compare strings.
+func (v *view) below(real string) (string, error) {
 	rest := ""
-	for at := filepath.Clean(name); ; {
+	for at := real; ; {
 		if fi, err := os.Stat(at); err == nil && os.SameFile(fi, v.top) {
 			return cmp.Or(rest, "."), nil
 		}
@@ -167,9 +182,28 @@ func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 	return &dir{root: root, path: path.Join(d.path, name)}, nil
 }
 
-// locate follows a path one component at a time through open handles, each compared with what was looked at before it
+// locate is where a path of the call leads, if it still leads there where it led when the call was allowed. The caller closes place.dir.
+func (v *view) locate(name string) (place, error) {
+	p, err := v.walkTo(name)
+	if err != nil || v.places == nil || slices.ContainsFunc(v.places, func(at string) bool { return v.is(p, at) }) {
+		return p, err
+	}
+	p.dir.close()
+	return place{}, errElsewhere
+}
+
+// is tells whether a place is at a path without links.
+func (v *view) is(p place, at string) bool {
+	if at == filepath.Join(v.real, filepath.FromSlash(p.path())) {
+		return true
+	}
+	rel, err := v.below(at) // by another mount
+	return err == nil && rel == p.path()
+}
+
+// walkTo follows a path one component at a time through open handles, each compared with what was looked at before it
 // was opened: what is swapped during the walk is noticed, not followed. The caller closes place.dir.
-func (v *view) locate(name string) (p place, err error) {
+func (v *view) walkTo(name string) (p place, err error) {
 	rel, err := v.relative(name)
 	if err != nil {
 		return place{}, err
@@ -200,7 +234,7 @@ func (v *view) locate(name string) (p place, err error) {
 		case v.protected(fi):
 			return place{}, errProtected
 		case fi.Mode()&fs.ModeSymlink != 0:
-			if links++; links > maxLinks {
+			if links++; links > pathresolve.MaxLinks {
 				return place{}, errLoop
 			}
 			if todo, err = v.follow(&walk, c, todo); err != nil {

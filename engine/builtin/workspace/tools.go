@@ -78,6 +78,7 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 			if req.view, err = f.view(); err != nil {
 				return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
 			}
+			req.view.places = call.Places
 			return run(f, ctx, req)
 		},
 	}

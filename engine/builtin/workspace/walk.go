@@ -56,7 +56,7 @@ func (v *view) walk(at place, visit func(f found, ignored bool) (bool, error)) *
 
 // ignores reads the .gitignore of the workspace. One that cannot be read ignores nothing.
 func (v *view) ignores() glob.Ignore {
-	at, err := v.locate(".gitignore")
+	at, err := v.walkTo(".gitignore")
 	if err != nil {
 		return nil
 	}
