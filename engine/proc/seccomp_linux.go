@@ -23,16 +23,19 @@ const (
 	callNumber = 0
 	callArch   = 4
 	firstWord  = 16 // of the first argument, the lower half on the machines above
+	secondWord = 24
 )
 
 const (
-	x32      = 0x40000000 // calls from this number on are the same ones once more, on amd64
-	allowed  = unix.SECCOMP_RET_ALLOW
-	refused  = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
-	notThere = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	x32       = 0x40000000 // calls from this number on are the same ones once more, on amd64
+	allowed   = unix.SECCOMP_RET_ALLOW
+	refused   = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+	forbidden = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	notThere  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// filterSockets lets the thread make no sockets; with network, those of the internet only. Landlock knows nothing of UDP, and
+// filterSockets lets the thread change limits, priorities and processors of no process but its own: Landlock guards none of that, and a limit
+// of processor time kills. It also lets the thread make no sockets; with network, those of the internet only. Landlock knows nothing of UDP, and
 // before its newest versions nothing of sockets that have a path, which lashd's own has. Pairs of sockets stay: they lead
 // nowhere else. What would make sockets by another way is not there.
 func filterSockets(network bool) error {
@@ -56,13 +59,30 @@ func socketFilter(families []uint32) []unix.SockFilter {
 		load(callNumber),
 		when(unix.BPF_JGE, x32), answer(notThere),
 		when(unix.BPF_JEQ, unix.SYS_IO_URING_SETUP), answer(notThere),
-		unless(unix.BPF_JEQ, unix.SYS_SOCKET), answer(allowed),
-		load(firstWord),
 	}
+	for _, call := range []uint32{
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+	} {
+		filter = append(filter, only(call, load(firstWord), when(unix.BPF_JEQ, 0), answer(allowed), answer(forbidden))...)
+	}
+	for call, process := range map[uint32]uint32{unix.SYS_SETPRIORITY: unix.PRIO_PROCESS, unix.SYS_IOPRIO_SET: ioprioProcess} {
+		filter = append(filter, only(call, load(firstWord), unless(unix.BPF_JEQ, process), answer(forbidden),
+			load(secondWord), when(unix.BPF_JEQ, 0), answer(allowed), answer(forbidden))...)
+	}
+	filter = append(filter, unless(unix.BPF_JEQ, unix.SYS_SOCKET), answer(allowed), load(firstWord))
 	for _, family := range families {
 		filter = append(filter, when(unix.BPF_JEQ, family), answer(allowed))
 	}
 	return append(filter, answer(refused))
+}
+
+// ioprioProcess is IOPRIO_WHO_PROCESS.
+const ioprioProcess = 1
+
+// only goes through the lines if the word is that of a call. They answer it.
+func only(call uint32, lines ...unix.SockFilter) []unix.SockFilter {
+	skip := unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jf: uint8(len(lines)), K: call}
+	return append([]unix.SockFilter{skip}, lines...)
 }
 
 func load(place uint32) unix.SockFilter {

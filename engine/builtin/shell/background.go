@@ -103,8 +103,24 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir)}); err != nil {
 			return protocol.ToolOutput{}, err
 		}
-		return recent(ctx, tasks, id, 0, moment)
+		out, err := recent(ctx, tasks, id, 0, moment)
+		if err != nil {
+			return out, err
+		}
+		return cutOff(ctx, tasks, id, out)
 	})
+}
+
+// cutOff is a failure if the command is one that was cut off by the end of a daemon before this call had its result.
+func cutOff(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, out protocol.ToolOutput) (protocol.ToolOutput, error) {
+	read, err := tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: protocol.TaskParams{TaskID: id}, Limit: 1})
+	if err != nil || read.Task.Outcome == nil || read.Task.Outcome.Kind != protocol.TaskLost {
+		return out, err
+	}
+	failed := protocol.Fail(protocol.FailExecution, "interrupted", "The command was started, and was killed when lashd ended while it ran. How far it came is not known, "+
+		"and it is not run again. What it had put out:\n"+out.Text, protocol.FromTool)
+	failed.Value = out.Value
+	return failed, nil
 }
 
 func (a startArgs) spec(dir string) protocol.TaskSpec {
