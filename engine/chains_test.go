@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lashd/engine/authority"
+	"lashd/engine/plugin"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// grown is a session of a chain, with what those who stand behind it said of the tool run when they asked, and whether one was in a sandbox.
+type grown struct {
+	id      protocol.SessionID
+	said    []protocol.ApprovalMode
+	sandbox bool
+}
+
+// freedom orders what became of a call: the laxest first.
+var freedom = []string{"ran", "asked", "denied"}
+
+// became is what a call comes to for a verdict, where no question is ever answered.
+func became(verdict protocol.ApprovalMode) string {
+	return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "ran", protocol.ApproveAsk: "asked", protocol.ApproveDeny: "denied"}[verdict]
+}
+
+// called is what the call of a turn came to.
+func called(r *protocol.TurnReport) string {
+	out := r.ToolCalls[0].Output
+	switch {
+	case out.Failure == nil:
+		return out.Text
+	case strings.Contains(out.Failure.Message, "deadline"):
+		return "asked"
+	}
+	return out.Failure.Code
+}
+
+func about(mode protocol.ApprovalMode) *protocol.ApprovalConfig {
+	return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, DeadlineMs: 1, Rules: []protocol.ApprovalRule{{Tool: "run", Action: mode}}}
+}
+
+// TestAuthorityChains grows chains of sessions and turns that ask for each other over the real engine, while a person configures them, and
+// has the tool called at the end of each.
+func TestAuthorityChains(t *testing.T) {
+	modes := rapid.SampledFrom([]protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny})
+	t.Run("outside/1 nobody at the end of a chain may do more than anybody before", func(t *testing.T) {
+		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
+		d := start(t, setup{
+			cwd: t.TempDir(), tools: []tool.Provider{says("run", "ran")}, plugins: plugins(handling("p", nil)),
+			model: scripted.New(&scripted.Script{Turns: slices.Repeat([]scripted.Turn{calling}, 10_000), Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
+		})
+		rapid.Check(t, func(rt *rapid.T) {
+			now := map[protocol.SessionID]protocol.ApprovalMode{}
+			configure := func(id protocol.SessionID) {
+				now[id] = modes.Draw(rt, "mode")
+				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: about(now[id])}))
+			}
+			root := d.session(t)
+			configure(root)
+			all := []*grown{{id: root}}
+			for range rapid.IntRange(1, 6).Draw(rt, "steps") {
+				from := all[rapid.IntRange(0, len(all)-1).Draw(rt, "from")]
+				ctx, sandbox := t.Context(), rapid.IntRange(0, 3).Draw(rt, "sandbox") == 0
+				if sandbox {
+					ctx = authority.FromSandbox(ctx)
+				}
+				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox}
+				switch rapid.SampledFrom([]string{"create", "create", "fork", "turn", "configure"}).Draw(rt, "op") {
+				case "create":
+					mode := modes.Draw(rt, "of")
+					p := &protocol.SessionNewParams{Approval: about(mode)}
+					if rapid.Bool().Draw(rt, "child") {
+						p.Relation.Kind = protocol.RelationChild
+					}
+					behind.id = must[*protocol.SessionNewResult](t)(d.host(t, from.id).Lifecycle.CreateSession(ctx, p)).SessionID
+					now[behind.id] = mode
+					all = append(all, behind)
+				case "fork":
+					f := &grown{d.fork(t, from.id, "").SessionID, from.said, from.sandbox}
+					now[f.id] = now[from.id]
+					all = append(all, f)
+				case "turn":
+					to := all[rapid.IntRange(0, len(all)-1).Draw(rt, "to")]
+					if to == from {
+						continue
+					}
+					turn := must[protocol.TurnID](t)(d.host(t, from.id).Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: protocol.NewTurnID(), SessionID: to.id, Input: text("run")}))
+					within(rt, called(d.wait(t, turn)), now[to.id], behind, to)
+				case "configure":
+					configure(from.id)
+				}
+			}
+			for _, s := range all {
+				within(rt, called(d.turn(t, s.id, "run")), now[s.id], s)
+			}
+		})
+	})
+}
+
+// within fails if a call came to more than the session, or anybody behind it, may do.
+func within(t *rapid.T, got string, own protocol.ApprovalMode, behind ...*grown) {
+	want := []string{became(own)}
+	for _, b := range behind {
+		for _, mode := range b.said {
+			want = append(want, became(mode))
+		}
+		if b.sandbox {
+			want = append(want, "asked")
+		}
+	}
+	for _, w := range want {
+		if slices.Index(freedom, got) < slices.Index(freedom, w) {
+			t.Fatalf("the call came to %q; those behind it come to %q", got, want)
+		}
+	}
+}
+
+func TestCellsOfAskers(t *testing.T) {
+	for name, c := range map[string]*protocol.Ceiling{
+		"nobody":                         nil,
+		"a session of another driver":    {Policies: []protocol.Policy{{Driver: "another"}}},
+		"a plugin in a sandbox":          {Sandboxed: true},
+		"a session that has no tools":    {NoTools: true},
+		"a session of another workspace": {Roots: []string{"/nowhere"}},
+	} {
+		t.Run("outside/1 code of a model is run where it was asked for by "+name, func(t *testing.T) {
+			w := &words{}
+			d := start(t, coded(w))
+			p := &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: protocol.Authority{Ceiling: c}}
+			made, err := d.NewSession(t.Context(), p)
+			if c != nil && len(c.Roots) > 0 {
+				if err == nil {
+					t.Error("there is such a session")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.turn(t, made.SessionID, "run one")
+			if got := w.all(); (len(got) > 0) != (c == nil) {
+				t.Errorf("%q ran", got)
+			}
+		})
+	}
+}
