@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/pluginloader/child"
@@ -224,13 +225,34 @@ func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 		}
 	}
 	last, _ := l.facts.ranLast(g.dir)
+	begin := time.Now()
 	u, err := g.bring(ctx, c, last)
 	if err != nil {
-		return g.wrong(c.Plugin.Name, err)
+		f := g.wrong(c.Plugin.Name, err)
+		f.problems = append(f.problems, g.lastWords(begin)...)
+		return f
 	}
 	f := loaded(u)
 	f.fresh = true
 	return f
+}
+
+// lastLines is how many lines of a program that did not start are shown with the reason.
+const lastLines = 8
+
+// lastWords are what a program has said last, as a problem: usually why it did not start.
+func (e *entry) lastWords(since time.Time) []protocol.PluginProblem {
+	var said []string
+	for _, line := range e.log.Newest() {
+		if !line.At.Before(since) && !strings.HasPrefix(line.Text, "lashd: ") {
+			said = append(said, line.Text)
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	text := "its last lines were:\n" + strings.Join(said[max(0, len(said)-lastLines):], "\n")
+	return []protocol.PluginProblem{{Message: text}}
 }
 
 // loaded is a finding of a unit that can run.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -22,7 +23,7 @@ type pluginNewCommand struct {
 // Help is shown by --help.
 func (pluginNewCommand) Help() string {
 	return `Makes a directory with a plugin that works: plugin.json, a hook, a tool, a test, and the SDK, so that it depends on nothing. A
-directory that is there already is left alone.
+directory that is there already is left alone. A plugin in TypeScript (ts) needs Node 22.18 or newer, which runs it without a build.
 
 Example: lashd plugin new --lang python guard`
 }
@@ -38,6 +39,11 @@ var next = map[string][2]string{
 func (c pluginNewCommand) Run() error {
 	if strings.ContainsAny(c.Name, `/\`) {
 		return &exitError{exitUsage, fmt.Errorf("%s is a path: the name comes first, then the directory; see lashd plugin new --help", c.Name)}
+	}
+	if c.Lang == "ts" {
+		if err := checkNode(exec.LookPath, nodeVersion); err != nil {
+			return &exitError{exitFailed, fmt.Errorf("plugin new: %w", err)}
+		}
 	}
 	dir := cmp.Or(c.Dir, c.Name)
 	if err := c.create(dir); err != nil {
