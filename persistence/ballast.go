@@ -43,6 +43,19 @@ func (b *ballast) restore() error {
 	return nil
 }
 
+// takeBallast comes before the first write, as what is acknowledged relies on the space. Without it nothing new is begun. A store
+// that is not written to is left as it is.
+func (s *Store) takeBallast() {
+	if s.ballast.away.Load() || s.stopped() != nil {
+		return // given up when the store was opened: upkeep takes it again
+	}
+	if err := s.ballast.restore(); err != nil {
+		s.ballast.away.Store(true)
+		s.cfg.Log.Error(fullDisk, "error", err)
+		s.turned.Notify()
+	}
+}
+
 // Space is nil, or ErrFull as long as the disk is so full that nothing new may be begun: no session, no turn, no call of
 // a tool. What ends a turn is still written.
 func (s *Store) Space() error {

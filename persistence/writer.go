@@ -22,6 +22,7 @@ func (s *Store) Run(ctx context.Context) error {
 		s.drain(ctx)
 		return err
 	}
+	s.takeBallast()
 	k := newUpkeep(s)
 	defer k.timer.Stop()
 	for {
