@@ -92,7 +92,7 @@ func (e *Engine) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParam
 	if err != nil {
 		return err
 	}
-	result.Digest = blob.Digest
+	result.Digest, result.Durable = blob.Digest, true
 	_, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
 		_, err := st.commit(ctx, &persistence.Commit{Blobs: []persistence.Blob{blob}, Receipt: rc.with(result)})
 		return struct{}{}, err
@@ -168,7 +168,7 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 	}
 	switch have := len(one.data); {
 	case p.Offset != int64(have):
-		return bad("/offset", "must be %d: so many bytes have come", have)
+		return bad("/offset", "must be %d: so many bytes have come; parts of an upload that is not done are lost when the daemon ends", have)
 	case have+len(p.Bytes) > persistence.MaxBlob:
 		return fmt.Errorf("artifact of more than %d bytes: %w", persistence.MaxBlob, persistence.ErrBudget)
 	case u.size+one.cost(p) > maxUploads:

@@ -20,7 +20,7 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 		return nil, bad("/dir", "must not contain a NUL")
 	}
 	dir := filepath.Clean(p.Dir)
-	err := e.store.Backup(ctx, dir)
+	report, err := e.store.Backup(ctx, dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, bad("/dir", "names %s, which is there already; name a directory that is not", dir)
@@ -33,7 +33,7 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 	case err != nil:
 		return nil, err
 	}
-	return &protocol.ServerBackupResult{Dir: dir}, nil
+	return &protocol.ServerBackupResult{Dir: dir, Missing: report.Missing, Problems: report.Problems}, nil
 }
 
 // unusablePath is why no file can have the path that a client named; nil if err is about something else.

@@ -14,50 +14,65 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// BackupReport says what a backup lacks. The zero value says that it is whole.
+type BackupReport struct {
+	Missing  []string // files of the data directory that are missing or damaged, by their paths in it
+	Problems []string // rows that are damaged; the copy has them as they are
+}
+
 // Backup writes a verified copy of the database, with the blobs that it refers to, into a directory of that name, which can be
-// used as a data directory. It appears when it is whole. Turns go on meanwhile. An error is fs.ErrExist if there is something of
-// that name.
-func (s *Store) Backup(ctx context.Context, dir string) error {
-	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("backup to %s: %w", dir, fs.ErrExist)
-	}
-	part, err := os.MkdirTemp(filepath.Dir(dir), ".lashd-backup-*") // mode 0700
-	if err != nil {
-		return fmt.Errorf("backup to %s: %w", dir, err)
-	}
-	defer os.RemoveAll(part) // after the rename there is nothing under that name
-	s.blobs.hold()
-	defer s.blobs.release()
-	err = s.copyTo(ctx, filepath.Join(part, fileName), func(ctx context.Context, db *sql.DB) error { return s.checkAndFill(ctx, db, part) })
-	if err == nil {
-		err = os.Rename(part, dir)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(dir))
-	}
+// used as a data directory. It appears when all that can be copied is in it; damage of files or rows is reported. Turns go on meanwhile.
+// A directory that an earlier backup left beside it when it was killed is removed. An error is fs.ErrExist if there is something of that
+// name, and ErrCorrupt if the structure of the database is damaged.
+func (s *Store) Backup(ctx context.Context, dir string) (BackupReport, error) {
+	report, err := s.writeBackup(ctx, dir)
 	if errors.Is(err, syscall.ENOSPC) {
 		err = named(ErrFull, err)
 	}
 	if err != nil {
-		return fmt.Errorf("backup to %s: %w", dir, err)
+		return BackupReport{}, fmt.Errorf("backup to %s: %w", dir, err)
 	}
-	return nil
+	return report, nil
+}
+
+func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupReport, err error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return report, fs.ErrExist
+	}
+	if err := removePartials(filepath.Dir(dir)); err != nil {
+		s.cfg.Log.Warn("backups that were cut off not removed", "dir", filepath.Dir(dir), "error", err)
+	}
+	part, err := s.newPartial(filepath.Dir(dir))
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, part.close()) }()
+	s.blobs.hold()
+	defer s.blobs.release()
+	err = s.copyTo(ctx, filepath.Join(part.path, fileName), func(ctx context.Context, db *sql.DB) error {
+		return s.checkAndFill(ctx, db, part.path, &report)
+	})
+	if err == nil {
+		err = os.Rename(part.path, dir)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(dir))
+	}
+	return report, err
 }
 
 // checkAndFill verifies a copy of the database, and brings the blobs that it refers to beside it.
-func (s *Store) checkAndFill(ctx context.Context, db *sql.DB, dir string) error {
+func (s *Store) checkAndFill(ctx context.Context, db *sql.DB, dir string, report *BackupReport) error {
 	if err := checkStructureOf(ctx, db); err != nil {
 		return err
 	}
 	r := &reader{db: db}
-	report, err := verifyRows(ctx, r, true, func(int, int) {})
-	if err == nil && len(report.Problems) > 0 {
-		err = fmt.Errorf("%s: %w", report.Problems[0], ErrCorrupt)
-	}
+	rows, err := verifyRows(ctx, r, true, func(int, int) {})
 	if err != nil {
 		return err
 	}
-	return s.copyBlobs(ctx, r, filepath.Join(dir, blobsName))
+	report.Problems = rows.Problems
+	return s.copyBlobs(ctx, r, filepath.Join(dir, blobsName), report)
 }
 
 // copyTo writes a compact copy of the database, checks it and puts it in place.
@@ -113,19 +128,28 @@ func checkStructureOf(ctx context.Context, db *sql.DB) error {
 	return checkForeignKeys(ctx, db)
 }
 
-// copyBlobs brings the files that a copy of the database refers to into dir.
-func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string) error {
-	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL")
+// copyBlobs brings the files that a copy of the database refers to into dir. Those that are missing or damaged are reported.
+func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string, report *BackupReport) error {
+	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL ORDER BY digest")
 	if err != nil {
 		return err
 	}
 	into := newBlobFiles(dir)
 	for _, d := range digests {
-		data, err := s.blobs.read(d)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := into.write(d, data); err != nil {
+		data, err := s.blobs.read(d)
+		if err == nil && protocol.DigestOf(data) != d {
+			err = ErrCorrupt
+		}
+		if err == nil {
+			err = into.write(d, data)
+		} else if errors.Is(err, ErrCorrupt) {
+			report.Missing = append(report.Missing, filepath.Join(blobsName, string(d[:2]), string(d)))
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"lashd/rpc/protocol"
 )
 
 const (
 	smallFile = 1 << 20  // is checked after every start, as that takes a millisecond or two
-	slowFile  = 64 << 20 // takes long enough to check that somebody may wonder
+	slowFile  = 64 << 20 // takes too long to check for somebody who waits for the first answer
 )
 
 const brokenHead = `
@@ -20,7 +21,8 @@ FROM sessions s LEFT JOIN events e ON e.place = (s.session << 32 | s.seq)
 WHERE s.seq > 0 AND e.chain IS NOT s.chain
 LIMIT 1`
 
-// checkUnclean checks a database that was not closed properly before anything is read from it. One that is damaged is opened all
+// checkUnclean checks a database that was not closed properly before anything is read from it; of a large one only that logs end where
+// their heads say, and the rest beside the first answers. One that is damaged is opened all
 // the same, for reading only. What it can't see, flipped bits in a page, the chains show to Verify.
 func (s *Store) checkUnclean(ctx context.Context, found preview) error {
 	if !found.unclean || found.size == 0 {
@@ -28,9 +30,25 @@ func (s *Store) checkUnclean(ctx context.Context, found preview) error {
 		return nil
 	}
 	if found.size > slowFile {
-		s.cfg.Progress("checking the database, as lashd was not stopped properly")
+		s.uncheckedLarge = true
+		return s.damage(s.checkHeads(ctx))
 	}
 	return s.checkStructure(ctx)
+}
+
+// checkLarge checks the structure beside the first answers, by a connection that only reads. A database that is found damaged is
+// written to no more from then on.
+func (s *Store) checkLarge(ctx context.Context) {
+	began := time.Now()
+	err := quickCheck(ctx, s.read.db)
+	if ctx.Err() != nil {
+		return // the next start sees an unclean end again, or the store was closed properly
+	}
+	if err = s.damage(err); err != nil {
+		s.cfg.Log.Warn("the structure of the database could not be checked", "error", err)
+		return
+	}
+	s.cfg.Log.Info("checked the structure of the database, as lashd was not stopped properly", "took", time.Since(began).Round(time.Millisecond))
 }
 
 // checkSmall checks a small database that was closed properly, before anything is written to it. Nobody waits for that who only
@@ -51,6 +69,11 @@ func (s *Store) checkStructure(ctx context.Context) error {
 	if err == nil {
 		err = s.checkHeads(ctx)
 	}
+	return s.damage(err)
+}
+
+// damage has a database that is corrupt written to no more. It returns other errors.
+func (s *Store) damage(err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		s.stop(err)
 		return nil

@@ -165,7 +165,7 @@ func TestOlderCopies(t *testing.T) {
 		dir, epoch := life(t)
 		backup := filepath.Join(t.TempDir(), "backup")
 		s, stop := start(t, quiet(dir))
-		if err := s.Backup(t.Context(), backup); err != nil {
+		if _, err := s.Backup(t.Context(), backup); err != nil {
 			t.Fatal(err)
 		}
 		stop()

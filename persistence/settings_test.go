@@ -74,7 +74,7 @@ func TestSettings(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			s, stop := start(t, quiet(dir))
 			commit(t, s, rootCommit("ses_a"))
-			if err := s.Backup(t.Context(), filepath.Join(dir, "copy?")); err != nil {
+			if _, err := s.Backup(t.Context(), filepath.Join(dir, "copy?")); err != nil {
 				t.Error(err)
 			}
 			stop()
@@ -102,7 +102,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if err := s.ballast.restore(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Backup(t.Context(), filepath.Join(dir, "copy")); err != nil {
+	if _, err := s.Backup(t.Context(), filepath.Join(dir, "copy")); err != nil {
 		t.Fatal(err)
 	}
 	var seen []string
@@ -161,7 +161,7 @@ func TestBackup(t *testing.T) {
 	t.Run("reliability/R22 a backup under load is a whole prefix, and a data directory", func(t *testing.T) {
 		for range times {
 			copied := filepath.Join(t.TempDir(), "copy")
-			if err := s.Backup(t.Context(), copied); err != nil {
+			if _, err := s.Backup(t.Context(), copied); err != nil {
 				t.Fatal(err)
 			}
 			old, stop := start(t, quiet(copied))
@@ -178,12 +178,12 @@ func TestBackup(t *testing.T) {
 	<-done
 	t.Run("reliability/R22 what is there is left alone, and what fails leaves nothing", func(t *testing.T) {
 		at := t.TempDir()
-		if err := s.Backup(t.Context(), at); !errors.Is(err, fs.ErrExist) {
+		if _, err := s.Backup(t.Context(), at); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("onto a directory: %v", err)
 		}
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.Backup(over, filepath.Join(at, "copy")); err == nil {
+		if _, err := s.Backup(over, filepath.Join(at, "copy")); err == nil {
 			t.Error("a backup that nobody waits for is made")
 		}
 		if left := must(os.ReadDir(at)); len(left) != 0 {

@@ -29,29 +29,31 @@ type Config struct {
 
 // Store is an open database. Its methods are safe for concurrent use.
 type Store struct {
-	cfg       Config
-	path      string
-	def       definition
-	write     *sql.DB
-	stmts     *statements // of the one connection of write
-	read      *reader
-	blobs     *blobFiles
-	ballast   *ballast
-	witness   *witness
-	facts     Facts
-	requests  chan *request
-	ended     chan struct{} // closed when Run has answered its last request
-	commits   int64         // that the database has counted, and those since; the writer's
-	uncounted int64
-	before    int64 // the epoch before this one; 0: none
-	backup    bool  // it is a backup that was not opened before
-	rollback  *Rollback
-	file, log openFile              // the database and its log, as they were opened
-	look      chan struct{}         // has a value when the writer should look at them
-	heads     heads                 // the writer's
-	unchecked bool                  // the structure, as the database is small and was closed properly; the writer's
-	state     atomic.Pointer[error] // why nothing is written any more; nil while all is well
-	turned    tip.Tip               // at each change of the condition
+	cfg            Config
+	path           string
+	def            definition
+	write          *sql.DB
+	stmts          *statements // of the one connection of write
+	read           *reader
+	blobs          *blobFiles
+	ballast        *ballast
+	witness        *witness
+	facts          Facts
+	requests       chan *request
+	ended          chan struct{} // closed when Run has answered its last request
+	commits        int64         // that the database has counted, and those since; the writer's
+	uncounted      int64
+	before         int64 // the epoch before this one; 0: none
+	backup         bool  // it is a backup that was not opened before
+	rollback       *Rollback
+	file, log      openFile              // the database and its log, as they were opened
+	look           chan struct{}         // has a value when the writer should look at them
+	heads          heads                 // the writer's
+	cutOff         []string              // records of backups that were at work when the last user was killed
+	uncheckedLarge bool                  // the structure, as the database is large and was not closed properly
+	unchecked      bool                  // the structure, as the database is small and was closed properly; the writer's
+	state          atomic.Pointer[error] // why nothing is written any more; nil while all is well
+	turned         tip.Tip               // at each change of the condition
 }
 
 // Facts are what a store says of itself.
@@ -146,6 +148,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.checkUnclean(ctx, found); err != nil {
+		return err
+	}
+	if s.cutOff, err = recordedPartials(s.cfg.Dir); err != nil {
 		return err
 	}
 	if err := s.loadFacts(ctx, s.stmts.conn); err != nil {

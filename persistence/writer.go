@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -23,6 +24,7 @@ func (s *Store) Run(ctx context.Context) error {
 		return err
 	}
 	s.takeBallast()
+	defer s.beside(ctx)()
 	k := newUpkeep(s)
 	defer k.timer.Stop()
 	for {
@@ -43,6 +45,25 @@ func (s *Store) Run(ctx context.Context) error {
 			s.drain(ctx)
 			return err
 		}
+	}
+}
+
+// beside starts what the first answers do not wait for: to check a large database that was not closed properly, and to remove
+// backups that were cut off. wait ends the check, and returns when both are over.
+func (s *Store) beside(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := removeRecorded(s.cutOff); err != nil {
+			s.cfg.Log.Warn("backups that were cut off not removed", "error", err)
+		}
+	})
+	if s.uncheckedLarge {
+		working.Go(func() { s.checkLarge(ctx) })
+	}
+	return func() {
+		cancel()
+		working.Wait()
 	}
 }
 

@@ -42,7 +42,7 @@ func Described() map[string]TypeDoc {
 			},
 		},
 		"ArtifactRef": {Doc: "ArtifactRef points at bytes kept beside the conversation."},
-		"ArtifactWriteParams": {Doc: "ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored. An upload that is not done is forgotten when nothing comes for ten minutes.",
+		"ArtifactWriteParams": {Doc: "ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored, and durable with the answer. Until then its parts are in memory only. An upload that is not done is forgotten when nothing comes for ten minutes, and when the daemon ends.",
 			Fields: map[string]string{
 				"bytes":    "at most 1 MiB",
 				"digest":   "of the whole, with Done: checked if given",
@@ -51,7 +51,8 @@ func Described() map[string]TypeDoc {
 		},
 		"ArtifactWriteResult": {Doc: "ArtifactWriteResult tells how far an upload is.",
 			Fields: map[string]string{
-				"digest": "once it is stored",
+				"digest":  "once it is stored",
+				"durable": "all that was received survives a crash; false: a crash loses it, and the upload begins at 0 again",
 			},
 		},
 		"AssistantOutput": {Doc: "AssistantOutput is the text of a turn: Raw as the model gave it, Safe without protocol syntax.",
@@ -1207,9 +1208,11 @@ func Described() map[string]TypeDoc {
 				"dir": "an absolute path, of which nothing is there yet but its parent",
 			},
 		},
-		"ServerBackupResult": {Doc: "ServerBackupResult is a copy that is whole, and verified.",
+		"ServerBackupResult": {Doc: "ServerBackupResult is a copy that was verified. It is whole unless Missing or Problems are given.",
 			Fields: map[string]string{
-				"dir": "can be used as a data directory",
+				"dir":      "can be used as a data directory",
+				"missing":  "files of the data directory that are missing or damaged, and so not in the copy",
+				"problems": "damaged rows of the database, which the copy has as they are",
 			},
 		},
 		"ServerEvent": {Doc: "ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed.",

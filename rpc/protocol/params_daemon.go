@@ -72,9 +72,11 @@ type ServerBackupParams struct {
 	Dir string `json:"dir"` // an absolute path, of which nothing is there yet but its parent
 }
 
-// ServerBackupResult is a copy that is whole, and verified.
+// ServerBackupResult is a copy that was verified. It is whole unless Missing or Problems are given.
 type ServerBackupResult struct {
-	Dir string `json:"dir"` // can be used as a data directory
+	Dir      string   `json:"dir"`                // can be used as a data directory
+	Missing  []string `json:"missing,omitempty"`  // files of the data directory that are missing or damaged, and so not in the copy
+	Problems []string `json:"problems,omitempty"` // damaged rows of the database, which the copy has as they are
 }
 
 // DiagnosticsResult is what server/diagnostics answers.

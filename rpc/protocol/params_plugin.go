@@ -103,7 +103,8 @@ type ArtifactReadResult struct {
 }
 
 // ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first
-// at offset 0; with Done the artifact is stored. An upload that is not done is forgotten when nothing comes for ten minutes.
+// at offset 0; with Done the artifact is stored, and durable with the answer. Until then its parts are in memory only. An upload that is not
+// done is forgotten when nothing comes for ten minutes, and when the daemon ends.
 type ArtifactWriteParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
@@ -117,7 +118,8 @@ type ArtifactWriteParams struct {
 // ArtifactWriteResult tells how far an upload is.
 type ArtifactWriteResult struct {
 	Received int64  `json:"received"`
-	Digest   Digest `json:"digest,omitempty"` // once it is stored
+	Digest   Digest `json:"digest,omitempty"`  // once it is stored
+	Durable  bool   `json:"durable,omitempty"` // all that was received survives a crash; false: a crash loses it, and the upload begins at 0 again
 	Replayable
 }
 

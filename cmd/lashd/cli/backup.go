@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -18,6 +20,10 @@ To go back to the copy, put it in the place of the data directory while no daemo
 that runs on it goes on with the turns, tasks and triggers that are in it, too.
 What is not copied: config.toml, plugins, what tasks have put out, and copies of files for undo.
 
+A missing or damaged file or row does not stop the backup: the rest is copied, and the damage is listed.
+
+Exit codes: 0 all is copied, 1 failed, 6 copied, except for what is listed.
+
 Example: lashd backup ~/lashd-monday`
 }
 
@@ -30,6 +36,16 @@ func (c backupCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.ask(ctx, "server/backup", protocol.ServerBackupParams{Dir: dir}, &r); err != nil {
 		return err
 	}
-	e.note("all that is stored is copied to %s, and verified", r.Dir)
-	return nil
+	damaged := slices.Concat(r.Missing, r.Problems)
+	if len(damaged) == 0 {
+		e.note("all that is stored is copied to %s, and verified", r.Dir)
+		return nil
+	}
+	for _, d := range r.Missing {
+		e.note("missing or damaged, not copied: %s", d)
+	}
+	for _, p := range r.Problems {
+		e.note("damaged, copied as it is: %s", p)
+	}
+	return &exitError{exitPartial, fmt.Errorf("the copy in %s lacks what is listed above; lashd doctor checks the data directory, and an older backup may have the files", r.Dir)}
 }

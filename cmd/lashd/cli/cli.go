@@ -26,8 +26,9 @@ Results go to stdout; progress, logs and errors to stderr. Lists and states
 are tables on a terminal and JSON elsewhere; --json or --no-json says which.
 Ids of sessions, turns and tasks can be given by any unique beginning.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon. serve and stdio also: 65 the
-database is of a newer lashd, 74 the database cannot be written, 75 another lashd holds the data directory.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon. backup also: 6 something
+damaged is not in the copy. serve and stdio also: 65 the database is of a newer lashd, 74 the database cannot be written, 75
+another lashd holds the data directory.
 
 Environment: LASHD_HOME (data directory), LASHD_SOCKET, LASHD_LOG (log level), XDG_DATA_HOME, XDG_RUNTIME_DIR; for models,
 unless config.toml of the data directory says otherwise: OPENAI_API_KEY and OPENAI_BASE_URL.`

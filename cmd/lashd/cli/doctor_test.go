@@ -146,6 +146,20 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 	p.want(code, word, "", "doctor", "--no-json")
 }
 
+func TestBackupOfADamagedStore(t *testing.T) {
+	t.Run("outside/16 a backup of a damaged store lists the damage and exits with 6", func(t *testing.T) {
+		p := newPlace(t)
+		p.session()
+		p.stop()
+		p.swap("turn/accepted", "turn/acceptef")
+		copied := filepath.Join(t.TempDir(), "copy")
+		p.want(6, "", "log is broken at event", "backup", copied)
+		if _, err := os.Stat(filepath.Join(copied, "lashd.db")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestNewerSchemaIsNotTouched(t *testing.T) {
 	p := newPlace(t)
 	p.session()

@@ -20,6 +20,7 @@ const (
 	exitDenied    = 3
 	exitCancelled = 4
 	exitNoDaemon  = 5
+	exitPartial   = 6 // done, but something is missing
 	exitNewer     = 65
 	exitMissing   = 66
 	exitIO        = 74

@@ -50,7 +50,7 @@ export interface ArtifactRef {
   type?: string;
 }
 
-/** ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored. An upload that is not done is forgotten when nothing comes for ten minutes. */
+/** ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored, and durable with the answer. Until then its parts are in memory only. An upload that is not done is forgotten when nothing comes for ten minutes, and when the daemon ends. */
 export interface ArtifactWriteParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -69,6 +69,8 @@ export interface ArtifactWriteResult {
   received: number;
   /** once it is stored */
   digest?: Digest;
+  /** all that was received survives a crash; false: a crash loses it, and the upload begins at 0 again */
+  durable?: boolean;
   duplicate?: boolean;
 }
 
@@ -1617,10 +1619,14 @@ export interface ServerBackupParams {
   dir: string;
 }
 
-/** ServerBackupResult is a copy that is whole, and verified. */
+/** ServerBackupResult is a copy that was verified. It is whole unless Missing or Problems are given. */
 export interface ServerBackupResult {
   /** can be used as a data directory */
   dir: string;
+  /** files of the data directory that are missing or damaged, and so not in the copy */
+  missing?: string[];
+  /** damaged rows of the database, which the copy has as they are */
+  problems?: string[];
 }
 
 /** ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed. */

@@ -1,0 +1,104 @@
+//go:build unix
+
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lashd/rpc/protocol"
+)
+
+// growEnv names the data directory that a copy of this test binary writes to until it is killed.
+const growEnv = "LASHD_TEST_GROW"
+
+const large = 1 << 30
+
+func init() { children[growEnv] = growForEver }
+
+func growForEver() {
+	s, err := Open(context.Background(), quiet(os.Getenv(growEnv)))
+	if err != nil {
+		panic(err)
+	}
+	go s.Run(context.Background())
+	for i := 0; err == nil; i++ {
+		id := protocol.SessionID(fmt.Sprint("ses_", i))
+		c := rootCommit(id)
+		for n := range 64 {
+			m := message(fmt.Sprintf("nod_%d_%d", i, n))
+			m.Message.Parts = []protocol.Part{{Kind: protocol.PartText, Text: string(fmt.Appendf(nil, "%032000d", n))}}
+			c.Nodes = append(c.Nodes, m)
+			c.Events = append(c.Events, event(n))
+		}
+		_, err = s.Commit(context.Background(), c)
+	}
+	panic(err)
+}
+
+func TestLargeStart(t *testing.T) {
+	t.Run("outside/16 damage that is found beside the first answers stops writing, and reads go on", func(t *testing.T) {
+		dir := oldDatabase(t)
+		s, stop := start(t, quiet(dir))
+		for i := range 300 {
+			commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message(fmt.Sprint("nod_", i))}})
+		}
+		stop()
+		tamper(t, dir, "PRAGMA ignore_check_constraints = 1; INSERT INTO turns SELECT 9, 'trn_x', 1, 'odd', '', NULL, NULL, 0, 0, 0")
+		s = must(Open(t.Context(), quiet(dir)))
+		s.unchecked, s.uncheckedLarge = false, true
+		turned := s.Turned()
+		stop = run(t, s)
+		defer stop()
+		if s.Healthy() == nil {
+			<-turned
+		}
+		refuse(t, s, rootCommit("ses_b"), ErrCorrupt)
+		if got := session(t, s, "ses_a"); got.Seq != 1 {
+			t.Errorf("session %+v", got)
+		}
+	})
+	t.Run("outside/16 a store of 1 GiB answers within 2 s after kill -9", func(t *testing.T) {
+		if os.Getenv("LASHD_LONG") == "" {
+			t.Skip("LASHD_LONG is not set: this writes 1 GiB")
+		}
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), growEnv+"="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for begin := time.Now(); fileSize(filepath.Join(dir, fileName)) < large; time.Sleep(10 * time.Millisecond) {
+			if time.Since(begin) > 20*time.Minute {
+				t.Fatal("it does not grow")
+			}
+		}
+		if err := errors.Join(cmd.Process.Kill(), ignored(cmd.Wait())); err != nil {
+			t.Fatal(err)
+		}
+		wal := fileSize(filepath.Join(dir, fileName) + "-wal")
+		began := time.Now()
+		s := must(Open(t.Context(), quiet(dir)))
+		stop := run(t, s)
+		defer stop()
+		if _, err := s.Session(t.Context(), "ses_0"); err != nil {
+			t.Fatal(err)
+		}
+		read := time.Since(began)
+		commit(t, s, rootCommit("ses_after"))
+		wrote := time.Since(began)
+		t.Logf("a database of %d MiB with a log of %d KiB: first read after %v, first commit after %v", large>>20, wal>>10, read, wrote)
+		if wrote > 2*time.Second {
+			t.Errorf("the first commit took %v", wrote)
+		}
+	})
+}
+
+// ignored is the end by a signal.
+func ignored(error) error { return nil }
