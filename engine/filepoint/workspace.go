@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -275,6 +276,9 @@ func (w *Workspace) readOnce(at place, f *persistence.WorkspaceFile, limit int64
 		return nil, errSwapped
 	}
 	defer file.Close()
+	if err := pathresolve.CheckStored(file); err != nil {
+		return nil, err
+	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"lashd/internal/pathresolve"
 )
 
 // maxFile is how much of a file is read.
@@ -84,6 +86,9 @@ func (r *reader) load(root *os.Root, name string, fi fs.FileInfo) (string, error
 		return "", errMoved
 	}
 	defer f.Close()
+	if err := pathresolve.CheckStored(f); err != nil {
+		return "", err
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	return string(data), err
 }

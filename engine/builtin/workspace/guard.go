@@ -290,6 +290,10 @@ func (v *view) open(p place) (*os.File, error) {
 	}
 	fi, err := f.Stat()
 	if err == nil && os.SameFile(fi, p.info) {
+		if pathresolve.CheckStored(f) != nil {
+			f.Close() // not a database: those are stored
+			return nil, errKernel
+		}
 		return f, nil
 	}
 	if learned := v.learn(); err != nil || learned != nil || v.protected(fi) {
