@@ -217,7 +217,7 @@ func (c Command) request() (*request, passed, error) {
 		}
 		r.Path = cmd.Path
 	}
-	if c.Dir != "" {
+	if files.files[1] = c.OpenDir; c.OpenDir == nil && c.Dir != "" {
 		dir, err := os.OpenFile(c.Dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 		if err != nil {
 			return nil, files, err
