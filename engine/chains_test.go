@@ -48,7 +48,7 @@ func about(mode protocol.ApprovalMode) *protocol.ApprovalConfig {
 // TestAuthorityChains grows chains of sessions and turns that ask for each other over the real engine, while a person configures them, and
 // has the tool called at the end of each.
 func TestAuthorityChains(t *testing.T) {
-	modes := rapid.SampledFrom([]protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny})
+	modes := rapid.SampledFrom([]protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveDeny, protocol.ApproveAsk})
 	t.Run("outside/1 nobody at the end of a chain may do more than anybody before", func(t *testing.T) {
 		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
 		d := start(t, setup{
@@ -61,9 +61,10 @@ func TestAuthorityChains(t *testing.T) {
 				now[id] = modes.Draw(rt, "mode")
 				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: about(now[id])}))
 			}
-			root := d.session(t)
-			configure(root)
-			all := []*grown{{id: root}}
+			all := []*grown{{id: d.session(t)}, {id: d.session(t)}}
+			for _, root := range all {
+				configure(root.id)
+			}
 			for range rapid.IntRange(1, 6).Draw(rt, "steps") {
 				from := all[rapid.IntRange(0, len(all)-1).Draw(rt, "from")]
 				ctx, sandbox := t.Context(), rapid.IntRange(0, 3).Draw(rt, "sandbox") == 0
@@ -71,7 +72,7 @@ func TestAuthorityChains(t *testing.T) {
 					ctx = authority.FromSandbox(ctx)
 				}
 				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox}
-				switch rapid.SampledFrom([]string{"create", "create", "fork", "turn", "configure"}).Draw(rt, "op") {
+				switch rapid.SampledFrom([]string{"turn", "create", "turn", "fork", "configure"}).Draw(rt, "op") {
 				case "create":
 					mode := modes.Draw(rt, "of")
 					p := &protocol.SessionNewParams{Approval: about(mode)}
@@ -86,10 +87,8 @@ func TestAuthorityChains(t *testing.T) {
 					now[f.id] = now[from.id]
 					all = append(all, f)
 				case "turn":
-					to := all[rapid.IntRange(0, len(all)-1).Draw(rt, "to")]
-					if to == from {
-						continue
-					}
+					others := slices.DeleteFunc(slices.Clone(all), func(g *grown) bool { return g == from })
+					to := rapid.SampledFrom(others).Draw(rt, "to")
 					turn := must[protocol.TurnID](t)(d.host(t, from.id).Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: protocol.NewTurnID(), SessionID: to.id, Input: text("run")}))
 					within(rt, called(d.wait(t, turn)), now[to.id], behind, to)
 				case "configure":
