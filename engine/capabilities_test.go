@@ -145,8 +145,8 @@ func TestCapabilities(t *testing.T) {
 			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "trn_"}, Replies: []scripted.Reply{calls("work"), {Text: "done"}}}},
 			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}},
 		})
-		d, _, host := lent(t, setup{model: model, tools: []tool.Provider{g}})
-		other := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+		d, _, host := lent(t, setup{model: model, tools: []tool.Provider{g}, cwd: t.TempDir()})
+		other := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: d.setup.cwd})).SessionID
 		errs := make(chan error, 2)
 		for _, id := range []protocol.TurnID{"trn_one", "trn_two"} {
 			go func() {
