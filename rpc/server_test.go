@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"lashd/engine"
@@ -221,6 +222,55 @@ func TestTurnOverTheWire(t *testing.T) {
 			}
 		}
 	})
+	t.Run("runtime/X02 a cursor that cannot be replayed is answered with a gap", func(t *testing.T) {
+		s := start(t)
+		p := s.dial(t, false)
+		id := p.newSession(t)
+		p.ask(t, 1, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"hi"}]}`, id))
+		epoch, head := s.store.Facts().Epoch, s.attach(t, id, "").Seq
+		for name, c := range map[string]struct {
+			cursor string
+			want   *protocol.Gap
+		}{
+			"of this store":          {fmt.Sprintf(`,"afterSeq":1,"epoch":%d`, epoch), nil},
+			"at the end":             {fmt.Sprintf(`,"afterSeq":%d,"epoch":%d`, head, epoch), nil},
+			"beyond the end":         {fmt.Sprintf(`,"afterSeq":%d,"epoch":%d`, head+5, epoch), &protocol.Gap{FromSeq: head + 6, ToSeq: head, Reason: "rolledBack"}},
+			"just beyond, any epoch": {fmt.Sprintf(`,"afterSeq":%d`, head+1), &protocol.Gap{FromSeq: head + 2, ToSeq: head, Reason: "rolledBack"}},
+			"of another epoch":       {fmt.Sprintf(`,"afterSeq":1,"epoch":%d`, epoch+1), &protocol.Gap{FromSeq: 2, ToSeq: head, Reason: "otherStore"}},
+		} {
+			got := s.attach(t, id, c.cursor)
+			if c.want != nil {
+				c.want.SessionID = protocol.SessionID(id)
+			}
+			if diff := cmp.Diff(c.want, got.Gap); diff != "" || got.Seq != head {
+				t.Errorf("a cursor %s: seq %d, want %d; gap %s", name, got.Seq, head, diff)
+			}
+			if shown := len(got.Items) > 0; shown != (c.want != nil) {
+				t.Errorf("a cursor %s is answered with %d items; only a gap comes with the session as it is", name, len(got.Items))
+			}
+		}
+		q := s.dial(t, false)
+		q.ask(t, 1, "session/attach", fmt.Sprintf(`{"sessionId":%q,"afterSeq":%d}`, id, head+5))
+		p.ask(t, 2, "turn/start", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"again"}]}`, id))
+		a := q.read(t)
+		for a.Params.Seq == 0 { // the durable events begin behind the end that the gap named
+			a = q.read(t)
+		}
+		if a.Params.Seq != head+1 {
+			t.Errorf("after the gap comes seq %d, want %d", a.Params.Seq, head+1)
+		}
+		p.ask(t, 3, "session/wait", fmt.Sprintf(`{"sessionId":%q}`, id))
+	})
+}
+
+// attach attaches a client of its own to a session, with further params.
+func (s *server) attach(t *testing.T, session, more string) (r protocol.SessionAttachResult) {
+	t.Helper()
+	a := s.dial(t, false).ask(t, 1, "session/attach", fmt.Sprintf(`{"sessionId":%q%s}`, session, more))
+	if err := json.Unmarshal(a.Result, &r); err != nil || a.Error != nil {
+		t.Fatalf("%+v %v", a.Error, err)
+	}
+	return r
 }
 
 func TestConduct(t *testing.T) {
