@@ -79,6 +79,7 @@ var levels = map[string]int{
 	"lashd/test/e2e/plugged":             9,
 	"lashd/test/e2e/mcpserver":           9,
 	"lashd/test/floor":                   9,
+	"lashd/test/mutate":                  9,
 	"lashd/test/tree":                    0,
 	"lashd/test/left":                    1,
 	"lashd/test/wait":                    0,

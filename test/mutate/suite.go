@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// suite is tests of a package, compiled with the mutants.
+type suite struct {
+	pkg, pattern string
+
+	dir, binary string
+	work        string
+	tests       []testCase
+}
+
+// testCase is a top-level test, and the mutants that it reaches.
+type testCase struct {
+	name    string
+	took    time.Duration
+	reaches map[int]bool
+}
+
+// verdict is what tests say of a mutant.
+type verdict string
+
+const (
+	killed     verdict = "killed"
+	timedOut   verdict = "timed out"
+	survived   verdict = "SURVIVED"
+	notReached verdict = "NOT REACHED"
+)
+
+// prepare builds the tests and runs each once without a mutant.
+func (s *suite) prepare(ctx context.Context, t *target, i int) error {
+	s.work, s.binary = t.work, filepath.Join(t.work, fmt.Sprintf("%d.test", i))
+	build := command(ctx, "go", "test", "-c", "-vet=off", "-overlay", t.overlay(), "-o", s.binary, s.pkg)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go test -c: %w\n%s", err, out)
+	}
+	dir, err := command(ctx, "go", "list", "-f={{.Dir}}", s.pkg).Output()
+	if err != nil {
+		return err
+	}
+	s.dir = strings.TrimSpace(string(dir))
+	list := command(ctx, s.binary, "-test.list", s.pattern)
+	list.Dir = s.dir
+	names, err := list.Output()
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(string(names)) {
+		if strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz") {
+			if err := s.baseline(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *suite) baseline(ctx context.Context, name string) error {
+	reached := filepath.Join(s.work, "reached")
+	_ = os.Remove(reached)
+	begin := time.Now()
+	out, err := s.run(ctx, []string{name}, 10*time.Minute, "MUTANTS_REACHED="+reached)
+	if err != nil {
+		fmt.Printf("left out: %s of %s fails without a mutant: %v\n%s", name, s.pkg, err, out)
+		return ctx.Err()
+	}
+	c := testCase{name: name, took: time.Since(begin), reaches: map[int]bool{}}
+	text, err := os.ReadFile(reached)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for line := range strings.FieldsSeq(string(text)) {
+		n, err := strconv.Atoi(line)
+		if err != nil {
+			return err
+		}
+		c.reaches[n] = true
+	}
+	s.tests = append(s.tests, c)
+	return nil
+}
+
+// run runs tests in a temporary directory of their own. With a time limit of its own the binary fails before it is killed.
+func (s *suite) run(ctx context.Context, names []string, limit time.Duration, env ...string) ([]byte, error) {
+	tmp, err := os.MkdirTemp(s.work, "run-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
+	defer cancel()
+	cmd := command(ctx, s.binary, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", limit.String())
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.dir, append(append(cmd.Env, "TMPDIR="+tmp), env...), time.Second
+	return cmd.CombinedOutput()
+}
+
+// judge runs a mutant with the tests that reach it, those that are quick before the others.
+func judge(ctx context.Context, suites []suite, m mutant) verdict {
+	v := notReached
+	for _, s := range suites {
+		for _, names := range s.reaching(m) {
+			if len(names) == 0 {
+				continue
+			}
+			out, err := s.run(ctx, names, s.limit(names), "MUTANT="+strconv.Itoa(m.number))
+			switch {
+			case err != nil && strings.Contains(string(out), "panic: test timed out"):
+				return timedOut
+			case err != nil:
+				return killed
+			}
+			v = survived
+		}
+	}
+	return v
+}
+
+// slow is how long a test takes that is run after the others.
+const slow = 500 * time.Millisecond
+
+func (s *suite) reaching(m mutant) (groups [2][]string) {
+	for _, c := range s.tests {
+		if !c.reaches[m.number] {
+			continue
+		}
+		i := 0
+		if c.took > slow {
+			i = 1
+		}
+		groups[i] = append(groups[i], c.name)
+	}
+	return groups
+}
+
+// limit is ten times what tests take, and some seconds.
+func (s *suite) limit(names []string) time.Duration {
+	limit := 10 * time.Second
+	for _, c := range s.tests {
+		if slices.Contains(names, c.name) {
+			limit += 10 * c.took
+		}
+	}
+	return limit
+}
