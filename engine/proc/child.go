@@ -14,13 +14,26 @@ type child struct {
 
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
-// spawn starts c. On Linux the calling thread becomes the one whose death kills the child.
+// spawn starts c. On Linux the calling thread becomes the one whose death kills the child. A sandboxed child has mounts of its own where
+// the system gives it some.
 func (c Command) spawn() (*child, error) {
+	if c.Confine == nil || c.Confine.Sandbox == nil {
+		return c.begin(func(*exec.Cmd) {})
+	}
+	ch, err := c.begin(isolate)
+	if err != nil && refusesNamespaces(err) {
+		ch, err = c.begin(func(*exec.Cmd) {})
+	}
+	return ch, err
+}
+
+func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 	ch := &child{cmd: c.cmd()}
 	gate, err := c.confined(ch.cmd)
 	if err != nil {
 		return nil, err
 	}
+	prepare(ch.cmd)
 	feed, err := ch.connect(c)
 	if err == nil {
 		err = ch.cmd.Start()

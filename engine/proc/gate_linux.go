@@ -3,6 +3,7 @@ package proc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,9 @@ func (o *order) carryOut() error {
 		return err
 	}
 	if o.Sandbox != nil {
+		if _, err := o.Sandbox.readOnly(); err != nil {
+			return err
+		}
 		if err := o.Sandbox.enter(o.ABI); err != nil {
 			return err
 		}
@@ -101,8 +105,8 @@ func limit(resource int, most uint64) error {
 
 // processes is how many the user may have when the child may have so many; 0: as many as before.
 func (l Limits) processes() (int64, error) {
-	if l.Processes == 0 {
-		return 0, nil
+	if l.Processes == 0 || hasOwnUsers() {
+		return l.Processes, nil
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -115,6 +119,17 @@ func (l Limits) processes() (int64, error) {
 		}
 	}
 	return most, nil
+}
+
+// hasOwnUsers reports whether this process is in a user namespace that isolate made: there the kernel counts only what began in it.
+func hasOwnUsers() bool {
+	var there, outside, size int
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	n, _ := fmt.Sscan(string(text), &there, &outside, &size) // fewer than three are no map of ours
+	return n == 3 && size == 1
 }
 
 // threads are those of a process of this user. One that is gone has none.

@@ -110,7 +110,8 @@ func TestSandbox(t *testing.T) {
 			if got := does(t, outside, c.do, c.with); !strings.HasPrefix(got, c.free) || strings.HasPrefix(got, "refused") {
 				t.Errorf("without a sandbox it comes to %q, want %q", got, c.free)
 			}
-			if got := does(t, in, c.do, c.with); !strings.HasPrefix(got, c.held) {
+			got := strings.Replace(does(t, in, c.do, c.with), "Read-only file system", "Permission denied", 1) // the mount refuses before Landlock does
+			if !strings.HasPrefix(got, c.held) {
 				t.Errorf("in a sandbox it comes to %q, want %q", got, c.held)
 			}
 		})
