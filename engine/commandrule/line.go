@@ -7,6 +7,7 @@ package commandrule
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -45,6 +46,7 @@ type reading struct {
 	opaque   bool // the line holds more than simple commands of literal words, so no rule covers it
 	unknown  bool // the line may run commands that are not in commands
 	moves    bool // the line may change its working directory, or that of a command
+	said     []said
 	parsed   int  // bytes
 	prefix   bool // it is the prefix of a rule, which names what it means itself
 }
@@ -63,7 +65,7 @@ const never = 1 << 30
 // parse adds the commands of a text.
 func (r *reading) parse(text string, depth int) {
 	r.parsed += len(text)
-	if len(text) > maxText || r.parsed > maxTexts || depth > maxDepth || nested(text) || strings.ContainsAny(text, "\x00\r") {
+	if len(text) > maxText || r.parsed > maxTexts || depth > maxDepth || nested(text) || strings.ContainsAny(text, "\x00\r") || joined.MatchString(text) {
 		r.opaque, r.unknown = true, true
 		return
 	}
@@ -75,6 +77,9 @@ func (r *reading) parse(text string, depth int) {
 		syntax.Walk(stmt, func(n syntax.Node) bool { return r.visit(n, depth) })
 	}
 }
+
+// joined is what may be a comment with a backslash at its end. Shells end it there, but the library goes on in the next line.
+var joined = regexp.MustCompile(`(^|[\s;&|()<>` + "`" + `])#[^\n]*\\\n`)
 
 // nested tells whether a text has very many open parentheses.
 func nested(text string) bool {
@@ -119,6 +124,9 @@ func (r *reading) visit(n syntax.Node, depth int) bool {
 		if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			r.top(call, n.Redirs, depth)
 		}
+	case *syntax.Assign:
+		r.opaque = true
+		r.assigned(n)
 	case *syntax.Redirect:
 		r.opaque = r.opaque || !harmless(n)
 	case *syntax.DeclClause:
@@ -162,7 +170,10 @@ func (r *reading) call(c command, in stdin, depth int) int {
 		l := &look{reading: r, words: c.words, possible: c.possible, stdin: in, depth: depth}
 		runs(l)
 		c.reach = min(l.reach, never)
+	} else if !r.prefix && !inert(c.words) {
+		r.say(in.text, c.words...)
 	}
+	r.opaque = r.opaque || evaluates(c.words)
 	r.add(c)
 	return c.reach
 }

@@ -87,6 +87,9 @@ func (l Line) About(p Prefix, dir string, where Where) Match {
 				found = max(found, r.about(c, p, dir, where))
 			}
 		}
+		if found == No && r.mentions(p) {
+			found = Maybe
+		}
 	}
 	return found
 }

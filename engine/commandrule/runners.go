@@ -1,6 +1,7 @@
 package commandrule
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -81,8 +82,12 @@ func (l *look) text(words []word, reach int) {
 func (l *look) eval() { l.text(l.words[1:], len(l.words)) }
 
 func (l *look) trap() {
-	if len(l.words) > 1 {
-		l.text(l.words[1:2], never)
+	words := l.words[1:]
+	if len(words) > 0 && words[0].text == "--" {
+		words = words[1:]
+	}
+	if len(words) > 0 {
+		l.text(words[:1], never)
 	}
 }
 
@@ -92,9 +97,16 @@ func (l *look) source() {
 	}
 }
 
+// inputs are names of a program's own input.
+var inputs = regexp.MustCompile(`^/+(dev|proc/(self|thread-self))/+(stdin|fd/+[0-9]+)/*$`)
+
 // file runs a file, which is in the working directory unless it says where.
 func (l *look) file(at int) {
 	words := slices.Clone(l.words[at:])
+	if inputs.MatchString(words[0].text) {
+		l.input()
+		return
+	}
 	if !isPath(words[0]) {
 		words[0].text = "./" + words[0].text
 	}
@@ -115,7 +127,8 @@ func (l *look) shell() {
 		if !w.option() || w.text == "--" {
 			break
 		}
-		if strings.HasPrefix(w.text, "--") {
+		if strings.HasPrefix(w.text, "--") || strings.Contains(w.text, "C") {
+			l.say("", l.words...) // fish has lines in options
 			if slices.Contains([]string{"--rcfile", "--init-file", "--command"}, w.text) {
 				l.lost()
 			}
@@ -130,7 +143,7 @@ func (l *look) shell() {
 			return
 		}
 	}
-	if i < len(l.words) && l.words[i].text == "--" {
+	if i < len(l.words) && (l.words[i].text == "--" || l.words[i].text == "-") {
 		i++
 	}
 	switch {
@@ -155,12 +168,23 @@ func (l *look) input() {
 // find runs commands on what it finds, each up to a word that ends it.
 func (l *look) find() { l.actions([]string{"-exec", "-execdir", "-ok", "-okdir"}) }
 
-func (l *look) fd() { l.actions([]string{"-x", "-X", "--exec", "--exec-batch"}) }
+func (l *look) fd() {
+	actions := []string{"-x", "-X", "--exec", "--exec-batch"}
+	for _, w := range l.words[1:] {
+		if clustered.MatchString(w.text) && !slices.Contains(actions, w.text) {
+			l.lost()
+		}
+	}
+	l.actions(actions)
+}
+
+// clustered are options of fd that hold the beginning of a command, or come before it.
+var clustered = regexp.MustCompile(`^(-[A-Za-z0-9]*[xX].*|--exe.*)$`)
 
 func (l *look) actions(names []string) {
 	for i := 1; i < len(l.words); i++ {
-		if l.words[i].kind == unknown {
-			l.reach = never // it may be such an action
+		if l.words[i].mayBe(names) {
+			l.reach = never
 			l.unknown = true
 		}
 		if !slices.Contains(names, l.words[i].text) || i+1 == len(l.words) {
@@ -178,12 +202,17 @@ func (l *look) actions(names []string) {
 	}
 }
 
+// mayBe tells whether a shell may make one of these names of a word.
+func (w word) mayBe(names []string) bool {
+	return w.kind == unknown || w.kind == pattern && slices.ContainsFunc(names, func(name string) bool { return mayMatch(w, name) == Maybe })
+}
+
 // replaced are words in which a program puts something else in the place of a mark.
 func replaced(words []word, mark string) []word {
 	all := slices.Clone(words)
 	for i := range all {
 		if mark != "" && strings.Contains(all[i].text, mark) {
-			all[i] = word{kind: unknown}
+			all[i].kind = unknown
 		}
 	}
 	return append(all, word{kind: unknown})
@@ -199,6 +228,7 @@ func (l *look) textAfterOptions() {
 	if !sure {
 		l.guess(at)
 	}
+	l.say("", l.words[:at]...) // options such as ProxyCommand
 	l.text(l.words[at:], never)
 }
 

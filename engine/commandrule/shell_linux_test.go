@@ -91,7 +91,7 @@ func TestShellsAgree(t *testing.T) {
 var tricks = []string{
 	"git", "touch x", "git status", ";", "&", "&&", "||", "|", "|&", "&>", ">&", "(", ")", "((", "))", "{", "}", "[[", "]]", "$'", "'", "\"", "`",
 	"\\", "\n", "\t", "#", "$", "$(", "<(", "<<E", "\nE\n", "E", "!", "=", "{touch,x}", "if", "then", "fi", "do", "done", "while", "case x in x)",
-	"esac", ";;", "function", "f()", "time", "coproc", "@(", "\\\n", "$\"", "alias git=touch", "eval", "~", "*", ";&", "<<-E", "2>", "\\;", "git(", "$((",
+	"esac", ";;", "function", "f()", "time", "coproc", "@(", "\\\n", "$\"", "alias git=touch", "eval", "~", "*", ";&", "<<-E", "2>", "\\;", "git(", "$((", "#\\\n", "# a\\\n",
 }
 
 func trickyLine(random *rand.Rand) string {

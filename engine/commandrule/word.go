@@ -13,7 +13,7 @@ type kind int
 const (
 	literal kind = iota // text is what the command gets
 	pattern             // text is a pattern of file names, a list of alternatives in braces, or begins in a home directory
-	unknown             // the shell computes it
+	unknown             // the shell computes it; text is what of it is literal
 )
 
 // word is a word of a simple command without its quotes.
@@ -46,17 +46,17 @@ func partOf(part syntax.WordPart, first bool) word {
 		}
 		text, _, err := expand.Format(nil, p.Value, nil)
 		if err != nil || strings.Contains(p.Value, "%") { // Format means printf, which has more than escapes
-			return word{kind: unknown}
+			return word{text: p.Value, kind: unknown}
 		}
 		return word{text: text}
 	case *syntax.DblQuoted:
 		var all word
 		for _, part := range p.Parts {
-			lit, ok := part.(*syntax.Lit)
-			if !ok {
-				return word{kind: unknown}
+			if lit, ok := part.(*syntax.Lit); ok {
+				all.text += quoted(lit.Value)
+			} else {
+				all.kind = unknown
 			}
-			all.text += quoted(lit.Value)
 		}
 		return all
 	}

@@ -1,7 +1,6 @@
 package commandrule
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -29,7 +28,7 @@ var wrappers = map[string]wrapper{
 	"doas":    {flags: "Lns", valued: "uCa", shell: true},
 	"run0":    {open: true, shell: true},
 	"pkexec":  {open: true, long: []string{"user"}, shell: true},
-	"su":      {flags: "lmpfP", valued: "gGsw", text: "c", long: []string{"group", "shell", "supp-group"}, operands: 1, shell: true},
+	"su":      {flags: "lmpfP", valued: "gGsw", text: "c", long: []string{"group", "shell", "supp-group"}, operands: 2, shell: true},
 	"runuser": {flags: "lmpfP", valued: "uggGsw", text: "c", long: []string{"user", "group", "shell"}, shell: true},
 	"nice":    {flags: "0123456789", valued: "n", long: []string{"adjustment"}},
 	"ionice":  {flags: "t", valued: "cnpPu", long: []string{"class", "classdata"}},
@@ -63,20 +62,26 @@ var wrappers = map[string]wrapper{
 	"setuidgid": {operands: 1}, "softlimit": {open: true}, "cgexec": {open: true}, "ip": {open: true}, "winpty": {open: true},
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
-
 // wrapper adds the command that a wrapper runs.
 func (l *look) wrapper(w wrapper) {
 	at, sure := w.skip(l.words)
 	line, last := w.line(l.words[:at])
 	l.moves = l.moves || w.moves(l.words[:at])
+	if w.assigns {
+		l.say("", l.words[:at]...)
+	}
 	switch {
 	case last > 0:
 		l.text([]word{line}, last+1)
+		if strings.Contains(line.text, `\`) { // env has escapes of its own
+			l.lost()
+		}
 		if last+1 < len(l.words) { // for env, the rest of the command
 			l.guess(last + 1)
 		}
 	case w.alone != "" && len(l.words) > 1 && l.words[1].option() && strings.ContainsAny(l.words[1].text, w.alone):
+	case at == len(l.words) && !sure:
+		l.lost()
 	case at == len(l.words):
 		if w.shell {
 			l.input()
@@ -138,14 +143,17 @@ func (w wrapper) skip(words []word) (at int, sure bool) {
 	for sure = true; i < len(words); i++ {
 		x := words[i]
 		switch {
-		case x.kind == unknown: // it may be an option, a command, or nothing
+		case x.kind == unknown, x.kind == pattern && operands > 0: // it may be an option, a command, several words, or nothing
 			return i, false
 		case x.text == "--" && !ended:
 			ended = true
 		case !ended && len(x.text) > 1 && x.text[0] == '-':
 			next, known := w.option(x.text)
+			if next > 0 && i+1 < len(words) && words[i+1].kind != literal {
+				return i + 1, false // it may be several words
+			}
 			i, sure = i+next, sure && known
-		case w.assigns && assignment.MatchString(x.text):
+		case w.assigns && strings.Contains(x.text, "="): // env takes any name
 		case operands > 0:
 			operands--
 		default:
@@ -161,7 +169,8 @@ func (w wrapper) option(text string) (next int, known bool) {
 		if slices.Contains(w.long, name) {
 			return 1, true
 		}
-		return 0, strings.Contains(name, "=")
+		name, _, given := strings.Cut(name, "=")
+		return 0, given && slices.Contains(w.long, name)
 	}
 	for i, c := range text[1:] {
 		switch {
@@ -176,6 +185,11 @@ func (w wrapper) option(text string) (next int, known bool) {
 	return 0, true
 }
 
+// lineOption tells whether this is a long option that gives a line, or may be short for one.
+func lineOption(name string) bool {
+	return len(name) > 2 && slices.ContainsFunc([]string{"--command", "--session-command", "--split-string"}, func(long string) bool { return strings.HasPrefix(long, name) })
+}
+
 // line is the line for a shell that an option of a wrapper gives, and the last word that has a part in it.
 func (w wrapper) line(words []word) (line word, at int) {
 	if w.text == "" {
@@ -183,11 +197,11 @@ func (w wrapper) line(words []word) (line word, at int) {
 	}
 	for i := 1; i < len(words); i++ {
 		x := words[i]
-		for _, long := range []string{"--command", "--session-command", "--split-string"} {
-			if rest, ok := strings.CutPrefix(x.text, long+"="); ok {
+		if name, rest, given := strings.Cut(x.text, "="); lineOption(name) {
+			switch {
+			case given:
 				return word{text: rest, kind: x.kind}, i
-			}
-			if x.text == long && i+1 < len(words) {
+			case i+1 < len(words):
 				return words[i+1], i + 1
 			}
 		}

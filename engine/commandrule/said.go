@@ -1,0 +1,92 @@
+package commandrule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// said is text that a command gets, or a variable, and that may be run: nobody knows what every program does with its arguments.
+type said string
+
+// say notes what a command gets that is not known to be harmless.
+func (r *reading) say(input string, words ...word) {
+	all := make([]string, 0, len(words)+1)
+	for _, w := range words {
+		all = append(all, w.text)
+	}
+	r.said = append(r.said, said(strings.Join(append(all, input), "\n")))
+}
+
+// assigned notes the value of a variable: programs run what is in PAGER, and shells what is in PS4.
+func (r *reading) assigned(n *syntax.Assign) {
+	if n.Value != nil {
+		r.say("", wordOf(n.Value))
+	}
+}
+
+// inert tells whether a command does nothing with its arguments that could run them.
+func inert(words []word) bool {
+	name := base(words[0].text)
+	switch {
+	case words[0].kind != literal:
+		return true // any rule may be about it
+	case name == "git":
+		return len(words) == 1 || words[1].kind == literal && slices.Contains(inertGit, words[1].text)
+	case slices.Contains(evaluators, name):
+		return !evaluates(words)
+	case slices.Contains([]string{"rg", "sort"}, name):
+		return !slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "--pre") || strings.HasPrefix(w.text, "--comp") })
+	}
+	return slices.Contains(inertPrograms, name)
+}
+
+var inertPrograms = []string{
+	":", "basename", "break", "cat", "cd", "chgrp", "chmod", "chown", "cmp", "comm", "continue", "cut", "date", "df", "diff", "dirname", "du", "echo",
+	"egrep", "exit", "expr", "false", "fgrep", "file", "grep", "head", "id", "jq", "kill", "locate", "ls", "lsof", "mkdir", "nl", "paste", "pgrep",
+	"pidof", "pkill", "popd", "ps", "pushd", "pwd", "readlink", "realpath", "return", "rm", "rmdir", "seq", "sha256sum", "shift", "sleep", "stat", "tac",
+	"tail", "tee", "tr", "tree", "true", "type", "uniq", "wc", "whereis", "which",
+}
+
+var inertGit = []string{
+	"add", "blame", "branch", "checkout", "cherry-pick", "clean", "commit", "describe", "diff", "init", "log", "ls-files", "merge", "mv", "reset", "restore",
+	"rev-parse", "revert", "rm", "show", "stash", "status", "switch", "tag",
+}
+
+// evaluators are builtins that run substitutions in the names that they get, as in a[$(x)].
+var evaluators = []string{"[", "getopts", "let", "printf", "read", "test", "unset", "wait"}
+
+func evaluates(words []word) bool {
+	return slices.Contains(evaluators, base(words[0].text)) && slices.ContainsFunc(words[1:], func(w word) bool {
+		return strings.Contains(w.text, "[") && strings.ContainsAny(w.text, "$`")
+	})
+}
+
+// mentions tells whether the line gives a program all names of a prefix.
+func (r *reading) mentions(p Prefix) bool {
+	return p.ok && slices.ContainsFunc(r.said, func(s said) bool { return s.names(p) })
+}
+
+func (s said) names(p Prefix) bool {
+	all := append(namesIn(string(s)), namesIn(escape.ReplaceAllString(string(s), " "))...)
+	return !slices.ContainsFunc(p.words, func(w word) bool {
+		name := strings.ToLower(base(strings.TrimRight(w.text, "/")))
+		return name != "" && !slices.Contains(all, name)
+	})
+}
+
+// escape is a character as many languages write it.
+var escape = regexp.MustCompile(`\\[a-z]`)
+
+// name is what may be the name of a program. One before a slash is that of a directory.
+var name = regexp.MustCompile(`[\w.+-]+/?`)
+
+func namesIn(text string) []string {
+	all := name.FindAllString(strings.ToLower(text), -1)
+	for i := range all {
+		all[i] = strings.Trim(all[i], ".")
+	}
+	return all
+}
