@@ -242,7 +242,8 @@ func newSupervisor(nonce string) (*supervised, error) {
 	s.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName}, Dir: "/", ExtraFiles: []*os.File{theirs},
 		// Two threads of it wait, and do little else. Nothing of this reaches the command.
-		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2"},
+		// GORACE is for tests: a program that looks for races sleeps for a second before it exits, unless told otherwise.
+		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := family.start(s); err != nil {
