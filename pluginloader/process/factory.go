@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +20,7 @@ type Factory struct {
 	tell    func() // of the first start
 
 	mu    sync.Mutex
+	used  bool                 // a session has asked for the process
 	seats map[string]*instance // the instances that the process knows, by the id it knows them by
 	last  int64                // id given
 }
@@ -60,17 +60,6 @@ func (f *Factory) Sandboxed() bool { return f.config.sandboxed() }
 func (f *Factory) Start(ctx context.Context) error {
 	_, err := f.super.Use(ctx)
 	return err
-}
-
-// Try starts a process, waits until it has shown that it is the plugin that was declared, and ends it.
-func (f *Factory) Try(ctx context.Context) error {
-	c := f.config
-	c.Eager = false
-	other, err := New(c)
-	if err != nil {
-		return err
-	}
-	return errors.Join(other.Start(ctx), other.Shutdown(ctx))
 }
 
 // Status is how the process is now.

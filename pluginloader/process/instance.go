@@ -66,7 +66,7 @@ type open struct {
 func (i *instance) enter(ctx context.Context) (*seat, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
-	l, err := i.factory.super.Use(ctx)
+	l, err := i.factory.use(ctx)
 	if err != nil {
 		return nil, err
 	}

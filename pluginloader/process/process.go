@@ -74,6 +74,7 @@ type Deadlines struct {
 	Stall     time.Duration // for the plugin to read what waits for it; default 10 s
 	Stop      time.Duration // from the end of its stdin to SIGTERM; default 2 s
 	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
+	Unused    time.Duration // from Try to the end of the process, if no session uses it; default 1 min
 }
 
 // Limits bound what a plugin may have lashd hold.
@@ -133,6 +134,7 @@ func (d Deadlines) filled() Deadlines {
 		Stall:     cmp.Or(d.Stall, 10*time.Second),
 		Stop:      cmp.Or(d.Stop, 2*time.Second),
 		Terminate: cmp.Or(d.Terminate, time.Second),
+		Unused:    cmp.Or(d.Unused, time.Minute),
 	}
 }
 
