@@ -86,6 +86,9 @@ func (l *look) wrapper(w wrapper) {
 		if w.shell {
 			l.input()
 		}
+	case !sure && w.appends: // it may add words, or put them in the place of others
+		l.runWords(at, slices.Clip(l.words[at:]))
+		l.lost()
 	case !sure:
 		l.runWords(at, slices.Clip(l.words[at:]))
 		l.guess(at + 1)
