@@ -17,6 +17,7 @@ type suite struct {
 	pkg, pattern string
 
 	dir, binary string
+	flags       []string
 	work        string
 	tests       []testCase
 }
@@ -50,11 +51,12 @@ func (s *suite) prepare(ctx context.Context, t *target, i int) error {
 		return err
 	}
 	s.dir = strings.TrimSpace(string(dir))
-	list := command(ctx, s.binary, "-test.list", s.pattern)
-	list.Dir = s.dir
-	names, err := list.Output()
+	names, err := s.list(ctx, s.pattern)
 	if err != nil {
 		return err
+	}
+	if _, err := s.list(ctx, "^$", noFailFile); err == nil {
+		s.flags = append(s.flags, noFailFile)
 	}
 	for name := range strings.FieldsSeq(string(names)) {
 		if strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz") {
@@ -64,6 +66,15 @@ func (s *suite) prepare(ctx context.Context, t *target, i int) error {
 		}
 	}
 	return nil
+}
+
+// noFailFile keeps rapid from writing what failed into the tree, where later runs would begin with it. Binaries without rapid refuse it.
+const noFailFile = "-rapid.nofailfile"
+
+func (s *suite) list(ctx context.Context, pattern string, flags ...string) ([]byte, error) {
+	cmd := command(ctx, s.binary, append(flags, "-test.list", pattern)...)
+	cmd.Dir = s.dir
+	return cmd.Output()
 }
 
 func (s *suite) baseline(ctx context.Context, name string) error {
@@ -100,7 +111,8 @@ func (s *suite) run(ctx context.Context, names []string, limit time.Duration, en
 	defer os.RemoveAll(tmp)
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	cmd := command(ctx, s.binary, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", limit.String())
+	args := append(slices.Clone(s.flags), "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", limit.String())
+	cmd := command(ctx, s.binary, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.dir, append(append(cmd.Env, "TMPDIR="+tmp), env...), time.Second
 	return cmd.CombinedOutput()
 }
