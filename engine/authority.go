@@ -43,7 +43,8 @@ func inSandbox(by *requester, spec *protocol.TaskSpec) error {
 
 // askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
 func (r *run) askerOf(s *stage) *requester {
-	return &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(s.entry != nil && r.plugins.Sandboxed(s.entry.Source())))}
+	boxed := s.sandboxed || s.entry != nil && r.plugins.Sandboxed(s.entry.Source())
+	return &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(boxed))}
 }
 
 // limits are what an asker may cause others to do.

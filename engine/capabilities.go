@@ -24,8 +24,11 @@ type services struct {
 }
 
 // capabilities are those of the turn's session.
-func (r *run) capabilities() plugin.Capabilities {
-	s := &services{eng: r.eng, session: r.session.id, ceiling: r.ceiling, tracer: r.trace}
+func (r *run) capabilities() plugin.Capabilities { return r.capabilitiesFor(nil) }
+
+// capabilitiesFor are those of the turn's session for an asker with a ceiling of its own; nil: none.
+func (r *run) capabilitiesFor(asker *protocol.Ceiling) plugin.Capabilities {
+	s := &services{eng: r.eng, session: r.session.id, ceiling: authority.MeetAll(r.ceiling, asker), tracer: r.trace}
 	if r.owner != nil { // a call without a turn has none
 		s.turn = r.id
 	}

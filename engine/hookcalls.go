@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
@@ -44,6 +45,7 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 	r.conflicts(ctx, verdict.Conflicts)
 	if verdict.Args != nil {
 		s.call.Args = verdict.Args
+		s.sandboxed = s.sandboxed || slices.ContainsFunc(verdict.ArgsBy, r.plugins.Sandboxed)
 	}
 	if err := r.apply(ctx, plugin.HookBeforeTool, string(s.call.CallID), verdict.Effects); err != nil {
 		if ctx.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -65,7 +66,9 @@ func (h *toolHost) Touch(ctx context.Context, path string) error {
 }
 
 // Capabilities are those that plugin.ForTool gives a tool its part of.
-func (h *toolHost) Capabilities() plugin.Capabilities { return h.run.capabilities() }
+func (h *toolHost) Capabilities() plugin.Capabilities {
+	return h.run.capabilitiesFor(authority.Sandboxed(h.stage.sandboxed))
+}
 
 // Call implements tool.Caller.
 func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.ToolOutput, error) {

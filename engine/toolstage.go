@@ -28,7 +28,7 @@ type stage struct {
 	reply     *turn.ToolReply       // set once the call has its result
 	ranked    bool                  // the result has its place in the order of settlement
 	began     bool                  // an earlier run of the daemon started it, and its result was lost
-	sandboxed bool                  // the plugin that makes it is in a sandbox
+	sandboxed bool                  // a plugin in a sandbox makes it, or has replaced its arguments
 	given     *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
 	stored    bool                  // the journal has its result
 	inner     inner                 // the calls that it makes itself
@@ -50,6 +50,7 @@ type callRow struct {
 	Messages []protocol.Message   `json:"messages,omitempty"`
 	Parked   bool                 `json:"parked,omitempty"`
 	Overdue  bool                 `json:"overdue,omitempty"`
+	Confined bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
 	Intents  []intent             `json:"intents,omitempty"`
 }
 
@@ -67,6 +68,7 @@ func (s *stage) recall(row persistence.Effect) error {
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
+	s.sandboxed = s.sandboxed || known.Confined
 	if s.given != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
 		s.unfinished()
 	}
@@ -172,6 +174,6 @@ func (s *stage) unfinished() {
 func (s *stage) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Given: s.given, Reply: s.reply, Messages: s.messages, Parked: s.parked,
-		Overdue: s.overdue, Intents: s.intents,
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed,
 	}
 }

@@ -77,6 +77,7 @@ func (f *fold) take(ctx context.Context, i int, o Owned) error {
 		return f.decide(ctx, i, f.terminal(o))
 	case ReplaceToolArgs:
 		f.args, f.verdict.Args = o.Args, o.Args
+		f.verdict.ArgsBy = append(f.verdict.ArgsBy, o.Plugin)
 		return f.reinspect(ctx, i)
 	case EnqueueMessages:
 		f.verdict.Messages = append(f.verdict.Messages, o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/authority"
 	"lashd/rpc/protocol"
 )
 
@@ -45,12 +46,16 @@ func attributed(events []RuntimeEvent, plugin string) []RuntimeEvent {
 // HasResponse tells whether anything acts on complete replies.
 func (s *Session) HasResponse() bool { return len(s.response) > 0 }
 
-// Response is a complete reply as the hooks leave it, with the events of all of them. Each hook gets a reply without events.
+// Response is a complete reply as the hooks leave it, with the events of all of them. Each hook gets a reply without events. A plugin in a
+// sandbox that adds or changes what the reply has run fails with a HookError.
 func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
 	for _, h := range s.response {
 		next, err := invoke(ctx, s, HookResponse, h.plugin, func() (Response, error) {
 			return h.do(ctx, Response{Parts: own(r.Parts), Stop: r.Stop})
 		})
+		if err == nil && s.Sandboxed(h.plugin) && !authority.KeepsCalls(r.Parts, next.Parts) {
+			err = &HookError{h.plugin, HookResponse, errAddsCalls}
+		}
 		if err != nil {
 			return Response{}, err
 		}
@@ -59,6 +64,8 @@ func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
 	}
 	return r, nil
 }
+
+var errAddsCalls = errors.New("a plugin in a sandbox may not add tool calls or code to a reply, nor change them")
 
 // StreamFinished tells the hooks that a stream has ended; the first error stops that.
 func (s *Session) StreamFinished(ctx context.Context, end StreamEnd) error {

@@ -13,6 +13,7 @@ import (
 // stronger than a denial, that is stronger than asking a person, and that is stronger than a successful result.
 type ToolVerdict struct {
 	Args      json.RawMessage      // before: the arguments to run with; nil: as they were
+	ArgsBy    []string             // before: the plugins that replaced the arguments, in order
 	Output    *protocol.ToolOutput // before: the result, without running; after: instead of the tool's. nil: run it, or keep it
 	Denied    bool                 // Output refuses
 	Approval  *Approval            // before: a person is asked first
