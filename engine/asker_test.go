@@ -28,7 +28,7 @@ func asks(t *testing.T, approval *protocol.ApprovalConfig) (*daemon, protocol.Se
 	calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
 	d, id, host := lent(t, setup{
 		model: scripted.New(&scripted.Script{Turns: []scripted.Turn{calling, calling, calling, calling, calling, calling}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
-		tools: []tool.Provider{says("run", "ran")},
+		tools: []tool.Provider{says("run", "ran")}, plugins: plugins(handling("p", nil)),
 	})
 	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
 	return d, id, host
@@ -121,6 +121,19 @@ func TestNobodyGetsMore(t *testing.T) {
 		close(gate)
 		d.wait(t, first)
 		if got := cameTo(t, d.wait(t, "trn_1")); got != "denied" {
+			t.Errorf("the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 a task that a plugin starts in a laxer session wakes it for no more than the one that asks may do", func(t *testing.T) {
+		d, id, _ := asks(t, denying)
+		host, free := d.host(t, id), d.session(t)
+		spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
+		must[*protocol.TaskResult](t)(host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: free, TaskID: "tsk_1", Spec: spec}))
+		o := d.observe(t, free)
+		must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{
+			TaskParams: protocol.TaskParams{SessionID: free, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
+		}))
+		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got != "denied" {
 			t.Errorf("the call came to %q", got)
 		}
 	})

@@ -117,6 +117,20 @@ func (e *Engine) taskCeiling(ctx context.Context, t *protocol.Task, in protocol.
 	return &c, err
 }
 
+// wakeCeiling is what the turns are held to for which a task wakes a session, beyond what that session is held to anyway. Where nobody can
+// tell, they call no tools.
+func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *protocol.Session) *protocol.Ceiling {
+	c, err := e.taskCeiling(ctx, t, there.ID)
+	switch {
+	case err != nil:
+		e.Log.Error("nobody can tell what the starter of a task may do, so its wake calls no tools", "session", there.ID, "task", t.ID, "error", err)
+		return &protocol.Ceiling{NoTools: true, Sandboxed: true}
+	case c == nil || c == t.Origin.Ceiling:
+		return c
+	}
+	return authority.Beyond(*c, authority.Held(there))
+}
+
 // refused is an error of the package authority as clients are told it.
 func refused(err error) error {
 	if r, ok := errors.AsType[*authority.Refusal](err); ok {

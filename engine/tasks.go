@@ -40,7 +40,7 @@ func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	m.store(next, e)
 	m.tell(next, e)
 	if w := task.Wakes(&next, &e); w != nil {
-		m.wakes = append(m.wakes, wakeOf(next, e, w))
+		m.wakes = append(m.wakes, m.st.wakeOf(next, e, w))
 	}
 	if next.State.Final() {
 		m.orphan(t.ID)
@@ -146,14 +146,14 @@ func (m *moves) whole() error {
 	return nil
 }
 
-// wakeOf is what an event of a task says to its session.
-func wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake {
+// wakeOf is what an event of a task says to its session. It wakes that for no more than who started the task may have done there.
+func (st *state) wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake {
 	kind := "task/" + string(t.State)
 	if e.Kind == protocol.TaskTold {
 		kind = "task/" + e.Name
 	}
 	return wake{
-		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery, Ceiling: t.Origin.Ceiling,
+		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery, Ceiling: st.eng.wakeCeiling(st.ctx, &t, &st.row),
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, e.Ordinal), Type: kind, Origin: string(t.ID), Text: cmp.Or(how.Text, describe(t, e))},
 	}
 }
