@@ -84,6 +84,7 @@ type command struct {
 	url     string
 	env     map[string]string
 	dir     string // where it runs, in the workspace
+	tool    bool   // {name} stands for a parameter, which the caller of the tool gives
 }
 
 // commands are all that a plugin runs.
@@ -94,7 +95,7 @@ func (p *Plugin) commands() []command {
 	}
 	for _, t := range p.Tools {
 		if len(t.Command) > 0 {
-			all = append(all, command{argv: shell(t.Shell, t.Command), passEnv: t.PassEnv, env: t.Env})
+			all = append(all, command{argv: shell(t.Shell, t.Command), passEnv: t.PassEnv, env: t.Env, tool: true})
 		}
 	}
 	for _, h := range p.CommandHooks {

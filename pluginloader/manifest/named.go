@@ -78,6 +78,9 @@ func (n *naming) note(format string, args ...any) { n.uncovered[fmt.Sprintf(form
 
 // word finds the files that one word names: as a whole, and in its parts if it is code, a list, or an option with a value.
 func (n *naming) word(c command, word string) error {
+	if c.tool {
+		word = n.literal(word)
+	}
 	parts := []string{word}
 	text := n.expand(word)
 	code := strings.ContainsAny(text, " \t\n;|&<>()")
@@ -89,6 +92,21 @@ func (n *naming) word(c command, word string) error {
 		}
 	}
 	return nil
+}
+
+// literal is a word of a tool's command without its parameters, whose values are not known before a call.
+func (n *naming) literal(word string) string {
+	var texts []string
+	parameters := false
+	for _, piece := range Pieces(word) {
+		if parameters = parameters || piece.Parameter != ""; piece.Text != "" {
+			texts = append(texts, piece.Text)
+		}
+	}
+	if parameters && strings.Contains(word, "/") {
+		n.note("%s: whoever calls the tool chooses the file", word)
+	}
+	return strings.Join(texts, " ")
 }
 
 // knownVariable is a variable of which it is known before to which directory it leads.
@@ -113,9 +131,6 @@ func (n *naming) part(c command, part string, inCode bool) error {
 	switch {
 	case len(n.seen) > maxNamed:
 		n.note("the commands have more than %d words, and approval covers no files that the others name", maxNamed)
-		return nil
-	case strings.Contains(part, "{") && strings.Contains(part, "/"):
-		n.note("%s: whoever calls the tool chooses the file", part)
 		return nil
 	case strings.HasPrefix(part, "~/"):
 		part = n.find.Home + part[1:]

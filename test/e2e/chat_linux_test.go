@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -320,6 +321,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask")
 		w.serve()
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or the chat would ignore it where these tests do, as under nohup
 		s := w.chat()
 		s.shows("idle")
 		s.process.Signal(syscall.SIGHUP)
