@@ -97,17 +97,29 @@ func newLock(path string) *Lock {
 	return &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 }
 
-// Address is where the holder of a data directory says that it listens; empty if nobody says so. Nothing is locked or made for it.
+// Address returns where the holder of a data directory says that it listens, or nothing if no process holds it. A copied directory may name
+// the holder of the original, so Address checks the lock of the directory, which it may hold for a moment.
 func Address(dataDir string) string {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil || checkPrivate(dir) != nil {
 		return ""
 	}
 	l := Lock{path: filepath.Join(dir, lockName)}
-	if h := l.holder(); h.alive() {
+	if h := l.holder(); h.alive() && isHeld(l.path) {
 		return h.Socket
 	}
 	return ""
+}
+
+// isHeld reports whether a process has locked the directory of a lock file.
+func isHeld(lockFile string) bool {
+	dir, err := openDirLock(lockFile)
+	if err != nil {
+		return false
+	}
+	defer dir.close()
+	free, err := dir.try()
+	return err == nil && !free
 }
 
 // acquire locks a file and names this process as its holder.

@@ -7,6 +7,22 @@ import (
 	"testing"
 )
 
+// TestCopiedDirectory gives a directory the name of the daemon of another one, as a copy made while that daemon ran has it.
+func TestCopiedDirectory(t *testing.T) {
+	p, copied := newPlace(t), newPlace(t)
+	t.Run("outside/12 a copied directory does not lead to the daemon of the original", func(t *testing.T) {
+		copied.environ = append(copied.environ, "LASHD_SOCKET=")
+		p.session()
+		name, err := os.ReadFile(filepath.Join(p.home, "lashd.lock.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied.write("lashd.lock.json", string(name))
+		copied.want(0, copied.home, "", "call", "server/status")
+		copied.stop()
+	})
+}
+
 // TestAnotherRuntimeDirectory has commands find a daemon that was started where XDG_RUNTIME_DIR was another.
 func TestAnotherRuntimeDirectory(t *testing.T) {
 	p := newPlace(t)
