@@ -95,14 +95,13 @@ func (d *diagnosis) note(id, detail string, err error, remedy string) bool {
 
 func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if _, err := os.Stat(e.home); errors.Is(err, os.ErrNotExist) {
-		d.note("directory", e.home+" is not there yet; the first lashd run makes it", nil, "")
+		d.note("directory", e.home+" does not exist yet; the first lashd run creates it", nil, "")
+		if cfg, configured := d.checkConfig(e); configured {
+			d.checkModels(ctx, cfg)
+		}
 		return
 	}
-	cfg, err := e.config()
-	if err == nil {
-		_, err = cfg.models(cfg.keys(os.Getenv), notSet)
-	}
-	configured := d.note("config", e.configFile()+" is as it should be, or missing", err, "correct the file; the README explains each key")
+	cfg, configured := d.checkConfig(e)
 	d.checkDisk(e.home)
 	if l, err := e.dial(ctx, false, nil); err == nil {
 		defer l.Close()
@@ -129,6 +128,15 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if d.note("filesystem", "local", e.checkLocal(), "move the data directory to a local disk") {
 		d.openDatabase(ctx, e)
 	}
+}
+
+// checkConfig reads config.toml, or the defaults if there is none.
+func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
+	cfg, err := e.config()
+	if err == nil {
+		_, err = cfg.models(cfg.keys(os.Getenv), notSet)
+	}
+	return cfg, d.note("config", e.configFile()+" is valid, or missing", err, "correct the file; the README explains each key")
 }
 
 func heldRemedy(held *socket.HeldError, e *environment) string {

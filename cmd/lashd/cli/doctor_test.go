@@ -160,6 +160,14 @@ func TestBackupOfADamagedStore(t *testing.T) {
 	})
 }
 
+func TestDoctorBeforeTheFirstStart(t *testing.T) {
+	t.Run("outside/23 doctor is not green before the first start if run would fail", func(t *testing.T) {
+		p := newPlace(t)
+		p.environ = append(p.environ, "LASHD_HOME="+filepath.Join(t.TempDir(), "none"), "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
+		p.want(exitFailed, "export the key", "", "doctor")
+	})
+}
+
 func TestNewerSchemaIsNotTouched(t *testing.T) {
 	p := newPlace(t)
 	p.session()
