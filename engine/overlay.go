@@ -76,7 +76,7 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 		}
 		id := cmp.Or(string(t.ID), t.Name)
 		if ids[id] {
-			return bad(pointer+"/id", "%.200q is there twice; the id of a tool without one is its name", id)
+			return bad(pointer+"/id", "%.200q occurs twice; a tool without an id has its name as id", id)
 		}
 		seen[t.Name], ids[id] = true, true
 		if err := tool.CheckSchema(t.Input); err != nil {

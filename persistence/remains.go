@@ -18,7 +18,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s in %s, which held a store: there is still %s; nothing was changed", e.What, e.Dir, strings.Join(e.Traces, ", "))
+	return fmt.Sprintf("%s in %s, which held a store, as %s shows; nothing was changed", e.What, e.Dir, strings.Join(e.Traces, ", "))
 }
 
 // Is implements errors.Is.

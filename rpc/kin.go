@@ -34,7 +34,7 @@ func (s *Server) admit(nc net.Conn) (at *seat, refuse error, ok bool) {
 }
 
 func descends(why string) error {
-	return newError(codeDenied, why+"; what a session runs gets no connection to the daemon that runs it: use the tools of the session, or a daemon "+
+	return newError(codeDenied, why+"; commands of a session cannot connect to the daemon that runs them: use the tools of the session, or a daemon "+
 		"with another data directory (LASHD_HOME)", protocol.ErrorData{Kind: protocol.KindDenied, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 }
 
@@ -52,7 +52,7 @@ func (s *Server) kin(nc net.Conn) (why string) {
 		return ""
 	}
 	if !socket.Living(conn, peer.PID, func() { why = proc.Kin(peer.PID, s.Nonce) }) {
-		return fmt.Sprintf("process %d is gone, so that nobody knows whose it was", peer.PID)
+		return fmt.Sprintf("process %d has exited, so lashd cannot tell which command started it", peer.PID)
 	}
 	return why
 }

@@ -16,7 +16,7 @@ import (
 const MaxPolicies = 32
 
 // ErrTooMany means that a chain of askers is too long.
-var ErrTooMany = errors.New("too many askers with different approval settings stand behind this request; ask from a session nearer to the person's")
+var ErrTooMany = errors.New("the chain of sessions and plugins behind this request has too many different approval settings; make the request from a session closer to the user's")
 
 // Held is what limits a session for good, whatever its configuration comes to say.
 func Held(s *protocol.Session) protocol.Ceiling {

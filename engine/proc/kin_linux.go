@@ -41,7 +41,7 @@ func kin(line []int, nonce string) string {
 		}
 		for _, name := range []string{nonceVariable, detachedVariable} {
 			if hasNonce(environ, name, nonce) {
-				return fmt.Sprintf("process %d bears the mark of a command that lashd runs", pid)
+				return fmt.Sprintf("process %d carries the mark of a command that lashd runs", pid)
 			}
 		}
 	}

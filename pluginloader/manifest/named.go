@@ -130,7 +130,7 @@ func (n *naming) part(c command, part string, inCode bool) error {
 	n.seen[key] = true
 	switch {
 	case len(n.seen) > maxNamed:
-		n.note("the commands have more than %d words, and approval covers no files that the others name", maxNamed)
+		n.note("the commands have more than %d words; approval covers no files named after those", maxNamed)
 		return nil
 	case strings.HasPrefix(part, "~/"):
 		part = n.find.Home + part[1:]
@@ -179,7 +179,7 @@ func (n *naming) path(path string, likely bool) error {
 		return nil
 	case err != nil:
 		if likely {
-			n.note("%s: it cannot be looked at: %v", path, errors.Unwrap(err))
+			n.note("%s: it cannot be read: %v", path, errors.Unwrap(err))
 		}
 		return nil
 	case info.IsDir():

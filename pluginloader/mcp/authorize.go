@@ -39,7 +39,7 @@ func (s *server) authorize(ctx context.Context, call *tool.Invocation) (tool.Res
 		failed := &child.Error{Plugin: s.end.label, Code: child.Failed, Err: s.clean(err)}
 		return tool.Result{Output: child.Failure(failed, protocol.ReplaySafe)}, nil
 	}
-	return tool.Result{Output: protocol.Succeed("Logged in. The tools of the server are there from the next turn on.")}, nil
+	return tool.Result{Output: protocol.Succeed("Logged in. The server's tools are available from the next turn.")}, nil
 }
 
 // maxLogins is how often a person is asked in one call: a server may want more rights for its list of tools than for the handshake.

@@ -40,7 +40,7 @@ type challenge struct {
 	header http.Header
 }
 
-var errLogin = errors.New("wants a person to log in: call its tool authorize")
+var errLogin = errors.New("requires a login: call its tool authorize")
 
 // newLogin makes the login of a server; nil, if it has a program or its configuration has a token already.
 func newLogin(s *server) *login {
@@ -61,7 +61,7 @@ func newLogin(s *server) *login {
 		AuthorizationCodeFetcher: l.fetch, RequestRefreshToken: true, Client: loginClient(s.end.URL),
 	})
 	if err != nil {
-		s.warn("nobody can log in to it: " + err.Error())
+		s.warn("login is not possible: " + err.Error())
 		return nil
 	}
 	l.flow = flow
@@ -171,7 +171,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	}
 	at, err := url.Parse(args.URL)
 	if err != nil || !trusted(at, l.server.end.URL) {
-		return nil, errors.New("sends a person who is to log in to an address that is not https")
+		return nil, errors.New("the address of its login page is not https")
 	}
 	answer, err := c.ask(ctx, tool.Question{Form: loginForm, Prompt: fmt.Sprintf(
 		"The MCP server %s wants you to log in at %s. Open the address below in a browser and log in. The browser then goes to a page at %s that it cannot show: answer with the address of that page.\n\n%s",

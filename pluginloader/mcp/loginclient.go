@@ -28,7 +28,7 @@ type loginWire struct {
 // RoundTrip implements http.RoundTripper.
 func (w *loginWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !trusted(req.URL, w.server) {
-		return nil, errors.New("a login wants a request to an address that is not https")
+		return nil, errors.New("the login needs a request to an address that is not https")
 	}
 	resp, err := w.base.RoundTrip(req)
 	if err == nil {

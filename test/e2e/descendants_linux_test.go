@@ -93,7 +93,7 @@ func (i *intruders) refused(kind string) {
 	i.t.Helper()
 	for _, way := range []string{"plain", "escaped"} {
 		said, err := os.ReadFile(filepath.Join(i.work, kind+"."+way))
-		if err != nil || !strings.Contains(string(said), "gets no connection to the daemon that runs it") || !strings.HasSuffix(string(said), "exit 1\n") {
+		if err != nil || !strings.Contains(string(said), "cannot connect to the daemon that runs them") || !strings.HasSuffix(string(said), "exit 1\n") {
 			i.t.Errorf("outside/3 a client that a %s starts (%s) gets %q, %v; want a refusal", kind, way, said, err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestDaemonInsideASession(t *testing.T) {
 	}
 	apart := p.background(id, startsCommand{Detach: true, Command: fmt.Sprintf("%s/lashd --home %s --socket %s call model/list; echo exit $?", bin, w.dir, w.socket)})
 	apart.wait()
-	if apart.more(0); !strings.Contains(apart.text.String(), "gets no connection") {
+	if apart.more(0); !strings.Contains(apart.text.String(), "cannot connect to the daemon that runs them") {
 		t.Errorf("outside/3 a detached command that connects gets %q", apart.text.String())
 	}
 	d.stop()

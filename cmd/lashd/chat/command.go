@@ -44,7 +44,7 @@ func init() {
 }
 
 func help() string {
-	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up what was entered before", "esc stops the turn · ctrl+c clears or stops, twice leaves · // begins a text with a slash"}
+	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up previous input", "esc stops the turn · ctrl+c clears or stops, twice leaves · // begins a text with a slash"}
 	for _, c := range commands {
 		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
 	}

@@ -38,7 +38,7 @@ func (c backupCommand) Run(ctx context.Context, e *environment) error {
 	}
 	damaged := slices.Concat(r.Missing, r.Problems)
 	if len(damaged) == 0 {
-		e.note("all that is stored is copied to %s, and verified", r.Dir)
+		e.note("copied to %s and verified", r.Dir)
 		return nil
 	}
 	for _, d := range r.Missing {

@@ -25,7 +25,7 @@ type chatCommand struct {
 
 // Help is shown by --help.
 func (chatCommand) Help() string {
-	return `The conversation stands above, your input below. Enter sends; while a turn runs, it steers the turn. Esc stops the turn. Ctrl-C clears the
+	return `The conversation is above, your input below. Enter sends; while a turn runs, it steers the turn. Esc stops the turn. Ctrl-C clears the
 input or stops the turn; a second Ctrl-C leaves the chat. /help lists commands. A call that no rule allows is asked about: enter y to allow it once, n to deny it; s allows it
 in this session, a always in this workspace, if it is of the same tool with exactly these arguments; of write and edit for the file, whatever
 is written. The session goes on when the chat is left, also while it works; if the daemon dies, it is started again.

@@ -118,7 +118,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	}
 	lock, err := socket.Hold(e.home) // a daemon may be starting just now
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not looked at")
+		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not checked")
 		return
 	}
 	if !d.note("directory", e.home+" is private", err, notLocked(err)) {

@@ -117,8 +117,8 @@ func cutOff(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, o
 	if err != nil || read.Task.Outcome == nil || read.Task.Outcome.Kind != protocol.TaskLost {
 		return out, err
 	}
-	failed := protocol.Fail(protocol.FailExecution, "interrupted", "The command was started, and was killed when lashd ended while it ran. How far it came is not known, "+
-		"and it is not run again. What it had put out:\n"+out.Text, protocol.FromTool)
+	failed := protocol.Fail(protocol.FailExecution, "interrupted", "The command was started, and was killed when lashd ended while it ran. It may have done part of its work, "+
+		"and lashd does not run it again. Its output until then:\n"+out.Text, protocol.FromTool)
 	failed.Value = out.Value
 	return failed, nil
 }

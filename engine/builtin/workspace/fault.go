@@ -21,8 +21,8 @@ func (f *fault) Error() string { return f.message }
 var (
 	errOutside   = &fault{protocol.FailPermission, "outside_workspace", "the path leads outside the workspace"}
 	errProtected = &fault{protocol.FailPermission, "protected_path", "the path leads to lashd's own files, which no tool may touch"}
-	errKernel    = &fault{protocol.FailPermission, "not_regular", "this is a file of the kernel, as in /proc or /sys, which file tools do not open"}
-	errElsewhere = &fault{protocol.FailPermission, "leads_elsewhere", "the path leads elsewhere than when the call was allowed; look where it leads and call again"}
+	errKernel    = &fault{protocol.FailPermission, "not_regular", "file tools do not open kernel files, such as those in /proc and /sys"}
+	errElsewhere = &fault{protocol.FailPermission, "leads_elsewhere", "since the call was allowed, the path has changed to lead elsewhere; check where it leads and call again"}
 	errBadPath   = &fault{protocol.FailInvalidRequest, "invalid_path", "the path contains a NUL byte"}
 	errLoop      = &fault{protocol.FailIO, "symlink_loop", "the path has too many symbolic links"}
 	errMoved     = &fault{protocol.FailIO, "changed_meanwhile", "the file was changed or replaced by somebody else during the call; read it again"}
