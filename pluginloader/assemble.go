@@ -165,6 +165,10 @@ func (a *assembly) processConfig() (process.Config, error) {
 	c.Environ, c.Options, c.Nonce, c.Log, c.Output = l.config.Environ, l.config.Options[a.name()], l.config.Nonce, l.config.Log, a.output
 	c.Also, c.Confine, c.Approval, c.Workspace = a.spec, a.confinement(), a.approval(), a.workspace
 	c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) }
+	u := a.unit
+	c.Quarantined = func() {
+		l.beside("report a quarantine", func() { l.post(func(context.Context) { l.tellOf(u) }, func() {}) })
+	}
 	return c, nil
 }
 

@@ -99,10 +99,18 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 	return infos
 }
 
-// same tells whether two infos say the same of what does not change by itself.
+// same reports whether two infos say the same of what clients are told of. Processes come and go by themselves, which is only told
+// if one is not started any more.
 func same(a, b protocol.PluginInfo) bool {
+	if quarantined(a) != quarantined(b) {
+		return false
+	}
 	a.Process, b.Process, a.Servers, b.Servers = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
+}
+
+func quarantined(p protocol.PluginInfo) bool {
+	return p.Process != nil && p.Process.State == "quarantined"
 }
 
 // find finds a plugin by its name. Of two, the one that is loaded counts.

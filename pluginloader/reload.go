@@ -74,6 +74,7 @@ func (l *Loader) refresh(ctx context.Context, cwd string) error {
 					e.ask()
 				}
 				e.resume(ctx)
+				l.tell(e)
 			}
 			l.look(ctx, s, func() {
 				if left--; left == 0 {

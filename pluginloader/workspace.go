@@ -102,6 +102,17 @@ func (s *set) end() {
 	}
 }
 
+// tellOf reports what has become of the directories from which a unit is in use.
+func (l *Loader) tellOf(u *unit) {
+	for _, s := range l.sets() {
+		for _, e := range s.entries {
+			if e.unit == u {
+				l.tell(e)
+			}
+		}
+	}
+}
+
 // tell tells what has become of an entry, unless that was told.
 func (l *Loader) tell(e *entry) {
 	info := e.public()

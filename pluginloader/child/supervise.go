@@ -31,6 +31,7 @@ type Supervisor[L Life] struct {
 	Plugin   string                           // for errors
 	Launch   func(context.Context) (L, error) // begins a life: it ends at the latest with the context
 	Tireless bool                             // however often it fails, it is never quarantined
+	Banned   func()                           // is called, on a goroutine of its own, when it is quarantined; nil: nobody is
 
 	mu      sync.Mutex
 	current L
@@ -164,7 +165,11 @@ func (s *Supervisor[L]) crashedLocked(why error) {
 	s.crashes, s.reason = recent, why
 	s.inARow++
 	s.notYet = now.Add(delay/2 + rand.N(delay/2+1))
+	before := s.banned
 	s.banned = len(recent) >= crashLimit && !s.Tireless
+	if s.banned && !before && !s.closed && s.Banned != nil {
+		s.work.Go(s.Banned)
+	}
 }
 
 // Ended counts the end of a life that nobody asked for: its reason is another than Stopped. One that was never in use counts as a start that failed.

@@ -54,6 +54,10 @@ type Config struct {
 	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
 	ToolsChanged func(context.Context, protocol.SessionID)
 
+	// Quarantined is told that the process has crashed too often and is not started any more. It must not wait for the plugin;
+	// nil: nobody is told.
+	Quarantined func()
+
 	held *proc.Confinement
 }
 

@@ -144,7 +144,7 @@ func (d *daemon) hello(ctx context.Context, start bool) (*link, error) {
 		return nil, err
 	}
 	l := &link{inboxes: map[protocol.SessionID]*client.Inbox{}, leaving: map[protocol.SessionID]chan struct{}{}}
-	l.Client = client.New(context.WithoutCancel(ctx), conn, l.put)
+	l.Client = client.New(context.WithoutCancel(ctx), conn, l.put, nil)
 	var r protocol.InitializeResult
 	p := protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: "lashd-acp", Version: d.version}, ClientID: d.client}
 	if err := l.Call(ctx, "initialize", p, &r); err != nil {

@@ -19,7 +19,7 @@ func TestEventsThatComeAgain(t *testing.T) {
 	t.Run("runtime/K02 no event is taken for seen before one that is to come again", func(t *testing.T) {
 		near, far := net.Pipe()
 		far.Close()
-		gone := &link{Client: client.New(t.Context(), near, nil)}
+		gone := &link{Client: client.New(t.Context(), near, nil, nil)}
 		<-gone.Gone()
 		var later []json.RawMessage
 		for seq := range 40 {

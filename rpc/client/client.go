@@ -18,13 +18,15 @@ import (
 // Client is a connection to a daemon.
 type Client struct{ conn *jsonrpc2.Conn }
 
-// New takes over a connection. onEvent is given each session/event in order, on the goroutine that reads: it must not
-// call the daemon and wait. When a session's events end, the connection does. The caller closes the client.
-func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent func(json.RawMessage)) *Client {
+// New takes over a connection. onEvent is given the params of each session/event in order, and onNews those of each server/event,
+// on the goroutine that reads: they must not call the daemon and wait. Either may be nil. When a session's events end, the connection does. The caller closes the client.
+func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent, onNews func(json.RawMessage)) *Client {
 	handle := func(_ context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
 		switch {
 		case req.Method == "session/event" && req.Params != nil && onEvent != nil:
 			onEvent(*req.Params)
+		case req.Method == "server/event" && req.Params != nil && onNews != nil:
+			onNews(*req.Params)
 		case req.Method == "session/gap":
 			c.Close() // whoever follows the session connects again and asks by cursor
 		}

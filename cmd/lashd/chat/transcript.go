@@ -141,6 +141,8 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		}
 	case protocol.EventQueueChanged:
 		t.requeued(e.Queue)
+	case EventNote:
+		return []entry{{note: e.Text}}
 	case protocol.EventRetryStatus:
 		return []entry{{note: retryNote(e.Retry)}}
 	case protocol.EventUsageUpdated:

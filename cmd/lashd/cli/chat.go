@@ -41,7 +41,7 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	s := &chatSession{follower: follower{env: e, start: true, named: c.Session}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
+	s := &chatSession{follower: follower{env: e, start: true, named: c.Session, plugins: newPluginWatch()}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
 	defer s.close()
 	last, used, err := s.show(ctx)
 	switch {
@@ -107,13 +107,16 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 	}
 	r, err := attach(ctx)
 	s.whole = err == nil
+	if err == nil {
+		s.plugins.begin(ctx, r.Session.Cwd, s.call)
+	}
 	return r, gone(err)
 }
 
 func (s *chatSession) dial(ctx context.Context) error {
 	s.close()
 	news := client.NewInbox(0)
-	l, err := s.env.dial(context.WithoutCancel(ctx), s.start, func(e json.RawMessage) { news.Put(e) })
+	l, err := s.env.dialWatching(context.WithoutCancel(ctx), s.start, func(e json.RawMessage) { news.Put(e) }, s.plugins)
 	if err != nil {
 		return err
 	}
@@ -151,6 +154,7 @@ func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 	for {
 		select {
 		case <-s.news.More():
+		case <-s.plugins.more():
 		case <-s.link.Gone():
 			if events := s.taken(); len(events) > 0 {
 				return events, nil
@@ -171,6 +175,9 @@ func (s *chatSession) taken() (events []protocol.Event) {
 		if json.Unmarshal(raw, &e) == nil && s.fresh(e) {
 			events = append(events, e)
 		}
+	}
+	for _, line := range s.plugins.lines() {
+		events = append(events, protocol.Event{Type: chat.EventNote, Text: line})
 	}
 	return events
 }

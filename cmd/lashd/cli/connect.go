@@ -29,8 +29,17 @@ const (
 
 // dial connects to the daemon; start says whether one is started if there is none. The caller closes the link.
 func (e *environment) dial(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*link, error) {
+	return e.dialWatching(ctx, start, onEvent, nil)
+}
+
+// dialWatching connects as dial does. News of the daemon, which it sends after server/attach, go to watch, unless that is nil.
+func (e *environment) dialWatching(ctx context.Context, start bool, onEvent func(json.RawMessage), watch *pluginWatch) (*link, error) {
+	var onNews func(json.RawMessage)
+	if watch != nil {
+		onNews = watch.put
+	}
 	for try := 1; ; try++ {
-		l, err := e.hello(ctx, start, onEvent)
+		l, err := e.hello(ctx, start, onEvent, onNews)
 		if !errors.Is(err, errGone) || try == helloTries || ctx.Err() != nil {
 			return l, err
 		}
@@ -38,12 +47,12 @@ func (e *environment) dial(ctx context.Context, start bool, onEvent func(json.Ra
 	}
 }
 
-func (e *environment) hello(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*link, error) {
+func (e *environment) hello(ctx context.Context, start bool, onEvent, onNews func(json.RawMessage)) (*link, error) {
 	conn, err := e.connect(ctx, start)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{Client: client.New(ctx, conn, onEvent)}
+	l := &link{Client: client.New(ctx, conn, onEvent, onNews)}
 	if l.daemon, err = l.Initialize(ctx, "lashd-cli"); err != nil {
 		err = l.reason(err)
 		l.Close() // the failure to say hello is the news

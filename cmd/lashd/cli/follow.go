@@ -22,12 +22,13 @@ type follower struct {
 	epoch   int64        // in which it was seen
 	link    *link
 	news    *client.Inbox
+	plugins *pluginWatch // nil: changes of plugins are not reported
 }
 
 // connect makes a new connection; the caller closes it.
 func (f *follower) connect(ctx context.Context) error {
 	f.news = client.NewInbox(0)
-	l, err := f.env.dial(context.WithoutCancel(ctx), f.start, func(e json.RawMessage) { f.news.Put(e) })
+	l, err := f.env.dialWatching(context.WithoutCancel(ctx), f.start, func(e json.RawMessage) { f.news.Put(e) }, f.plugins)
 	if err != nil {
 		return err
 	}

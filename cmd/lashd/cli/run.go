@@ -53,6 +53,9 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 		return &exitError{exitUsage, err}
 	}
 	f := &follower{env: e, start: true, named: c.Session}
+	if !c.JSON {
+		f.plugins = newPluginWatch()
+	}
 	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
 	report, err := t.run(ctx)
 	if err != nil {
@@ -107,6 +110,7 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 		return nil, err
 	}
 	defer t.link.Close()
+	t.plugins.begin(ctx, attached.Session.Cwd, t.call)
 	if t.turn == "" {
 		if err := t.begin(ctx, attached.Session.State); err != nil {
 			return nil, err
@@ -143,6 +147,8 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 			if t.show(ctx) {
 				return t.read(ctx)
 			}
+		case <-t.plugins.more():
+			t.showPlugins()
 		case <-t.link.Gone():
 			t.show(ctx)
 			return nil, errGone
@@ -179,6 +185,13 @@ func (t *turnRun) show(ctx context.Context) bool {
 		}
 	}
 	return t.over
+}
+
+// showPlugins shows which plugins have stopped working, or work again.
+func (t *turnRun) showPlugins() {
+	for _, line := range t.plugins.lines() {
+		t.view.note("[" + line + "]")
+	}
 }
 
 // below tells whether a question is one of a session that works for this one.

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"lashd/rpc/protocol"
+)
+
+func TestPluginWatch(t *testing.T) {
+	guard := func(status protocol.PluginStatus, problems ...protocol.PluginProblem) protocol.PluginInfo {
+		return protocol.PluginInfo{Name: "guard", Scope: protocol.ScopeUser, Dir: "/u/guard", Status: status, Problems: problems}
+	}
+	broken := protocol.PluginProblem{File: "plugin.json", Line: 3, Column: 5, Message: `unknown field "hoks"`}
+	warning := protocol.PluginProblem{File: "skills", Message: "has no effect here", Warning: true}
+	other := guard(protocol.PluginFailed, broken)
+	other.Scope, other.Dir = protocol.ScopeWorkspace, "/elsewhere/.agents/plugins/guard"
+	own := other
+	own.Name, own.Dir = "own", "/ws/.agents/plugins/own"
+	crashed := guard(protocol.PluginLoaded)
+	crashed.Process = &protocol.PluginProcess{State: "quarantined", Error: "has ended: exit status 3"}
+	off := guard(protocol.PluginDisabled)
+	const stopped = `plugin guard stopped working: plugin.json:3:5: unknown field "hoks"; the last good version keeps running`
+	for name, c := range map[string]struct {
+		known, news, again []protocol.PluginInfo // again: as the daemon lists them after a reconnect
+		want               []string
+	}{
+		"breaks and recovers":              {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, warning, broken), guard(protocol.PluginLoaded)}, want: []string{stopped, "plugin guard works again"}},
+		"the same twice":                   {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken), guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"not again after a reconnect":      {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"breaks while nobody is connected": {known: []protocol.PluginInfo{guard(protocol.PluginLoaded)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"known before":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}},
+		"works all the time":               {news: []protocol.PluginInfo{guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)}},
+		"another workspace":                {news: []protocol.PluginInfo{other}},
+		"this workspace":                   {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
+		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
+		"switched off":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
+		"several problems":                 {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin tells more)`}},
+	} {
+		t.Run("outside/26 news of a plugin: "+name, func(t *testing.T) {
+			w := newPluginWatch()
+			list := c.known
+			call := func(_ context.Context, method string, _, result any) error {
+				if r, is := result.(*protocol.PluginListResult); is {
+					r.Data = list
+				}
+				return nil
+			}
+			w.begin(t.Context(), "/ws", call)
+			var got []string
+			for _, p := range c.news {
+				event, err := json.Marshal(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &p})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.put(event)
+			}
+			got = append(got, w.lines()...)
+			if list = c.again; list != nil {
+				w.begin(t.Context(), "/ws", call)
+				got = append(got, w.lines()...)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/test/fakemodel"
+)
+
+// TestNewsOfPlugins breaks and mends a plugin of the user while a chat and a run are open.
+func TestNewsOfPlugins(t *testing.T) {
+	const good, bad = `{"name": "guard"}`, "{\"name\": \"guard\",\n \"xyzzy\": 1}"
+	begin := func(t *testing.T, steps ...fakemodel.Step) (w *world, save func(string)) {
+		w = newWorld(t, "allow", steps...)
+		dir := filepath.Join(w.user, ".agents", "plugins", "guard")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		save = func(text string) {
+			draft := filepath.Join(w.user, "draft")
+			if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(draft, filepath.Join(dir, "plugin.json")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(good)
+		w.serve()
+		w.dial("") // it is there
+		return w, save
+	}
+	t.Run("outside/26 an open chat shows that a plugin stops working, and that it works again", func(t *testing.T) {
+		t.Parallel()
+		w, save := begin(t)
+		s := w.chat()
+		s.shows("idle")
+		time.Sleep(time.Second) // what is broken before the chat has subscribed is not news
+		save(bad)
+		s.shows(`plugin guard stopped working: plugin.json:2:2: unknown field "xyzzy"`)
+		s.shows("the last good version keeps running")
+		save(good)
+		s.shows("plugin guard works again")
+		s.types("\x03\x03")
+		s.leaves()
+	})
+	t.Run("outside/26 a run shows it on stderr", func(t *testing.T) {
+		t.Parallel()
+		w, save := begin(t, fakemodel.Step{Parts: []fakemodel.Part{{Text: "I think. "}, {Stall: true}}})
+		cmd := w.command("run", "hello")
+		cmd.Stderr = nil
+		errs, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+		if _, err := bufio.NewReader(out).ReadString(' '); err != nil { // the turn runs, so the run has subscribed
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(errs)
+		sees := func(want string) {
+			t.Helper()
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), want) {
+					return
+				}
+			}
+			t.Fatalf("it ends, and has not said %q", want)
+		}
+		save(bad)
+		sees(`[plugin guard stopped working: plugin.json:2:2: unknown field "xyzzy"; the last good version keeps running]`)
+		save(good)
+		sees("[plugin guard works again]")
+		cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+}
