@@ -30,9 +30,16 @@ func (b Bounds) outside(dir string) bool {
 	return !inside || rest == ""
 }
 
-// restFactor is how many times as long as it took to look at a root nobody looks at it again. So looking at a directory that
-// changes all the time takes no more than a tenth of a processor.
-const restFactor = 10
+// After a look at a root with bounds, which may be hostile, nobody looks at it again for restFactor times as long as the look took, and
+// at most restMost: a directory that changes all the time takes no more than a tenth of a processor.
+const (
+	restFactor = 10
+	restMost   = time.Minute
+)
 
-// looked notes that somebody looked at a root from begin until now.
-func (r *root) looked(begin, now time.Time) { r.rest = now.Add(restFactor * now.Sub(begin)) }
+// looked notes that somebody looked at a root from begin until now. A root without bounds is the user's own, and never rests.
+func (r *root) looked(begin, now time.Time) {
+	if r.bounds != (Bounds{}) {
+		r.rest = now.Add(min(restFactor*now.Sub(begin), restMost))
+	}
+}
