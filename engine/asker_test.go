@@ -144,7 +144,17 @@ func TestNobodyGetsMore(t *testing.T) {
 		_, start := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: elsewhere, Input: text("run")})
 		_, fork := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: elsewhere}})
 		_, above := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: filepath.Dir(home)})
-		for name, err := range map[string]error{"a turn": start, "a fork": fork, "a session above": above} {
+		message := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "run"}}}}
+		lent := d.host(t, id)
+		_, said := lent.Graph.AppendNodes(t.Context(), &protocol.GraphAppendParams{SessionID: elsewhere, Nodes: []protocol.NodeBody{message}})
+		_, member := lent.State.SetMembership(t.Context(), elsewhere, []string{"run"}, true)
+		_, available := lent.State.SetAvailability(t.Context(), elsewhere, []string{"run"}, "")
+		_, state := lent.State.ApplyToolState(t.Context(), elsewhere, protocol.ToolState{})
+		_, signal := lent.Tasks.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: elsewhere, TaskID: "tsk_1"}, Name: "stdin"})
+		for name, err := range map[string]error{
+			"a turn": start, "a fork": fork, "a session above": above, "a message": said, "members of the catalog": member,
+			"the availability of tools": available, "the state of tools": state, "a signal": signal,
+		} {
 			if !errors.As(err, new(*engine.ParamError)) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -80,6 +80,9 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 
 // ApplyToolState implements plugin.StateService.
 func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
+	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+		return 0, err
+	}
 	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: s.own(id), State: state})
 	if err != nil {
 		return 0, err
@@ -89,6 +92,9 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 
 // SetMembership implements plugin.StateService.
 func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
+	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+		return 0, err
+	}
 	p := &protocol.ToolSetMembershipParams{SessionID: s.own(id), Members: map[string]bool{}}
 	for _, name := range names {
 		p.Members[name] = member
@@ -102,6 +108,9 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 
 // SetAvailability implements plugin.StateService.
 func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (int64, error) {
+	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+		return 0, err
+	}
 	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: s.own(id), Names: names, Availability: level})
 	if err != nil {
 		return 0, err
@@ -225,6 +234,9 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	mine := *p
 	mine.SessionID = s.own(p.SessionID)
+	if err := s.within(ctx, s.asker(ctx), mine.SessionID); err != nil {
+		return nil, err
+	}
 	return s.eng.Append(ctx, &mine)
 }
 

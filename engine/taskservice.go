@@ -211,7 +211,11 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
 	mine.TaskParams = s.of(p.TaskParams)
-	if by := s.asker(ctx); by.sandboxed() {
+	by := s.asker(ctx)
+	if err := s.within(ctx, by, mine.SessionID); err != nil {
+		return protocol.Task{}, err
+	}
+	if by.sandboxed() {
 		t, err := s.see(ctx, mine.TaskParams)
 		if err == nil {
 			err = inSandbox(by, &t.Spec) // what a shell reads it does
