@@ -3,6 +3,8 @@ package manifest
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"unicode/utf8"
 
 	"lashd/internal/strictjson"
 )
@@ -20,7 +22,11 @@ func Parse(file string, data []byte) (*File, Problems) {
 
 func (s *source) manifest() *File {
 	f := new(File)
-	if !s.fits() || !s.decode(f) {
+	if !s.fits() {
+		return nil
+	}
+	if !s.decode(f) {
+		s.rulesOfRest(f)
 		return nil
 	}
 	s.rules("", reflect.ValueOf(*f))
@@ -28,6 +34,22 @@ func (s *source) manifest() *File {
 		s.contributions(c)
 	}
 	return f
+}
+
+// rulesOfRest checks the rules of what can be decoded in a file that has other mistakes, so that all of them are reported at once.
+// Rules between fields are left out: a field that cannot be decoded would look as if it was missing.
+func (s *source) rulesOfRest(f *File) {
+	if !json.Valid(s.data) || !utf8.Valid(s.data) {
+		return
+	}
+	_ = json.Unmarshal(s.data, f) // the mistakes have been reported; what has them stays empty
+	known, reported := map[int]bool{}, slices.Clone(s.found)
+	for _, l := range reported {
+		known[l.offset] = true
+	}
+	s.rules("", reflect.ValueOf(*f))
+	more := slices.DeleteFunc(slices.Clone(s.found[len(reported):]), func(l located) bool { return known[l.offset] })
+	s.found = append(reported, more...)
 }
 
 // fits tells whether the file is not too large.

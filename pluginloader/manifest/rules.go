@@ -104,6 +104,7 @@ func (s *source) value(pointer string, v reflect.Value, l limits) {
 		v = v.Elem()
 	}
 	switch {
+	case !v.IsValid(): // it could not be decoded
 	case v.Type() == rawJSON:
 		s.size(pointer, int64(v.Len()), l, "bytes")
 	case v.Kind() == reflect.String:
