@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
 import { Calls } from "./model/calls";
+import { looks } from "./model/modes";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
 import { handlers, type From, type Handler } from "./editorHandlers";
 import type { Texts } from "./views/texts";
@@ -29,6 +30,7 @@ export class EditorTools {
     if (session && !this.offered.has(session.sessionId)) {
       this.offered.set(session.sessionId, session.cwd);
       await this.set(session.sessionId);
+      await this.allowLooking(session);
     }
   }
 
@@ -41,6 +43,18 @@ export class EditorTools {
       await this.daemon.change("session/setOverlay", { sessionId, tools: tools(), whileConnected: true });
     } catch (error) {
       this.log.info(`tools of the editor for ${sessionId}: ${messageOf(error)}`);
+    }
+  }
+
+  private async allowLooking({ sessionId, config }: Session) {
+    const approval = looks(config);
+    if (approval === undefined || tools().length === 0) {
+      return;
+    }
+    try {
+      await this.daemon.change("session/configure", { sessionId, approval });
+    } catch (error) {
+      this.log.info(`the editor's tools are asked about in ${sessionId}: ${messageOf(error)}`);
     }
   }
 

@@ -28,6 +28,18 @@ const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action
 
 const isEdit = (rule: ApprovalRule) => edits.some((edit) => same(edit, rule));
 
+/** looking are the rules that let the editor's own tools look without asking. lashd asks about every tool of a client, whatever it says of itself. */
+const looking: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
+
+const isLooking = (rule: ApprovalRule) => looking.some((look) => same(look, rule));
+
+/** looks are the settings in which the editor's own tools may look; undefined: nothing is to be changed. A session that asks about everything, or denies it, stays so. */
+export function looks({ approval }: Config): ApprovalConfig | undefined {
+  const rules = approval?.rules ?? [];
+  const missing = looking.filter((look) => !rules.some((rule) => rule.tool === look.tool));
+  return approval?.mode || missing.length === 0 ? undefined : { ...approval, rules: [...rules, ...missing] };
+}
+
 /** modeOf is the mode that a session is in. */
 export function modeOf({ approval, options }: Config): Mode {
   if ((options?.plan as { mode?: string } | undefined)?.mode === "plan") {
@@ -40,7 +52,8 @@ export function modeOf({ approval, options }: Config): Mode {
 
 /** inMode are settings changed to those of a mode; what it does not speak of stays. */
 export function inMode(config: Config, mode: Mode): { approval: ApprovalConfig; options: PluginOptions } {
-  const rules = (config.approval?.rules ?? []).filter((rule) => !isEdit(rule));
+  const kept = (config.approval?.rules ?? []).filter((rule) => !isEdit(rule) && !isLooking(rule));
+  const rules = mode.approval ? kept : [...kept, ...looking];
   const options = { ...config.options };
   delete options.plan;
   return {
