@@ -110,7 +110,7 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 
 // deny refuses a call.
 func (s *stage) deny(v verdict) {
-	whose := "a rule of this session denies the call"
+	whose := "the approval settings of this session deny the call"
 	if v.beyond {
 		whose = "the session or plugin that asked for this may not make the call"
 	}
