@@ -85,6 +85,25 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
+	t.Run("outside/1 a tool that a session has taken from its model stays away from sessions and turns that it asks for", func(t *testing.T) {
+		d, id, host := asks(t, allowing)
+		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
+		for _, p := range []*protocol.SessionNewParams{
+			{Approval: allowing}, {Approval: allowing, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}},
+		} {
+			made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), p)).SessionID
+			if got := cameTo(t, d.turn(t, made, "run")); got == "ran" {
+				t.Errorf("in a session with the relation %q the call came to %q", p.Relation.Kind, got)
+			}
+		}
+		free := d.session(t)
+		if got := d.askedFor(t, host, t.Context(), "trn_1", free); got == "ran" {
+			t.Errorf("in a laxer session the call came to %q", got)
+		}
+		if got := cameTo(t, d.turn(t, free, "run")); got != "ran" {
+			t.Errorf("a person's own call there came to %q", got)
+		}
+	})
 	t.Run("outside/1 a turn that a plugin starts in a laxer session is held to what the one that asks may do, and no other turn is", func(t *testing.T) {
 		d, _, host := asks(t, denying)
 		free := d.session(t)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/internal/pathresolve"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -54,6 +56,11 @@ func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, er
 		return protocol.Ceiling{}, err
 	}
 	c := authority.Of(&row.Session)
+	removed, err := e.removedTools(ctx, &row)
+	if err != nil {
+		return c, err
+	}
+	c = authority.Meet(c, protocol.Ceiling{Hidden: removed})
 	if a.ceiling != nil {
 		c = authority.Meet(c, *a.ceiling)
 	}
@@ -62,6 +69,25 @@ func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, er
 		err = authority.ErrTooMany
 	}
 	return c, err
+}
+
+// removedTools names the tools that a session has, and has taken from its model: what works for it does not get them back.
+func (e *Engine) removedTools(ctx context.Context, s *persistence.Session) (names []string, err error) {
+	parts, err := e.store.Components(ctx, s.Key, "")
+	if err != nil || parts[componentTools] == nil {
+		return nil, err
+	}
+	var stored protocol.ToolState
+	if err := json.Unmarshal(parts[componentTools], &stored); err != nil {
+		return nil, fmt.Errorf("component %s: %w", componentTools, err)
+	}
+	for _, t := range stored.Tools {
+		if !t.IsMember() {
+			names = append(names, t.Manifest.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // realRoots are directories where they lead now, each once.

@@ -290,6 +290,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask", fakemodel.Say("It is mended."), fakemodel.Say("So is this."))
 		w.serve()
+		w.dial("") // it is there, so that the chat starts none
 		s := w.chat()
 		s.shows("idle")
 		s.enters("mend the failing test")
@@ -307,6 +308,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask")
 		w.serve()
+		w.dial("") // it is there, so that the chat starts none
 		s := w.chat()
 		s.shows("idle")
 		s.enters("/approve deny") // a setting is no message
@@ -321,6 +323,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask")
 		w.serve()
+		w.dial("")                                             // it is there, so that the chat starts none
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or the chat would ignore it where these tests do, as under nohup
 		s := w.chat()
 		s.shows("idle")
@@ -334,6 +337,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask", fakemodel.Step{Parts: []fakemodel.Part{{Text: "On and on "}, {Stall: true}}})
 		w.serve()
+		w.dial("") // it is there, so that the chat starts none
 		s := w.chat()
 		s.shows("idle")
 		s.types("\x03")
