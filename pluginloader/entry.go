@@ -237,6 +237,9 @@ func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	return f
 }
 
+// lastWordsAre begins the problem that shows what a program has said last.
+const lastWordsAre = "its last lines were:"
+
 // lastLines is how many lines of a program that did not start are shown with the reason.
 const lastLines = 8
 
@@ -251,7 +254,7 @@ func (e *entry) lastWords(since time.Time) []protocol.PluginProblem {
 	if len(said) == 0 {
 		return nil
 	}
-	text := "its last lines were:\n" + strings.Join(said[max(0, len(said)-lastLines):], "\n")
+	text := lastWordsAre + "\n" + strings.Join(said[max(0, len(said)-lastLines):], "\n")
 	return []protocol.PluginProblem{{Message: text}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/engine/plugin"
@@ -141,7 +142,7 @@ func (e *entry) note(f *finding) {
 		e.drop()
 	}
 	for _, p := range f.problems {
-		if !p.Warning {
+		if !p.Warning && !strings.HasPrefix(p.Message, lastWordsAre) { // the log has the last words already
 			e.log.Note(slog.LevelError, "lashd: "+p.String())
 		}
 	}
