@@ -41,6 +41,8 @@ func newFiles(cwd, state string, kept *shelf) *files {
 type operation struct {
 	tool tool.Tool
 	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
+
+	bounded bool // it only reads, and ends within readLimit
 }
 
 var operations = sync.OnceValue(func() []operation {
@@ -64,6 +66,7 @@ type request[A any] struct {
 
 func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, describe string,
 	run func(*files, context.Context, request[A]) (protocol.ToolOutput, error)) operation {
+	bounded := kind == protocol.ToolKindRead || kind == protocol.ToolKindSearch
 	return operation{
 		tool: tool.Tool{
 			Manifest: protocol.ToolManifest{Name: name, Description: describe, Input: schema[A](), Kind: kind},
@@ -79,8 +82,12 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 				return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
 			}
 			req.view.places = call.Places
-			return run(f, ctx, req)
+			if !bounded {
+				return run(f, ctx, req)
+			}
+			return inTime(ctx, func(ctx context.Context) (protocol.ToolOutput, error) { return run(f, ctx, req) })
 		},
+		bounded: bounded,
 	}
 }
 
