@@ -29,7 +29,7 @@ func TestAPanicOfTheLoaderLeavesTheDaemon(t *testing.T) {
 		panics.Store(true)
 		w.write("other/plugin.json", `{"name":"other","lashd":{"prompt":[{"slot":"guidance","content":"x"}]}}`)
 		w.until("the other plugin has a status", func() bool { return w.info("", "other").Status != "" })
-		must(w.Reload(t.Context(), &protocol.PluginReloadParams{})).of(t)
+		w.Reload(t.Context(), &protocol.PluginReloadParams{}) // it may report the panic
 		if got := w.call(w.session(""), "version", `{}`); got != "one" {
 			t.Errorf("after a panic it says %q", got)
 		}

@@ -147,9 +147,11 @@ func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 	for _, e := range plugins {
 		var m Measured
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
-		if err == nil && !b.outside(real) {
-			m, err = Measure(real, left)
-			left -= m.Entries
+		if limit := min(left, l.Entries); err == nil && !b.outside(real) && limit > 0 {
+			m, err = Measure(real, limit)
+			if b.Entries > 0 { // what is the user's own has no limit in all, so that a large plugin hides no other
+				left -= min(m.Entries, limit)
+			}
 		}
 		fmt.Fprintf(sum, "%q %v %q %q %v ", e.Name(), e.Type(), real, m.Signature, err)
 	}
