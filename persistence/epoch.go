@@ -177,7 +177,7 @@ func (s *Store) noteFiles(fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if seen := s.witness.last; !fresh && seen.File == file.identity && seen.Log == log.identity && seen.Epoch == s.facts.Epoch {
+	if seen := s.witness.last; seen.Log == log.identity && seen.Epoch == s.facts.Epoch { // then the file is that one, too
 		return nil
 	}
 	s.saveWitness(fresh, func(w *witnessed) {

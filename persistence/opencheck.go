@@ -29,11 +29,11 @@ func (s *Store) checkUnclean(ctx context.Context, found preview) error {
 		s.unchecked = found.size > 0 && found.size <= smallFile
 		return nil
 	}
+	check := s.checkStructure
 	if found.size > slowFile {
-		s.uncheckedLarge = true
-		return s.damage(s.checkHeads(ctx))
+		s.uncheckedLarge, check = true, s.checkHeads
 	}
-	return s.checkStructure(ctx)
+	return s.damage(check(ctx))
 }
 
 // checkLarge checks the structure beside the first answers, by a connection that only reads. A database that is found damaged is
@@ -57,19 +57,16 @@ func (s *Store) checkSmall(ctx context.Context) {
 	if !s.unchecked {
 		return
 	}
-	s.unchecked = false
-	if err := s.checkStructure(ctx); err != nil {
+	if err := s.damage(s.checkStructure(ctx)); err != nil {
 		s.stop(fmt.Errorf("check the structure of the database: %w: %w", ErrPoisoned, err))
 	}
 }
 
-// checkStructure has a damaged database written to no more.
 func (s *Store) checkStructure(ctx context.Context) error {
-	err := quickCheck(ctx, s.stmts.conn)
-	if err == nil {
-		err = s.checkHeads(ctx)
+	if err := quickCheck(ctx, s.stmts.conn); err != nil {
+		return err
 	}
-	return s.damage(err)
+	return s.checkHeads(ctx)
 }
 
 // damage has a database that is corrupt written to no more. It returns other errors.

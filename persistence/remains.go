@@ -48,7 +48,7 @@ type remains struct {
 // survey looks at a data directory. It opens neither the database nor its log.
 func survey(dir string) (r remains, err error) {
 	r.dir = dir
-	if r.seen, err = readWitness(dir); err != nil {
+	if r.seen, err = readWitness(filepath.Join(dir, witnessName)); err != nil {
 		return r, err
 	}
 	path := filepath.Join(dir, fileName)

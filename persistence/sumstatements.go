@@ -3,7 +3,6 @@ package persistence
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -168,18 +167,18 @@ func tableColumns(statement string) (table string, columns []string) {
 	return table, columns
 }
 
+var parameter = regexp.MustCompile(`\?\d*`)
+
 // numbered gives each ? its number, as parts of the statement are repeated in the sum.
 func numbered(query string) string {
-	var b strings.Builder
 	n := 0
-	for i := range len(query) {
-		b.WriteByte(query[i])
-		if query[i] == '?' && (i+1 == len(query) || query[i+1] < '0' || query[i+1] > '9') {
-			n++
-			b.WriteString(strconv.Itoa(n))
+	return parameter.ReplaceAllStringFunc(query, func(p string) string {
+		if p != "?" {
+			return p
 		}
-	}
-	return b.String()
+		n++
+		return fmt.Sprint("?", n)
+	})
 }
 
 var endOfClause = regexp.MustCompile(`^(FROM|WHERE|RETURNING|ON CONFLICT)\b`)

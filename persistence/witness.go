@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 )
 
 // witness is a small file beside the database that says how many commits there were, and which file had them: if the database's
@@ -47,29 +45,20 @@ func openWitness(path string) (*witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := parseWitness(f)
+	seen, err := readWitness(path)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &witness{file: f, last: seen}, nil
 }
 
-// readWitness reads the file of a directory without making one.
-func readWitness(dir string) (witnessed, error) {
-	f, err := os.Open(filepath.Join(dir, witnessName))
+// readWitness reads the file without making one.
+func readWitness(path string) (seen witnessed, err error) {
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return witnessed{}, nil
 	}
-	if err != nil {
-		return witnessed{}, err
-	}
-	seen, err := parseWitness(f)
-	return seen, errors.Join(err, f.Close())
-}
-
-func parseWitness(f *os.File) (seen witnessed, err error) {
-	data, err := io.ReadAll(io.LimitReader(f, witnessSize))
-	if err != nil || json.Unmarshal(data, &seen) != nil {
+	if json.Unmarshal(data, &seen) != nil {
 		return witnessed{}, err // new, or torn by a crash: it says nothing
 	}
 	return seen, nil
