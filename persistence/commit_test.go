@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -144,6 +145,17 @@ func TestCommit(t *testing.T) {
 	})
 }
 
+func TestFenceOfEvents(t *testing.T) {
+	t.Run("issue/29 a commit is fenced by the newest event", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		seq := commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(1)}}).Seq
+		next := &Commit{Session: "ses_a", Fence: Fence{Seq: &seq}, Events: []Event{event(2)}}
+		commit(t, s, next)
+		refuse(t, s, next, ErrFenced)
+	})
+}
+
 func TestReceipts(t *testing.T) {
 	keyed := func(hash string) *Commit {
 		return &Commit{Session: "ses_a", Events: []Event{event(1)}, Receipt: &Receipt{Key: "k", Hash: []byte(hash), Result: []byte("first " + hash)}}
@@ -240,6 +252,21 @@ func TestReceipts(t *testing.T) {
 }
 
 func TestCommitThatIsAnswered(t *testing.T) {
+	t.Run("issue/29 a caller that gives up is told its own reason", func(t *testing.T) {
+		s := must(Open(t.Context(), quiet(t.TempDir()))) // nobody writes yet
+		ctx, cancel := context.WithCancelCause(t.Context())
+		given := errors.New("given up")
+		go func() {
+			for len(s.requests) == 0 {
+				runtime.Gosched()
+			}
+			cancel(given)
+		}()
+		if _, err := s.Commit(ctx, rootCommit("ses_a")); !errors.Is(err, given) {
+			t.Errorf("commit gives %v", err)
+		}
+		run(t, s)()
+	})
 	t.Run("runtime/K02 a commit that was made is told as made, though its caller or the store ends just then", func(t *testing.T) {
 		for i := range 200 {
 			ctx, cancel := context.WithCancel(t.Context())

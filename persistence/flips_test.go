@@ -18,20 +18,34 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// flips is how often each test of damage flips something.
-const flips = 1000
+// flips is how often each test of damage flips something at random; LASHD_LONG=1 flips more.
+func flips() int {
+	if os.Getenv("LASHD_LONG") != "" {
+		return 1000
+	}
+	return 100
+}
 
 // everyTable fills a store so that each table has rows, most of them some that were changed after they were made.
 func everyTable(t *testing.T) (dir string) {
 	t.Helper()
 	s, stop := start(t, quiet(t.TempDir()))
+	everyChange(t, s, func(c *Commit) { commit(t, s, c) })
+	s.count(t.Context()) // as upkeep does
+	stop()
+	return s.Dir()
+}
+
+// everyChange makes commits that write to each table.
+func everyChange(t *testing.T, s *Store, commit func(*Commit)) {
+	t.Helper()
 	root := rootCommit("ses_a")
 	root.Create.First = []protocol.InputPart{{Text: "first"}}
 	root.Create.Title = "a title"
-	commit(t, s, root)
+	commit(root)
 	child := rootCommit("ses_b")
 	child.Create.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: "ses_a"}
-	commit(t, s, child)
+	commit(child)
 	title := "another title"
 	for i := range 6 {
 		c := turnLike("ses_a", i)
@@ -44,30 +58,25 @@ func everyTable(t *testing.T) (dir string) {
 		c.Component = append(c.Component, Component{"large", bytes.Repeat([]byte{byte(i)}, 3000)})
 		c.Pins = []Pin{{Node: protocol.NodeID(fmt.Sprint("trn_ses_a", i, "a")), Reason: "why"}}
 		c.Blobs = []Blob{must(s.PrepareBlob(bytes.Repeat([]byte("x"), 10+i)))}
-		commit(t, s, c)
+		commit(c)
 	}
-	commit(t, s, &Commit{Session: "ses_a", Save: "saved", Keep: []string{"state", "large"}, Blobs: []Blob{must(s.PrepareBlob(make([]byte, inlineBlob+1)))}})
-	commit(t, s, &Commit{Session: "ses_a", Rewind: "trn_ses_a2b", Nodes: []protocol.Node{message("nod_after")}})
-	commit(t, s, &Commit{Session: "ses_a", Effects: []Effect{{Turn: "trn_x", ID: 1, Kind: "model", Finished: true, Body: []byte(`{}`)}},
+	commit(&Commit{Session: "ses_a", Save: "saved", Keep: []string{"state", "large"}, Blobs: []Blob{must(s.PrepareBlob(make([]byte, inlineBlob+1)))}})
+	commit(&Commit{Session: "ses_a", Rewind: "trn_ses_a2b", Nodes: []protocol.Node{message("nod_after")}})
+	commit(&Commit{Session: "ses_a", Effects: []Effect{{Turn: "trn_x", ID: 1, Kind: "model", Finished: true, Body: []byte(`{}`)}},
 		Turns:  []Turn{{ID: "trn_open", State: protocol.TurnQueued, Incarnation: "a", Cancel: &protocol.CancelEvidence{}}},
 		Inputs: []protocol.QueuedInput{{ID: "inp_1", State: protocol.InputCompleted, TurnID: "trn_open"}}})
-	commit(t, s, &Commit{Session: "ses_a", Turns: []Turn{{ID: "trn_open", State: protocol.TurnFailed, Report: &protocol.TurnReport{}}}})
-	commit(t, s, &Commit{Session: "ses_b", Usage: []Usage{{Operation: "o", Row: protocol.UsageRow{Source: "s", Model: "m"}}}, Receipt: &Receipt{Key: "b", Hash: []byte("h"), Result: []byte("{}")}})
-	commit(t, s, &Commit{Session: "ses_b", Delete: true})
-	commit(t, s, &Commit{Approve: []Approval{{"/w", "shell", "subject", "me"}}, Facts: []PluginFact{{"good", "k", []byte("1")}}})
-	task := protocol.Task{ID: "tsk_1", SessionID: "ses_a", Origin: protocol.TaskOrigin{SessionID: "ses_a"}, Ordinal: 1}
-	commit(t, s, &Commit{Session: "ses_a", Tasks: []TaskChange{{Task: task, Events: []protocol.TaskEvent{{Ordinal: 1, Kind: protocol.TaskWasCreated, Key: "k"}}}}})
-	task.Ordinal = 2
-	commit(t, s, &Commit{Session: "ses_a", Tasks: []TaskChange{{Task: task, Events: []protocol.TaskEvent{{Ordinal: 2}}}}})
-	commit(t, s, &Commit{Triggers: TriggerChange{Put: []Trigger{{Row: 1, TickedMs: 5, Trigger: protocol.Trigger{ID: "trg_a", Key: "k", SessionID: "ses_a"}}}}})
-	commit(t, s, &Commit{Triggers: TriggerChange{Put: []Trigger{{Row: 1, TickedMs: 9, Trigger: protocol.Trigger{ID: "trg_a", Key: "k", SessionID: "ses_a"}}}}})
-	commit(t, s, occur(happened("1", "trg_a", "trg_b")))
-	commit(t, s, settled("1", "trg_a", protocol.DeliveryDelivered))
-	commit(t, s, looked("one"))
-	commit(t, s, pointed("fpt_1", 1, "one", "two"))
-	s.count(t.Context()) // as upkeep does
-	stop()
-	return s.Dir()
+	commit(&Commit{Session: "ses_a", Turns: []Turn{{ID: "trn_open", State: protocol.TurnFailed, Report: &protocol.TurnReport{}}}})
+	commit(&Commit{Session: "ses_b", Usage: []Usage{{Operation: "o", Row: protocol.UsageRow{Source: "s", Model: "m"}}}, Receipt: &Receipt{Key: "b", Hash: []byte("h"), Result: []byte("{}")}})
+	commit(&Commit{Session: "ses_b", Delete: true})
+	commit(&Commit{Approve: []Approval{{"/w", "shell", "subject", "me"}}, Facts: []PluginFact{{"good", "k", []byte("1")}}})
+	commit(&Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", "tsk_1", 1)}})
+	commit(&Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", "tsk_1", 2)}})
+	commit(&Commit{Triggers: TriggerChange{Put: []Trigger{{Row: 1, TickedMs: 5, Trigger: protocol.Trigger{ID: "trg_a", Key: "k", SessionID: "ses_a"}}}}})
+	commit(&Commit{Triggers: TriggerChange{Put: []Trigger{{Row: 1, TickedMs: 9, Trigger: protocol.Trigger{ID: "trg_a", Key: "k", SessionID: "ses_a"}}}}})
+	commit(occur(happened("1", "trg_a", "trg_b")))
+	commit(settled("1", "trg_a", protocol.DeliveryDelivered))
+	commit(looked("one"))
+	commit(pointed("fpt_1", 1, "one", "two"))
 }
 
 // probe reads a database that nobody else has open, by one connection.
@@ -110,8 +119,11 @@ func TestFlipsOfColumns(t *testing.T) {
 		random := rand.New(rand.NewPCG(13, 1))
 		columns := storedColumns(t, s.read.db)
 		changed := map[string]int{}
-		for range flips {
-			c := columns[random.IntN(len(columns))]
+		for i := range len(columns) + flips() { // each column, then any
+			c := columns[i%len(columns)]
+			if i >= len(columns) {
+				c = columns[random.IntN(len(columns))]
+			}
 			if err := exec("BEGIN"); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +159,8 @@ func TestFlipsOfBytes(t *testing.T) {
 		before.read.close()
 		random := rand.New(rand.NewPCG(13, 2))
 		harmless := 0
-		for range flips {
+		n := 2 * flips()
+		for range n {
 			at := rows[random.IntN(len(rows))]
 			damaged := slices.Clone(whole)
 			damaged[at] ^= 1 << random.IntN(8)
@@ -164,8 +177,8 @@ func TestFlipsOfBytes(t *testing.T) {
 			}
 			s.read.close()
 		}
-		t.Logf("%d flips among %d bytes of rows; %d changed nothing that is read", flips, len(rows), harmless)
-		if harmless > flips/50 {
+		t.Logf("%d flips among %d bytes of rows; %d changed nothing that is read", n, len(rows), harmless)
+		if harmless > n/50 {
 			t.Errorf("%d flips changed nothing that is read: the test misses the rows", harmless)
 		}
 	})

@@ -86,6 +86,9 @@ func TestLargeStart(t *testing.T) {
 		s := must(Open(t.Context(), quiet(dir)))
 		stop := run(t, s)
 		defer stop()
+		if !s.uncheckedLarge {
+			t.Error("all of its structure was checked before the first answer")
+		}
 		if _, err := s.Session(t.Context(), "ses_0"); err != nil {
 			t.Fatal(err)
 		}

@@ -3,13 +3,16 @@
 package persistence
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"lashd/rpc/protocol"
 )
@@ -131,6 +134,38 @@ func TestOlderCopies(t *testing.T) {
 			t.Errorf("epoch %d as before; seq %d; %v", epoch, session(t, s, "ses_a").Seq, s.Rollback())
 		}
 	})
+	t.Run("issue/29 a database that went on elsewhere for two epochs is reported as another one", func(t *testing.T) {
+		dir, epoch := life(t)
+		other := dir
+		for range 2 {
+			next := filepath.Join(t.TempDir(), "copy")
+			shell(t, "cp", "-a", other, next)
+			goOn(t, next, 9)
+			other = next
+		}
+		shell(t, "cp", "-a", other+"/lashd.db", dir)
+		s := open(t, dir)
+		if found := s.Rollback(); found == nil || !strings.Contains(found.Problem, fmt.Sprintf("expected %d", epoch)) || s.Facts().Epoch == epoch {
+			t.Errorf("found %v, epoch %d", found, s.Facts().Epoch)
+		}
+	})
+	t.Run("issue/29 a copy whose new epoch cannot be stored is not opened", func(t *testing.T) {
+		dir, _ := life(t)
+		copied := filepath.Join(t.TempDir(), "copied")
+		shell(t, "cp", "-a", dir, copied)
+		db := must(openCopy(filepath.Join(copied, fileName), "rw"))
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if s, err := Open(ctx, quiet(copied)); err == nil {
+			t.Errorf("it is open with epoch %d", s.Facts().Epoch)
+			s.Close()
+		}
+	})
 	t.Run("outside/12 two lives of one store never have the same epoch again", func(t *testing.T) {
 		dir, epoch := life(t)
 		other := filepath.Join(t.TempDir(), "other")
@@ -204,7 +239,8 @@ func TestMissingData(t *testing.T) {
 		wants string
 	}{
 		"the database":                    {[]string{fileName}, "lashd.db is missing"},
-		"the database and the witness":    {[]string{fileName, witnessName}, "lashd.db is missing"},
+		"the database and the witness":    {[]string{fileName, witnessName}, "lashd.db-wal ("},
+		"all but the log":                 {[]string{fileName, witnessName, blobsName}, "lashd.db-wal ("},
 		"all but large outputs":           {[]string{fileName, fileName + "-wal", witnessName}, "blobs/"},
 		"all but the witness":             {[]string{fileName, fileName + "-wal", blobsName}, "lashd.witness (of a store with"},
 		"the log, of a store as it began": {[]string{fileName + "-wal"}, "is missing"},
@@ -252,6 +288,69 @@ func TestMissingData(t *testing.T) {
 		}
 		if got := open(t, dir); got.Rollback() != nil {
 			t.Error(got.Rollback())
+		}
+	})
+	for name, leave := range map[string][]string{"empty files": {fileName, fileName + "-wal"}, "an empty directory": {}} {
+		t.Run("issue/29 a directory with "+name+" and no large outputs held no store", func(t *testing.T) {
+			dir := t.TempDir()
+			for _, file := range leave {
+				if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Mkdir(filepath.Join(dir, blobsName), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, dir)
+			commit(t, s, rootCommit("ses_a"))
+		})
+	}
+	t.Run("issue/29 a store that lost all its sessions is left as it is, although its log has something in it", func(t *testing.T) {
+		s, stop := start(t, quiet(t.TempDir()))
+		defer stop()
+		early := crashed(t, s)
+		commit(t, s, rootCommit("ses_a"))
+		s.count(t.Context())
+		dir := crashed(t, s)
+		shell(t, "cp", early+"/"+fileName, early+"/"+fileName+"-wal", dir)
+		adopt(t, dir)
+		before := listing(t, dir)
+		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sessions at all") {
+			t.Errorf("Open gives %v, %v", s, err)
+		}
+		after := listing(t, dir)
+		delete(after, fileName+"-shm") // which SQLite makes to look
+		if !maps.Equal(before, after) {
+			t.Error("the directory was changed")
+		}
+	})
+	t.Run("issue/29 a store whose facts are damaged is left as it is", func(t *testing.T) {
+		dir, _ := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, rootCommit("ses_b"))
+		tamper(t, dir, "UPDATE meta SET value = 'many' WHERE name = 'commits'")
+		dir = crashed(t, s)
+		stop()
+		before := listing(t, dir)
+		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "meta commits") {
+			t.Errorf("Open gives %v, %v", s, err)
+		}
+		after := listing(t, dir)
+		delete(after, fileName+"-shm") // which SQLite makes to look
+		if !maps.Equal(before, after) {
+			t.Error("the directory was changed")
+		}
+	})
+	t.Run("issue/29 a log that was removed when all of it was in the database is no loss", func(t *testing.T) {
+		dir, epoch := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		s.fold(t.Context(), "PASSIVE")
+		dir = crashed(t, s)
+		stop()
+		remove(t, dir, fileName+"-wal")
+		if s := open(t, dir); s.Rollback() != nil || s.Facts().Epoch != epoch || session(t, s, "ses_a").Seq != 3 {
+			t.Errorf("found %v; epoch %d after %d", s.Rollback(), s.Facts().Epoch, epoch)
 		}
 	})
 	t.Run("outside/14 a log that was removed after a kill is reported until it is acknowledged", func(t *testing.T) {

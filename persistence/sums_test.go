@@ -60,6 +60,16 @@ func TestDamagedRows(t *testing.T) {
 			}
 		})
 	}
+	for damage, c := range map[string]*Commit{
+		"UPDATE receipts SET result = x'7b' WHERE key = 'trn_ses_a1'":   turnLike("ses_a", 1),
+		"UPDATE sessions SET turn_index = 7 WHERE session_id = 'ses_a'": turnLike("ses_a", 8),
+	} {
+		t.Run("issue/29 no commit is made on top of "+damage, func(t *testing.T) {
+			dir := fill(t)
+			tamper(t, dir, damage)
+			refuse(t, open(t, dir), c, ErrCorrupt)
+		})
+	}
 	t.Run("outside/13 an update does not turn a damaged row into a valid one", func(t *testing.T) {
 		dir := fill(t)
 		tamper(t, dir, "UPDATE inputs SET stream = 'x'; UPDATE plugin_facts SET at = 77")
@@ -77,11 +87,29 @@ func TestDamagedRows(t *testing.T) {
 }
 
 func TestSummed(t *testing.T) {
-	t.Run("outside/13 an INSERT that leaves out a column is refused", func(t *testing.T) {
-		if _, err := summed("INSERT INTO pins (session, node_id) VALUES (?, ?)"); err == nil || !strings.Contains(err.Error(), "sets 2 columns of pins, which has 5") {
-			t.Errorf("got %v", err)
-		}
-	})
+	for query, want := range map[string]string{
+		"INSERT INTO pins (session, node_id) VALUES (?, ?)":       "sets 2 columns of pins, which has 5",
+		"INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?)":              "no list of columns",
+		"UPDATE pins SET (at, reason) = (?, ?) WHERE session = ?": "does not set one column",
+		"UPDATE pins SET at=? WHERE session = ?":                  "does not set one column",
+	} {
+		t.Run("outside/13 a statement whose sum would be wrong is refused: "+query, func(t *testing.T) {
+			if _, err := summed(query); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	s := open(t, t.TempDir())
+	for _, call := range []string{
+		"row_sum()", "row_sum(1)", "row_sum(1, 2)", "row_sum('pins(at)')", "row_sum('pins(at)', 1, 2)",
+		"row_resum()", "row_resum('pins(at)')", "row_resum('pins(at)', 'x', 1, 2)", "row_resum('pins(at)', 1, 1)", "row_resum(1, 1, 1, 1)",
+	} {
+		t.Run("issue/29 SQL that asks for no sum is refused: "+call, func(t *testing.T) {
+			if err := s.read.db.QueryRowContext(t.Context(), "SELECT "+call).Scan(new(any)); err == nil {
+				t.Error("it has a result")
+			}
+		})
+	}
 	for query, want := range map[string]string{
 		"DELETE FROM pins WHERE session = ?":       "DELETE FROM pins WHERE session = ?",
 		"INSERT INTO events (place) VALUES (?)":    "INSERT INTO events (place) VALUES (?)",

@@ -86,14 +86,17 @@ func TestVerify(t *testing.T) {
 		for query, want := range map[string]string{
 			"DELETE FROM events WHERE place = (SELECT max(place) FROM events)": "broken",
 			"DELETE FROM events WHERE place = (SELECT min(place) FROM events)": "broken",
-			"DELETE FROM events":                                          "broken",
-			"UPDATE sessions SET seq = seq - 1":                           "broken",
-			"UPDATE sessions SET chain = zeroblob(32)":                    "broken",
-			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":    "broken",
-			"DELETE FROM nodes WHERE node_id = 'nod_2'":                   "nodes are missing",
-			"DELETE FROM branches":                                        "branch 1 is missing",
-			"UPDATE blobs SET body = zeroblob(7)":                         "other bytes",
-			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99": "refers to one that is not there",
+			"DELETE FROM events":                                                                "broken",
+			"UPDATE sessions SET seq = seq - 1":                                                 "broken",
+			"UPDATE sessions SET chain = zeroblob(32)":                                          "broken",
+			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":                          "broken",
+			"UPDATE events SET place = place + 1 WHERE place = (SELECT max(place) FROM events)": "broken",
+			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                  "the newest number of branches is 1",
+			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                  "SQLite says that it is 2147483648",
+			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                         "nodes are missing",
+			"DELETE FROM branches":                                                              "branch 1 is missing",
+			"UPDATE blobs SET body = zeroblob(7)":                                               "other bytes",
+			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99":                       "refers to one that is not there",
 		} {
 			tamper(t, dir, "PRAGMA foreign_keys = 0; "+query)
 			if got := findings(t, dir); !strings.Contains(got, want) {
@@ -121,6 +124,37 @@ func TestVerify(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+func TestVerifyTasks(t *testing.T) {
+	fill := func(t *testing.T) string {
+		s, stop := start(t, quiet(t.TempDir()))
+		commit(t, s, rootCommit("ses_a"))
+		for _, id := range []protocol.TaskID{"tsk_1", "tsk_2"} {
+			commit(t, s, &Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", id, 1)}})
+			commit(t, s, &Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", id, 2)}})
+		}
+		stop()
+		return s.Dir()
+	}
+	for damage, want := range map[string]string{
+		"SELECT 1": "",
+		"DELETE FROM task_events WHERE task = 2 AND ordinal = 2":                                                                                                 "task tsk_2: it is not what its 1 events come to",
+		"DELETE FROM task_events WHERE task = 1 AND ordinal = 1":                                                                                                 "task tsk_1: it is not what its 1 events come to",
+		"INSERT INTO task_events SELECT 2, 3, 'more', body, 0 FROM task_events WHERE ordinal = 2 LIMIT 1":                                                        "task tsk_2: it is not what its 3 events come to",
+		`UPDATE tasks SET body = CAST(replace(body, '"attempt":0', '"attempt":1') AS BLOB) WHERE task = 1`:                                                       "task tsk_1: it is not what its 2 events come to",
+		`UPDATE tasks SET body = CAST(replace(body, '"attempt":0', '"attempt":1,"pruned":true') AS BLOB) WHERE task = 1; DELETE FROM task_events WHERE task = 1`: "",
+	} {
+		t.Run("issue/29 tasks that are not what their events come to are found: "+damage, func(t *testing.T) {
+			dir := fill(t)
+			tamper(t, dir, damage)
+			s := open(t, dir)
+			got, err := s.VerifyTasks(t.Context(), foldCount)
+			if text := strings.Join(got, "; "); err != nil || !strings.HasSuffix(text, want) || (want == "") != (text == "") {
+				t.Errorf("found %q, %v; want %q", got, err, want)
+			}
+		})
+	}
 }
 
 func save(t *testing.T, dir string) []byte {
@@ -173,6 +207,38 @@ func TestWitness(t *testing.T) {
 	})
 }
 
+func TestSealedWitness(t *testing.T) {
+	t.Run("issue/29 a file that was changed after a proper stop is another one, also in the next run of the kernel", func(t *testing.T) {
+		dir := oldDatabase(t)
+		tamper(t, dir, "DELETE FROM events")
+		there := must(survey(dir))
+		found := present{storeID: there.seen.StoreID, epoch: there.seen.Epoch, commits: there.seen.Commits, file: there.file}
+		if how, why := there.seen.judge(found, "another run"); how != copied {
+			t.Errorf("it is judged %v, %s", how, why)
+		}
+	})
+	for name, c := range map[string]struct {
+		boot  string
+		fresh bool
+	}{"this run": {bootID(), true}, "an earlier run": {"earlier", false}} {
+		t.Run("issue/29 after a kill the time of the last change counts in this run of the kernel only: "+name, func(t *testing.T) {
+			dir := oldDatabase(t)
+			s, stop := start(t, quiet(dir))
+			epoch := s.Facts().Epoch
+			stop()
+			w := must(openWitness(filepath.Join(dir, witnessName)))
+			seen := w.last
+			seen.ChangedNs, seen.Boot = 1, c.boot
+			if err := errors.Join(w.save(seen, true), w.close()); err != nil {
+				t.Fatal(err)
+			}
+			if got := open(t, dir).Facts().Epoch; (got != epoch) != c.fresh {
+				t.Errorf("epoch %d after %d", got, epoch)
+			}
+		})
+	}
+}
+
 // reseal has the witness take the database file for the one that lashd closed.
 func reseal(t *testing.T, dir string) {
 	t.Helper()
@@ -221,6 +287,30 @@ func TestSmallDatabases(t *testing.T) {
 		stop()
 		if !bytes.Equal(must(os.ReadFile(s.path)), before) {
 			t.Error("the damaged database was written to")
+		}
+	})
+	t.Run("issue/29 one that was not closed is checked before it is opened", func(t *testing.T) {
+		s := must(Open(t.Context(), quiet(oldDatabase(t))))
+		defer s.closePools()
+		defer s.witness.close()
+		tamper(t, s.Dir(), "PRAGMA ignore_check_constraints = 1; INSERT INTO turns SELECT 9, 'trn_x', 1, 'odd', '', NULL, NULL, 0, 0, 0")
+		again := must(Open(t.Context(), quiet(s.Dir())))
+		defer again.closePools()
+		defer again.witness.close()
+		if err := again.Healthy(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("it is open, and healthy: %v", err)
+		}
+	})
+	t.Run("issue/29 one that was not closed and cannot be checked is not opened", func(t *testing.T) {
+		s := must(Open(t.Context(), quiet(oldDatabase(t))))
+		defer s.closePools()
+		defer s.witness.close()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for _, size := range []int64{1, slowFile + 1} {
+			if err := s.checkUnclean(ended, preview{unclean: true, size: size}); !errors.Is(err, context.Canceled) {
+				t.Errorf("of %d bytes: %v", size, err)
+			}
 		}
 	})
 	t.Run("issue/2 a damaged one whose witness has seen more is left as it is", func(t *testing.T) {
