@@ -218,6 +218,38 @@ func TestOlderCopies(t *testing.T) {
 	})
 }
 
+func TestSealedWitness(t *testing.T) {
+	t.Run("issue/29 a file that was changed after a proper stop is another one, also in the next run of the kernel", func(t *testing.T) {
+		dir := oldDatabase(t)
+		tamper(t, dir, "DELETE FROM events")
+		there := must(survey(dir))
+		found := present{storeID: there.seen.StoreID, epoch: there.seen.Epoch, commits: there.seen.Commits, file: there.file}
+		if how, why := there.seen.judge(found, "another run"); how != copied {
+			t.Errorf("it is judged %v, %s", how, why)
+		}
+	})
+	for name, c := range map[string]struct {
+		boot  string
+		fresh bool
+	}{"this run": {bootID(), true}, "an earlier run": {"earlier", false}} {
+		t.Run("issue/29 after a kill the time of the last change counts in this run of the kernel only: "+name, func(t *testing.T) {
+			dir := oldDatabase(t)
+			s, stop := start(t, quiet(dir))
+			epoch := s.Facts().Epoch
+			stop()
+			w := must(openWitness(filepath.Join(dir, witnessName)))
+			seen := w.last
+			seen.ChangedNs, seen.Boot = 1, c.boot
+			if err := errors.Join(w.save(seen, true), w.close()); err != nil {
+				t.Fatal(err)
+			}
+			if got := open(t, dir).Facts().Epoch; (got != epoch) != c.fresh {
+				t.Errorf("epoch %d after %d", got, epoch)
+			}
+		})
+	}
+}
+
 // listing is all of a directory: names, bytes, modes and times.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -305,6 +337,15 @@ func TestMissingData(t *testing.T) {
 			commit(t, s, rootCommit("ses_a"))
 		})
 	}
+	t.Run("issue/29 large outputs that cannot be read are not taken for none", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, blobsName), nil, 0o600); err != nil { // a file cannot be listed
+			t.Fatal(err)
+		}
+		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) {
+			t.Errorf("Open gives %v, %v", s, err)
+		}
+	})
 	t.Run("issue/29 a store that lost all its sessions is left as it is, although its log has something in it", func(t *testing.T) {
 		s, stop := start(t, quiet(t.TempDir()))
 		defer stop()
