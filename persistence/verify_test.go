@@ -44,7 +44,7 @@ func TestVerify(t *testing.T) {
 		commit(t, s, rootCommit("ses_a"))
 		for i := range 5 {
 			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i)}, Nodes: []protocol.Node{message(fmt.Sprint("nod_", i))},
-				Component: []Component{{"c", make([]byte, 1000+i)}}})
+				Component: []Component{{"c", make([]byte, 1000+i)}, {"d", make([]byte, 2000+i)}}})
 		}
 		stop()
 		return s.Dir()
@@ -86,17 +86,17 @@ func TestVerify(t *testing.T) {
 		for query, want := range map[string]string{
 			"DELETE FROM events WHERE place = (SELECT max(place) FROM events)": "broken",
 			"DELETE FROM events WHERE place = (SELECT min(place) FROM events)": "broken",
-			"DELETE FROM events":                                                                "broken",
-			"UPDATE sessions SET seq = seq - 1":                                                 "broken",
-			"UPDATE sessions SET chain = zeroblob(32)":                                          "broken",
-			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":                          "broken",
-			"UPDATE events SET place = place + 1 WHERE place = (SELECT max(place) FROM events)": "broken",
-			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                  "the newest number of branches is 1",
-			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                  "SQLite says that it is 2147483648",
-			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                         "nodes are missing",
-			"DELETE FROM branches":                                                              "branch 1 is missing",
-			"UPDATE blobs SET body = zeroblob(7)":                                               "other bytes",
-			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99":                       "refers to one that is not there",
+			"DELETE FROM events":                                                                 "broken",
+			"UPDATE sessions SET seq = seq - 1":                                                  "broken",
+			"UPDATE sessions SET chain = zeroblob(32)":                                           "broken",
+			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":                           "broken",
+			"UPDATE events SET place = place + 1 WHERE place = (SELECT max(place) FROM events)":  "broken",
+			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                   "the newest number of branches is 1",
+			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                   "SQLite says that it is 2147483648",
+			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                          "nodes are missing",
+			"DELETE FROM branches":                                                               "branch 1 is missing",
+			"UPDATE blobs SET body = zeroblob(7) WHERE digest = (SELECT max(digest) FROM blobs)": "other bytes",
+			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99":                        "refers to one that is not there",
 		} {
 			tamper(t, dir, "PRAGMA foreign_keys = 0; "+query)
 			if got := findings(t, dir); !strings.Contains(got, want) {
