@@ -109,11 +109,12 @@ func faultyReads(t *testing.T, s *Store) *faults {
 func faultyWrites(t *testing.T, s *Store) *faults {
 	t.Helper()
 	f := &faults{inner: &connector{dsn: fileURL(s.path, writerOptions("OFF"))}, before: -1}
+	write := sql.OpenDB(f)
+	stmts := must(prepare(t.Context(), write)) // before the other one is closed, as the last one would remove the log
 	if err := errors.Join(s.stmts.close(), s.write.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.write = sql.OpenDB(f)
-	s.stmts = must(prepare(t.Context(), s.write))
+	s.write, s.stmts = write, stmts
 	return f
 }
 

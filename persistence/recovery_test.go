@@ -3,7 +3,6 @@
 package persistence
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lashd/rpc/protocol"
 )
@@ -151,19 +149,21 @@ func TestOlderCopies(t *testing.T) {
 	})
 	t.Run("issue/29 a copy whose new epoch cannot be stored is not opened", func(t *testing.T) {
 		dir, _ := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{{"x", make([]byte, smallFile)}}}) // too large to be checked at once
+		stop()
 		copied := filepath.Join(t.TempDir(), "copied")
 		shell(t, "cp", "-a", dir, copied)
-		db := must(openCopy(filepath.Join(copied, fileName), "rw"))
-		defer db.Close()
-		db.SetMaxOpenConns(1)
-		if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if s, err := Open(ctx, quiet(copied)); err == nil {
+		strict := ") STRICT, WITHOUT ROWID', ') WITHOUT ROWID"
+		tamper(t, copied, "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, '"+strict+"') WHERE name = 'meta'")
+		tamper(t, copied, "UPDATE meta SET sum = 'x' WHERE name = 'epoch'")
+		strict = ") WITHOUT ROWID', ') STRICT, WITHOUT ROWID"
+		tamper(t, copied, "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, '"+strict+"') WHERE name = 'meta'")
+		if s, err := Open(t.Context(), quiet(copied)); err == nil {
+			run(t, s)()
 			t.Errorf("it is open with epoch %d", s.Facts().Epoch)
-			s.Close()
+		} else if !strings.Contains(err.Error(), "sum that is a string") {
+			t.Error(err)
 		}
 	})
 	t.Run("outside/12 two lives of one store never have the same epoch again", func(t *testing.T) {
