@@ -83,9 +83,7 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 		return err
 	}
 	if c.Forget != "" {
-		if err := t.exec(ctx, "DELETE FROM receipts WHERE key = ? AND result = x''", c.Forget); err != nil {
-			return err
-		}
+		return t.exec(ctx, "DELETE FROM receipts WHERE key = ? AND result = x''", c.Forget)
 	}
 	return saveReceipt(ctx, t, c, nil)
 }

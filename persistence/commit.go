@@ -23,7 +23,7 @@ const (
 type Commit struct {
 	Session   protocol.SessionID
 	Receipt   *Receipt
-	Forget    string // the key of a receipt that only says that a request has begun; of a commit without a session
+	Forget    string // the key of a receipt that only says that a request has begun; of a commit without a session or receipt
 	Fence     Fence
 	Requires  protocol.NodeID // must be on the active path, else *StaleBranchError
 	Create    *NewSession

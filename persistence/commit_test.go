@@ -154,6 +154,15 @@ func TestFenceOfEvents(t *testing.T) {
 		commit(t, s, next)
 		refuse(t, s, next, ErrFenced)
 	})
+	t.Run("issue/29 a commit is fenced by a turn that was not written last", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))
+		turns := []Turn{{ID: "trn_1", State: protocol.TurnQueued, Incarnation: "i1"}, {ID: "trn_2", State: protocol.TurnQueued, Incarnation: "i2"}}
+		commit(t, s, &Commit{Session: "ses_a", Turns: turns})
+		commit(t, s, &Commit{Session: "ses_a", Fence: Fence{Turn: "trn_1", Incarnation: "i1"}})
+		refuse(t, s, &Commit{Session: "ses_a", Fence: Fence{Turn: "trn_1", Incarnation: "i2"}}, ErrFenced)
+		refuse(t, s, &Commit{Session: "ses_a", Fence: Fence{Turn: "trn_3", Incarnation: "i2"}}, ErrFenced)
+	})
 }
 
 func TestReceipts(t *testing.T) {

@@ -64,7 +64,7 @@ func (w witnessed) judge(db present, boot string) (how continuity, why string) {
 // which was not written any more when the new epoch began.
 func (w witnessed) missing(db present) string {
 	switch {
-	case w.Epoch == db.before && w.Epoch != db.epoch:
+	case w.Epoch == db.before:
 		return ""
 	case w.Epoch == db.epoch && w.Commits > db.commits:
 		return fmt.Sprintf("the database is older than the last one seen (%d commits, expected %d)", db.commits, w.Commits)

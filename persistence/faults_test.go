@@ -282,4 +282,31 @@ func TestFailingReads(t *testing.T) {
 		}
 		t.Logf("%d reads failed", n)
 	})
+	for damage, want := range map[string]string{
+		"DELETE FROM nodes WHERE place = (SELECT max(place) FROM nodes)": "nodes are missing",
+		"UPDATE blobs SET body = zeroblob(7)":                            "other bytes",
+	} {
+		t.Run("issue/29 a failing read hides no damage: "+damage, func(t *testing.T) {
+			s, stop := start(t, quiet(t.TempDir()))
+			c := rootCommit("ses_a")
+			c.Nodes = append(c.Nodes, message("nod_1"))
+			c.Blobs = []Blob{must(s.PrepareBlob([]byte("blob")))}
+			commit(t, s, c)
+			stop()
+			tamper(t, s.Dir(), damage)
+			s = open(t, s.Dir())
+			f := faultyReads(t, s)
+			for n := 0; ; n++ {
+				f.at(n, func() error { return errFault })
+				err := everyRead(t.Context(), s)
+				hit := f.statement()
+				if err == nil || !errors.Is(err, errFault) && !strings.Contains(err.Error(), want) {
+					t.Errorf("the check gives %v although this failed: %s", err, hit)
+				}
+				if hit == "" {
+					break
+				}
+			}
+		})
+	}
 }

@@ -38,9 +38,7 @@ func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	_, err = os.Stat(path + "-wal")
 	found := preview{unclean: err == nil, size: fileSize(path)}
 	header := make([]byte, headerSize)
-	if _, err := io.ReadFull(f, header); errors.Is(err, io.EOF) && !found.unclean {
-		return found, nil
-	} else if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := io.ReadFull(f, header); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return preview{}, err
 	}
 	app := binary.BigEndian.Uint32(header[applicationIDAt:])

@@ -63,6 +63,17 @@ func adopt(t *testing.T, dir string) {
 	}
 }
 
+// rebooted has the witness be of another run of the kernel.
+func rebooted(t *testing.T, dir string) {
+	t.Helper()
+	w := must(openWitness(filepath.Join(dir, witnessName)))
+	now := w.last
+	now.Boot = "another"
+	if err := errors.Join(w.save(now, true), w.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func shell(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -127,7 +138,9 @@ func TestOlderCopies(t *testing.T) {
 		stop()
 		copied := filepath.Join(t.TempDir(), "copied")
 		shell(t, "cp", "-a", dir, copied)
+		shell(t, "cp", "-a", copied+"/"+fileName+"-wal", dir) // before the database
 		shell(t, "cp", "-a", copied+"/.", dir)
+		shell(t, "cp", "-a", copied+"/"+fileName, dir)
 		if s := open(t, dir); s.Facts().Epoch == epoch || s.Rollback() != nil || session(t, s, "ses_a").Seq != 3 {
 			t.Errorf("epoch %d as before; seq %d; %v", epoch, session(t, s, "ses_a").Seq, s.Rollback())
 		}
@@ -208,6 +221,52 @@ func TestOlderCopies(t *testing.T) {
 		if second := goOn(t, backup, 1); first == epoch || second != first {
 			t.Errorf("epochs %d and %d of the backup of epoch %d", first, second, epoch)
 		}
+		if found := open(t, backup).Rollback(); found != nil {
+			t.Errorf("a loss is reported: %v", found)
+		}
+	})
+	t.Run("issue/29 a backup that is written over its store has a new epoch, also in another run of the kernel", func(t *testing.T) {
+		dir, epoch := life(t)
+		backup := filepath.Join(t.TempDir(), "backup")
+		s, stop := start(t, quiet(dir))
+		if _, err := s.Backup(t.Context(), backup); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		shell(t, "cp", filepath.Join(backup, fileName), dir)
+		rebooted(t, dir)
+		if s := open(t, dir); s.Facts().Epoch == epoch || s.Rollback() != nil {
+			t.Errorf("epoch %d as before; %v", epoch, s.Rollback())
+		}
+	})
+	t.Run("issue/29 a new epoch that the witness did not see any more is no loss", func(t *testing.T) {
+		dir, epoch := life(t)
+		seen := must(os.ReadFile(filepath.Join(dir, witnessName)))
+		shell(t, "cp", filepath.Join(dir, fileName), filepath.Join(dir, "copy"))
+		shell(t, "mv", filepath.Join(dir, "copy"), filepath.Join(dir, fileName))
+		if second := goOn(t, dir, 1); second == epoch {
+			t.Fatalf("a copy keeps epoch %d", epoch)
+		}
+		if err := os.WriteFile(filepath.Join(dir, witnessName), seen, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s := open(t, dir); s.Rollback() != nil || s.Facts().Epoch == epoch {
+			t.Errorf("epoch %d after %d; %v", s.Facts().Epoch, epoch, s.Rollback())
+		}
+	})
+	t.Run("issue/29 a killed store whose database was written over after it was folded in has a new epoch", func(t *testing.T) {
+		dir, epoch := life(t)
+		s, stop := start(t, quiet(dir))
+		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
+		s.fold(t.Context(), "PASSIVE")
+		dir = crashed(t, s)
+		stop()
+		if err := os.WriteFile(filepath.Join(dir, fileName), save(t, dir), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s := open(t, dir); s.Facts().Epoch == epoch || s.Rollback() != nil {
+			t.Errorf("epoch %d as before; %v", epoch, s.Rollback())
+		}
 	})
 	t.Run("outside/12 the epoch survives every JSON library", func(t *testing.T) {
 		for range 1000 {
@@ -263,6 +322,17 @@ func listing(t *testing.T, dir string) map[string]string {
 		}
 	}
 	return all
+}
+
+func TestClosedFiles(t *testing.T) {
+	t.Run("issue/29 a closed store has no file open", func(t *testing.T) {
+		dir, _ := life(t)
+		for _, e := range must(os.ReadDir("/proc/self/fd")) {
+			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, dir) {
+				t.Errorf("%s is open", to)
+			}
+		}
+	})
 }
 
 func TestMissingData(t *testing.T) {
@@ -342,8 +412,8 @@ func TestMissingData(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, blobsName), nil, 0o600); err != nil { // a file cannot be listed
 			t.Fatal(err)
 		}
-		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) {
-			t.Errorf("Open gives %v, %v", s, err)
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) {
+			t.Errorf("Open gives %v", err)
 		}
 	})
 	t.Run("issue/29 a store that lost all its sessions is left as it is, although its log has something in it", func(t *testing.T) {
@@ -356,8 +426,8 @@ func TestMissingData(t *testing.T) {
 		shell(t, "cp", early+"/"+fileName, early+"/"+fileName+"-wal", dir)
 		adopt(t, dir)
 		before := listing(t, dir)
-		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sessions at all") {
-			t.Errorf("Open gives %v, %v", s, err)
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sessions at all") {
+			t.Errorf("Open gives %v", err)
 		}
 		after := listing(t, dir)
 		delete(after, fileName+"-shm") // which SQLite makes to look
@@ -373,8 +443,8 @@ func TestMissingData(t *testing.T) {
 		dir = crashed(t, s)
 		stop()
 		before := listing(t, dir)
-		if s, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "meta commits") {
-			t.Errorf("Open gives %v, %v", s, err)
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "meta commits") {
+			t.Errorf("Open gives %v", err)
 		}
 		after := listing(t, dir)
 		delete(after, fileName+"-shm") // which SQLite makes to look

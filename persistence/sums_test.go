@@ -111,9 +111,10 @@ func TestSummed(t *testing.T) {
 		})
 	}
 	for query, want := range map[string]string{
-		"DELETE FROM pins WHERE session = ?":       "DELETE FROM pins WHERE session = ?",
-		"INSERT INTO events (place) VALUES (?)":    "INSERT INTO events (place) VALUES (?)",
-		"UPDATE pins SET at = ? WHERE session = ?": "UPDATE pins SET at = ?1, sum = row_resum('pins(at)', pins.sum, pins.at, ?1)\nWHERE session = ?2",
+		"DELETE FROM pins WHERE session = ?":                                                                     "DELETE FROM pins WHERE session = ?",
+		"INSERT INTO events (place) VALUES (?)":                                                                  "INSERT INTO events (place) VALUES (?)",
+		"UPDATE pins SET at = (SELECT max(at) FROM pins WHERE at < ?) WHERE session = ?":                         "UPDATE pins SET at = (SELECT max(at) FROM pins WHERE at < ?1), sum = row_resum('pins(at)', pins.sum, pins.at, (SELECT max(at) FROM pins WHERE at < ?1))\nWHERE session = ?2",
+		"UPDATE pins SET at = ? WHERE session = ?":                                                               "UPDATE pins SET at = ?1, sum = row_resum('pins(at)', pins.sum, pins.at, ?1)\nWHERE session = ?2",
 		"INSERT INTO workspaces (workspace, root)\nVALUES ((SELECT 1 FROM x), ?)\nON CONFLICT (root) DO NOTHING": "INSERT INTO workspaces (workspace, root, sum)\nVALUES ((SELECT 1 FROM x), ?1, row_sum('workspaces(workspace,root)', (SELECT 1 FROM x), ?1))\nON CONFLICT (root) DO NOTHING",
 	} {
 		if got, err := summed(query); got != want || err != nil {

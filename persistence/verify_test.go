@@ -46,9 +46,17 @@ func TestVerify(t *testing.T) {
 			commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(i)}, Nodes: []protocol.Node{message(fmt.Sprint("nod_", i))},
 				Component: []Component{{"c", make([]byte, 1000+i)}, {"d", make([]byte, 2000+i)}}})
 		}
+		commit(t, s, &Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", "tsk_1", 1)}})
 		stop()
 		return s.Dir()
 	}
+	t.Run("issue/29 damage of no session's row is not told of one", func(t *testing.T) {
+		dir := fill(t)
+		tamper(t, dir, "UPDATE meta SET value = 'x' WHERE name = 'secret'")
+		if got := findings(t, dir); !strings.HasPrefix(got, "row name secret of table meta") {
+			t.Errorf("found %q", got)
+		}
+	})
 	t.Run("reliability/F7 every flipped byte of an event is found", func(t *testing.T) {
 		dir := fill(t)
 		flips := 0
@@ -93,6 +101,9 @@ func TestVerify(t *testing.T) {
 			"UPDATE events SET place = place + 1 WHERE place = (SELECT max(place) FROM events)":  "broken",
 			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                   "the newest number of branches is 1",
 			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                   "SQLite says that it is 2147483648",
+			"UPDATE nodes SET turn_id = 'x' WHERE node_id = 'nod_2'":                             "session ses_a: row place ",
+			"UPDATE components SET name = 'x' WHERE name = 'c'":                                  "session ses_a: row session 1, snapshot , name x of table components",
+			"UPDATE task_events SET key = 'x'":                                                   "session ses_a: row task 1, ordinal 1 of table task_events",
 			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                          "nodes are missing",
 			"DELETE FROM branches":                                                               "branch 1 is missing",
 			"UPDATE blobs SET body = zeroblob(7) WHERE digest = (SELECT max(digest) FROM blobs)": "other bytes",

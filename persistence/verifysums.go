@@ -70,8 +70,8 @@ func damagedRow(ctx context.Context, db *reader, table string, columns []string,
 		named = append(named, fmt.Sprintf("%s %v", column, key[i]))
 	}
 	e := &DamagedRowError{Table: table, Row: strings.Join(named, ", ")}
-	query, ok := ownerOf[table]
-	if !ok && slices.Contains(sumColumns()[table], "session") {
+	query := ownerOf[table]
+	if slices.Contains(sumColumns()[table], "session") {
 		query = fmt.Sprintf("SELECT session_id FROM sessions WHERE session = (SELECT session FROM %s WHERE (%s) = (?%s))",
 			table, strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1))
 	}

@@ -15,8 +15,6 @@ import (
 type witness struct {
 	file *os.File
 	last witnessed // that was read or saved
-
-	unsynced bool // the disk may have an older one
 }
 
 // witnessed is what was last seen of a database.
@@ -73,13 +71,11 @@ func (w *witness) save(now witnessed, sync bool) error {
 	if _, err := w.file.WriteAt(fmt.Appendf(nil, "%-*s\n", witnessSize-1, data), 0); err != nil {
 		return err
 	}
-	w.last, w.unsynced = now, true
+	w.last = now
 	if !sync {
 		return nil
 	}
-	err = w.file.Sync()
-	w.unsynced = err != nil
-	return err
+	return w.file.Sync()
 }
 
 func (w *witness) close() error {
@@ -124,7 +120,7 @@ func (s *Store) logged() {
 // beforeFold has the witness know that the database file is about to be written, and that the log may be cut off. It is on disk before
 // that is done, as else the two would not agree after a loss of power.
 func (s *Store) beforeFold(mode string) {
-	if s.witness == nil || s.witness.last.ChangedNs == 0 && !s.witness.last.Logged && !s.witness.unsynced {
+	if s.witness == nil {
 		return
 	}
 	s.saveWitness(true, func(w *witnessed) {
