@@ -154,6 +154,16 @@ func TestFenceOfEvents(t *testing.T) {
 		commit(t, s, next)
 		refuse(t, s, next, ErrFenced)
 	})
+	t.Run("issue/29 the first input is taken once", func(t *testing.T) {
+		s := open(t, t.TempDir())
+		c := rootCommit("ses_a")
+		c.Create.First = []protocol.InputPart{{Text: "first"}}
+		commit(t, s, c)
+		if got := commit(t, s, &Commit{Session: "ses_a", TakeFirst: true}).First; len(got) != 1 || got[0].Text != "first" {
+			t.Errorf("took %+v", got)
+		}
+		refuse(t, s, &Commit{Session: "ses_a", TakeFirst: true}, ErrNotFound)
+	})
 	t.Run("issue/29 a commit is fenced by a turn that was not written last", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))

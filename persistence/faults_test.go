@@ -1,11 +1,13 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +169,7 @@ func everyEnd(commit func(*Commit)) {
 	turns := []Turn{{ID: "trn_1", State: protocol.TurnQueued, Incarnation: "i"}, {ID: "trn_2", State: protocol.TurnQueued, Incarnation: "i"}}
 	commit(&Commit{Session: "ses_f", Requires: "trn_ses_a2b", Nodes: []protocol.Node{message("nod_f")}, Turns: turns})
 	commit(&Commit{Session: "ses_f", Fence: Fence{Turn: "trn_1", Incarnation: "i"}, Events: []Event{event(1)}})
+	commit(&Commit{Session: "ses_a", TakeFirst: true})
 	commit(&Commit{Receipt: &Receipt{Key: "begun", Hash: []byte("h")}})
 	commit(&Commit{Forget: "begun"})
 	commit(&Commit{Session: "ses_a", Delete: true})
@@ -259,6 +262,20 @@ func TestChangesWhileChecking(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Run("issue/29 a store of which nothing fails warns of nothing", func(t *testing.T) {
+		var log bytes.Buffer
+		s, stop := start(t, Config{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		everyChange(t, s, func(c *Commit) { commit(t, s, c) })
+		everyEnd(func(c *Commit) { commit(t, s, c) })
+		refuse(t, s, &Commit{Session: "ses_a", TakeFirst: true}, ErrDeleted)
+		stop()
+		if log.Len() > 0 {
+			t.Errorf("it says %s", log.String())
+		}
+	})
 }
 
 func TestFailingReads(t *testing.T) {

@@ -23,7 +23,7 @@ func flips() int {
 	if os.Getenv("LASHD_LONG") != "" {
 		return 1000
 	}
-	return 100
+	return 50
 }
 
 // everyTable fills a store so that each table has rows, most of them some that were changed after they were made.

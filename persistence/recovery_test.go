@@ -145,21 +145,24 @@ func TestOlderCopies(t *testing.T) {
 			t.Errorf("epoch %d as before; seq %d; %v", epoch, session(t, s, "ses_a").Seq, s.Rollback())
 		}
 	})
-	t.Run("issue/29 a database that went on elsewhere for two epochs is reported as another one", func(t *testing.T) {
-		dir, epoch := life(t)
-		other := dir
-		for range 2 {
-			next := filepath.Join(t.TempDir(), "copy")
-			shell(t, "cp", "-a", other, next)
-			goOn(t, next, 9)
-			other = next
-		}
-		shell(t, "cp", "-a", other+"/lashd.db", dir)
-		s := open(t, dir)
-		if found := s.Rollback(); found == nil || !strings.Contains(found.Problem, fmt.Sprintf("expected %d", epoch)) || s.Facts().Epoch == epoch {
-			t.Errorf("found %v, epoch %d", found, s.Facts().Epoch)
-		}
-	})
+	for _, more := range []int{1, 20} { // commits here, and nine elsewhere
+		t.Run(fmt.Sprintf("issue/29 a database that went on elsewhere for two epochs is reported as another one: %d", more), func(t *testing.T) {
+			dir, epoch := life(t)
+			other := dir
+			for range 2 {
+				next := filepath.Join(t.TempDir(), "copy")
+				shell(t, "cp", "-a", other, next)
+				goOn(t, next, 4)
+				other = next
+			}
+			goOn(t, dir, more)
+			shell(t, "cp", "-a", other+"/lashd.db", dir)
+			s := open(t, dir)
+			if found := s.Rollback(); found == nil || !strings.Contains(found.Problem, fmt.Sprintf("expected %d", epoch)) || s.Facts().Epoch == epoch {
+				t.Errorf("found %v, epoch %d", found, s.Facts().Epoch)
+			}
+		})
+	}
 	t.Run("issue/29 a copy whose new epoch cannot be stored is not opened", func(t *testing.T) {
 		dir, _ := life(t)
 		s, stop := start(t, quiet(dir))
@@ -392,7 +395,7 @@ func TestMissingData(t *testing.T) {
 			t.Error(got.Rollback())
 		}
 	})
-	for name, leave := range map[string][]string{"empty files": {fileName, fileName + "-wal"}, "an empty directory": {}} {
+	for name, leave := range map[string][]string{"empty files": {fileName, fileName + "-wal"}, "other files": {"lashd-schema.txt", "my.backup.db"}} {
 		t.Run("issue/29 a directory with "+name+" and no large outputs held no store", func(t *testing.T) {
 			dir := t.TempDir()
 			for _, file := range leave {
@@ -407,6 +410,15 @@ func TestMissingData(t *testing.T) {
 			commit(t, s, rootCommit("ses_a"))
 		})
 	}
+	t.Run("issue/29 a backup from before a migration shows that there was a store", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "lashd-schema1.backup.db"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrMissing) {
+			t.Errorf("Open gives %v", err)
+		}
+	})
 	t.Run("issue/29 large outputs that cannot be read are not taken for none", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, blobsName), nil, 0o600); err != nil { // a file cannot be listed

@@ -103,6 +103,7 @@ func TestVerify(t *testing.T) {
 			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                   "SQLite says that it is 2147483648",
 			"UPDATE nodes SET turn_id = 'x' WHERE node_id = 'nod_2'":                             "session ses_a: row place ",
 			"UPDATE components SET name = 'x' WHERE name = 'c'":                                  "session ses_a: row session 1, snapshot , name x of table components",
+			"UPDATE sessions SET title = cwd, cwd = title":                                       "session ses_a: row session 1 of table sessions",
 			"UPDATE task_events SET key = 'x'":                                                   "session ses_a: row task 1, ordinal 1 of table task_events",
 			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                          "nodes are missing",
 			"DELETE FROM branches":                                                               "branch 1 is missing",
@@ -185,6 +186,21 @@ func restore(t *testing.T, dir string, data []byte) {
 }
 
 func TestWitness(t *testing.T) {
+	t.Run("issue/29 each commit is counted once", func(t *testing.T) {
+		s, stop := start(t, quiet(t.TempDir()))
+		for i := range 3 {
+			commit(t, s, rootCommit(protocol.SessionID(fmt.Sprint("ses_", i))))
+		}
+		stop()
+		s = must(Open(t.Context(), quiet(s.Dir())))
+		s.uncounted = 2
+		s.count(t.Context())
+		s.count(t.Context())
+		if got := must(readWitness(filepath.Join(s.Dir(), witnessName))).Commits; got != 5 {
+			t.Errorf("%d commits are counted, want 5", got)
+		}
+		run(t, s)()
+	})
 	t.Run("a witness that is behind says nothing", func(t *testing.T) {
 		dir := oldDatabase(t)
 		path := filepath.Join(dir, witnessName)
