@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 
 	"lashd/engine/task"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -65,11 +65,17 @@ func (st *state) wanted(spec protocol.MonitorSpec) (e monitor, err error) {
 		return e, &MonitorRunningError{spec.ID}
 	}
 	e.Spec = spec
-	dir := placeIn(st.row.Cwd, spec.Cwd)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return e, bad("/spec/cwd", "%.200q is not a directory", dir)
+	return e, st.checkCwd(spec.Cwd)
+}
+
+// checkCwd refuses early what a command would not be started in. Whoever starts it opens the directory, and starts it in what was opened.
+func (st *state) checkCwd(name string) error {
+	at := placeIn(st.row.Cwd, name)
+	dir, _, err := pathresolve.OpenWorkdir(st.row.Cwd, at)
+	if err != nil {
+		return bad("/spec/cwd", "%.200q is no directory that the session may run a command in: %v", at, err)
 	}
-	return e, nil
+	return dir.Close()
 }
 
 func sameMonitor(a, b protocol.MonitorSpec) bool { return bytes.Equal(encode(a), encode(b)) }

@@ -3,9 +3,13 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"lashd/engine"
 	"lashd/engine/plugin"
@@ -238,6 +242,82 @@ func TestMonitorWakes(t *testing.T) {
 		b.write("still")
 		b.heard("m", "still")
 	})
+}
+
+func TestDirectoriesOfMonitors(t *testing.T) {
+	// leadsOut is a session with a directory sub, and one outside of its workspace.
+	leadsOut := func(t *testing.T) (w *watched, outside string) {
+		w = start(t, setup{model: replies()}).watched(t)
+		if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return w, t.TempDir()
+	}
+	spec := protocol.MonitorSpec{ID: "m", Command: "touch ran; echo began; exec sleep 600", Cwd: "sub", Persistent: true, Restart: true}
+	ran := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "ran"))
+		return err == nil
+	}
+	t.Run("outside/7 a directory that is made a link out of the workspace before it is started again", func(t *testing.T) {
+		w, outside := leadsOut(t)
+		w.start(spec)
+		w.heard("m", "began")
+		w.stop("m")
+		lead(t, w.dir, "sub", outside)
+		_, err := w.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}})
+		if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != "/spec/cwd" {
+			t.Fatalf("error %v", err)
+		}
+		if ran(outside) {
+			t.Error("it ran outside of the workspace")
+		}
+	})
+	t.Run("outside/7 a directory that is made a link out of the workspace before the daemon begins it again", func(t *testing.T) {
+		top := t
+		w, outside := leadsOut(t)
+		w.start(spec)
+		w.heard("m", "began")
+		w.halt()
+		lead(t, w.dir, "sub", outside)
+		w.daemon = w.restart(top, nil)
+		if m := w.is("m", protocol.MonitorFailed); ran(outside) {
+			t.Errorf("it ran outside of the workspace: %+v", m)
+		}
+	})
+	t.Run("outside/7 a directory that is swapped all the time", func(t *testing.T) {
+		w, outside := leadsOut(t)
+		stop := make(chan struct{})
+		var swapping sync.WaitGroup
+		swapping.Go(func() { exchanges(t, w.dir, outside, stop) })
+		for range 60 {
+			_, _ = w.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "touch ran", Cwd: "sub"}})
+			eventually(t, func() bool { return w.status().ActiveCount == 0 })
+		}
+		close(stop)
+		swapping.Wait()
+		if ran(outside) {
+			t.Error("it ran outside of the workspace")
+		}
+	})
+}
+
+// exchanges has sub in dir be a directory and a link by turns.
+func exchanges(t *testing.T, dir, outside string, stop chan struct{}) {
+	sub, was, next := filepath.Join(dir, "sub"), filepath.Join(dir, "was"), filepath.Join(dir, "next")
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		err := errors.Join(os.Symlink(outside, next), os.Rename(sub, was), os.Rename(next, sub))
+		time.Sleep(200 * time.Microsecond) // or else hardly anybody would see the link
+		if err = errors.Join(err, os.Remove(sub), os.Rename(was, sub)); err != nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
 }
 
 func TestMonitorUpdates(t *testing.T) {

@@ -24,11 +24,15 @@ const (
 func watching(spec protocol.MonitorSpec) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
 		w.again = spec.Restart
+		row, err := w.place(ctx)
+		if err != nil {
+			return noSession(err)
+		}
 		t := w.now()
 		lines, ended := background.NewLines(), make(chan struct{})
 		var telling sync.WaitGroup
 		telling.Go(func() { w.tellLines(lines, ended) })
-		out := w.eng.commands.Watch(ctx, &t, t.Spec.Command.Workdir, lines)
+		out := w.eng.commands.Watch(ctx, &t, row.Cwd, lines)
 		close(ended)
 		telling.Wait()
 		return out

@@ -126,10 +126,7 @@ func (r *run) invoke(ctx context.Context, s *stage, host *toolHost) (got outcome
 	}()
 	call := tool.Invocation{
 		SessionID: r.session.id, TurnID: host.turn(), CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
-		Host: host,
-	}
-	if s.about != nil {
-		call.Places = s.about.real()
+		Host: host, Places: s.places(),
 	}
 	result, err := s.entry.Execute(ctx, call)
 	if err != nil {

@@ -23,6 +23,7 @@ type stage struct {
 	attempt   int
 	replay    protocol.Replay       // that its tool declared when it was begun; empty: it was not
 	about     *subjects             // what it was judged by; nil: it was not, as it is made again
+	allowed   []string              // where its paths led when an earlier run of the daemon was allowed to make it
 	approval  *wanted               // a plugin wants a person to be asked
 	messages  []protocol.Message    // of plugins, for the next checkpoint
 	reply     *turn.ToolReply       // set once the call has its result
@@ -52,6 +53,7 @@ type callRow struct {
 	Overdue  bool                 `json:"overdue,omitempty"`
 	Confined bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
 	Intents  []intent             `json:"intents,omitempty"`
+	Places   []string             `json:"places,omitempty"` // where its paths led when it was allowed
 }
 
 // recall takes what the journal knows of a call.
@@ -65,6 +67,7 @@ func (s *stage) recall(row persistence.Effect) error {
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
 	s.intents, s.given, s.replay = known.Intents, known.Given, cmp.Or(known.Replay, protocol.ReplayNever)
+	s.allowed = known.Places
 	if known.Args != nil {
 		s.call.Args = known.Args
 	}
@@ -174,6 +177,14 @@ func (s *stage) unfinished() {
 func (s *stage) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Given: s.given, Reply: s.reply, Messages: s.messages, Parked: s.parked,
-		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed,
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(),
 	}
+}
+
+// places are where the paths of the call led when it was allowed: also for one that is made again without being judged again.
+func (s *stage) places() []string {
+	if s.about != nil {
+		return s.about.real()
+	}
+	return s.allowed
 }

@@ -73,7 +73,7 @@ func reaped(c *proc.Command, exit proc.Exit, held bool, err error) error {
 // watchGrace is how long the command of a monitor has to end by itself once it is asked to.
 const watchGrace = 200 * time.Millisecond
 
-// Watch runs the command of a monitor to its end, whatever ends it. It gets no input. Its lines go to those that are given, too;
+// Watch runs the command of a monitor to its end, whatever ends it. As in Run, cwd is the workspace. It gets no input. Its lines go to those that are given, too;
 // all are there when it returns.
 func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *Lines) *protocol.TaskOutcome {
 	file, err := c.Outputs.Writer(t)

@@ -61,7 +61,8 @@ type Invocation struct {
 	Name      string
 	Args      json.RawMessage
 	// Places are where the paths of the call led when it was allowed, in the order of its Subjects. A tool that opens them refuses one that
-	// leads elsewhere. Nil: nobody looked, as the call is made again.
+	// leads elsewhere. They are kept for a call that is made again after a
+	// crash. Nil: nobody looked, or the call names no path.
 	Places []string
 	Host   Host
 }

@@ -92,7 +92,7 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 	if a.Rerunnable && a.Detach {
 		return refused("invalid_arguments", "arguments of start_command: what is detached is not rerunnable: lashd does not run it")
 	}
-	opened, dir, err := s.directory(a.Workdir)
+	opened, dir, err := s.directory(call, a.Workdir)
 	if err != nil {
 		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 	if err := a.check(); err != nil {
 		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err))
 	}
-	dir, at, err := s.directory(a.Workdir)
+	dir, at, err := s.directory(call, a.Workdir)
 	if err != nil {
 		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
@@ -89,9 +90,16 @@ func checkScript(command string) error {
 
 // directory opens the directory to run in. It keeps an honest model in the workspace; a command can go elsewhere by itself, which
 // is for the permission to run it to consider. The command starts in what was opened, wherever the path leads by then.
-func (s *shell) directory(workdir string) (dir *os.File, at string, err error) {
-	return pathresolve.OpenDir(s.cwd, cmp.Or(workdir, "."))
+func (s *shell) directory(call tool.Invocation, workdir string) (dir *os.File, at string, err error) {
+	dir, at, err = pathresolve.OpenDir(s.cwd, cmp.Or(workdir, "."))
+	if err == nil && workdir != "" && call.Places != nil && !slices.Contains(call.Places, at) {
+		return nil, "", errors.Join(errElsewhere, dir.Close())
+	}
+	return dir, at, err
 }
+
+// errElsewhere refuses a directory that is not the one for which the call was allowed.
+var errElsewhere = errors.New("since the call was allowed, the path has changed to lead elsewhere; check where it leads and call again")
 
 func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command) protocol.ToolOutput {
 	out := capture.New(host)

@@ -48,7 +48,7 @@ func TestWorkdirThatIsSwapped(t *testing.T) {
 		t.Run("outside/7 a command starts in the directory that was opened: "+workdir, func(t *testing.T) {
 			dirs := newSwapped(t)
 			s := &shell{cwd: dirs.ws, environ: environ, nonce: t.Name(), reading: make(chan struct{}, 1)}
-			opened, at, err := s.directory(strings.ReplaceAll(workdir, "DIR", dirs.ws))
+			opened, at, err := s.directory(tool.Invocation{}, strings.ReplaceAll(workdir, "DIR", dirs.ws))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,6 +62,20 @@ func TestWorkdirThatIsSwapped(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join(dirs.ws, "was/here")); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+	for name, sees := range map[string]struct {
+		place string
+		ran   bool
+	}{"leads where it did": {"sub", true}, "has come to lead elsewhere": {"other", false}} {
+		t.Run("outside/7 a call that was allowed for a directory runs there only: the path "+name, func(t *testing.T) {
+			dirs := newSwapped(t)
+			s := &shell{cwd: dirs.ws, environ: environ, nonce: t.Name(), reading: make(chan struct{}, 1)}
+			call := tool.Invocation{Host: &host{}, Places: []string{filepath.Join(dirs.ws, sees.place)}}
+			out := s.command(t.Context(), call, args{Command: "touch here", Workdir: "sub"})
+			if _, err := os.Stat(filepath.Join(dirs.ws, "sub/here")); (err == nil) != sees.ran {
+				t.Errorf("it ran: %v, want %v: %+v", err == nil, sees.ran, out)
 			}
 		})
 	}
