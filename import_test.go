@@ -22,6 +22,7 @@ var levels = map[string]int{
 	"lashd/engine/tip":                   0,
 	"lashd/internal/glob":                0,
 	"lashd/internal/pathresolve":         0,
+	"lashd/internal/deadline":            0,
 	"lashd/engine/commandrule":           1,
 	"lashd/engine/schedule":              1,
 	"lashd/engine/feed":                  1,

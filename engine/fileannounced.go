@@ -19,15 +19,15 @@ func (f *turnFiles) hasSaid() bool {
 // announced takes a copy of what a tool is about to change, if looks leave it out. What keeps it from that is told by the look after
 // the tool.
 func (f *turnFiles) announced(ctx context.Context, path string) {
-	before, leftOut, err := f.before(ctx, path)
+	was, err := f.before(ctx, path)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrPermission) {
 		return // the tool changes nothing
 	}
 	f.miss(path, err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, twice := f.said[path]; leftOut && err == nil && !twice {
-		f.said[path] = before
+	if _, twice := f.said[path]; was.leftOut && err == nil && !twice {
+		f.said[path] = was.is
 	}
 }
 
@@ -42,26 +42,30 @@ func (f *turnFiles) miss(path string, err error) {
 }
 
 // before is what stands at a path that looks leave out.
-func (f *turnFiles) before(ctx context.Context, path string) (is *protocol.FileState, leftOut bool, err error) {
+func (f *turnFiles) before(ctx context.Context, path string) (leftFile, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, filePatience, errFilesSlow)
 	defer cancel()
-	if err := f.take(ctx); err != nil {
-		return nil, false, err
-	}
-	defer f.giveBack()
-	if err := f.learn(ctx); err != nil {
-		return nil, false, err
-	}
-	if _, known := f.known.Get(path); known {
-		return nil, false, nil
-	}
-	dir, err := filepoint.Open(f.root, f.eng.StateDir)
-	if err != nil {
-		return nil, false, err
-	}
-	defer dir.Close()
-	is, err = f.present(ctx, dir, path, true)
-	return is, true, err
+	return alone(ctx, f.workspace, func() (was leftFile, err error) {
+		if err := f.learn(ctx); err != nil {
+			return was, err
+		}
+		if _, known := f.known.Get(path); known {
+			return was, nil
+		}
+		dir, err := filepoint.Open(f.root, f.eng.StateDir)
+		if err != nil {
+			return was, err
+		}
+		defer dir.Close()
+		is, err := f.present(ctx, dir, path, true)
+		return leftFile{is, true}, err
+	})
+}
+
+// leftFile is what stands at a path, if looks leave that out.
+type leftFile struct {
+	is      *protocol.FileState
+	leftOut bool
 }
 
 // saidDeltas are the changes that were announced and that a look did not find.

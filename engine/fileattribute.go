@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"time"
 
+	"lashd/internal/deadline"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -47,12 +49,25 @@ func (w *workspace) seenTo(points []protocol.PointID) {
 func (w *workspace) lookFor(ctx context.Context, catchUp bool, note noting) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, filePatience, errFilesSlow)
 	defer cancel()
-	if err := w.take(ctx); err != nil {
-		return err
-	}
-	defer w.giveBack()
-	_, err := w.look(ctx, catchUp, note)
+	_, err := alone(ctx, w, func() ([]delta, error) { return w.look(ctx, catchUp, note) })
 	return err
+}
+
+// hangPatience is how long work on a workspace goes on after its turn has had enough of it. What takes longer is given up: its file system may
+// hang.
+const hangPatience = 50 * time.Second
+
+// alone works on a workspace that is taken for that. Work that is given up keeps it until it ends, so that nobody else is there meanwhile: others
+// are told that it takes too long.
+func alone[T any](ctx context.Context, w *workspace, work func() (T, error)) (T, error) {
+	if err := w.take(ctx); err != nil {
+		var zero T
+		return zero, err
+	}
+	return deadline.Do(context.WithoutCancel(ctx), filePatience+hangPatience, errFilesSlow, func(context.Context) (T, error) {
+		defer w.giveBack()
+		return work()
+	})
 }
 
 // attribute makes changes those of all whose tools are at work. Without any, somebody else made them, and that is not kept.

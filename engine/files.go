@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"lashd/engine/filepoint"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -66,7 +66,7 @@ type workspace struct {
 
 // use finds the workspace of a directory, for as long as forgo is not called.
 func (e *Engine) use(dir string) (*workspace, error) {
-	root, err := filepath.EvalSymlinks(dir)
+	root, err := pathresolve.Existing(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (w *workspace) forget() {
 	f := &w.eng.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w.users == 0 && f.open[w.root] == w {
+	if w.users == 0 && len(w.taken) == 0 && f.open[w.root] == w { // one that hangs is not looked at beside that
 		w.idle.Stop()
 		delete(f.open, w.root)
 	}

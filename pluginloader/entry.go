@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/content"
 	"lashd/pluginloader/manifest"
@@ -201,7 +202,7 @@ func (e *entry) inspect(ctx context.Context) (*manifest.Plugin, protocol.Digest,
 
 // place is where a directory is, after all links.
 func (e *entry) place() string {
-	if real, err := filepath.EvalSymlinks(e.dir); err == nil {
+	if real, err := pathresolve.Existing(e.dir); err == nil {
 		return real
 	}
 	return e.dir

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
@@ -24,7 +25,7 @@ func workspaceOf(cwd string) (string, error) {
 	if !filepath.IsAbs(cwd) {
 		return "", ErrCwd
 	}
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+	if real, err := pathresolve.Existing(cwd); err == nil {
 		return real, nil
 	}
 	return filepath.Clean(cwd), nil

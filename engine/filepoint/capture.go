@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -134,7 +135,7 @@ func (w *Workspace) content(ctx context.Context, f *persistence.WorkspaceFile, d
 	}
 	data, err := w.read(f, dirs, limit)
 	switch {
-	case errors.Is(err, errSwapped), errors.Is(err, errChanging):
+	case errors.Is(err, pathresolve.ErrReplaced), errors.Is(err, errChanging):
 		return nil, protocol.FileLate
 	case err != nil:
 		return nil, protocol.FileUnreadable
@@ -165,11 +166,11 @@ func (w *Workspace) Read(ctx context.Context, f *persistence.WorkspaceFile, limi
 // lastDir is the directory in which a file was read last: the next one is often in it, too.
 type lastDir struct {
 	path  string
-	at    place
+	at    pathresolve.Dir
 	there bool
 }
 
-func (l *lastDir) of(w *Workspace, file string) (place, error) {
+func (l *lastDir) of(w *Workspace, file string) (pathresolve.Dir, error) {
 	dir := path.Dir(file)
 	if l.there && l.path == dir {
 		return l.at, nil
@@ -184,7 +185,7 @@ func (l *lastDir) of(w *Workspace, file string) (place, error) {
 
 func (l *lastDir) close() {
 	if l.there {
-		l.at.close()
+		l.at.Close()
 		l.there = false
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lashd/internal/glob"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -99,7 +100,7 @@ func (ix *Index) missing() (paths []string, held int64) {
 
 // ignoreFile is a .gitignore as it was read, and what was said of it then.
 type ignoreFile struct {
-	is    facts
+	is    pathresolve.Facts
 	rules glob.Ignore
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -154,7 +155,7 @@ func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && w.ours(identityOf(fi)) {
+	if err == nil && w.ours(pathresolve.IdentityOf(fi)) {
 		return fs.ErrPermission
 	}
 	if isDir := err == nil && fi.IsDir(); err == nil && (s.Want == nil || isDir != (s.Want.Kind == protocol.FileDirectory)) {
@@ -166,11 +167,11 @@ func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) err
 	case s.Want == nil:
 		return nil
 	case s.Want.Kind == protocol.FileDirectory:
-		return makeDir(dir, name, modeOf(s.Want.Mode))
+		return makeDir(dir, name, pathresolve.ModeOf(s.Want.Mode))
 	case s.Want.Kind == protocol.FileLink:
 		return replace(dir, name, func(temp string) error { return dir.Symlink(s.Want.Link, temp) })
 	case s.Want.Kind == protocol.FileRegular:
-		return replace(dir, name, func(temp string) error { return writeFile(dir, temp, content, modeOf(s.Want.Mode)) })
+		return replace(dir, name, func(temp string) error { return writeFile(dir, temp, content, pathresolve.ModeOf(s.Want.Mode)) })
 	}
 	return fmt.Errorf("%s cannot be made", s.Want.Kind)
 }

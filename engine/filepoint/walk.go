@@ -3,10 +3,8 @@ package filepoint
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -16,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lashd/internal/glob"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -25,8 +24,6 @@ const (
 	maxIgnore  = 256 << 10 // bytes of a .gitignore
 	ignoreName = ".gitignore"
 	walkers    = 2 // directories that are walked at once; more gain nothing where names are in memory
-
-	namesAtOnce = 1024 // of a directory
 )
 
 // TooManyError means that a workspace has more files than are looked at.
@@ -62,7 +59,7 @@ type walker struct {
 // catch up is also told of those that there was no time or no room for.
 func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp bool) (Sight, error) {
 	k := &walker{Workspace: w, ctx: ctx, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
-	root, err := w.begin()
+	root, err := pathresolve.Begin(w.root)
 	if err != nil {
 		return Sight{}, err
 	}
@@ -78,13 +75,13 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 }
 
 // below walks a directory that is open, and closes it.
-func (k *walker) below(dir place, at string, rules []ignoring, depth int) error {
-	defer dir.close()
+func (k *walker) below(dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
+	defer dir.Close()
 	if own := k.ignores(dir, at); len(own) > 0 {
 		rules = append(slices.Clip(rules), ignoring{at, own})
 	}
 	var news []persistence.WorkspaceFile
-	for e, err := range dir.entries() {
+	for e, err := range dir.Entries() {
 		if err = cmp.Or(err, context.Cause(k.ctx)); err != nil {
 			return err
 		}
@@ -108,7 +105,7 @@ func (k *walker) below(dir place, at string, rules []ignoring, depth int) error 
 }
 
 // entry says what an entry is, and walks it if it is a directory; nil: it is gone, or not to be looked at.
-func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
+func (k *walker) entry(dir pathresolve.Dir, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
 	name := e.Name()
 	if e.IsDir() && depth < maxDepth {
 		sub, is, err := k.enter(dir, name)
@@ -116,8 +113,8 @@ func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, de
 			return k.describe(dir, at+name, is), k.down(sub, at+name+"/", rules, depth+1)
 		}
 	}
-	is, err := dir.stat(name)
-	if err != nil || k.ours(is.id) {
+	is, err := dir.Stat(name)
+	if err != nil || k.ours(is.ID) {
 		return nil, nil
 	}
 	f := k.describe(dir, at+name, is)
@@ -131,9 +128,9 @@ func (k *walker) entry(dir place, at string, e os.DirEntry, rules []ignoring, de
 }
 
 // down counts a directory and walks it, beside the one above it if there is somebody to do it.
-func (k *walker) down(sub place, at string, rules []ignoring, depth int) error {
+func (k *walker) down(sub pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	if err := k.count(); err != nil {
-		sub.close()
+		sub.Close()
 		return err
 	}
 	if k.group.TryGo(func() error { return k.enough(k.below(sub, at, rules, depth)) }) {
@@ -173,35 +170,15 @@ func (k *walker) known(f *persistence.WorkspaceFile) bool {
 	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
 }
 
-// inParts goes through a directory that is open, some names at a time: there may be very many, of which few count.
-func inParts(dir *os.File) iter.Seq2[os.DirEntry, error] {
-	return func(yield func(os.DirEntry, error) bool) {
-		for {
-			entries, err := dir.ReadDir(namesAtOnce)
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					yield(nil, err)
-				}
-				return
-			}
-		}
-	}
-}
-
 // ignores reads the .gitignore of a directory, if it is not known. One that cannot be read ignores nothing.
-func (k *walker) ignores(dir place, at string) glob.Ignore {
-	is, err := dir.stat(ignoreName)
-	if err != nil || !is.mode.IsRegular() || k.ours(is.id) {
+func (k *walker) ignores(dir pathresolve.Dir, at string) glob.Ignore {
+	is, err := dir.Stat(ignoreName)
+	if err != nil {
 		return nil
 	}
 	known, ok := k.index.rules[at]
-	if !ok || known.is != is || young(max(is.modified, is.changed)) {
-		known = ignoreFile{is, parseIgnores(dir)}
+	if !ok || known.is != is || young(max(is.Modified, is.Changed)) {
+		known = ignoreFile{is, k.parseIgnores(dir, is)}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -209,8 +186,8 @@ func (k *walker) ignores(dir place, at string) glob.Ignore {
 	return known.rules
 }
 
-func parseIgnores(dir place) glob.Ignore {
-	f, err := dir.readFile(ignoreName)
+func (k *walker) parseIgnores(dir pathresolve.Dir, is pathresolve.Facts) glob.Ignore {
+	f, err := k.open(dir, ignoreName, is)
 	if err != nil {
 		return nil
 	}

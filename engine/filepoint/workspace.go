@@ -27,7 +27,7 @@ import (
 // Workspace is an open directory whose files are looked at.
 type Workspace struct {
 	root *os.Root
-	own  []identity // of lashd: closing one of the database's files would give up its locks
+	own  []pathresolve.Identity // of lashd: closing one of the database's files would give up its locks
 }
 
 // Open opens a workspace. Whatever lies in state, lashd's own directory, is not looked at.
@@ -59,20 +59,17 @@ func (w *Workspace) learn(state string) error {
 	if err != nil {
 		return err
 	}
-	w.own = append(w.own, identityOf(fi))
+	w.own = append(w.own, pathresolve.IdentityOf(fi))
 	entries, err := os.ReadDir(state)
 	for _, e := range entries {
 		if fi, err := os.Lstat(filepath.Join(state, e.Name())); err == nil {
-			w.own = append(w.own, identityOf(fi))
+			w.own = append(w.own, pathresolve.IdentityOf(fi))
 		}
 	}
 	return err
 }
 
-func (w *Workspace) ours(id identity) bool { return slices.ContainsFunc(w.own, id.same) }
-
-// errSwapped means that something else stands at a path than a moment before.
-var errSwapped = errors.New("it was replaced while it was looked at")
+func (w *Workspace) ours(id pathresolve.Identity) bool { return slices.ContainsFunc(w.own, id.Same) }
 
 // directory opens the directory that a path lies in, to change something there. The caller closes it.
 func (w *Workspace) directory(file string) (*os.Root, error) {
@@ -103,25 +100,17 @@ func (w *Workspace) enterRoot(at *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	case !fi.IsDir():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
-	case w.ours(identityOf(fi)):
+	case w.ours(pathresolve.IdentityOf(fi)):
 		return nil, fs.ErrPermission
 	}
-	next, err := at.OpenRoot(name + "/.") // the dot insists on a directory
-	if err != nil {
-		return nil, err
-	}
-	if now, err := next.Stat("."); err != nil || !os.SameFile(fi, now) {
-		next.Close()
-		return nil, errSwapped
-	}
-	return next, nil
+	return pathresolve.EnterRoot(at, name, fi)
 }
 
 // place opens the directory that a path lies in, to look at it: one name after the other, and none that is a link. The caller closes it.
-func (w *Workspace) place(file string) (place, error) {
-	at, err := w.begin()
+func (w *Workspace) place(file string) (pathresolve.Dir, error) {
+	at, err := pathresolve.Begin(w.root)
 	if err != nil {
-		return place{}, err
+		return pathresolve.Dir{}, err
 	}
 	dir := path.Dir(file)
 	if dir == "." {
@@ -129,9 +118,9 @@ func (w *Workspace) place(file string) (place, error) {
 	}
 	for name := range strings.SplitSeq(dir, "/") {
 		next, _, err := w.enter(at, name)
-		at.close()
+		at.Close()
 		if err != nil {
-			return place{}, err
+			return pathresolve.Dir{}, err
 		}
 		at = next
 	}
@@ -139,30 +128,20 @@ func (w *Workspace) place(file string) (place, error) {
 }
 
 // enter opens a directory in another one, and says what it is.
-func (w *Workspace) enter(at place, name string) (place, facts, error) {
-	next, err := at.enter(name)
+func (w *Workspace) enter(at pathresolve.Dir, name string) (pathresolve.Dir, pathresolve.Facts, error) {
+	next, err := at.Enter(name)
 	if err != nil {
-		return place{}, facts{}, err
+		return pathresolve.Dir{}, pathresolve.Facts{}, err
 	}
-	f, err := next.self()
-	if err == nil && w.ours(f.id) {
+	f, err := next.Self()
+	if err == nil && w.ours(f.ID) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
-		next.close()
-		return place{}, facts{}, err
+		next.Close()
+		return pathresolve.Dir{}, pathresolve.Facts{}, err
 	}
 	return next, f, nil
-}
-
-// facts are what the system says of a file.
-type facts struct {
-	mode     fs.FileMode
-	size     int64
-	modified int64
-	changed  int64 // when something about it was changed last, which no program can choose
-	inode    uint64
-	id       identity
 }
 
 // Look tells what stands at a path, without reading it; nil: nothing.
@@ -174,8 +153,8 @@ func (w *Workspace) Look(file string) (*persistence.WorkspaceFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer at.close()
-	f, err := at.stat(path.Base(file))
+	defer at.Close()
+	f, err := at.Stat(path.Base(file))
 	if nothing(err) {
 		return nil, nil
 	}
@@ -191,30 +170,30 @@ func nothing(err error) bool {
 }
 
 // describe says what an entry is, all but its content.
-func (w *Workspace) describe(at place, file string, is facts) *persistence.WorkspaceFile {
-	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: bitsOf(is.mode)}}
+func (w *Workspace) describe(at pathresolve.Dir, file string, is pathresolve.Facts) *persistence.WorkspaceFile {
+	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: pathresolve.BitsOf(is.Mode)}}
 	switch {
-	case w.ours(is.id):
+	case w.ours(is.ID):
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable
-	case is.mode.IsDir():
+	case is.Mode.IsDir():
 		f.Kind = protocol.FileDirectory
 		return f // its times change with what is in it
-	case is.mode&fs.ModeSymlink != 0:
+	case is.Mode&fs.ModeSymlink != 0:
 		f.Kind, f.Mode = protocol.FileLink, 0
 		f.Link, f.Problem = linkOf(at, path.Base(file))
 		return f
-	case is.mode.IsRegular():
-		f.Size = is.size
+	case is.Mode.IsRegular():
+		f.Size = is.Size
 	default:
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable
 	}
-	f.ModifiedNs, f.ChangedNs, f.Inode = is.modified, is.changed, is.inode
+	f.ModifiedNs, f.ChangedNs, f.Inode = is.Modified, is.Changed, is.Inode
 	return f
 }
 
 // linkOf is where a link leads. What is no text cannot be kept.
-func linkOf(at place, name string) (string, protocol.FileProblem) {
-	link, err := at.link(name)
+func linkOf(at pathresolve.Dir, name string) (string, protocol.FileProblem) {
+	link, err := at.Link(name)
 	if err != nil || !utf8.ValidString(link) {
 		return strings.ToValidUTF8(link, "\uFFFD"), protocol.FileUnreadable
 	}
@@ -246,8 +225,8 @@ var errChanging = errors.New("it was changed while it was read")
 const tick = 20 * time.Millisecond
 
 // settled tells whether a file holds what was read of it. Its times tell that, unless it was changed in this moment.
-func settled(file *os.File, now facts, data []byte) bool {
-	if time.Since(time.Unix(0, max(now.modified, now.changed))) > tick {
+func settled(file *os.File, now pathresolve.Facts, data []byte) bool {
+	if time.Since(time.Unix(0, max(now.Modified, now.Changed))) > tick {
 		return true
 	}
 	again := make([]byte, len(data))
@@ -255,36 +234,46 @@ func settled(file *os.File, now facts, data []byte) bool {
 	return n == len(data) && (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(again, data)
 }
 
-func (w *Workspace) readOnce(at place, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
+// open opens a regular file that was looked at, unless it is one of lashd's own.
+func (w *Workspace) open(at pathresolve.Dir, name string, is pathresolve.Facts) (*os.File, error) {
+	if w.ours(is.ID) {
+		return nil, pathresolve.ErrReplaced
+	}
+	file, err := at.OpenRegular(name, is, w.letGo)
+	if errors.Is(err, pathresolve.ErrIrregular) {
+		return nil, pathresolve.ErrReplaced
+	}
+	return file, err
+}
+
+// letGo closes a file that was opened in place of another one, unless it is of the database: to close that would give up its locks.
+func (w *Workspace) letGo(file *os.File) {
+	if is, err := pathresolve.FactsOf(file); err != nil || !w.ours(is.ID) {
+		file.Close()
+	}
+}
+
+func (w *Workspace) readOnce(at pathresolve.Dir, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
 	name := path.Base(f.Path)
-	is, err := at.stat(name)
+	is, err := at.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !is.mode.IsRegular() || w.ours(is.id) {
-		return nil, errSwapped
-	}
-	file, err := at.readFile(name) // which may have become a FIFO since
+	file, err := w.open(at, name, is)
 	if err != nil {
 		return nil, err
-	}
-	was, err := factsOfFile(file)
-	if err != nil || !is.id.same(was.id) {
-		if err != nil || !w.ours(was.id) {
-			file.Close()
-		} // else it stays open: to close a file of the database would give up its locks
-		return nil, errSwapped
 	}
 	defer file.Close()
-	if err := pathresolve.CheckStored(file); err != nil {
+	was, err := pathresolve.FactsOf(file)
+	if err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	now, err := factsOfFile(file)
-	if err != nil || now.size != was.size || now.modified != was.modified || now.changed != was.changed || !settled(file, now, data) {
+	now, err := pathresolve.FactsOf(file)
+	if err != nil || now.Size != was.Size || now.Modified != was.Modified || now.Changed != was.Changed || !settled(file, now, data) {
 		return nil, cmp.Or(err, errChanging)
 	}
 	*f = *w.describe(at, f.Path, was)

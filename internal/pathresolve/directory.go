@@ -11,7 +11,7 @@ import (
 // OpenDir opens a directory of a workspace, by a path that is absolute or begins there. It fails if the path leads out of the
 // workspace at the moment when it is opened. The path that it returns has no links in it.
 func OpenDir(workspace, name string) (dir *os.File, at string, err error) {
-	top, err := filepath.EvalSymlinks(workspace)
+	top, err := Existing(workspace)
 	if err != nil {
 		return nil, "", err
 	}
@@ -59,7 +59,7 @@ func OpenWorkdir(workspace, name string) (dir *os.File, at string, err error) {
 // Below tells whether a path is written as one of a directory, or of where that leads.
 func Below(dir, name string) bool {
 	tops := []string{dir}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+	if real, err := Existing(dir); err == nil {
 		tops = append(tops, real)
 	}
 	for _, top := range tops {

@@ -1,16 +1,15 @@
 // Package pathresolve finds the file that a path leads to, as the system does when it opens it.
 //
-// It is the only code that follows symbolic links on behalf of approval rules and file tools, so that they agree on what a path means.
-// Functions can be used concurrently.
+// All of lashd that follows a path of a workspace does it here, by path (Real, Follow) or through open directories (Way, Dir, EnterRoot), so
+// that approval rules, file tools, file points, prompts and the watch of plugins agree on what a path means. Files of a workspace are opened
+// to be read by OpenRegular. Functions and methods can be used concurrently.
 package pathresolve
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 const (
@@ -43,41 +42,6 @@ func absolute(dir, name string) string {
 		return name
 	}
 	return dir + string(filepath.Separator) + name
-}
-
-// Real is where an absolute path leads: through symbolic links, as the system goes. What is not there yet leads to itself. The result has no
-// links in it, until somebody puts one there.
-func Real(name string) (string, error) {
-	if len(name) > maxPath {
-		return "", syscall.ENAMETOOLONG
-	}
-	at, todo := steps(name)
-	for links := 0; len(todo) > 0; {
-		next := filepath.Join(at, todo[0]) // at is clean and without links, so that .. leads to what is above
-		todo = todo[1:]
-		target, err := os.Readlink(next)
-		if err != nil {
-			at = next // no link, or nothing there
-			continue
-		}
-		if links++; links > MaxLinks {
-			return "", ErrLoop
-		}
-		var rest []string
-		if filepath.IsAbs(target) {
-			at, rest = steps(target)
-		} else {
-			_, rest = steps(target)
-		}
-		todo = slices.Concat(rest, todo)
-	}
-	return at, nil
-}
-
-// steps takes a path apart: where it begins if it is absolute, and the names to go through.
-func steps(name string) (root string, names []string) {
-	volume := filepath.VolumeName(name)
-	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(name[len(volume):]), "/")
 }
 
 // In tells whether all that a path may mean is in a place, or below it. What cannot be followed is nowhere.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"lashd/engine/proc"
+	"lashd/internal/pathresolve"
 )
 
 // Confinement is what the programs of a plugin are held to.
@@ -52,7 +53,7 @@ func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
 		if dir == "" {
 			continue
 		}
-		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		if dir, err = pathresolve.Existing(dir); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 		*into = append(*into, dir)
@@ -71,7 +72,7 @@ func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 	if workspace == "" {
 		return nil, errNoWorkspace
 	}
-	dir, err := filepath.EvalSymlinks(workspace)
+	dir, err := pathresolve.Existing(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: workspace: %w", err)
 	}
@@ -99,7 +100,7 @@ func within(path, dir string) bool {
 	if err != nil {
 		return false
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	if real, err := pathresolve.Existing(path); err == nil {
 		path = real
 	}
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
@@ -54,7 +55,7 @@ func place(dir string, d protocol.Digest) (Approval, error) {
 	if err != nil {
 		return Approval{}, err
 	}
-	real, err := filepath.EvalSymlinks(at)
+	real, err := pathresolve.Existing(at)
 	if err != nil {
 		return Approval{}, err
 	}

@@ -10,11 +10,11 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -150,7 +150,7 @@ func executable(ctx context.Context, name string, find Finder) (Executable, erro
 		file, err = find.Look(name)
 	}
 	if err == nil {
-		file, err = filepath.EvalSymlinks(file)
+		file, err = pathresolve.Existing(file)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return Executable{}, fmt.Errorf("the program %q is in no directory of the PATH", name)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lashd/internal/pathresolve"
 )
 
 // placing finds the directories that a root is made of. Each is watched before it is read, so that nothing that comes into it
@@ -66,59 +68,32 @@ func (p *placing) plugin(path string, e fs.DirEntry) error {
 
 func (p *placing) skips(dir string) bool { return p.skip != nil && p.skip(dir) }
 
-// maxLinks is how many links a path may lead through.
-const maxLinks = 40
-
 // follow finds the directory that a path leads to, or nothing. It watches all names on the way: each of them may be renamed,
 // or be a link that is made to lead elsewhere, and the first that is not there may come.
 func (p *placing) follow(path string) (string, error) {
-	volume := filepath.VolumeName(path)
-	at, links := volume+string(filepath.Separator), 0
-	rest := strings.Split(path[len(volume):], string(filepath.Separator))
-	for len(rest) > 0 {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
+	var stop error // why no name is watched any more; nil: they are
+	at, info, err := pathresolve.Follow(path, func(dir, name string) error {
 		if p.left--; p.left < 0 {
 			p.cut("%s leads through too many directories and links", path)
-			return "", nil
+			return errBeyond
 		}
-		if err := p.name(at, name); err != nil {
-			return "", err
-		}
-		next := filepath.Join(at, name)
-		info, err := os.Lstat(next)
-		switch {
-		case err != nil:
-			return "", nil // whatever is wrong with it, it may become better
-		case info.Mode().Type() == fs.ModeSymlink:
-			to, err := os.Readlink(next)
-			if links++; err != nil || links > maxLinks {
-				return "", nil
-			}
-			if filepath.IsAbs(to) {
-				volume = filepath.VolumeName(to)
-				at, to = volume+string(filepath.Separator), to[len(volume):]
-			}
-			rest = append(strings.Split(filepath.FromSlash(to), string(filepath.Separator)), rest...)
-		case !info.IsDir():
-			return "", nil
-		default:
-			at = next
-		}
-	}
-	if p.bounds.outside(at) {
+		stop = p.name(dir, name)
+		return stop
+	})
+	switch {
+	case stop != nil:
+		return "", stop
+	case err != nil || !info.IsDir():
+		return "", nil // whatever is wrong with it, it may become better
+	case p.bounds.outside(at):
 		p.cut("%s leads to %s, which is outside the workspace", path, at)
 		return "", nil
 	}
 	return at, nil
 }
+
+// errBeyond ends a way that is beyond the limits.
+var errBeyond = errors.New("beyond the limits")
 
 // name watches one entry of a directory. One that we may not read is left out: few are renamed.
 func (p *placing) name(dir, name string) error {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"lashd/internal/pathresolve"
 )
 
 // Signature stands for what a directory is made of: names, files, sizes, times, modes, links, but not what is in the files. As
@@ -132,7 +134,7 @@ func (s *signer) record(name, to string, info fs.FileInfo) {
 // signRoot stands for what a root is made of, as Signature does for each plugin in it.
 func (l Limits) signRoot(dir string, b Bounds) string {
 	sum := sha256.New()
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := pathresolve.Existing(dir)
 	fmt.Fprintf(sum, "%q %v ", real, err)
 	if err == nil && !b.outside(real) {
 		l.signPlugins(sum, real, b)
@@ -146,7 +148,7 @@ func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 	left := l.Total
 	for _, e := range plugins {
 		var m Measured
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+		real, err := pathresolve.Existing(filepath.Join(dir, e.Name()))
 		if limit := min(left, l.Entries); err == nil && !b.outside(real) && limit > 0 {
 			m, err = Measure(real, limit)
 			if b.Entries > 0 { // what is the user's own has no limit in all, so that a large plugin hides no other

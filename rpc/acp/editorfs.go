@@ -3,15 +3,13 @@ package acp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -41,11 +39,11 @@ func (s *session) inside(path string) (string, *protocol.ToolOutput) {
 	if !below(s.cwd, absolute) {
 		return "", refused("outside_workspace", "%s is not in the workspace %s", path, s.cwd)
 	}
-	leads, err := real(absolute)
+	leads, err := pathresolve.Real(absolute)
 	if err != nil {
 		return "", refused("outside_workspace", "nobody knows where %s leads: %v", path, err)
 	}
-	if top, err := real(s.cwd); err != nil || !below(top, leads) {
+	if top, err := pathresolve.Real(s.cwd); err != nil || !below(top, leads) {
 		return "", refused("outside_workspace", "%s leads out of the workspace %s", path, s.cwd)
 	}
 	return absolute, nil
@@ -54,16 +52,6 @@ func (s *session) inside(path string) (string, *protocol.ToolOutput) {
 func below(top, path string) bool {
 	rel, err := filepath.Rel(top, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-// real is a path without links, as far as there is something on disk: the editor may have files that are not.
-func real(path string) (string, error) {
-	_, err := os.Lstat(path)
-	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		parent, err = real(parent)
-		return filepath.Join(parent, filepath.Base(path)), err
-	}
-	return filepath.EvalSymlinks(path)
 }
 
 func (s *session) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {

@@ -2,13 +2,18 @@ package acp
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
-	"os"
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"lashd/internal/deadline"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -226,12 +231,22 @@ const maxShown = 1 << 20
 
 // present is what is in a file now, if that can be shown.
 func present(path string) (string, bool) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxShown {
-		return "", false
-	}
-	data, err := os.ReadFile(path)
-	return strings.ToValidUTF8(string(data), "\uFFFD"), err == nil
+	text, err := deadline.Do(context.Background(), showLimit, errHangs, func(context.Context) (string, error) {
+		f, err := pathresolve.OpenPath(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxShown+1))
+		return string(data), err
+	})
+	return strings.ToValidUTF8(text, "\uFFFD"), err == nil && len(text) <= maxShown
 }
+
+// showLimit is how long the editor waits for what a file holds: a file system that hangs holds it no longer.
+const showLimit = 5 * time.Second
+
+var errHangs = errors.New("the file was not read within " + showLimit.String())
 
 func (v *view) absolute(path string) string {
 	if filepath.IsAbs(path) {

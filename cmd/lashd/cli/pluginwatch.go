@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
+	"lashd/internal/pathresolve"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
@@ -98,7 +99,7 @@ func (w *pluginWatch) line(p *protocol.PluginInfo) string {
 
 // inWorkspace reports whether a directory is that of a plugin of a workspace.
 func inWorkspace(dir, cwd string) bool {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+	if real, err := pathresolve.Existing(cwd); err == nil {
 		cwd = real
 	}
 	return filepath.Dir(dir) == filepath.Join(cwd, ".agents", "plugins")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"lashd/internal/pathresolve"
 )
 
 // project is the directories whose files tell about a workspace.
@@ -56,7 +58,7 @@ func climb(cwd, state string) project {
 
 // resolved is a path without symbolic links, as far as that can be known.
 func resolved(name string) string {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
+	if real, err := pathresolve.Existing(name); err == nil {
 		return real
 	}
 	return name

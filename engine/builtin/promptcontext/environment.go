@@ -12,21 +12,21 @@ import (
 )
 
 // environment is a few facts, a line each. They change from day to day and with the branch, and no more often.
-func (i *instance) environment(at project) string {
+func (l *looker) environment(at project) string {
 	lines := []string{
-		fmt.Sprintf("- Workspace: %q", i.cwd),
+		fmt.Sprintf("- Workspace: %q", l.cwd),
 		"- System: " + runtime.GOOS + "/" + runtime.GOARCH,
 		"- Date: " + time.Now().Format(time.DateOnly),
 	}
 	if at.repo != "" {
-		lines = append(lines, "- Git: "+i.branch(at.repo))
+		lines = append(lines, "- Git: "+l.branch(at.repo))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // branch is what git's HEAD says. Anything that is not of git's usual form is not passed on.
-func (i *instance) branch(repo string) string {
-	head, err := i.files.read(i.gitDir(repo), "HEAD")
+func (l *looker) branch(repo string) string {
+	head, err := l.files.read(resolved(l.gitDir(repo)), "HEAD")
 	if err != nil {
 		return "a repository"
 	}
@@ -54,9 +54,9 @@ func isBranch(name string) bool {
 }
 
 // gitDir is git's directory. In a worktree or a submodule, a file says where it is.
-func (i *instance) gitDir(repo string) string {
+func (l *looker) gitDir(repo string) string {
 	dir := filepath.Join(repo, ".git")
-	f, err := i.files.read(repo, ".git")
+	f, err := l.files.read(repo, ".git")
 	if err != nil {
 		return dir
 	}

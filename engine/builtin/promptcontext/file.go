@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 
 	"lashd/internal/pathresolve"
 )
@@ -16,15 +15,11 @@ import (
 // maxFile is how much of a file is read.
 const maxFile = 32 << 10
 
-var (
-	errIrregular = errors.New("not a regular file")
-	errProtected = errors.New("one of lashd's own files")
-	errMoved     = errors.New("replaced while it was opened")
-)
+var errProtected = errors.New("one of lashd's own files")
 
 // file is the beginning of a small file, as it was when it was read.
 type file struct {
-	info fs.FileInfo
+	is   pathresolve.Facts
 	text string
 }
 
@@ -37,68 +32,57 @@ type reader struct {
 
 // read is the file of a name in a directory.
 func (r *reader) read(dir, name string) (file, error) {
-	root, err := os.OpenRoot(dir)
+	at, err := pathresolve.OpenReal(dir)
 	if err != nil {
 		return file{}, err
 	}
-	defer root.Close() // a directory handle: nothing is written through it
-	return r.readIn(root, dir, name)
+	defer at.Close()
+	return r.readIn(at, dir, name)
 }
 
-func (r *reader) readIn(root *os.Root, dir, name string) (file, error) {
-	fi, err := root.Lstat(name)
+func (r *reader) readIn(at pathresolve.Dir, dir, name string) (file, error) {
+	is, err := at.Stat(name)
 	if err != nil {
 		return file{}, err
 	}
 	path := filepath.Join(dir, name)
-	if was, ok := r.known[path]; ok && was.current(fi) {
+	if was, ok := r.known[path]; ok && was.current(is) {
 		return was, nil
 	}
-	text, err := r.load(root, name, fi)
+	text, err := r.load(at, name, is)
 	if err != nil {
 		return file{}, err
 	}
 	if r.known == nil {
 		r.known = map[string]file{}
 	}
-	r.known[path] = file{fi, text}
+	r.known[path] = file{is, text}
 	return r.known[path], nil
 }
 
-func (f file) current(fi fs.FileInfo) bool {
-	return os.SameFile(f.info, fi) && f.info.Size() == fi.Size() && f.info.ModTime().Equal(fi.ModTime())
+func (f file) current(is pathresolve.Facts) bool {
+	return f.is.ID.Same(is.ID) && f.is.Size == is.Size && f.is.Modified == is.Modified
 }
 
-func (r *reader) load(root *os.Root, name string, fi fs.FileInfo) (string, error) {
-	if !fi.Mode().IsRegular() {
-		return "", errIrregular
-	}
-	if r.protected(fi) {
+func (r *reader) load(at pathresolve.Dir, name string, is pathresolve.Facts) (string, error) {
+	if r.protected(is.ID) {
 		return "", errProtected
 	}
-	// Not blocking: the name may have become a FIFO since.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := at.OpenRegular(name, is, r.kept.keep)
 	if err != nil {
 		return "", err
 	}
-	if now, err := f.Stat(); err != nil || !os.SameFile(now, fi) {
-		r.kept.keep(f)
-		return "", errMoved
-	}
 	defer f.Close()
-	if err := pathresolve.CheckStored(f); err != nil {
-		return "", err
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	return string(data), err
 }
 
 // protected tells by identity whether a file is one that lashd has open: a second link makes no difference.
-func (r *reader) protected(fi fs.FileInfo) bool {
+func (r *reader) protected(id pathresolve.Identity) bool {
 	own, _ := os.ReadDir(r.state) // one that is not there has nothing in it
 	return slices.ContainsFunc(own, func(e fs.DirEntry) bool {
 		mine, err := e.Info()
-		return err == nil && os.SameFile(mine, fi)
+		return err == nil && id.Same(pathresolve.IdentityOf(mine))
 	})
 }
 

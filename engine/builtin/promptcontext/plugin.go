@@ -4,9 +4,12 @@ package promptcontext
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"lashd/engine/plugin"
+	"lashd/internal/deadline"
 	"lashd/rpc/protocol"
 )
 
@@ -19,20 +22,15 @@ func (*Factory) ID() string { return "promptcontext" }
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
-	return &instance{cwd: ctx.Cwd, state: ctx.StateDir, files: reader{state: ctx.StateDir, kept: &f.kept}}, nil
+	return &instance{looker: &looker{cwd: ctx.Cwd, state: ctx.StateDir, files: reader{state: ctx.StateDir, kept: &f.kept}}}, nil
 }
 
 // instance is the plugin of one session.
 type instance struct {
-	cwd   string
-	state string
-
-	mu    sync.Mutex
-	files reader
-	here  location        // of cwd
-	own   location        // of state
-	turn  protocol.TurnID // that told was made for; empty: none
-	told  []plugin.Prompt
+	mu     sync.Mutex
+	looker *looker
+	turn   protocol.TurnID // that told was made for; empty: none
+	told   []plugin.Prompt
 }
 
 // Register implements plugin.Plugin.
@@ -42,19 +40,53 @@ func (i *instance) Register(r *plugin.Registrar) error {
 }
 
 // prompts looks at the files once a turn: what a turn is told does not change while it runs.
-func (i *instance) prompts(_ context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
+func (i *instance) prompts(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.turn == "" || i.turn != pc.TurnID {
-		i.turn, i.told = pc.TurnID, i.look()
+	if i.turn != "" && i.turn == pc.TurnID {
+		return i.told, nil
 	}
+	told, err := deadline.Do(ctx, patience, errHangs, i.looker.look)
+	if err != nil {
+		i.looker = i.looker.anew() // the other one may still be at it
+		told = i.looker.blind(err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	i.turn, i.told = pc.TurnID, told
 	return i.told, nil
 }
 
-func (i *instance) look() []plugin.Prompt {
-	at := climb(i.here.of(i.cwd), i.own.of(i.state))
+// patience is how long a turn waits for the files: a file system that hangs holds it no longer.
+const patience = 30 * time.Second
+
+var errHangs = errors.New("those of the workspace could not be read within " + patience.String())
+
+// looker looks at the files. It is used by one goroutine.
+type looker struct {
+	cwd   string
+	state string
+	files reader
+	here  location // of cwd
+	own   location // of state
+}
+
+// anew is one that knows nothing yet.
+func (l *looker) anew() *looker {
+	return &looker{cwd: l.cwd, state: l.state, files: reader{state: l.state, kept: l.files.kept}}
+}
+
+// blind is what can be told without the files.
+func (l *looker) blind(why error) []plugin.Prompt {
+	text := l.environment(project{}) + "\n- Files: " + why.Error()
+	return []plugin.Prompt{{Slot: plugin.SlotEnvironment, Title: "Environment", Content: text}}
+}
+
+func (l *looker) look(context.Context) ([]plugin.Prompt, error) {
+	at := climb(l.here.of(l.cwd), l.own.of(l.state))
 	return []plugin.Prompt{
-		{Slot: plugin.SlotEnvironment, Title: "Environment", Content: i.environment(at)},
-		{Slot: plugin.SlotProjectInstructions, Title: "Project instructions", Content: i.instructions(at)},
-	}
+		{Slot: plugin.SlotEnvironment, Title: "Environment", Content: l.environment(at)},
+		{Slot: plugin.SlotProjectInstructions, Title: "Project instructions", Content: l.instructions(at)},
+	}, nil
 }

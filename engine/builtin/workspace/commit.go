@@ -65,13 +65,16 @@ func commit(ctx context.Context, host tool.Host, v *view, all []*change) (err er
 			return fmt.Errorf("prepare %s: %w", c.at.path(), err)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for _, c := range all {
 		if err := c.unchanged(); err != nil {
 			return fmt.Errorf("%s: %w", c.at.path(), err)
 		}
+	}
+	if !v.gate.Pass() {
+		return errUnchanged
 	}
 	for i, c := range all {
 		if err := c.take(); err != nil {

@@ -2,45 +2,39 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"lashd/internal/deadline"
 	"lashd/rpc/protocol"
 )
 
-// readLimit bounds a call of a tool that only reads. A file system that hangs, such as a network mount whose server is gone, would
-// hold the turn otherwise.
-const readLimit = 2 * time.Minute
+// patience bounds a call. A file system that hangs, such as a network mount whose server is gone, would hold the turn otherwise.
+const patience = 2 * time.Minute
 
-// errHangs is the failure of a call that took longer than readLimit.
-var errHangs = &fault{protocol.FailTimeout, "timeout", "reading did not finish within " + readLimit.String() +
-	"; the file system may hang, or this is too much at once: try another path or a smaller part"}
+var (
+	// errHangs is the failure of a call that only reads and took longer than patience.
+	errHangs = &fault{protocol.FailTimeout, "timeout", "reading did not finish within " + patience.String() +
+		"; the file system may hang, or this is too much at once: try another path or a smaller part"}
 
-// inTime runs read, which must not change anything, and gives up on it after readLimit or when ctx ends. An abandoned read goes on in the
-// background until the file system answers; its outcome is dropped.
-func inTime(ctx context.Context, read func(context.Context) (protocol.ToolOutput, error)) (protocol.ToolOutput, error) {
-	type outcome struct {
-		out   protocol.ToolOutput
-		err   error
-		panic any // of read; it goes on in the caller, who contains it
+	// errUnchanged is the failure of a call that was given up before it changed anything, and does not any more.
+	errUnchanged = &fault{protocol.FailTimeout, "timeout", "nothing was changed, because the files could not be read and the change prepared within " +
+		patience.String() + "; the file system may hang"}
+
+	// errUnknown means that a call was given up while it changed files.
+	errUnknown = errors.New("the change did not finish within " + patience.String() + "; the file system may hang. Nobody knows whether the files " +
+		"are changed, or still will be. Read them before you go on")
+)
+
+// work is what a call does. It passes the gate at the last moment before it changes a file.
+type work = func(context.Context, *deadline.Gate) (protocol.ToolOutput, error)
+
+// inTime does the work of a call, and gives up on it after patience or when ctx ends. What is given up goes on in the background until the file
+// system answers. It changes nothing then, unless it had begun to.
+func inTime(ctx context.Context, changes bool, do work) (protocol.ToolOutput, error) {
+	cause := error(errHangs)
+	if changes {
+		cause = errUnchanged
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, readLimit, errHangs)
-	defer cancel()
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() {
-			o.panic = recover()
-			done <- o
-		}()
-		o.out, o.err = read(ctx)
-	}()
-	select {
-	case o := <-done:
-		if o.panic != nil {
-			panic(o.panic)
-		}
-		return o.out, o.err
-	case <-ctx.Done():
-		return protocol.ToolOutput{}, context.Cause(ctx)
-	}
+	return deadline.Change(ctx, patience, cause, errUnknown, do)
 }

@@ -42,6 +42,8 @@ func failed(err error) protocol.ToolOutput {
 		return protocol.Fail(f.class, f.code, text, protocol.FromTool)
 	}
 	switch {
+	case errors.Is(err, errUnknown):
+		return protocol.ToolOutput{Status: protocol.OutputUnknown, Text: text}
 	case errors.Is(err, context.Canceled):
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "cancelled; " + text}
 	case errors.Is(err, context.DeadlineExceeded):

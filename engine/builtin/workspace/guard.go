@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 
+	"lashd/internal/deadline"
 	"lashd/internal/pathresolve"
 )
 
@@ -44,6 +45,7 @@ type view struct {
 	own    []os.FileInfo
 	kept   *shelf
 	places []string // where the paths of the call led when it was allowed; nil: nobody looked
+	gate   *deadline.Gate
 }
 
 func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
@@ -55,7 +57,7 @@ func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	if err := v.learn(); err != nil {
 		return nil, fmt.Errorf("look at the protected files: %w", err)
 	}
-	real, err := filepath.EvalSymlinks(cwd)
+	real, err := pathresolve.Existing(cwd)
 	if err != nil {
 		return nil, err
 	}
@@ -165,19 +167,9 @@ func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 	if v.protected(fi) {
 		return nil, errProtected
 	}
-	// The trailing dot makes the kernel insist on a directory: a FIFO that was put here meanwhile would block, and a
-	// database file would lose its locks when it is closed.
-	root, err := d.root.OpenRoot(name + "/.")
+	root, err := pathresolve.EnterRoot(d.root, name, fi)
 	if err != nil {
-		return nil, err
-	}
-	now, err := root.Stat(".")
-	if err == nil && !os.SameFile(fi, now) {
-		err = errMoved
-	}
-	if err != nil {
-		root.Close()
-		return nil, err
+		return nil, moved(err)
 	}
 	return &dir{root: root, path: path.Join(d.path, name)}, nil
 }
@@ -214,10 +206,8 @@ func (v *view) walkTo(name string) (p place, err error) {
 			walk.drop()
 		}
 	}()
-	todo := components(rel)
-	for links := 0; len(todo) > 0; {
-		c := todo[0]
-		todo = todo[1:]
+	way := pathresolve.NewWay(components(rel))
+	for c, ok := way.Next(); ok; c, ok = way.Next() {
 		if c == ".." {
 			if len(walk) == 1 {
 				return place{}, errOutside
@@ -227,17 +217,14 @@ func (v *view) walkTo(name string) (p place, err error) {
 		}
 		fi, err := walk.last().root.Lstat(c)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && !slices.Contains(todo, ".."):
-			return place{dir: walk.leave(), rest: append([]string{c}, todo...)}, nil
+		case errors.Is(err, fs.ErrNotExist) && !slices.Contains(way.Left(), ".."):
+			return place{dir: walk.leave(), rest: append([]string{c}, way.Left()...)}, nil
 		case err != nil:
 			return place{}, err
 		case v.protected(fi):
 			return place{}, errProtected
 		case fi.Mode()&fs.ModeSymlink != 0:
-			if links++; links > pathresolve.MaxLinks {
-				return place{}, errLoop
-			}
-			if todo, err = v.follow(&walk, c, todo); err != nil {
+			if err := v.follow(&walk, c, way); err != nil {
 				return place{}, err
 			}
 		case fi.IsDir():
@@ -246,10 +233,10 @@ func (v *view) walkTo(name string) (p place, err error) {
 				return place{}, err
 			}
 			walk = append(walk, next)
-			if len(todo) == 0 {
+			if len(way.Left()) == 0 {
 				return place{dir: walk.leave(), info: fi}, nil
 			}
-		case len(todo) > 0:
+		case len(way.Left()) > 0:
 			return place{}, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 		default:
 			return place{dir: walk.leave(), rest: []string{c}, info: fi}, nil
@@ -262,20 +249,23 @@ func (v *view) walkTo(name string) (p place, err error) {
 	return place{dir: walk.leave(), info: fi}, nil
 }
 
-// follow puts the target of the symbolic link c before what is left of the path.
-func (v *view) follow(walk *trail, c string, todo []string) ([]string, error) {
+// follow goes on to the target of the symbolic link c.
+func (v *view) follow(walk *trail, c string, way *pathresolve.Way) error {
 	target, err := walk.last().root.Readlink(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if filepath.IsAbs(target) {
 		walk.rewind()
 	}
 	rel, err := v.relative(target)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return append(components(rel), todo...), nil
+	if way.Link(components(rel)) != nil {
+		return errLoop
+	}
+	return nil
 }
 
 // open opens the regular file at p for reading, and makes sure that it is the one that was looked at.
@@ -283,25 +273,29 @@ func (v *view) open(p place) (*os.File, error) {
 	if err := regular(p.info); err != nil {
 		return nil, err
 	}
-	// Not blocking: the name may have become a FIFO since.
-	f, err := p.dir.root.OpenFile(p.name(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
+	f, err := pathresolve.OpenRegular(p.dir.root, p.name(), p.info, v.letGo)
+	if errors.Is(err, pathresolve.ErrKernelFile) {
+		return nil, errKernel
 	}
+	return f, moved(err)
+}
+
+// letGo closes a file that was opened in place of another one, unless it is one of lashd's own, or that is not known.
+func (v *view) letGo(f *os.File) {
 	fi, err := f.Stat()
-	if err == nil && os.SameFile(fi, p.info) {
-		if pathresolve.CheckStored(f) != nil {
-			f.Close() // not a database: those are stored
-			return nil, errKernel
-		}
-		return f, nil
-	}
 	if learned := v.learn(); err != nil || learned != nil || v.protected(fi) {
 		v.kept.keep(f)
-		return nil, errMoved
+		return
 	}
 	f.Close()
-	return nil, errMoved
+}
+
+// moved says of what was replaced that it was.
+func moved(err error) error {
+	if errors.Is(err, pathresolve.ErrReplaced) {
+		return errMoved
+	}
+	return err
 }
 
 func regular(fi os.FileInfo) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"lashd/engine/tool"
+	"lashd/internal/deadline"
 	"lashd/rpc/protocol"
 )
 
@@ -41,8 +42,6 @@ func newFiles(cwd, state string, kept *shelf) *files {
 type operation struct {
 	tool tool.Tool
 	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
-
-	bounded bool // it only reads, and ends within readLimit
 }
 
 var operations = sync.OnceValue(func() []operation {
@@ -66,7 +65,7 @@ type request[A any] struct {
 
 func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, describe string,
 	run func(*files, context.Context, request[A]) (protocol.ToolOutput, error)) operation {
-	bounded := kind == protocol.ToolKindRead || kind == protocol.ToolKindSearch
+	changes := kind == protocol.ToolKindEdit
 	return operation{
 		tool: tool.Tool{
 			Manifest: protocol.ToolManifest{Name: name, Description: describe, Input: schema[A](), Kind: kind},
@@ -77,17 +76,15 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 			if err := decode(call.Args, &req.args); err != nil {
 				return protocol.ToolOutput{}, refuse("invalid_arguments", "arguments of %s: %v", name, err)
 			}
-			var err error
-			if req.view, err = f.view(); err != nil {
-				return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
-			}
-			req.view.places = call.Places
-			if !bounded {
+			return inTime(ctx, changes, func(ctx context.Context, gate *deadline.Gate) (protocol.ToolOutput, error) {
+				var err error
+				if req.view, err = f.view(); err != nil {
+					return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
+				}
+				req.view.places, req.view.gate = call.Places, gate
 				return run(f, ctx, req)
-			}
-			return inTime(ctx, func(ctx context.Context) (protocol.ToolOutput, error) { return run(f, ctx, req) })
+			})
 		},
-		bounded: bounded,
 	}
 }
 
@@ -165,20 +162,35 @@ func (f *files) view() (*view, error) {
 }
 
 func (f *files) open() (*os.Root, error) {
+	if root, err := f.opened(); root != nil || err != nil {
+		return root, err
+	}
+	root, err := os.OpenRoot(f.cwd) // without the lock: it may hang, and the session be closed meanwhile
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		root.Close()
+		return nil, os.ErrClosed
+	case f.root != nil:
+		root.Close()
+	default:
+		f.root = root
+	}
+	return f.root, nil
+}
+
+// opened is the workspace if it is open; nil: not yet.
+func (f *files) opened() (*os.Root, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil, os.ErrClosed
 	}
-	if f.root != nil {
-		return f.root, nil
-	}
-	root, err := os.OpenRoot(f.cwd)
-	if err != nil {
-		return nil, err
-	}
-	f.root = root
-	return root, nil
+	return f.root, nil
 }
 
 // close gives the workspace back.
@@ -197,7 +209,7 @@ func (f *files) exclusive(ctx context.Context, fn func() error) error {
 	select {
 	case f.writing <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	defer func() { <-f.writing }()
 	return fn()

@@ -1,0 +1,35 @@
+package promptcontext
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"lashd/internal/pathresolve"
+)
+
+func TestDirectoriesThatBecomeLinks(t *testing.T) {
+	t.Run("outside/7 a directory that was made a link since it was found is not read through it", func(t *testing.T) {
+		top, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(top, "outside"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, "outside/AGENTS.md"), []byte("secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("outside", filepath.Join(top, "repo")); err != nil {
+			t.Fatal(err)
+		}
+		l := &looker{files: reader{kept: new(shelf)}}
+		if text := l.instructions(project{dirs: []string{filepath.Join(top, "repo")}}); text != "" {
+			t.Errorf("the model is told:\n%s", text)
+		}
+		if _, err := l.files.read(filepath.Join(top, "repo"), "AGENTS.md"); !errors.Is(err, pathresolve.ErrReplaced) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
