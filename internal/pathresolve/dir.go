@@ -28,12 +28,7 @@ var ErrReplaced = errors.New("it was replaced while it was looked at")
 // OpenReal opens a directory by an absolute path that has no links in it. If it has one by now, it fails with ErrReplaced where the system can
 // tell, as Linux does.
 func OpenReal(at string) (Dir, error) {
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return Dir{}, err
-	}
-	defer root.Close()
-	d, err := Begin(root)
+	d, err := openDir(at)
 	if err == nil && d.path(at) != at {
 		d.Close()
 		return Dir{}, ErrReplaced

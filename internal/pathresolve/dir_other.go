@@ -21,6 +21,15 @@ func Begin(root *os.Root) (Dir, error) {
 	return Dir{handle{root}}, nil
 }
 
+// openDir opens a directory by its path.
+func openDir(at string) (Dir, error) {
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return Dir{}, err
+	}
+	return Dir{handle{root}}, nil
+}
+
 // Enter opens a directory in another one. A link is none.
 func (d Dir) Enter(name string) (Dir, error) {
 	f, err := d.Stat(name)

@@ -26,6 +26,15 @@ func Begin(root *os.Root) (Dir, error) {
 	return Dir{handle{int(f.Fd()), f}}, nil
 }
 
+// openDir opens a directory by its path.
+func openDir(at string) (Dir, error) {
+	f, err := os.OpenFile(at, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return Dir{}, err
+	}
+	return Dir{handle{int(f.Fd()), f}}, nil
+}
+
 // Enter opens a directory in another one. A link is none.
 func (d Dir) Enter(name string) (Dir, error) {
 	fd, err := d.open(name, unix.O_DIRECTORY)

@@ -26,7 +26,7 @@ func (l *looker) environment(at project) string {
 
 // branch is what git's HEAD says. Anything that is not of git's usual form is not passed on.
 func (l *looker) branch(repo string) string {
-	head, err := l.files.read(resolved(l.gitDir(repo)), "HEAD")
+	head, err := l.files.read(l.gitDir(repo), "HEAD")
 	if err != nil {
 		return "a repository"
 	}
@@ -65,7 +65,7 @@ func (l *looker) gitDir(repo string) string {
 	case !ok, there == "", strings.ContainsAny(there, "\r\n"), strings.HasPrefix(there, "//"), strings.HasPrefix(there, `\\`): // no file names another machine
 		return dir
 	case filepath.IsAbs(there):
-		return there
+		return resolved(there)
 	}
-	return filepath.Join(repo, there)
+	return resolved(filepath.Join(repo, there))
 }
