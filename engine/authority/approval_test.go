@@ -102,6 +102,9 @@ func TestStricter(t *testing.T) {
 		x := func(action protocol.ApprovalMode) protocol.ApprovalRule {
 			return protocol.ApprovalRule{Tool: "x", Action: action}
 		}
+		at := func(prefix string) protocol.ApprovalRule {
+			return protocol.ApprovalRule{Tool: "x", Prefix: prefix, Action: deny}
+		}
 		for name, c := range map[string]struct {
 			a, b  protocol.ApprovalConfig
 			holds bool
@@ -117,6 +120,10 @@ func TestStricter(t *testing.T) {
 			"asking instead of denying":      {rules(ask, x(ask)), rules(ask, x(deny)), false},
 			"denying instead of asking":      {rules(ask, x(deny)), rules(ask, x(ask)), true},
 			"without a rule that allows":     {rules(ask), rules(ask, x(allow)), true},
+			"allowing instead of asking":     {rules(allow, x(allow)), rules(allow, x(ask)), false},
+			"allowing beside denying":        {rules(ask, x(deny), x(allow)), rules(ask, x(deny)), false},
+			"denying elsewhere":              {rules(allow, at("a")), rules(allow, at("b")), false},
+			"denying another tool":           {rules(allow, protocol.ApprovalRule{Tool: "y", Action: deny}), rules(allow, x(deny)), false},
 			"an unanswered question allowed": {protocol.ApprovalConfig{Default: allow}, protocol.ApprovalConfig{}, false},
 			"allowed sooner":                 {protocol.ApprovalConfig{Default: allow, DeadlineMs: 1}, protocol.ApprovalConfig{Default: allow, DeadlineMs: 9}, false},
 		} {

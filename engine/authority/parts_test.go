@@ -14,6 +14,8 @@ func TestKeepsCalls(t *testing.T) {
 	}
 	prose := protocol.Part{Kind: protocol.PartProse, Text: "hello"}
 	code := func(text string) protocol.Part { return protocol.Part{Kind: protocol.PartCode, Text: text} }
+	inner := call("a", "shell", `{"command":"ls"}`)
+	inner.Call.Parent = "z"
 	a, b := call("a", "shell", `{"command":"ls"}`), call("b", "read", `{}`)
 	was := []protocol.Part{prose, a, code("x()"), b}
 	for name, c := range map[string]struct {
@@ -33,6 +35,10 @@ func TestKeepsCalls(t *testing.T) {
 		"another id":              {[]protocol.Part{call("z", "shell", `{"command":"ls"}`)}, false},
 		"other code":              {[]protocol.Part{code("y()")}, false},
 		"a call in another place": {[]protocol.Part{{Kind: protocol.PartProse, Call: &protocol.ToolCall{CallID: "c", Name: "shell"}}}, false},
+		"the same call elsewhere": {[]protocol.Part{{Kind: protocol.PartProse, Call: a.Call}}, false},
+		"code that is a call":     {[]protocol.Part{{Kind: protocol.PartCode, Text: "x()", Call: a.Call}}, false},
+		"a call of nothing":       {[]protocol.Part{{Kind: protocol.PartToolCall}}, false},
+		"another parent":          {[]protocol.Part{inner}, false},
 	} {
 		t.Run("outside/1 a reply with "+name, func(t *testing.T) {
 			if got := authority.KeepsCalls(was, c.is); got != c.want {

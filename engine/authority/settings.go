@@ -15,7 +15,7 @@ import (
 // may do to it: make approval stricter, and change its own options, the model, the prompt and whatever else says how the session
 // works, not what it may do.
 func Mutated(plugin string, next, before protocol.Config) error {
-	if err := Stricter(next.Approval, before.Approval); err != nil && !reflect.DeepEqual(next.Approval, before.Approval) {
+	if err := Stricter(next.Approval, before.Approval); err != nil {
 		return fmt.Errorf("a plugin may make approval stricter, never laxer: %w", err)
 	}
 	for _, id := range slices.Sorted(maps.Keys(merged(next.Options, before.Options))) {

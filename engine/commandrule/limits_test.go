@@ -16,12 +16,12 @@ func TestLimits(t *testing.T) {
 	again := strings.Repeat
 	for name, c := range map[string]struct{ at, beyond string }{
 		"bytes":              {"ls " + again("a", 32<<10-3), "ls " + again("a", 32<<10-2)},
-		"bytes of all lines": {again("eval ", 2) + "ls " + again("a", 30<<10), again("eval ", 5) + "ls " + again("a", 30<<10)},
+		"bytes of all lines": {"  " + again("eval ", 4) + "ls " + again("a", 26201), "   " + again("eval ", 4) + "ls " + again("a", 26201)},
 		"parentheses":        {again("( ", 100) + "ls" + again(" )", 100), again("( ", 101) + "ls" + again(" )", 101)},
 		"lines within lines": {again("eval ", 8) + "ls", again("eval ", 9) + "ls"},
-		"wrappers":           {again("env ", 7) + "ls", again("env ", 10) + "ls"},
+		"wrappers":           {again("env ", 8) + "ls", again("env ", 9) + "ls"},
 		"commands":           {again("ls;", 2000), again("ls;", 2001)},
-		"guesses":            {"env --new-option" + again(" ls", 90), "env --new-option" + again(" ls", 110)},
+		"guesses":            {"env --new-option" + again(" ls", 100), "env --new-option" + again(" ls", 101)},
 	} {
 		if got := commandrule.Parse(c.at).About(touch, "", where); got != commandrule.No {
 			t.Errorf("outside/29 at the limit of %s a denying rule is about the line: %d", name, got)

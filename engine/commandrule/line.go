@@ -131,7 +131,7 @@ func (r *reading) visit(n syntax.Node, depth int) bool {
 		r.opaque = r.opaque || !harmless(n)
 	case *syntax.DeclClause:
 		r.opaque = true
-		r.add(command{words: []word{{text: n.Variant.Value}}, inner: depth > 0})
+		r.add(command{words: []word{{text: n.Variant.Value}}})
 	case *syntax.ParamExp:
 		r.opaque = true
 		r.unknown = r.unknown || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps // ${x@P} runs what is in x
@@ -170,7 +170,7 @@ func (r *reading) call(c command, in stdin, depth int) int {
 		l := &look{reading: r, words: c.words, possible: c.possible, stdin: in, depth: depth}
 		runs(l)
 		c.reach = min(l.reach, never)
-	} else if !r.prefix && !inert(c.words) {
+	} else if !inert(c.words) {
 		r.say(in.text, c.words...)
 	}
 	r.opaque = r.opaque || evaluates(c.words)
@@ -199,12 +199,12 @@ func (in *stdin) take(n *syntax.Redirect) {
 
 // harmless tells whether a redirection touches no file: one of a descriptor, a here-document, or one to /dev/null.
 func harmless(n *syntax.Redirect) bool {
-	target := wordOf(n.Word)
+	target := wordOf(n.Word).text // what a shell expands in it makes the line opaque anyway
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return true
 	case syntax.DplIn, syntax.DplOut:
-		return target.kind == literal && strings.Trim(target.text, "0123456789-") == ""
+		return strings.Trim(target, "0123456789-") == ""
 	}
-	return target.kind == literal && target.text == "/dev/null"
+	return target == "/dev/null"
 }

@@ -34,7 +34,7 @@ type Prefix struct {
 func ParsePrefix(text string) Prefix {
 	r := &reading{dialect: syntax.LangPOSIX, prefix: true}
 	r.parse(text, 0)
-	if r.opaque || r.unknown || len(r.commands) != 1 || hasUnknown(r.commands[0].words) {
+	if r.opaque || len(r.commands) != 1 || hasUnknown(r.commands[0].words) {
 		return Prefix{}
 	}
 	return Prefix{r.commands[0].words, true}
@@ -77,15 +77,16 @@ func isPath(w word) bool { return strings.Contains(w.text, "/") }
 
 // About tells whether a line that runs in dir runs a command that begins with the prefix.
 func (l Line) About(p Prefix, dir string, where Where) Match {
+	if !p.ok {
+		return Maybe
+	}
 	found := No
 	for _, r := range l.readings {
-		if r.unknown || !p.ok {
+		if r.unknown {
 			found = max(found, Maybe)
 		}
 		for _, c := range r.commands {
-			if found < Yes {
-				found = max(found, r.about(c, p, dir, where))
-			}
+			found = max(found, r.about(c, p, dir, where))
 		}
 		if found == No && r.mentions(p) {
 			found = Maybe
@@ -95,9 +96,6 @@ func (l Line) About(p Prefix, dir string, where Where) Match {
 }
 
 func (r *reading) about(c command, p Prefix, dir string, where Where) Match {
-	if !p.ok {
-		return Maybe
-	}
 	m := min(r.program(c.words[0], p.words[0], dir, where), arguments(c.words[1:], p.words[1:]))
 	if c.possible {
 		m = min(m, Maybe)

@@ -182,36 +182,46 @@ func (l *look) fd() {
 var clustered = regexp.MustCompile(`^(-[A-Za-z0-9]*[xX].*|--exe.*)$`)
 
 func (l *look) actions(names []string) {
-	for i := 1; i < len(l.words); i++ {
-		if l.words[i].mayBe(names) {
-			l.reach = never
-			l.unknown = true
+	if slices.ContainsFunc(l.words, func(w word) bool { return w.mayBe(names) }) {
+		l.lost()
+	}
+	begin := 0
+	for i, w := range l.words {
+		switch {
+		case begin == 0 && slices.Contains(names, w.text):
+			begin = i + 1
+		case begin > 0 && ends(l.words[begin:i], w):
+			l.action(begin, i)
+			begin = 0
 		}
-		if !slices.Contains(names, l.words[i].text) || i+1 == len(l.words) {
-			continue
-		}
-		end := i + 1
-		for end < len(l.words) && l.words[end].text != ";" && (l.words[end].text != "+" || end+1 < len(l.words)) {
-			end++
-		}
-		if end == i+1 {
-			continue
-		}
-		l.runWords(i+1, replaced(l.words[i+1:end], "{}"))
-		i = end
+	}
+	if begin > 0 {
+		l.action(begin, len(l.words))
 	}
 }
 
-// mayBe tells whether a shell may make one of these names of a word.
+// ends tells whether a word ends the command before it. A plus does only where what is found has its place.
+func ends(command []word, w word) bool {
+	return w.text == ";" || w.text == "+" && len(command) > 0 && strings.Contains(command[len(command)-1].text, "{}")
+}
+
+// action adds the command from one word up to another.
+func (l *look) action(begin, end int) {
+	if begin < end {
+		l.runWords(begin, replaced(l.words[begin:end], "{}"))
+	}
+}
+
+// mayBe tells whether a shell may make one of these names of a word. It leaves empty braces as they are.
 func (w word) mayBe(names []string) bool {
-	return w.kind == unknown || w.kind == pattern && slices.ContainsFunc(names, func(name string) bool { return mayMatch(w, name) == Maybe })
+	return w.kind == unknown || w.kind == pattern && w.text != "{}" && slices.ContainsFunc(names, func(name string) bool { return mayMatch(w, name) == Maybe })
 }
 
 // replaced are words in which a program puts something else in the place of a mark.
 func replaced(words []word, mark string) []word {
 	all := slices.Clone(words)
 	for i := range all {
-		if mark != "" && strings.Contains(all[i].text, mark) {
+		if strings.Contains(all[i].text, mark) {
 			all[i].kind = unknown
 		}
 	}
@@ -245,5 +255,4 @@ func (l *look) parallel() {
 	}
 	l.text(words, never)
 	l.runWords(at, replaced(words, "{"))
-	l.reach = never
 }

@@ -13,7 +13,7 @@ type said string
 
 // say notes what a command gets that is not known to be harmless.
 func (r *reading) say(input string, words ...word) {
-	all := make([]string, 0, len(words)+1)
+	var all []string
 	for _, w := range words {
 		all = append(all, w.text)
 	}
@@ -31,8 +31,6 @@ func (r *reading) assigned(n *syntax.Assign) {
 func inert(words []word) bool {
 	name := base(words[0].text)
 	switch {
-	case words[0].kind != literal:
-		return true // any rule may be about it
 	case name == "git":
 		return len(words) == 1 || words[1].kind == literal && slices.Contains(inertGit, words[1].text)
 	case slices.Contains(evaluators, name):
@@ -66,7 +64,7 @@ func evaluates(words []word) bool {
 
 // mentions tells whether the line gives a program all names of a prefix.
 func (r *reading) mentions(p Prefix) bool {
-	return p.ok && slices.ContainsFunc(r.said, func(s said) bool { return s.names(p) })
+	return slices.ContainsFunc(r.said, func(s said) bool { return s.names(p) })
 }
 
 func (s said) names(p Prefix) bool {

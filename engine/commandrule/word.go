@@ -23,7 +23,7 @@ type word struct {
 }
 
 func (w word) option() bool {
-	return w.kind == literal && len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+')
+	return len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+')
 }
 
 func wordOf(w *syntax.Word) word {
@@ -44,10 +44,7 @@ func partOf(part syntax.WordPart, first bool) word {
 		if !p.Dollar {
 			return word{text: p.Value}
 		}
-		text, _, err := expand.Format(nil, p.Value, nil)
-		if err != nil || strings.Contains(p.Value, "%") { // Format means printf, which has more than escapes
-			return word{text: p.Value, kind: unknown}
-		}
+		text, _, _ := expand.Format(nil, p.Value, nil) // without arguments it has only escapes, and does not fail
 		return word{text: text}
 	case *syntax.DblQuoted:
 		var all word
@@ -86,18 +83,9 @@ func bare(raw string, first bool) word {
 }
 
 // quoted is text between double quotes, where a backslash is one unless something follows that it makes literal.
-func quoted(raw string) string {
-	var text strings.Builder
-	for i := 0; i < len(raw); i++ {
-		if raw[i] == '\\' && i+1 < len(raw) && strings.IndexByte("$`\"\\\n", raw[i+1]) >= 0 {
-			if i++; raw[i] == '\n' {
-				continue
-			}
-		}
-		text.WriteByte(raw[i])
-	}
-	return text.String()
-}
+func quoted(raw string) string { return unescaped.Replace(raw) }
+
+var unescaped = strings.NewReplacer(`\\`, `\`, `\$`, `$`, "\\`", "`", `\"`, `"`, "\\\n", "")
 
 // base is the name of a program without its directory.
 func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

@@ -16,7 +16,6 @@ type wrapper struct {
 	alone    string   // flags with which it runs nothing
 	shell    bool     // without a command it starts a shell
 	appends  bool     // it adds words to the command
-	open     bool     // it may change the directory by an option that is not listed here
 }
 
 var wrappers = map[string]wrapper{
@@ -26,8 +25,8 @@ var wrappers = map[string]wrapper{
 		long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "chroot", "role", "type", "command-timeout", "other-user"},
 	},
 	"doas":    {flags: "Lns", valued: "uCa", shell: true},
-	"run0":    {open: true, shell: true},
-	"pkexec":  {open: true, long: []string{"user"}, shell: true},
+	"run0":    {shell: true},
+	"pkexec":  {long: []string{"user"}, shell: true},
 	"su":      {flags: "lmpfP", valued: "gGsw", text: "c", long: []string{"group", "shell", "supp-group"}, operands: 2, shell: true},
 	"runuser": {flags: "lmpfP", valued: "uggGsw", text: "c", long: []string{"user", "group", "shell"}, shell: true},
 	"nice":    {flags: "0123456789", valued: "n", long: []string{"adjustment"}},
@@ -48,25 +47,25 @@ var wrappers = map[string]wrapper{
 	"watch":  {flags: "bcdegptxwrC", valued: "nq", long: []string{"interval", "equexit"}},
 	"ssh":    {flags: "46AaCfGgKkMNnqsTtVvXxYy", valued: "BbcDEeFIiJLlmOoPpQRSWw", operands: 1, shell: true},
 	"parallel": {
-		flags: "0kqtuvXm", valued: "jaInLNPsS", long: []string{"jobs", "arg-file", "max-args", "joblog", "results", "sshlogin", "delay", "timeout"}, open: true,
+		flags: "0kqtuvXm", valued: "jaInLNPsS", long: []string{"jobs", "arg-file", "max-args", "joblog", "results", "sshlogin", "delay", "timeout"},
 	},
-	"strace": {open: true}, "ltrace": {open: true}, "gdb": {open: true}, "valgrind": {open: true}, "perf": {open: true, operands: 1},
-	"unshare": {open: true, shell: true}, "nsenter": {open: true, shell: true}, "setpriv": {open: true}, "prlimit": {open: true},
-	"numactl": {open: true}, "choom": {open: true}, "systemd-run": {open: true}, "systemd-inhibit": {open: true}, "bwrap": {open: true},
-	"firejail": {open: true}, "proot": {open: true}, "fakeroot": {open: true, shell: true}, "dbus-run-session": {open: true},
-	"unbuffer": {open: true}, "rlwrap": {open: true}, "setarch": {open: true, shell: true}, "linux32": {open: true, shell: true},
-	"linux64": {open: true, shell: true}, "tini": {open: true}, "dumb-init": {open: true}, "gosu": {operands: 1}, "su-exec": {operands: 1},
-	"xvfb-run": {open: true}, "torsocks": {open: true}, "proxychains": {open: true}, "proxychains4": {open: true}, "caffeinate": {open: true},
-	"entr": {open: true, appends: true}, "npx": {open: true}, "bunx": {open: true}, "pnpx": {open: true}, "uvx": {open: true},
-	"catchsegv": {open: true}, "cpulimit": {open: true}, "daemonize": {open: true}, "start-stop-daemon": {open: true}, "chpst": {open: true},
-	"setuidgid": {operands: 1}, "softlimit": {open: true}, "cgexec": {open: true}, "ip": {open: true}, "winpty": {open: true},
+	"strace": {}, "ltrace": {}, "gdb": {}, "valgrind": {}, "perf": {operands: 1},
+	"unshare": {shell: true}, "nsenter": {shell: true}, "setpriv": {}, "prlimit": {},
+	"numactl": {}, "choom": {}, "systemd-run": {}, "systemd-inhibit": {}, "bwrap": {},
+	"firejail": {}, "proot": {}, "fakeroot": {shell: true}, "dbus-run-session": {},
+	"unbuffer": {}, "rlwrap": {}, "setarch": {shell: true}, "linux32": {shell: true},
+	"linux64": {shell: true}, "tini": {}, "dumb-init": {}, "gosu": {operands: 1}, "su-exec": {operands: 1},
+	"xvfb-run": {}, "torsocks": {}, "proxychains": {}, "proxychains4": {}, "caffeinate": {},
+	"entr": {appends: true}, "npx": {}, "bunx": {}, "pnpx": {}, "uvx": {},
+	"catchsegv": {}, "cpulimit": {}, "daemonize": {}, "start-stop-daemon": {}, "chpst": {},
+	"setuidgid": {operands: 1}, "softlimit": {}, "cgexec": {}, "ip": {}, "winpty": {},
 }
 
 // wrapper adds the command that a wrapper runs.
 func (l *look) wrapper(w wrapper) {
 	at, sure := w.skip(l.words)
 	line, last := w.line(l.words[:at])
-	l.moves = l.moves || w.moves(l.words[:at])
+	l.moves = l.moves || !sure || moves(l.words[:at])
 	if w.assigns {
 		l.say("", l.words[:at]...)
 	}
@@ -76,10 +75,10 @@ func (l *look) wrapper(w wrapper) {
 		if strings.Contains(line.text, `\`) { // env has escapes of its own
 			l.lost()
 		}
-		if last+1 < len(l.words) { // for env, the rest of the command
-			l.guess(last + 1)
+		if rest := l.words[last+1:]; len(rest) > 0 { // env runs them with the line as one command
+			l.text(append([]word{line}, rest...), never)
 		}
-	case w.alone != "" && len(l.words) > 1 && l.words[1].option() && strings.ContainsAny(l.words[1].text, w.alone):
+	case len(l.words) > 1 && l.words[1].option() && strings.ContainsAny(l.words[1].text, w.alone):
 	case at == len(l.words) && !sure:
 		l.lost()
 	case at == len(l.words):
@@ -90,8 +89,7 @@ func (l *look) wrapper(w wrapper) {
 		l.runWords(at, slices.Clip(l.words[at:]))
 		l.lost()
 	case !sure:
-		l.runWords(at, slices.Clip(l.words[at:]))
-		l.guess(at + 1)
+		l.guess(at)
 	case w.appends:
 		l.runWords(at, replaced(l.words[at:], mark(l.words[:at])))
 	default:
@@ -100,9 +98,9 @@ func (l *look) wrapper(w wrapper) {
 }
 
 // moves tells whether an option has the command run in another directory.
-func (w wrapper) moves(words []word) bool {
+func moves(words []word) bool {
 	return slices.ContainsFunc(words[1:], func(x word) bool {
-		return x.kind == unknown || x.option() && (strings.HasPrefix(x.text, "--ch") || strings.ContainsAny(x.text, "CDi") || w.open)
+		return x.option() && (strings.HasPrefix(x.text, "--ch") || strings.ContainsAny(x.text, "CDi"))
 	})
 }
 
@@ -111,8 +109,6 @@ func mark(words []word) string {
 	for i, w := range words {
 		switch {
 		case !w.option():
-		case strings.HasPrefix(w.text, "--replace="):
-			return w.text[len("--replace="):]
 		case strings.HasPrefix(w.text, "-I") && len(w.text) > 2:
 			return w.text[2:]
 		case strings.HasSuffix(w.text, "I") && i+1 < len(words):
@@ -125,19 +121,16 @@ func mark(words []word) string {
 // maxGuesses is how many words may be the beginning of a command.
 const maxGuesses = 100
 
-// guess takes every word from at on for the beginning of a command.
+// guess takes every word from at on for the beginning of a command, most likely the first.
 func (l *look) guess(at int) {
-	l.possible = true
-	if len(l.words)-at > maxGuesses {
-		l.lost()
-		return
-	}
-	for i := at; i < len(l.words); i++ {
-		if w := l.words[i]; !w.option() {
-			l.runWords(i, slices.Clip(l.words[i:]))
+	for i := range l.words[at:] {
+		if i == maxGuesses {
+			l.lost()
+			return
 		}
+		l.runWords(at+i, slices.Clip(l.words[at+i:]))
+		l.possible = true
 	}
-	l.reach = never
 }
 
 // skip finds the word that a command begins at. It is not sure if an option is not known, which may have a value, or a word.
@@ -148,12 +141,12 @@ func (w wrapper) skip(words []word) (at int, sure bool) {
 		switch {
 		case x.kind == unknown, x.kind == pattern && operands > 0: // it may be an option, a command, several words, or nothing
 			return i, false
-		case x.text == "--" && !ended:
+		case x.text == "--":
 			ended = true
-		case !ended && len(x.text) > 1 && x.text[0] == '-':
+		case !ended && strings.HasPrefix(x.text, "-"):
 			next, known := w.option(x.text)
 			if next > 0 && i+1 < len(words) && words[i+1].kind != literal {
-				return i + 1, false // it may be several words
+				return i, false // it may be several words
 			}
 			i, sure = i+next, sure && known
 		case w.assigns && strings.Contains(x.text, "="): // env takes any name
@@ -172,8 +165,8 @@ func (w wrapper) option(text string) (next int, known bool) {
 		if slices.Contains(w.long, name) {
 			return 1, true
 		}
-		name, _, given := strings.Cut(name, "=")
-		return 0, given && slices.Contains(w.long, name)
+		name, _, _ := strings.Cut(name, "=")
+		return 0, slices.Contains(w.long, name)
 	}
 	for i, c := range text[1:] {
 		switch {
@@ -211,11 +204,11 @@ func (w wrapper) line(words []word) (line word, at int) {
 		if !x.option() || strings.HasPrefix(x.text, "--") {
 			continue
 		}
-		j := strings.Index(x.text, w.text)
+		_, rest, found := strings.Cut(x.text, w.text)
 		switch {
-		case j < 0:
-		case j+1 < len(x.text):
-			return word{text: x.text[j+1:], kind: x.kind}, i
+		case !found:
+		case rest != "":
+			return word{text: rest, kind: x.kind}, i
 		case i+1 < len(words):
 			return words[i+1], i + 1
 		}
