@@ -18,15 +18,25 @@ type subjects struct {
 	cwd   string
 	entry *tool.Entry
 	args  json.RawMessage
-	rules string          // the directory that rules are relative to; empty: that of the call
-	all   []parsedSubject // nil until somebody asks
+	rules string // the directory that rules are relative to; empty: that of the call
+	all   []parsedSubject
 
 	protected bool // the call may change a protected file
 }
 
 // newSubjects are those of a call. They look at each path once, so that all that is decided about the call is about the same places.
 func newSubjects(cwd string, e *tool.Entry, args json.RawMessage) *subjects {
-	return &subjects{cwd: cwd, entry: e, args: args}
+	s := &subjects{cwd: cwd, entry: e, args: args}
+	for _, about := range e.Subjects(args) {
+		next := parsedSubject{Subject: about}
+		if about.Command != "" {
+			next.line, next.at = commandrule.Parse(about.Command), pathresolve.Of(cwd, about.Dir)
+		} else {
+			next.at = pathresolve.Of(cwd, about.Path)
+		}
+		s.all = append(s.all, next)
+	}
+	return s
 }
 
 type parsedSubject struct {
@@ -35,26 +45,10 @@ type parsedSubject struct {
 	at   pathresolve.Places // of the path, or of the directory of a command
 }
 
-func (s *subjects) list() []parsedSubject {
-	if s.all == nil {
-		s.all = []parsedSubject{}
-		for _, about := range s.entry.Subjects(s.args) {
-			next := parsedSubject{Subject: about}
-			if about.Command != "" {
-				next.line, next.at = commandrule.Parse(about.Command), pathresolve.Of(s.cwd, about.Dir)
-			} else {
-				next.at = pathresolve.Of(s.cwd, about.Path)
-			}
-			s.all = append(s.all, next)
-		}
-	}
-	return s.all
-}
-
 // real is where the paths of the call lead, and the directories that it names for commands; empty where nobody can tell.
 func (s *subjects) real() []string {
 	var all []string
-	for _, about := range s.list() {
+	for _, about := range s.all {
 		switch n := len(about.at); {
 		case about.Command != "" && about.Dir == "": // the workspace
 		case n == 0:
@@ -73,11 +67,8 @@ func (s *subjects) standing() standing {
 
 // ruledFrom are the subjects as rules see them that are relative to a directory.
 func (s *subjects) ruledFrom(dir string) *subjects {
-	s.list() // which both have then
 	view := *s
-	if dir != s.cwd {
-		view.rules = dir
-	}
+	view.rules = dir
 	return &view
 }
 
@@ -93,12 +84,7 @@ func (s *subjects) places(dir, name string) pathresolve.Places {
 }
 
 // dir is where a subject is, as places wants it.
-func (s *subjects) dir(dir string) string {
-	if s.rules == "" {
-		return dir
-	}
-	return cmp.Or(dir, s.cwd)
-}
+func (s *subjects) dir(dir string) string { return cmp.Or(dir, s.cwd) }
 
 // action is what a rule says about the call; empty: it is not about it. One with a prefix that allows must be about all that the call is
 // about; one that asks or denies, about any of it. One that denies asks where nobody can tell what a command runs: a person can.
@@ -109,13 +95,13 @@ func (s *subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
 	case r.Prefix == "":
 		return r.Action
 	case r.Action == protocol.ApproveAllow:
-		if all := s.list(); len(all) > 0 && !slices.ContainsFunc(all, func(about parsedSubject) bool { return !s.allows(r.Prefix, about) }) {
+		if len(s.all) > 0 && !slices.ContainsFunc(s.all, func(about parsedSubject) bool { return !s.allows(r.Prefix, about) }) {
 			return r.Action
 		}
 		return ""
 	}
 	found := commandrule.No
-	for _, about := range s.list() {
+	for _, about := range s.all {
 		found = max(found, s.stops(r.Prefix, about))
 	}
 	return map[commandrule.Match]protocol.ApprovalMode{commandrule.Maybe: protocol.ApproveAsk, commandrule.Yes: r.Action}[found]
@@ -144,5 +130,5 @@ func (s *subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 
 // changesProtected tells whether a tool of a kind may change a protected file: it is about one, and not only reads.
 func (s *subjects) changesProtected(kind protocol.ToolKind) bool {
-	return !reads(kind) && slices.ContainsFunc(s.list(), func(about parsedSubject) bool { return about.Command == "" && protected(about.at) })
+	return !reads(kind) && slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command == "" && protected(about.at) })
 }

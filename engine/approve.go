@@ -51,7 +51,7 @@ func (q judging) of(about *subjects, kind protocol.ToolKind) protocol.ApprovalMo
 	if !sure { // a rule that may deny makes nothing laxer than it is without one
 		verdict = authority.Strictest(verdict, defaultMode(q.policy.Approval.Mode, kind))
 	}
-	if verdict == protocol.ApproveAsk && len(q.answers) > 0 && slices.Contains(q.answers, about.standing()) {
+	if verdict == protocol.ApproveAsk && slices.Contains(q.answers, about.standing()) {
 		return protocol.ApproveAllow
 	}
 	return verdict
@@ -63,7 +63,7 @@ func (q judging) unclear(e, there *subjects) protocol.ApprovalMode {
 	stops := func(r protocol.ApprovalRule) bool {
 		return r.Prefix != "" && r.Action != protocol.ApproveAllow && ruleNames(r, there.entry.Manifest)
 	}
-	if slices.ContainsFunc(q.policy.Approval.Rules, stops) && len(e.list())+len(there.list()) == 0 {
+	if slices.ContainsFunc(q.policy.Approval.Rules, stops) && len(e.all)+len(there.all) == 0 {
 		return protocol.ApproveAsk
 	}
 	return protocol.ApproveAllow
@@ -108,9 +108,6 @@ func (st *state) always(cwd string) ([]standing, error) {
 
 // remember adds what a person allowed beyond the one call to the commit that stores the answer.
 func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []standing {
-	if d.Kind != protocol.DecisionApproval {
-		return st.approved
-	}
 	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying, d.Places)
 	always := d.Answer.Choice == protocol.ChooseAllowAlways
 	if always {

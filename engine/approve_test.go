@@ -211,6 +211,8 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 		{"a path beside an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls","path":".git/x"}`, true},
 		{"an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls -l"}`, false},
 		{"nothing, where only a place is allowed", protocol.ApprovalRule{Tool: "*", Prefix: "/", Action: protocol.ApproveAllow}, `{"file":"a"}`, true},
+		{"an allowed path", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveAllow}, `{"path":"a/b"}`, false},
+		{"a path that a shell takes apart", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveAllow}, `{"path":"a/b;c"}`, true},
 		{"nothing, where a place is denied", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}, `{"file":"a"}`, false},
 	} {
 		t.Run("issue/2 a rule sees command and path of any tool: "+c.row, func(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +54,27 @@ func (d *daemon) askedFor(t *testing.T, host plugin.Capabilities, ctx context.Co
 	t.Helper()
 	must[protocol.TurnID](t)(host.Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: turn, SessionID: id, Input: text("run")}))
 	return cameTo(t, d.wait(t, turn))
+}
+
+// working has a plugin start a task in a session that wakes the session when it ends. The function that it returns ends it.
+func (d *daemon) working(t *testing.T, host plugin.Capabilities, id protocol.SessionID) func() {
+	t.Helper()
+	spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
+	must[*protocol.TaskResult](t)(host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: id, TaskID: "tsk_1", Spec: spec}))
+	return func() {
+		t.Helper()
+		must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+			TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
+		}))
+	}
+}
+
+// woken has a plugin wake a session so. It returns the first event of that turn.
+func (d *daemon) woken(t *testing.T, host plugin.Capabilities, id protocol.SessionID) protocol.Event {
+	t.Helper()
+	o := d.observe(t, id)
+	d.working(t, host, id)()
+	return o.typed(protocol.EventTurnAccepted)
 }
 
 func TestNobodyGetsMore(t *testing.T) {
@@ -104,6 +127,42 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("a person's own call there came to %q", got)
 		}
 	})
+	t.Run("outside/1 outside/29 one whose workspace nobody can follow asks for nothing", func(t *testing.T) {
+		link := filepath.Join(t.TempDir(), "link")
+		ok(t, os.Symlink(t.TempDir(), link))
+		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
+		d := start(t, setup{
+			model: scripted.New(&scripted.Script{Turns: []scripted.Turn{calling}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
+			tools: []tool.Provider{says("run", "ran")}, plugins: plugins(handling("p", nil)), cwd: link,
+		})
+		id := d.session(t)
+		host, free := d.host(t, id), d.session(t)
+		o := d.observe(t, free)
+		finish := d.working(t, host, free)
+		ok(t, os.Remove(link), os.Symlink(link, link))
+		_, made := host.Lifecycle.CreateSession(t.Context(), lax())
+		_, begun := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")})
+		for name, err := range map[string]error{"a session": made, "a turn": begun} {
+			if err == nil || !strings.Contains(err.Error(), "workspace of the session that asks") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		finish()
+		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got == "ran" {
+			t.Errorf("woken, the call came to %q", got)
+		}
+	})
+	t.Run("outside/1 outside/29 what a session began that is deleted calls no tools", func(t *testing.T) {
+		d, id, _ := asks(t, allowing)
+		free := d.session(t)
+		o := d.observe(t, free)
+		finish := d.working(t, d.host(t, id), free)
+		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		finish()
+		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got == "ran" {
+			t.Errorf("the call came to %q", got)
+		}
+	})
 	t.Run("outside/1 a turn that a plugin starts in a laxer session is held to what the one that asks may do, and no other turn is", func(t *testing.T) {
 		d, _, host := asks(t, denying)
 		free := d.session(t)
@@ -144,17 +203,23 @@ func TestNobodyGetsMore(t *testing.T) {
 		}
 	})
 	t.Run("outside/1 a task that a plugin starts in a laxer session wakes it for no more than the one that asks may do", func(t *testing.T) {
-		d, id, _ := asks(t, denying)
-		host, free := d.host(t, id), d.session(t)
-		spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
-		must[*protocol.TaskResult](t)(host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: free, TaskID: "tsk_1", Spec: spec}))
-		o := d.observe(t, free)
-		must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{
-			TaskParams: protocol.TaskParams{SessionID: free, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
-		}))
-		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got != "denied" {
-			t.Errorf("the call came to %q", got)
+		for want, approval := range map[string]*protocol.ApprovalConfig{"denied": denying, "ran": allowing} {
+			d, id, _ := asks(t, approval)
+			free := d.session(t)
+			if got := cameTo(t, d.wait(t, d.woken(t, d.host(t, id), free).TurnID)); got != want {
+				t.Errorf("the call came to %q, want %q", got, want)
+			}
 		}
+	})
+	t.Run("outside/1 outside/29 the wake of a session's own task is held to what the session itself is, and no more", func(t *testing.T) {
+		d, id, _ := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
+		turn := d.woken(t, d.host(t, id), id).TurnID
+		q := d.observe(t, id, 0).typed(protocol.EventDecisionOpened).Decision
+		if !slices.Contains(q.Choices, protocol.ChooseAllowSession) {
+			t.Errorf("the choices are %v", q.Choices)
+		}
+		d.interrupt(t, turn)
+		d.wait(t, turn)
 	})
 	t.Run("outside/1 who asks in one workspace has nothing done in another", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
@@ -302,6 +367,7 @@ func TestPluginsDefaults(t *testing.T) {
 	}{
 		{"allows only what the session would not ask about", protocol.ApprovalConfig{Mode: protocol.ApproveAllow}, protocol.ApproveAllow, "ran"},
 		{"does not allow what the session asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk}, protocol.ApproveAllow, "denied"},
+		{"is nothing, and the session allows what it asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow, DeadlineMs: 1}, "", "ran"},
 		{"denies what the session would allow", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow}, protocol.ApproveDeny, "denied"},
 	} {
 		t.Run("outside/2 what a plugin says that silence means "+c.name, func(t *testing.T) {
@@ -326,6 +392,12 @@ func TestOverlaidTools(t *testing.T) {
 	deny := func(prefix string) *protocol.ApprovalConfig {
 		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveDeny}}}
 	}
+	edit := says("edit", "changed")
+	edit.kind = protocol.ToolKindEdit
+	other := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "look", Prefix: "touch", Action: protocol.ApproveDeny}}}
+	allow := func(prefix string) *protocol.ApprovalConfig {
+		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveAllow}}}
+	}
 	for _, c := range []struct {
 		name     string
 		approval *protocol.ApprovalConfig
@@ -341,11 +413,15 @@ func TestOverlaidTools(t *testing.T) {
 		{"the name of one that only reads, and changes things", &protocol.ApprovalConfig{}, claims("look", "", protocol.ToolKindEdit), `{}`, protocol.ApproveAsk},
 		{"the id of a tool that a rule denies", deny(""), claims("sh", "shell", protocol.ToolKindRead), `{}`, protocol.ApproveDeny},
 		{"the name, with a command that a rule denies", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"command":"touch x"}`, protocol.ApproveDeny},
+		{"the name, with a command that no rule denies", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"command":"ls"}`, protocol.ApproveAllow},
+		{"the name, and hides the command from a rule of another tool", other, claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
+		{"the name of one that changes a protected file", allowing, claims("edit", "", protocol.ToolKindRead), `{"path":".envrc"}`, protocol.ApproveAsk},
+		{"the name, and hides the command from a rule that allows", allow("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
 		{"the name, and hides the command", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAsk},
 	} {
 		t.Run("outside/8 a tool of a client takes "+c.name, func(t *testing.T) {
 			call := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool.Name, Args: json.RawMessage(c.args)}}}
-			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look}})
+			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look, edit}})
 			id := d.session(t)
 			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: c.approval}))
 			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{c.tool}}))

@@ -97,11 +97,10 @@ func realRoots(roots []string) (all []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the workspace of the session that asks: %w", err)
 		}
-		if !slices.Contains(all, at) {
-			all = append(all, at)
-		}
+		all = append(all, at)
 	}
-	return all, nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // rooted tells whether a directory is in all of the roots of a ceiling now.
@@ -151,8 +150,8 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 	case err != nil:
 		e.Log.Error("nobody can tell what the starter of a task may do, so its wake calls no tools", "session", there.ID, "task", t.ID, "error", err)
 		return &protocol.Ceiling{NoTools: true, Sandboxed: true}
-	case c == nil || c == t.Origin.Ceiling:
-		return c
+	case c == nil:
+		return nil
 	}
 	return authority.Beyond(*c, authority.Held(there))
 }

@@ -105,6 +105,9 @@ func narrowedChild(t *testing.T, d *daemon) {
 	sub := func(depth, most int) *protocol.Subagent {
 		return &protocol.Subagent{Parent: parent, Depth: depth, MaxDepth: most}
 	}
+	ceiling := func(c protocol.Ceiling) protocol.Authority {
+		return protocol.Authority{Subagent: sub(1, 1), Ceiling: &c}
+	}
 	for _, c := range []struct {
 		asked   protocol.Authority
 		tools   []string
@@ -116,6 +119,13 @@ func narrowedChild(t *testing.T, d *daemon) {
 		{protocol.Authority{Subagent: sub(2, 3)}, nil, "/authority/subagent/depth"},
 		{protocol.Authority{Subagent: sub(1, 0)}, nil, "/authority/subagent/depth"},
 		{protocol.Authority{Hidden: []string{""}}, nil, "/authority/hiddenTools/0"},
+		{protocol.Authority{Tools: []string{"other", ""}}, nil, "/authority/tools/1"},
+		{protocol.Authority{Tools: []string{"other"}, NoTools: true}, nil, "/authority/noTools"},
+		{ceiling(protocol.Ceiling{Tools: []string{""}}), nil, "/authority/ceiling/tools/0"},
+		{ceiling(protocol.Ceiling{Hidden: []string{"x", ""}}), nil, "/authority/ceiling/hiddenTools/1"},
+		{ceiling(protocol.Ceiling{Roots: []string{"/", "here"}}), nil, "/authority/ceiling/roots/1"},
+		{ceiling(protocol.Ceiling{Policies: []protocol.Policy{{}, {Approval: protocol.ApprovalConfig{Mode: "no"}}}}), nil, "/authority/ceiling/policies/1/approval/mode"},
+		{ceiling(protocol.Ceiling{Roots: []string{"/"}, Policies: []protocol.Policy{{}}}), []string{"shown", "other"}, ""},
 	} {
 		got, err := d.grant(t, c.asked)
 		if e, ok := errors.AsType[*engine.ParamError](err); ok && e.Pointer == c.pointer {
@@ -126,5 +136,13 @@ func narrowedChild(t *testing.T, d *daemon) {
 		} else if names := d.shown(t, got.SessionID); !slices.Equal(names, c.tools) {
 			t.Errorf("%+v: has %q, want %q", c.asked, names, c.tools)
 		}
+	}
+	none := protocol.Relation{Kind: protocol.RelationChild, Parent: "ses_none"}
+	if made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none}); err == nil {
+		t.Errorf("outside/29 a child of no session: %+v", made)
+	}
+	fork := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: parent}, Authority: protocol.Authority{Tools: []string{"secret"}}}
+	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*engine.ParamError)) {
+		t.Errorf("outside/29 a fork with a tool that the session has not: %+v, %v", made, err)
 	}
 }

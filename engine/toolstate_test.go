@@ -17,8 +17,9 @@ type shelf struct{ words string }
 
 func (s *shelf) Tools() []tool.Tool {
 	var tools []tool.Tool
-	for name := range strings.FieldsSeq(s.words) {
-		tools = append(tools, tool.Tool{Manifest: protocol.ToolManifest{Name: name}})
+	for word := range strings.FieldsSeq(s.words) {
+		name, kind, _ := strings.Cut(word, ":")
+		tools = append(tools, tool.Tool{Manifest: protocol.ToolManifest{Name: name, Kind: protocol.ToolKind(kind)}})
 	}
 	return tools
 }

@@ -141,18 +141,15 @@ func (r *run) kindOf(e *tool.Entry) protocol.ToolKind {
 	if !reads(kind) || r.plugins.Has(e.Source()) {
 		return kind
 	}
-	if there := r.replaced(e); there != nil {
+	if there := r.replaced(e); there != nil && r.plugins.Has(there.Source()) {
 		return there.Manifest.Kind
 	}
 	return protocol.ToolKindOther
 }
 
-// replaced is the tool of a plugin whose name or id another one has taken; nil: none.
+// replaced is the tool of a plugin, or of an MCP server, whose name or id a client has taken; nil: none.
 func (r *run) replaced(e *tool.Entry) *tool.Entry {
-	if r.base == nil {
-		return nil
-	}
-	if there := r.base.Same(e.Manifest); there != nil && there != e && there.Source() != e.Source() {
+	if there := r.base.Same(e.Manifest); there != nil && there.Source() != e.Source() {
 		return there
 	}
 	return nil
@@ -185,7 +182,7 @@ func (st *state) standings(policies []weighed) (a standings, err error) {
 	}
 	a.always = map[string][]standing{}
 	for _, p := range policies {
-		if a.always[p.Cwd] != nil || p.Cwd == "" {
+		if p.Cwd == "" {
 			continue
 		}
 		if a.always[p.Cwd], err = st.always(p.Cwd); err != nil {

@@ -217,6 +217,9 @@ func TestProtectedFiles(t *testing.T) {
 		{".bashrc", true},
 		{".Profile", true},
 		{"home/.zshrc", true},
+		{".bashrc::$DATA", true},
+		{".envrc. .", true},
+		{".en\u200bvrc", true},
 		{".config/fish/config.fish", true},
 		{"link/x", false},
 		{".gitignore", false},
@@ -249,17 +252,21 @@ func TestProtectedFiles(t *testing.T) {
 			t.Error("nobody was asked")
 		}
 	})
-	t.Run("outside/8 a directory of git by another name", func(t *testing.T) {
-		w := newWriter(t, "a/hooks/pre-commit", allow)
-		for _, name := range []string{"a/HEAD", "a/objects", "a/refs"} {
-			if err := os.Mkdir(filepath.Join(w.dir, name), 0o755); err != nil {
-				t.Fatal(err)
+	for names, want := range map[string]bool{
+		"HEAD objects refs": true, "HEAD commondir": true, "objects refs": false, "commondir": false, "HEAD objects": false, "HEAD refs": false,
+	} {
+		t.Run("outside/8 outside/29 a directory by another name, with "+names, func(t *testing.T) {
+			w := newWriter(t, "a/hooks/pre-commit", allow)
+			for name := range strings.FieldsSeq(names) {
+				if err := os.Mkdir(filepath.Join(w.dir, "a", name), 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if asked, _ := w.turn(t, protocol.ChooseReject, nil); asked == nil {
-			t.Error("nobody was asked")
-		}
-	})
+			if asked, out := w.turn(t, protocol.ChooseReject, nil); (asked != nil) != want {
+				t.Errorf("asked %v, want %v: %+v", asked != nil, want, out)
+			}
+		})
+	}
 	t.Run("outside/8 what is allowed once is asked about the next time", func(t *testing.T) {
 		w := newWriter(t, ".mcp.json", allow)
 		for range 2 {

@@ -1,0 +1,170 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// direct is what a direct call of the tool run comes to: "ran", or the code and the message of its failure.
+func (d *daemon) direct(t *testing.T, id protocol.SessionID, args string) (code, message string) {
+	t.Helper()
+	out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(args)})).Output
+	if out.Failure != nil {
+		return out.Failure.Code, out.Failure.Message
+	}
+	return out.Text, ""
+}
+
+// TestRulesOfAskers has a session ask for another one below its workspace. Its rules are about its own places, wherever the call is made.
+func TestRulesOfAskers(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{run}, plugins: plugins(handling("p", nil))})
+	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{
+		Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "./bin", Action: protocol.ApproveDeny}},
+	}}))
+	for _, dir := range []string{"bin", "sub/bin"} {
+		if err := os.MkdirAll(filepath.Join(d.setup.cwd, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	below := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: filepath.Join(d.setup.cwd, "sub"), Approval: allowing})).SessionID
+	for args, want := range map[string]string{
+		`{"path":"bin/x"}`: "ran", `{"path":"../bin/x"}`: "denied", `{"path":".."}`: "denied",
+		`{"command":"./bin/x"}`: "ran", `{"command":"../bin/x"}`: "denied", `{"command":"./bin/x","workdir":".."}`: "denied",
+	} {
+		if got, _ := d.direct(t, below, args); got != want {
+			t.Errorf("outside/29 %s came to %q, want %q", args, got, want)
+		}
+	}
+}
+
+func TestWhoDenies(t *testing.T) {
+	d, id, host := asks(t, denying)
+	own := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
+	lax := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
+	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
+	twice := must[*protocol.SessionNewResult](t)(d.host(t, own).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
+	asked := "the session or plugin that asked"
+	for where, want := range map[protocol.SessionID]string{id: "the approval settings of this session", own: "the approval settings of this session", lax: asked, twice: asked} {
+		if code, message := d.direct(t, where, ""); code != "denied" || !strings.Contains(message, want) {
+			t.Errorf("outside/29 the call came to %s %q, want %q", code, message, want)
+		}
+	}
+}
+
+// TestStateOfATurnThatAsks has two calls of a turn asked about. The turn waits until the last of them has its answer.
+func TestStateOfATurnThatAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		slow := toolFunc{name: "slow", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+			<-gate
+			return tool.Result{Output: protocol.Succeed("slow")}, nil
+		}}
+		d := start(t, setup{model: replies(calls("slow", "slow"), scripted.Reply{Text: "done"}), tools: []tool.Provider{slow}, config: asking})
+		id := d.session(t)
+		turn := d.begin(t, id, "go").TurnID
+		for _, want := range []protocol.TurnState{protocol.TurnWaiting, protocol.TurnWaiting, protocol.TurnRunning} {
+			synctest.Wait()
+			if got := must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
+				t.Errorf("outside/29 the turn is %s, want %s", got, want)
+			}
+			if open := d.asking(t); len(open) > 0 {
+				p := &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAllowOnce, ArgsHash: open[0].ArgsHash}
+				must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			}
+		}
+		close(gate)
+		d.wait(t, turn)
+	})
+}
+
+// TestRootsThatAreLinks has sessions ask for each other in a workspace that a link leads to. What they are held to names it once.
+func TestRootsThatAreLinks(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, setup{cwd: link, model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(handling("p", nil))})
+	id := d.session(t)
+	for range 3 {
+		made := must[*protocol.SessionNewResult](t)(d.host(t, id).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: link}))
+		if got := made.Session.Authority.Ceiling.Roots; len(got) != 1 {
+			t.Errorf("outside/29 the roots are %q", got)
+		}
+		id = made.SessionID
+	}
+}
+
+// TestToolsOfGuests has a client bring a server, and tools, that say of themselves that they only read.
+func TestToolsOfGuests(t *testing.T) {
+	for name, tools := range map[string][]protocol.ClientTool{
+		"of a server": nil, "of a client, by the name of that of a server": {{ToolManifest: protocol.ToolManifest{Name: "look", Kind: protocol.ToolKindRead}}},
+	} {
+		t.Run("outside/29 a tool "+name+" is asked about", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, _ := hosted(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"})})
+				id := d.session(t)
+				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
+				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("look:read"), Tools: tools}))
+				synctest.Wait()
+				turn := d.begin(t, id, "go").TurnID
+				synctest.Wait()
+				if open := d.asking(t); len(open) != 1 || open[0].Kind != protocol.DecisionApproval {
+					t.Errorf("asked about are %+v", open)
+				}
+				d.interrupt(t, turn)
+				d.wait(t, turn)
+			})
+		})
+	}
+}
+
+// TestPlacesOfQuestions has a person be told where the paths of a call lead, and the directories of its commands.
+func TestPlacesOfQuestions(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"command":"ls"}`: "", `{"command":"ls","workdir":"sub"}`: "sub", `{"path":"sub/../x"}`: "x", `{"path":"loop"}`: "?",
+	} {
+		run := says("run", "ran")
+		run.schema = `{"type":"object"}`
+		reply := scripted.Reply{ToolCalls: []scripted.Call{{Name: "run", Args: json.RawMessage(args)}}}
+		dir := must[string](t)(filepath.EvalSymlinks(t.TempDir()))
+		ok(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+		d := start(t, setup{cwd: dir, model: replies(reply, scripted.Reply{Text: "done"}), tools: []tool.Provider{run}, config: asking})
+		id := d.session(t)
+		o := d.observe(t, id)
+		turn := d.begin(t, id, "go").TurnID
+		var places []string
+		for _, p := range o.typed(protocol.EventDecisionOpened).Decision.Places {
+			if p == "" {
+				p = dir + "/?" // nobody knows
+			}
+			places = append(places, strings.TrimPrefix(p, dir+"/"))
+		}
+		if got := strings.Join(places, " "); got != want {
+			t.Errorf("outside/29 %s is about %q, want %q", args, got, want)
+		}
+		d.interrupt(t, turn)
+		d.wait(t, turn)
+	}
+}
+
+// TestRuleBesideOthers has rules of other tools, which say nothing about a call, whatever their order.
+func TestRuleBesideOthers(t *testing.T) {
+	mine, other := protocol.ApprovalRule{Tool: "run", Action: protocol.ApproveAllow}, protocol.ApprovalRule{Tool: "other", Action: protocol.ApproveDeny}
+	for _, rules := range [][]protocol.ApprovalRule{{mine, other}, {other, mine}} {
+		d, id, _ := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveDeny, Rules: rules})
+		if got, _ := d.direct(t, id, ""); got != "ran" {
+			t.Errorf("outside/29 with the rules %+v the call came to %q", rules, got)
+		}
+	}
+}
