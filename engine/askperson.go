@@ -67,10 +67,10 @@ func (r *run) personQuestion(s *stage, q tool.Question) protocol.Decision {
 	}, s.call, wait)
 }
 
-// dropQuestions withdraws what a call still asks that will not be made again.
+// dropQuestions withdraws what a call still asks that will not be made again. What has its answer keeps it.
 func (r *run) dropQuestions(s *stage) error {
 	for key, d := range r.asked {
-		if key.kind != protocol.DecisionQuestion || key.call != s.call.CallID || d.Answer != nil {
+		if key.kind != protocol.DecisionQuestion || key.call != s.call.CallID {
 			continue
 		}
 		if err := r.withdraw(d.ID); err != nil {

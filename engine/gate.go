@@ -147,9 +147,7 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 		refuse(out, err)
 		return
 	}
-	if _, ok := g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
-		out.Refused = protocol.IntentTaskEnded
-	}
+	g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload})
 }
 
 // send gives signals to the tasks, in order. Whether a task still takes one is its own matter.

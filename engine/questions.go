@@ -143,7 +143,7 @@ func (r *run) approvalQuestion(s *stage, v verdict) protocol.Decision {
 	if v.once {
 		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
 	}
-	if v.mode == protocol.ApproveAsk && v.silence == protocol.ApproveAllow {
+	if v.silence == protocol.ApproveAllow {
 		d.Default = protocol.ChooseAllowOnce
 	}
 	return r.decision(d, call, deadline)

@@ -167,11 +167,8 @@ type standings struct {
 	always  map[string][]standing // given for a workspace, by its directory
 }
 
-// to are the answers that hold for a policy.
+// to are the answers that hold for a policy. One of a late asker that asks has none: it is asked about once.
 func (a standings) to(p weighed) []standing {
-	if p.late {
-		return a.always[p.Cwd]
-	}
 	return append(slices.Clip(a.session), a.always[p.Cwd]...)
 }
 

@@ -177,6 +177,9 @@ func TestAnswersHoldForPlaces(t *testing.T) {
 				t.Fatal("nobody was asked about another file")
 			}
 			real := builtintest.Must(filepath.EvalSymlinks(w.dir))(t)
+			if strings.Contains(asked.Prompt, "can run code later") {
+				t.Errorf("the person is asked %q", asked.Prompt)
+			}
 			if want := filepath.Join(real, "b/x"); len(asked.Places) != 1 || asked.Places[0] != want {
 				t.Errorf("the question is about %v, want %s", asked.Places, want)
 			}
@@ -238,6 +241,9 @@ func TestProtectedFiles(t *testing.T) {
 				}
 				if asked != nil && (asked.Default != protocol.ChooseReject || len(asked.Choices) != 2) {
 					t.Errorf("the question has the choices %v and the default %s", asked.Choices, asked.Default)
+				}
+				if asked != nil && !strings.Contains(asked.Prompt, "can run code later") {
+					t.Errorf("the person is asked %q", asked.Prompt)
 				}
 			})
 		}
