@@ -108,6 +108,9 @@ func (st *state) always(cwd string) ([]standing, error) {
 
 // remember adds what a person allowed beyond the one call to the commit that stores the answer.
 func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []standing {
+	if d.Kind != protocol.DecisionApproval {
+		return st.approved
+	}
 	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying, d.Places)
 	always := d.Answer.Choice == protocol.ChooseAllowAlways
 	if always {

@@ -137,6 +137,10 @@ func narrowedChild(t *testing.T, d *daemon) {
 			t.Errorf("%+v: has %q, want %q", c.asked, names, c.tools)
 		}
 	}
+	below := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Subagent: sub(1, 1)})).SessionID
+	if a := d.fork(t, below, "").Session.Authority.Subagent; a == nil || a.Depth != 1 || a.MaxDepth != 1 {
+		t.Errorf("outside/29 the fork of a child is as deep as %+v", a)
+	}
 	none := protocol.Relation{Kind: protocol.RelationChild, Parent: "ses_none"}
 	if made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none}); err == nil {
 		t.Errorf("outside/29 a child of no session: %+v", made)

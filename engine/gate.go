@@ -147,7 +147,9 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 		refuse(out, err)
 		return
 	}
-	g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload})
+	if _, ok := g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
+		out.Refused = protocol.IntentTaskEnded
+	}
 }
 
 // send gives signals to the tasks, in order. Whether a task still takes one is its own matter.

@@ -167,8 +167,11 @@ type standings struct {
 	always  map[string][]standing // given for a workspace, by its directory
 }
 
-// to are the answers that hold for a policy. One of a late asker that asks has none: it is asked about once.
+// to are the answers that hold for a policy.
 func (a standings) to(p weighed) []standing {
+	if p.late {
+		return a.always[p.Cwd]
+	}
 	return append(slices.Clip(a.session), a.always[p.Cwd]...)
 }
 
@@ -179,7 +182,7 @@ func (st *state) standings(policies []weighed) (a standings, err error) {
 	}
 	a.always = map[string][]standing{}
 	for _, p := range policies {
-		if p.Cwd == "" {
+		if a.always[p.Cwd] != nil || p.Cwd == "" {
 			continue
 		}
 		if a.always[p.Cwd], err = st.always(p.Cwd); err != nil {

@@ -33,6 +33,9 @@ func TestLimits(t *testing.T) {
 			t.Errorf("outside/29 beyond the limit of %s an allowing rule covers the line", name)
 		}
 	}
+	if got := commandrule.Parse("sudo --new-option touch"+again(" x", 200)).About(touch, "", where); got != commandrule.Yes {
+		t.Errorf("outside/29 of the likeliest command beyond the limit of guesses a denying rule says %d", got)
+	}
 	for line, want := range map[string]bool{"ls " + again("a", 32<<10-3): true, again("ls;", 2000): true, again("(ls);", 200): true, again("( ", 100) + "ls" + again(" )", 100): true} {
 		if got := commandrule.Parse(line).Covers(ls, "", where); got != want {
 			t.Errorf("outside/29 %.20q... of %d bytes is covered: %v", line, len(line), got)

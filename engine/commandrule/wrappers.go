@@ -123,13 +123,13 @@ const maxGuesses = 100
 
 // guess takes every word from at on for the beginning of a command, most likely the first.
 func (l *look) guess(at int) {
-	for i := range l.words[at:] {
-		if i == maxGuesses {
-			l.lost()
-			return
-		}
-		l.runWords(at+i, slices.Clip(l.words[at+i:]))
+	few := len(l.words)-at <= maxGuesses
+	for i := at; i < len(l.words) && (few || i == at); i++ {
+		l.runWords(i, slices.Clip(l.words[i:]))
 		l.possible = true
+	}
+	if !few {
+		l.lost()
 	}
 }
 
