@@ -327,6 +327,29 @@ func listing(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+func TestStaleLog(t *testing.T) {
+	seen := witnessed{File: identity{Inode: 1}, Log: identity{Inode: 2}, ChangedNs: 5}
+	file := fileStamp{identity: seen.File, changedNs: 9} // was written over
+	for _, c := range []struct {
+		name string
+		log  fileStamp
+		want bool
+	}{
+		{"before the database", fileStamp{changedNs: 8, modifiedNs: 8, size: 1}, true},
+		{"in the same tick of the clock", fileStamp{changedNs: 9, modifiedNs: 9, size: 1}, true},
+		{"after the database", fileStamp{changedNs: 10, modifiedNs: 10, size: 1}, false},
+		{"by a copy that keeps times", fileStamp{changedNs: 8, modifiedNs: 7, size: 1}, false},
+		{"before the database, and is empty", fileStamp{changedNs: 8, modifiedNs: 8}, false},
+	} {
+		t.Run("issue/29 a log that was written "+c.name, func(t *testing.T) {
+			c.log.identity = seen.Log
+			if got := seen.staleLog(file, c.log, "boot"); got != c.want {
+				t.Errorf("stale: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func TestClosedFiles(t *testing.T) {
 	t.Run("issue/29 a closed store has no file open", func(t *testing.T) {
 		dir, _ := life(t)
