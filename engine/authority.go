@@ -32,15 +32,29 @@ func (a *requester) id() protocol.SessionID {
 // sandboxed tells whether the asker itself is in a sandbox.
 func (a *requester) sandboxed() bool { return a != nil && a.ceiling != nil && a.ceiling.Sandboxed }
 
-// errSandbox refuses what would run outside the sandbox of the asker.
-var errSandbox = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
+// What is refused to an asker where lashd itself would run a command.
+var (
+	errSandbox  = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
+	errPlanning = &plugin.UnavailableError{Capability: "commands in plan mode"}
+)
 
-// inSandbox refuses a command, which lashd itself runs, to an asker in a sandbox.
-func inSandbox(by *requester, spec *protocol.TaskSpec) error {
-	if spec.Command != nil && by.sandboxed() {
+// runsCommands refuses commands, which lashd itself runs, to an asker in a sandbox or in plan mode.
+func (a *requester) runsCommands() error {
+	switch {
+	case a.sandboxed():
 		return errSandbox
+	case a != nil && a.ceiling != nil && a.ceiling.ReadOnly:
+		return errPlanning
 	}
 	return nil
+}
+
+// mayRun refuses the task of a command to an asker that may have no commands run.
+func mayRun(by *requester, spec *protocol.TaskSpec) error {
+	if spec.Command == nil {
+		return nil
+	}
+	return by.runsCommands()
 }
 
 // askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.

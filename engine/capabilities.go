@@ -43,9 +43,15 @@ func (s *services) all() plugin.Capabilities {
 	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Monitors: monitorService{s}, Tracer: s}
 }
 
-// asker is who asks by calling a service: the session, within what its turn or task may do, and in a sandbox if the plugin is in one.
-func (s *services) asker(ctx context.Context) *requester {
-	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx))}
+// asker is who asks by calling a service: the session, within what its turn or task may do, in a sandbox if the plugin is in one, and
+// in plan mode if the session is.
+func (s *services) asker(ctx context.Context) (*requester, error) {
+	row, err := s.eng.store.Session(ctx, s.session)
+	if err != nil {
+		return nil, err
+	}
+	planning := authority.Planning(row.Config, row.Authority.Ceiling)
+	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning)}, nil
 }
 
 func (s *services) own(id protocol.SessionID) protocol.SessionID {
@@ -80,7 +86,7 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 
 // ApplyToolState implements plugin.StateService.
 func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
-	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+	if err := s.within(ctx, s.own(id)); err != nil {
 		return 0, err
 	}
 	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: s.own(id), State: state})
@@ -92,7 +98,7 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 
 // SetMembership implements plugin.StateService.
 func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
-	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+	if err := s.within(ctx, s.own(id)); err != nil {
 		return 0, err
 	}
 	p := &protocol.ToolSetMembershipParams{SessionID: s.own(id), Members: map[string]bool{}}
@@ -108,7 +114,7 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 
 // SetAvailability implements plugin.StateService.
 func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (int64, error) {
-	if err := s.within(ctx, s.asker(ctx), s.own(id)); err != nil {
+	if err := s.within(ctx, s.own(id)); err != nil {
 		return 0, err
 	}
 	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: s.own(id), Names: names, Availability: level})
@@ -135,7 +141,11 @@ func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool
 
 // CreateSession implements plugin.LifecycleService.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return s.eng.newSession(ctx, s.asker(ctx), p)
+	by, err := s.asker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.eng.newSession(ctx, by, p)
 }
 
 // CloseSession implements plugin.LifecycleService.
@@ -170,7 +180,7 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 	if q.SessionID == s.session {
 		return "", ErrSessionInUse
 	}
-	ceiling, err := s.eng.turnCeiling(ctx, s.asker(ctx), q.SessionID)
+	ceiling, err := s.ceilingIn(ctx, q.SessionID)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +220,7 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 	if below, err := s.WorksForOwn(ctx, t.Session); err != nil || !below {
 		return "", cmp.Or(err, bad("/turnId", "must be a turn of a session that works for %s", s.session))
 	}
-	ceiling, err := s.eng.turnCeiling(ctx, s.asker(ctx), t.Session)
+	ceiling, err := s.ceilingIn(ctx, t.Session)
 	if err != nil {
 		return "", err
 	}
@@ -234,7 +244,7 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	mine := *p
 	mine.SessionID = s.own(p.SessionID)
-	if err := s.within(ctx, s.asker(ctx), mine.SessionID); err != nil {
+	if err := s.within(ctx, mine.SessionID); err != nil {
 		return nil, err
 	}
 	return s.eng.Append(ctx, &mine)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -8,21 +9,23 @@ import (
 	"pgregory.net/rapid"
 
 	"lashd/engine/authority"
+	"lashd/engine/builtin/plan"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
-// grown is a session of a chain, with what those who stand behind it said of the tool run when they asked, and whether one was in a sandbox.
+// grown is a session of a chain, with what those who stand behind it said of the tool run when they asked, and whether one was in a sandbox or in plan mode.
 type grown struct {
 	id      protocol.SessionID
 	said    []protocol.ApprovalMode
 	sandbox bool
+	plans   bool // one of them was in plan mode
 }
 
 // freedom orders what became of a call: the laxest first.
-var freedom = []string{"ran", "asked", "denied"}
+var freedom = []string{"ran", "asked", "denied", "plan_mode"}
 
 // became is what a call comes to for a verdict, where no question is ever answered.
 func became(verdict protocol.ApprovalMode) string {
@@ -52,14 +55,19 @@ func TestAuthorityChains(t *testing.T) {
 	t.Run("outside/1 nobody at the end of a chain may do more than anybody before", func(t *testing.T) {
 		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
 		d := start(t, setup{
-			cwd: t.TempDir(), tools: []tool.Provider{says("run", "ran")}, plugins: plugins(handling("p", nil)),
+			cwd: t.TempDir(), tools: []tool.Provider{says("run", "ran")}, plugins: append(plugins(handling("p", nil)), plan.Factory{}),
 			model: scripted.New(&scripted.Script{Turns: slices.Repeat([]scripted.Turn{calling}, 10_000), Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
 		})
 		rapid.Check(t, func(rt *rapid.T) {
-			now := map[protocol.SessionID]protocol.ApprovalMode{}
+			now, plans := map[protocol.SessionID]protocol.ApprovalMode{}, map[protocol.SessionID]bool{}
+			mode := func() protocol.PluginOptions {
+				return rapid.SampledFrom([]protocol.PluginOptions{acting, acting, acting, planning}).Draw(rt, "options")
+			}
 			configure := func(id protocol.SessionID) {
-				now[id] = modes.Draw(rt, "mode")
-				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: about(now[id])}))
+				p := &protocol.SessionConfigureParams{SessionID: id, Options: mode()}
+				now[id], plans[id] = modes.Draw(rt, "mode"), reflect.DeepEqual(p.Options, planning)
+				p.Approval = about(now[id])
+				must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
 			}
 			all := []*grown{{id: d.session(t)}, {id: d.session(t)}}
 			for _, root := range all {
@@ -71,46 +79,52 @@ func TestAuthorityChains(t *testing.T) {
 				if sandbox {
 					ctx = authority.FromSandbox(ctx)
 				}
-				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox}
+				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox, plans: from.plans || plans[from.id]}
 				switch rapid.SampledFrom([]string{"turn", "create", "turn", "fork", "configure"}).Draw(rt, "op") {
 				case "create":
-					mode := modes.Draw(rt, "of")
-					p := &protocol.SessionNewParams{Approval: about(mode)}
+					says := modes.Draw(rt, "of")
+					p := &protocol.SessionNewParams{Approval: about(says), Options: mode()}
 					if rapid.Bool().Draw(rt, "child") {
 						p.Relation.Kind = protocol.RelationChild
 					}
 					behind.id = must[*protocol.SessionNewResult](t)(d.host(t, from.id).Lifecycle.CreateSession(ctx, p)).SessionID
-					now[behind.id] = mode
+					now[behind.id], plans[behind.id] = says, reflect.DeepEqual(p.Options, planning)
 					all = append(all, behind)
 				case "fork":
-					f := &grown{d.fork(t, from.id, "").SessionID, from.said, from.sandbox}
-					now[f.id] = now[from.id]
+					f := &grown{d.fork(t, from.id, "").SessionID, from.said, from.sandbox, from.plans}
+					now[f.id], plans[f.id] = now[from.id], plans[from.id]
 					all = append(all, f)
 				case "turn":
 					others := slices.DeleteFunc(slices.Clone(all), func(g *grown) bool { return g == from })
 					to := rapid.SampledFrom(others).Draw(rt, "to")
 					turn := must[protocol.TurnID](t)(d.host(t, from.id).Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: protocol.NewTurnID(), SessionID: to.id, Input: text("run")}))
-					within(rt, called(d.wait(t, turn)), now[to.id], behind, to)
+					within(rt, called(d.wait(t, turn)), now[to.id], plans[to.id], behind, to)
 				case "configure":
 					configure(from.id)
 				}
 			}
 			for _, s := range all {
-				within(rt, called(d.turn(t, s.id, "run")), now[s.id], s)
+				within(rt, called(d.turn(t, s.id, "run")), now[s.id], plans[s.id], s)
 			}
 		})
 	})
 }
 
 // within fails if a call came to more than the session, or anybody behind it, may do.
-func within(t *rapid.T, got string, own protocol.ApprovalMode, behind ...*grown) {
+func within(t *rapid.T, got string, own protocol.ApprovalMode, plans bool, behind ...*grown) {
 	want := []string{became(own)}
+	if plans {
+		want = append(want, "plan_mode")
+	}
 	for _, b := range behind {
 		for _, mode := range b.said {
 			want = append(want, became(mode))
 		}
 		if b.sandbox {
 			want = append(want, "asked")
+		}
+		if b.plans {
+			want = append(want, "plan_mode")
 		}
 	}
 	for _, w := range want {
@@ -126,6 +140,7 @@ func TestCellsOfAskers(t *testing.T) {
 		"a session of another driver":    {Policies: []protocol.Policy{{Driver: "another"}}},
 		"a plugin in a sandbox":          {Sandboxed: true},
 		"a session that has no tools":    {NoTools: true},
+		"a session in plan mode":         {ReadOnly: true},
 		"a session of another workspace": {Roots: []string{"/nowhere"}},
 	} {
 		t.Run("outside/1 code of a model is run where it was asked for by "+name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"lashd/engine/authority"
 	"lashd/engine/provider"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -63,7 +64,7 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt) (*run, *stage, erro
 	}
 	return &run{
 		session: l.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: l.about.Config}, cwd: l.about.Cwd, about: l.about, life: l.ctx,
-		plugins: l.plugins, catalog: l.catalog, base: l.box.composer.Base(), keyed: rc.key != "",
+		ceiling: authority.Planning(l.about.Config, l.about.Authority.Ceiling), plugins: l.plugins, catalog: l.catalog, base: l.box.composer.Base(), keyed: rc.key != "",
 	}, s, nil
 }
 

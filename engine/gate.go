@@ -75,7 +75,7 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
 	by := g.run.askerOf(s)
-	if err := cmp.Or(g.st.eng.checkTask(out.TaskID, &want.Spec), inSandbox(by, &want.Spec)); err != nil {
+	if err := cmp.Or(g.st.eng.checkTask(out.TaskID, &want.Spec), mayRun(by, &want.Spec)); err != nil {
 		refuse(out, err)
 		return nil
 	}
@@ -132,7 +132,7 @@ func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.
 
 func (g *gate) signal(s *stage, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
 	_, begins := g.moves.tasks[t.ID]
-	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), inSandbox(g.run.askerOf(s), &t.Spec)); {
+	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), mayRun(g.run.askerOf(s), &t.Spec)); {
 	case err != nil:
 		refuse(out, err)
 	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:

@@ -23,9 +23,12 @@ func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesRe
 func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	by := s.asker(ctx)
-	if by.sandboxed() {
-		return nil, errSandbox
+	by, err := s.asker(ctx)
+	if err == nil {
+		err = by.runsCommands()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.eng.startMonitor(ctx, protocol.TaskOrigin{TurnID: s.turn, Ceiling: by.ceiling}, &mine)
 }

@@ -204,7 +204,7 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		events = append(events, appendedEvents(n)...)
 	}
-	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(result))
+	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(&st.row, result))
 	if errors.Is(err, ErrOtherInput) {
 		err = o.failed(err)
 	}
@@ -228,10 +228,11 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 	return r, nil
 }
 
-func (o *operation) inputs(result *plugin.OperationResult) []protocol.QueuedInput {
+func (o *operation) inputs(s *protocol.Session, result *plugin.OperationResult) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
+	ceiling := authority.MeetAll(o.ceiling, authority.Planning(s.Config, s.Authority.Ceiling))
 	for _, q := range result.Queue {
-		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs, Ceiling: o.ceiling}
+		in := protocol.QueuedInput{Input: q.Input, PluginInputs: q.PluginInputs, Ceiling: ceiling}
 		if q.SourceKey != "" {
 			in.Source = o.info.Plugin + ":" + q.SourceKey
 		}

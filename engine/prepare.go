@@ -48,7 +48,7 @@ func (st *state) prepare(r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	r.ceiling = st.ceilingOf(r.id)
+	r.ceiling = st.ceilingOf(r)
 	r.input = st.inputMessages(r)
 	r.forPlugins = st.pluginInputs(r)
 	if r.plugins.HasBeforeTurn() && !r.journal.begun {
@@ -84,11 +84,11 @@ func (st *state) inputsOf(id protocol.TurnID) []protocol.InputID {
 	return ids
 }
 
-// ceilingOf is what a turn is held to by those whose inputs it has taken in; nil: nobody holds it to anything.
-func (st *state) ceilingOf(id protocol.TurnID) *protocol.Ceiling {
-	var all []*protocol.Ceiling
+// ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.
+func (st *state) ceilingOf(r *run) *protocol.Ceiling {
+	all := []*protocol.Ceiling{authority.Planning(r.begin.Config, r.about.Authority.Ceiling)}
 	for _, in := range st.inputs {
-		if in.TurnID == id && in.State != protocol.InputPendingActive {
+		if in.TurnID == r.id && in.State != protocol.InputPendingActive {
 			all = append(all, in.Ceiling)
 		}
 	}

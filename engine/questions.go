@@ -110,6 +110,11 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 
 // deny refuses a call.
 func (s *stage) deny(v verdict) {
+	if v.planning {
+		s.fail(protocol.FailPermission, "plan_mode", s.call.Name+" was not called: the session is in plan mode, or was asked for from there. Only tools that read, search or think are called then. "+
+			"Put the step into the plan; a person ends plan mode.", protocol.FromPolicy)
+		return
+	}
 	whose := "the approval settings of this session deny the call"
 	if v.beyond {
 		whose = "the session or plugin that asked for this may not make the call"

@@ -117,6 +117,6 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 		return err
 	}
 	st.inputs = inputs
-	r.ceiling = st.ceilingOf(r.id)
+	r.ceiling = st.ceilingOf(r)
 	return nil
 }

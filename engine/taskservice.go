@@ -99,8 +99,11 @@ func (s *services) ValidateVisible(ctx context.Context, session protocol.Session
 
 // StartTask implements plugin.TaskService.
 func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protocol.TaskResult, error) {
-	by := s.asker(ctx)
-	if err := cmp.Or(inSandbox(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), s.within(ctx, by, s.own(p.SessionID))); err != nil {
+	by, err := s.asker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), s.within(ctx, s.own(p.SessionID))); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -121,12 +124,21 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 }
 
 // within refuses another session that is not in the asker's workspace.
-func (s *services) within(ctx context.Context, by *requester, id protocol.SessionID) error {
+func (s *services) within(ctx context.Context, id protocol.SessionID) error {
 	if id == s.session {
 		return nil
 	}
-	_, err := s.eng.turnCeiling(ctx, by, id)
+	_, err := s.ceilingIn(ctx, id)
 	return err
+}
+
+// ceilingIn is what the asker's requests to another session are held to beyond what that session is held to anyway.
+func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*protocol.Ceiling, error) {
+	by, err := s.asker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.eng.turnCeiling(ctx, by, id)
 }
 
 // CompleteTask implements plugin.TaskService.
@@ -211,14 +223,17 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
 	mine.TaskParams = s.of(p.TaskParams)
-	by := s.asker(ctx)
-	if err := s.within(ctx, by, mine.SessionID); err != nil {
+	by, err := s.asker(ctx)
+	if err == nil {
+		err = s.within(ctx, mine.SessionID)
+	}
+	if err != nil {
 		return protocol.Task{}, err
 	}
-	if by.sandboxed() {
+	if by.runsCommands() != nil {
 		t, err := s.see(ctx, mine.TaskParams)
 		if err == nil {
-			err = inSandbox(by, &t.Spec) // what a shell reads it does
+			err = mayRun(by, &t.Spec) // what a shell reads it does
 		}
 		if err != nil {
 			return protocol.Task{}, err
@@ -257,7 +272,7 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	mine := *p
 	mine.SessionID, mine.To = s.own(p.SessionID), s.own(p.To)
-	if err := s.within(ctx, s.asker(ctx), mine.To); err != nil {
+	if err := s.within(ctx, mine.To); err != nil {
 		return nil, err
 	}
 	r, err := s.eng.TransferTasks(ctx, &mine)

@@ -12,10 +12,11 @@ import (
 
 // verdict is what becomes of a call.
 type verdict struct {
-	mode    protocol.ApprovalMode
-	beyond  bool                  // the session's own configuration does not say so: an asker's policy, or a sandbox, does
-	once    bool                  // an answer holds for this call only
-	silence protocol.ApprovalMode // what no answer in time means
+	mode     protocol.ApprovalMode
+	beyond   bool                  // the session's own configuration does not say so: an asker's policy, or a sandbox, does
+	planning bool                  // denied as something asks for it in plan mode
+	once     bool                  // an answer holds for this call only
+	silence  protocol.ApprovalMode // what no answer in time means
 }
 
 // weighed is a policy that a call is judged by, and what may answer its questions.
@@ -79,6 +80,9 @@ func (r *run) judged(s *stage, answers standings) verdict {
 	c := r.ceilings()
 	if !authority.Calls(c, s.entry.Manifest.Name) || !rooted(&c, r.cwd) {
 		return verdict{mode: protocol.ApproveDeny, beyond: true}
+	}
+	if c.ReadOnly && !reads(r.kindOf(s.entry)) {
+		return verdict{mode: protocol.ApproveDeny, planning: true}
 	}
 	v := verdict{mode: protocol.ApproveAllow, silence: protocol.ApproveAllow}
 	for _, p := range r.policies() {
@@ -202,6 +206,8 @@ func (r *run) mayRunCells() string {
 		return "The session that asked for this runs no code, so this one may not either."
 	case c.NoTools:
 		return "The session that asked for this has no tools, so no code runs."
+	case c.ReadOnly:
+		return "This was asked for in plan mode, so no code runs. Put the step into the plan; a person ends plan mode."
 	case c.Sandboxed && !r.plugins.ExecutorSandboxed():
 		return "A plugin in a sandbox asked for this, and the code would run outside of a sandbox."
 	case !rooted(&c, r.cwd):

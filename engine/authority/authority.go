@@ -29,6 +29,7 @@ func Of(s *protocol.Session) protocol.Ceiling {
 	if s.Cwd != "" {
 		own.Roots = []string{s.Cwd}
 	}
+	own.ReadOnly = plans(s.Config)
 	return Meet(Held(s), own)
 }
 
@@ -45,6 +46,7 @@ func Meet(a, b protocol.Ceiling) protocol.Ceiling {
 		Policies:  union(a.Policies, b.Policies),
 		Roots:     union(a.Roots, b.Roots),
 		Hidden:    union(a.Hidden, b.Hidden),
+		ReadOnly:  a.ReadOnly || b.ReadOnly,
 		Sandboxed: a.Sandboxed || b.Sandboxed,
 		NoTools:   a.NoTools || b.NoTools,
 	}
@@ -110,7 +112,7 @@ func Within(a, b protocol.Ceiling) bool {
 			return false
 		}
 	}
-	return (a.Sandboxed || !b.Sandboxed) && toolsWithin(a, b)
+	return (a.Sandboxed || !b.Sandboxed) && (a.ReadOnly || !b.ReadOnly) && toolsWithin(a, b)
 }
 
 func toolsWithin(a, b protocol.Ceiling) bool {

@@ -16,6 +16,7 @@ type link struct {
 	tools    []string // nil: all
 	cwd      string
 	sandbox  bool
+	plans    bool // it is in plan mode, in which only the tool read may be called
 }
 
 // held is a session, and everybody who stands behind it for good.
@@ -49,7 +50,7 @@ func below(path, dir string) bool {
 // now is the actor itself as a link.
 func (c *chain) now(a actor, sandbox bool) link {
 	s := c.sessions[a.in]
-	l := link{s.Config.Approval, s.Authority.Tools, s.Cwd, sandbox}
+	l := link{s.Config.Approval, s.Authority.Tools, s.Cwd, sandbox, s.Config.Options != nil}
 	if s.Authority.NoTools {
 		l.tools = []string{}
 	}
@@ -72,9 +73,18 @@ func (c *chain) create(t *rapid.T, a actor) {
 	if err != nil || got.Ceiling != nil && slices.ContainsFunc(got.Ceiling.Roots, func(r string) bool { return !authority.Inside(cwd, r) }) {
 		return
 	}
-	s := &held{Session: protocol.Session{Cwd: cwd, Authority: got, Config: protocol.Config{Approval: policies().Draw(t, "approval")}}}
+	s := &held{Session: protocol.Session{Cwd: cwd, Authority: got, Config: config(t)}}
 	s.behind = slices.Concat(c.sessions[a.in].behind, a.behind, []link{c.now(a, sandbox)})
 	c.add(s)
+}
+
+// config is what somebody sets a session to.
+func config(t *rapid.T) protocol.Config {
+	c := protocol.Config{Approval: policies().Draw(t, "approval")}
+	if rapid.IntRange(0, 3).Draw(t, "plans") == 0 {
+		c.Options = protocol.PluginOptions{"plan": []byte(`{"mode":"plan"}`)}
+	}
+	return c
 }
 
 func (c *chain) add(s *held) {
@@ -108,7 +118,7 @@ func (c *chain) begin(t *rapid.T, a actor) {
 func (c *chain) configure(t *rapid.T, a actor) {
 	s := c.sessions[a.in]
 	next := s.Config
-	next.Approval = near(t, s.Config.Approval)
+	next.Approval, next.Options = near(t, s.Config.Approval), config(t).Options
 	if rapid.Bool().Draw(t, "mutator") && authority.Mutated("p", next, s.Config) != nil {
 		return
 	}
@@ -119,12 +129,12 @@ func (c *chain) configure(t *rapid.T, a actor) {
 func (c *chain) verdict(a actor, tool, at string) string {
 	s := c.sessions[a.in]
 	own := protocol.Ceiling{Tools: s.Authority.Tools, NoTools: s.Authority.NoTools}
-	ceiling := authority.MeetAll(&own, s.Authority.Ceiling, a.turn)
+	ceiling := authority.MeetAll(&own, s.Authority.Ceiling, a.turn, authority.Planning(s.Config, nil))
 	said := oracle(s.Config.Approval, tool, tool == "read", at)
 	if ceiling == nil {
 		return said
 	}
-	if !authority.Calls(*ceiling, tool) {
+	if !authority.Calls(*ceiling, tool) || ceiling.ReadOnly && tool != "read" {
 		return "deny"
 	}
 	all := []protocol.ApprovalMode{protocol.ApprovalMode(said)}
@@ -141,7 +151,7 @@ func (c *chain) verdict(a actor, tool, at string) string {
 func (l link) allowed(tool, at string) string {
 	said := oracle(l.approval, tool, tool == "read", at)
 	switch {
-	case l.tools != nil && !slices.Contains(l.tools, tool):
+	case l.tools != nil && !slices.Contains(l.tools, tool), l.plans && tool != "read":
 		return "deny"
 	case l.sandbox && tool != "read" && said == "allow":
 		return "ask"
@@ -177,7 +187,7 @@ func TestChains(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			c := &chain{}
 			for range rapid.IntRange(1, 2).Draw(t, "roots") {
-				c.add(&held{Session: protocol.Session{Cwd: "/w", Config: protocol.Config{Approval: policies().Draw(t, "approval")}}})
+				c.add(&held{Session: protocol.Session{Cwd: "/w", Config: config(t)}})
 			}
 			ops := []func(*rapid.T, actor){c.create, c.create, c.begin, c.begin, c.fork, c.configure}
 			for range rapid.IntRange(1, 12).Draw(t, "steps") {
@@ -199,7 +209,7 @@ func TestOrder(t *testing.T) {
 			c.Policies = append(c.Policies, protocol.Policy{Approval: policies().Draw(t, "approval"), Cwd: rapid.SampledFrom(dirs).Draw(t, "of")})
 		}
 		c.Roots = rapid.SliceOfNDistinct(rapid.SampledFrom(dirs), 0, 2, rapid.ID).Draw(t, "roots")
-		c.Sandboxed = rapid.Bool().Draw(t, "sandboxed")
+		c.Sandboxed, c.ReadOnly = rapid.Bool().Draw(t, "sandboxed"), rapid.Bool().Draw(t, "reads only")
 		c.Tools = rapid.SampledFrom([][]string{nil, {"read"}, {"shell"}, names}).Draw(t, "tools")
 		c.Hidden = rapid.SampledFrom([][]string{nil, {"read"}}).Draw(t, "hidden")
 		return c

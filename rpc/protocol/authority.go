@@ -15,6 +15,7 @@ type Authority struct {
 type Ceiling struct {
 	Policies  []Policy `json:"policies,omitempty"`    // of the askers: each decides about a tool call, and the strictest decision counts
 	Roots     []string `json:"roots,omitempty"`       // directories: the session's workspace is in all of them
+	ReadOnly  bool     `json:"readOnly,omitempty"`    // an asker is in plan mode: only tools that are known to read, search or think may be called, and no commands or code run
 	Sandboxed bool     `json:"sandboxed,omitempty"`   // an asker is in a sandbox: a person is asked about each call that could start a program outside it
 	Tools     []string `json:"tools,omitempty"`       // if any: no other tool may be called
 	NoTools   bool     `json:"noTools,omitempty"`     // no tool may be called

@@ -128,6 +128,7 @@ func Described() map[string]TypeDoc {
 				"hiddenTools": "names of tools that may not be called",
 				"noTools":     "no tool may be called",
 				"policies":    "of the askers: each decides about a tool call, and the strictest decision counts",
+				"readOnly":    "an asker is in plan mode: only tools that are known to read, search or think may be called, and no commands or code run",
 				"roots":       "directories: the session's workspace is in all of them",
 				"sandboxed":   "an asker is in a sandbox: a person is asked about each call that could start a program outside it",
 				"tools":       "if any: no other tool may be called",

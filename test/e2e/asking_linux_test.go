@@ -102,3 +102,47 @@ func TestAskingLeavesNoSandbox(t *testing.T) {
 		})
 	}
 }
+
+// TestAskingEndsNoPlanMode has a plugin ask lashd from a session in plan mode to have a command run in another session.
+func TestAskingEndsNoPlanMode(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
+	t.Run("outside/1 a plugin leaves plan mode neither with a new session nor with a turn there, also after a restart", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "allow")
+		w.plugin("asking", map[string]string{"main.py": askingProgram, "plugin.json": fmt.Sprintf(
+			`{"name":"asking","lashd":{"process":{"command":[%q,"-S","${PLUGIN_ROOT}/main.py"]},"capabilities":["lifecycle"],
+			"tools":[{"name":"escape","description":"d","kind":"read"}]}}`, python)})
+		d := w.serve()
+		p := w.dial("")
+		p.loads("asking", nil)
+		mark := filepath.Join(w.work, "mark")
+		run := fakemodel.ToolMarker("shell", fmt.Sprintf(`{"command":"touch %s"}`, mark))
+		id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{
+			Cwd: w.work, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}, Options: protocol.PluginOptions{"plan": json.RawMessage(`{"mode":"plan"}`)},
+		}).SessionID
+		args, err := json.Marshal(map[string]string{"turn": "trn_out", "text": run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: id, Name: "escape", Args: args})
+		if tool.Output.Text != "begun" {
+			t.Fatalf("the plugin was told %+v", tool.Output)
+		}
+		report := ask[protocol.TurnReport](p, "turn/wait", protocol.TurnWaitParams{TurnID: "trn_out"})
+		if len(report.ToolCalls) != 1 || report.ToolCalls[0].Output.Failure == nil || report.ToolCalls[0].Output.Failure.Code != "plan_mode" {
+			t.Errorf("the call came to %+v", report.ToolCalls)
+		}
+		d.kill()
+		w.serve()
+		p = w.dial("")
+		made := ask[protocol.TurnReport](p, "turn/read", protocol.TurnParams{TurnID: "trn_out"}).SessionID
+		again := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: made, Name: "shell", Args: json.RawMessage(fmt.Sprintf(`{"command":"touch %s"}`, mark))})
+		if again.Output.Failure == nil || again.Output.Failure.Code != "plan_mode" {
+			t.Errorf("after a restart a call in the session that it made came to %+v", again.Output)
+		}
+		if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the command has run: %v", err)
+		}
+	})
+}

@@ -175,6 +175,8 @@ export interface Ceiling {
   policies?: Policy[];
   /** directories: the session's workspace is in all of them */
   roots?: string[];
+  /** an asker is in plan mode: only tools that are known to read, search or think may be called, and no commands or code run */
+  readOnly?: boolean;
   /** an asker is in a sandbox: a person is asked about each call that could start a program outside it */
   sandboxed?: boolean;
   /** if any: no other tool may be called */

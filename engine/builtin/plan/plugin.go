@@ -9,12 +9,13 @@ import (
 	"slices"
 	"sync"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
 
 // ID is the plugin's. It is also the name of its event, which carries a Plan, and of the query that answers one.
-const ID = "plan"
+const ID = authority.PlanOption
 
 // Plan is what is to be done, in order.
 type Plan struct {
@@ -44,8 +45,8 @@ type Options struct {
 // Mode says what a session may do.
 type Mode string
 
-// PlanOnly lets the session call only tools that read, search or think.
-const PlanOnly Mode = "plan"
+// PlanOnly lets the session call only tools that read, search or think. The engine sees to that: see authority.Planning.
+const PlanOnly Mode = authority.PlanMode
 
 // Factory builds the plans of sessions.
 type Factory struct{}
@@ -84,7 +85,6 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 80, Tools: []string{toolName}, Content: guidance})
 	if i.mode == PlanOnly {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 81, Content: planOnly})
-		r.ToolCalls().Before(check)
 	}
 	return nil
 }
