@@ -19,6 +19,7 @@ import (
 type requester struct {
 	session protocol.SessionID
 	ceiling *protocol.Ceiling // of the turn, the task and the plugin that ask, beside that of the session; nil: none
+	bound   bool              // a plugin asks that does not ship with lashd: it may name only its own sessions
 }
 
 // id is the session that asks; empty: a client does.
@@ -60,7 +61,7 @@ func mayRun(by *requester, spec *protocol.TaskSpec) error {
 // askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
 func (r *run) askerOf(s *stage) *requester {
 	boxed := s.sandboxed || s.entry != nil && r.plugins.Sandboxed(s.entry.Source())
-	return &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(boxed))}
+	return &requester{session: r.session.id, ceiling: authority.MeetAll(r.ceiling, authority.Sandboxed(boxed))}
 }
 
 // limits are what an asker may cause others to do.
@@ -149,7 +150,7 @@ func (e *Engine) taskCeiling(ctx context.Context, t *protocol.Task, in protocol.
 	if t.Origin.SessionID == "" || t.Origin.SessionID == in || t.Origin.ClientID != "" {
 		return t.Origin.Ceiling, nil
 	}
-	c, err := e.limits(ctx, &requester{t.Origin.SessionID, t.Origin.Ceiling})
+	c, err := e.limits(ctx, &requester{session: t.Origin.SessionID, ceiling: t.Origin.Ceiling})
 	if isGone(err) { // nobody knows what it could do there
 		return &protocol.Ceiling{NoTools: true, Sandboxed: true}, nil
 	}

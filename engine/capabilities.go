@@ -51,24 +51,46 @@ func (s *services) asker(ctx context.Context) (*requester, error) {
 		return nil, err
 	}
 	planning := authority.Planning(row.Config, row.Authority.Ceiling)
-	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning)}, nil
+	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning), authority.IsLoaded(ctx)}, nil
 }
 
-func (s *services) own(id protocol.SessionID) protocol.SessionID {
-	if id == "" {
-		return s.session
+// own is a session that is named, if the asker may name it. Where none is named it is the asker's own.
+func (s *services) own(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
+	if id == "" || id == s.session {
+		return s.session, nil
 	}
-	return id
+	by, err := s.asker(ctx)
+	if err == nil {
+		err = s.eng.reach(ctx, by, id)
+	}
+	return id, err
+}
+
+// turnOf is the session of a turn that is named, if the asker may name it.
+func (s *services) turnOf(ctx context.Context, id protocol.TurnID) (protocol.SessionID, error) {
+	t, err := s.eng.store.Turn(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return s.own(ctx, t.Session)
 }
 
 // View implements plugin.StateService: what is settled.
 func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.View, error) {
-	return do(ctx, s.eng, s.own(id), func(_ context.Context, st *state) (*plugin.View, error) { return st.view() })
+	id, err := s.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return do(ctx, s.eng, id, func(_ context.Context, st *state) (*plugin.View, error) { return st.view() })
 }
 
 // Catalog implements plugin.StateService.
 func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protocol.ToolRecord, error) {
-	r, err := s.eng.Tools(ctx, &protocol.SessionParams{SessionID: s.own(id)})
+	id, err := s.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.eng.Tools(ctx, &protocol.SessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +99,11 @@ func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protoc
 
 // ToolState implements plugin.StateService.
 func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protocol.ToolState, error) {
-	r, err := s.eng.ToolState(ctx, &protocol.SessionParams{SessionID: s.own(id)})
+	id, err := s.own(ctx, id)
+	if err != nil {
+		return protocol.ToolState{}, err
+	}
+	r, err := s.eng.ToolState(ctx, &protocol.SessionParams{SessionID: id})
 	if err != nil {
 		return protocol.ToolState{}, err
 	}
@@ -86,10 +112,11 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 
 // ApplyToolState implements plugin.StateService.
 func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
-	if err := s.within(ctx, s.own(id)); err != nil {
+	id, err := s.within(ctx, id)
+	if err != nil {
 		return 0, err
 	}
-	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: s.own(id), State: state})
+	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: id, State: state})
 	if err != nil {
 		return 0, err
 	}
@@ -98,10 +125,11 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 
 // SetMembership implements plugin.StateService.
 func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
-	if err := s.within(ctx, s.own(id)); err != nil {
+	id, err := s.within(ctx, id)
+	if err != nil {
 		return 0, err
 	}
-	p := &protocol.ToolSetMembershipParams{SessionID: s.own(id), Members: map[string]bool{}}
+	p := &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{}}
 	for _, name := range names {
 		p.Members[name] = member
 	}
@@ -114,10 +142,11 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 
 // SetAvailability implements plugin.StateService.
 func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (int64, error) {
-	if err := s.within(ctx, s.own(id)); err != nil {
+	id, err := s.within(ctx, id)
+	if err != nil {
 		return 0, err
 	}
-	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: s.own(id), Names: names, Availability: level})
+	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: id, Names: names, Availability: level})
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +155,7 @@ func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, n
 
 // WorksForOwn implements plugin.StateService. One that is not there works for nobody.
 func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool, error) {
-	for id = s.own(id); id != s.session; {
+	for id = cmp.Or(id, s.session); id != s.session; {
 		row, err := s.eng.store.Session(ctx, id)
 		switch {
 		case isGone(err) || err == nil && row.Relation.Parent == "":
@@ -153,7 +182,10 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	if id == s.session {
 		return ErrSessionInUse
 	}
-	_, err := s.eng.CloseSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+	id, err := s.own(ctx, id)
+	if err == nil {
+		_, err = s.eng.CloseSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+	}
 	return err
 }
 
@@ -199,12 +231,18 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 
 // AwaitTurn implements plugin.LifecycleService.
 func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
+	if _, err := s.turnOf(ctx, id); err != nil {
+		return nil, err
+	}
 	return s.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
 }
 
 // CancelTurn implements plugin.LifecycleService.
 func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
-	_, err := s.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
+	_, err := s.turnOf(ctx, id)
+	if err == nil {
+		_, err = s.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
+	}
 	return err
 }
 
@@ -233,7 +271,11 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 
 // TakeFirstTurnInput implements plugin.LifecycleService.
 func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID) ([]protocol.InputPart, bool, error) {
-	input, err := do(ctx, s.eng, s.own(id), func(ctx context.Context, st *state) ([]protocol.InputPart, error) { return st.takeFirst(ctx) })
+	id, err := s.own(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	input, err := do(ctx, s.eng, id, func(ctx context.Context, st *state) ([]protocol.InputPart, error) { return st.takeFirst(ctx) })
 	if isGone(err) {
 		return nil, false, nil
 	}
@@ -243,8 +285,8 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 // AppendNodes implements plugin.GraphService.
 func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	mine := *p
-	mine.SessionID = s.own(p.SessionID)
-	if err := s.within(ctx, mine.SessionID); err != nil {
+	var err error
+	if mine.SessionID, err = s.within(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	return s.eng.Append(ctx, &mine)
@@ -253,7 +295,10 @@ func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParam
 // Complete implements plugin.CompletionService.
 func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	mine := *p
-	mine.SessionID = s.own(p.SessionID)
+	var err error
+	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+		return nil, err
+	}
 	return s.eng.Complete(ctx, &mine)
 }
 

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ type grown struct {
 	id      protocol.SessionID
 	said    []protocol.ApprovalMode
 	sandbox bool
-	plans   bool // one of them was in plan mode
+	plans   bool   // one of them was in plan mode
+	by      *grown // that asked for it; nil: a person did
 }
 
 // freedom orders what became of a call: the laxest first.
@@ -79,7 +81,7 @@ func TestAuthorityChains(t *testing.T) {
 				if sandbox {
 					ctx = authority.FromSandbox(ctx)
 				}
-				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox, plans: from.plans || plans[from.id]}
+				behind := &grown{said: append(slices.Clip(from.said), now[from.id]), sandbox: from.sandbox || sandbox, plans: from.plans || plans[from.id], by: from}
 				switch rapid.SampledFrom([]string{"turn", "create", "turn", "fork", "configure"}).Draw(rt, "op") {
 				case "create":
 					says := modes.Draw(rt, "of")
@@ -91,13 +93,23 @@ func TestAuthorityChains(t *testing.T) {
 					now[behind.id], plans[behind.id] = says, reflect.DeepEqual(p.Options, planning)
 					all = append(all, behind)
 				case "fork":
-					f := &grown{d.fork(t, from.id, "").SessionID, from.said, from.sandbox, from.plans}
+					f := &grown{d.fork(t, from.id, "").SessionID, from.said, from.sandbox, from.plans, nil}
 					now[f.id], plans[f.id] = now[from.id], plans[from.id]
 					all = append(all, f)
 				case "turn":
 					others := slices.DeleteFunc(slices.Clone(all), func(g *grown) bool { return g == from })
 					to := rapid.SampledFrom(others).Draw(rt, "to")
-					turn := must[protocol.TurnID](t)(d.host(t, from.id).Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: protocol.NewTurnID(), SessionID: to.id, Input: text("run")}))
+					mine := true
+					if rapid.Bool().Draw(rt, "loaded") { // the plugin does not ship with lashd
+						ctx, mine = authority.FromLoaded(ctx), slices.Contains(to.askers(), from)
+					}
+					turn, err := d.host(t, from.id).Lifecycle.StartTurn(ctx, &plugin.TurnRequest{TurnID: protocol.NewTurnID(), SessionID: to.id, Input: text("run")})
+					if out := errors.As(err, new(*plugin.ReachError)); out == mine || !out && err != nil {
+						rt.Fatalf("a turn in %s, asked for by %s: %v, want it to be there: %t", to.id, from.id, err, mine)
+					}
+					if err != nil {
+						continue
+					}
 					within(rt, called(d.wait(t, turn)), now[to.id], plans[to.id], behind, to)
 				case "configure":
 					configure(from.id)
@@ -108,6 +120,14 @@ func TestAuthorityChains(t *testing.T) {
 			}
 		})
 	})
+}
+
+// askers are those who asked for a session, for them, and so on.
+func (g *grown) askers() (all []*grown) {
+	for by := g.by; by != nil; by = by.by {
+		all = append(all, by)
+	}
+	return all
 }
 
 // within fails if a call came to more than the session, or anybody behind it, may do.

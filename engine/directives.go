@@ -40,7 +40,8 @@ func (r *run) createFor(ctx context.Context, o plugin.Owned, key string) error {
 	if p.IdempotencyKey == "" {
 		p.IdempotencyKey = key
 	}
-	_, err := r.eng.newSession(ctx, &requester{r.session.id, authority.MeetAll(r.ceiling, authority.Sandboxed(r.plugins.Sandboxed(o.Plugin)))}, &p)
+	ceiling := authority.MeetAll(r.ceiling, authority.Sandboxed(r.plugins.Sandboxed(o.Plugin)))
+	_, err := r.eng.newSession(ctx, &requester{r.session.id, ceiling, r.plugins.Loaded(o.Plugin)}, &p)
 	return err
 }
 

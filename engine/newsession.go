@@ -72,7 +72,7 @@ type birth struct {
 // prepare finds out what the session will be, and tries whether its plugins can be built like that.
 func (b *birth) prepare(ctx context.Context) (err error) {
 	p := b.params
-	if err := b.inherit(ctx); err != nil {
+	if err := cmp.Or(b.eng.reach(ctx, b.by, p.Start.SessionID), b.eng.reach(ctx, b.by, p.Relation.Parent), b.inherit(ctx)); err != nil {
 		return err
 	}
 	if b.origin != nil && p.Driver != "" && p.Driver != b.base.Driver {
@@ -92,6 +92,7 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {
 		return err
 	}
+	b.relation.AskedBy = b.by.id()
 	if err := b.place(); err != nil {
 		return err
 	}

@@ -98,6 +98,9 @@ func checkRelation(p *protocol.SessionNewParams) error {
 	default:
 		return bad("/relation/kind", "must be root or child, not %.40q", r.Kind)
 	}
+	if r.AskedBy != "" {
+		return bad("/relation/askedBy", "must not be set; lashd knows who asks")
+	}
 	if r.Source != nil {
 		return bad("/relation/source", "must not be set; start says where a session begins")
 	}

@@ -116,7 +116,9 @@ func (d *delegation) find(ctx context.Context) error {
 }
 
 // asker is the session that started the task, within what it could do then.
-func (d *delegation) asker() *requester { return &requester{d.parent, d.now().Origin.Ceiling} }
+func (d *delegation) asker() *requester {
+	return &requester{session: d.parent, ceiling: d.now().Origin.Ceiling}
+}
 
 func (d *delegation) make(ctx context.Context) error {
 	p := *d.New

@@ -9,9 +9,13 @@ import (
 
 // AwaitHidden implements plugin.TaskService.
 func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
+	session, err := s.own(ctx, session)
+	if err != nil {
+		return err
+	}
 	for {
 		again := s.eng.tasksMoved.Next()
-		live, err := do(ctx, s.eng, s.own(session), func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
+		live, err := do(ctx, s.eng, session, func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
 		if err != nil || !live {
 			return err
 		}

@@ -16,38 +16,52 @@ const pluginAsks protocol.ClientID = "internal:plugin"
 
 // of is a task where it is meant: that of the hook's own session unless another is named. The work of a task knows whose that
 // is by now.
-func (s *services) of(p protocol.TaskParams) protocol.TaskParams {
+func (s *services) of(ctx context.Context, p protocol.TaskParams) (protocol.TaskParams, error) {
 	if s.work != nil && p.TaskID == s.work.id && p.SessionID == "" {
 		p.SessionID = s.work.owner()
+		return p, nil
 	}
-	p.SessionID = s.own(p.SessionID)
-	return p
+	var err error
+	p.SessionID, err = s.own(ctx, p.SessionID)
+	return p, err
 }
 
 // see is a task that the session sees.
 func (s *services) see(ctx context.Context, p protocol.TaskParams) (protocol.Task, error) {
-	p = s.of(p)
+	p, err := s.of(ctx, p)
+	if err != nil {
+		return protocol.Task{}, err
+	}
 	return s.eng.visibleTask(ctx, p.SessionID, p.TaskID)
 }
 
 // ListTasks implements plugin.TaskReadService.
 func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	mine := *p
-	mine.SessionID = s.own(p.SessionID)
+	var err error
+	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+		return nil, err
+	}
 	return s.eng.Tasks(ctx, &mine)
 }
 
 // ReadTask implements plugin.TaskReadService.
 func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	mine := *p
-	mine.TaskParams = s.of(p.TaskParams)
+	var err error
+	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+		return nil, err
+	}
 	return s.eng.ReadTask(ctx, &mine)
 }
 
 // TaskOutput implements plugin.TaskReadService.
 func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	mine := *p
-	mine.TaskParams = s.of(p.TaskParams)
+	var err error
+	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+		return nil, err
+	}
 	return s.eng.TaskOutput(ctx, &mine)
 }
 
@@ -82,11 +96,15 @@ func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) 
 
 // ValidateVisible implements plugin.TaskReadService.
 func (s *services) ValidateVisible(ctx context.Context, session protocol.SessionID, ids []protocol.TaskID) error {
-	if _, err := s.eng.store.Session(ctx, s.own(session)); err != nil {
+	session, err := s.own(ctx, session)
+	if err == nil {
+		_, err = s.eng.store.Session(ctx, session)
+	}
+	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		t, err := s.eng.visibleTask(ctx, s.own(session), id)
+		t, err := s.eng.visibleTask(ctx, session, id)
 		switch {
 		case isMissing(err), err == nil && (t.State.Final() || t.Spec.Hidden):
 			return &plugin.HandleError{TaskID: id}
@@ -103,7 +121,8 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), s.within(ctx, s.own(p.SessionID))); err != nil {
+	at, err := s.within(ctx, p.SessionID)
+	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), err); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -114,7 +133,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 		run = pluginWork(p.Work)
 	}
 	origin := protocol.TaskOrigin{SessionID: s.session, TurnID: s.turn, Plugin: p.Spec.Plugin, Ceiling: by.ceiling}
-	return do(ctx, s.eng, s.own(p.SessionID), func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
+	return do(ctx, s.eng, at, func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
 		r, err := st.startTask(ctx, p.TaskID, &p.Spec, origin, run, receipt{})
 		if err != nil || p.Ref == "" || r.Task.State.Final() {
 			return r, err
@@ -123,18 +142,21 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	})
 }
 
-// within refuses another session that is not in the asker's workspace.
-func (s *services) within(ctx context.Context, id protocol.SessionID) error {
-	if id == s.session {
-		return nil
+// within is a session that is named, as own gives it, unless it is not in the asker's workspace.
+func (s *services) within(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
+	if id == "" || id == s.session {
+		return s.session, nil
 	}
 	_, err := s.ceilingIn(ctx, id)
-	return err
+	return id, err
 }
 
 // ceilingIn is what the asker's requests to another session are held to beyond what that session is held to anyway.
 func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*protocol.Ceiling, error) {
 	by, err := s.asker(ctx)
+	if err == nil {
+		err = s.eng.reach(ctx, by, id)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +233,10 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 // AwaitTasks implements plugin.TaskService.
 func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	mine := *p
-	mine.SessionID = s.own(p.SessionID)
+	var err error
+	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+		return nil, err
+	}
 	r, err := s.eng.WaitTasks(ctx, pluginAsks, &mine)
 	if err != nil || s.turn == "" || mine.SessionID != s.session {
 		return r, err
@@ -222,10 +247,12 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 // SignalTask implements plugin.TaskService.
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
-	mine.TaskParams = s.of(p.TaskParams)
 	by, err := s.asker(ctx)
 	if err == nil {
-		err = s.within(ctx, mine.SessionID)
+		mine.TaskParams, err = s.of(ctx, p.TaskParams)
+	}
+	if err == nil {
+		_, err = s.within(ctx, mine.SessionID)
 	}
 	if err != nil {
 		return protocol.Task{}, err
@@ -249,7 +276,10 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 // CancelTask implements plugin.TaskService.
 func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams) (protocol.Task, error) {
 	mine := *p
-	mine.TaskParams = s.of(p.TaskParams)
+	var err error
+	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+		return protocol.Task{}, err
+	}
 	r, err := s.eng.CancelTask(ctx, pluginAsks, &mine)
 	if err != nil {
 		return protocol.Task{}, err
@@ -260,7 +290,10 @@ func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams)
 // CancelTasks implements plugin.TaskService.
 func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllParams) ([]protocol.Task, error) {
 	mine := *p
-	mine.SessionID = s.own(p.SessionID)
+	var err error
+	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+		return nil, err
+	}
 	r, err := s.eng.cancelTasks(ctx, pluginAsks, &mine, func(t *protocol.Task) bool { return !t.Spec.Hidden })
 	if err != nil {
 		return nil, err
@@ -271,8 +304,10 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 // TransferTasks implements plugin.TaskService.
 func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	mine := *p
-	mine.SessionID, mine.To = s.own(p.SessionID), s.own(p.To)
-	if err := s.within(ctx, mine.To); err != nil {
+	var err, to error
+	mine.SessionID, err = s.own(ctx, p.SessionID)
+	mine.To, to = s.within(ctx, p.To)
+	if err := cmp.Or(err, to); err != nil {
 		return nil, err
 	}
 	r, err := s.eng.TransferTasks(ctx, &mine)

@@ -6,7 +6,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-type sandboxKey struct{}
+type (
+	sandboxKey struct{}
+	loadedKey  struct{}
+)
+
+// FromLoaded marks a context: what is asked with it is asked by a plugin that does not ship with lashd.
+func FromLoaded(ctx context.Context) context.Context {
+	return context.WithValue(ctx, loadedKey{}, true)
+}
+
+// IsLoaded tells whether a plugin asks that does not ship with lashd.
+func IsLoaded(ctx context.Context) bool { return ctx.Value(loadedKey{}) != nil }
 
 // FromSandbox marks a context: what is asked with it is asked by a plugin in a sandbox.
 func FromSandbox(ctx context.Context) context.Context {

@@ -76,6 +76,16 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("the capability %s is not given here", e.Capability)
 }
 
+// ReachError says that a plugin named a session that it may not name.
+type ReachError struct{ SessionID protocol.SessionID }
+
+func (e *ReachError) Error() string {
+	return fmt.Sprintf("session %s is out of reach: it is not the session of the call, does not work for it, and was not asked for from it, or it is in another workspace", e.SessionID)
+}
+
+// Kind is the word that plugins are told.
+func (*ReachError) Kind() protocol.ErrorKind { return protocol.KindDenied }
+
 // NeedState is the StateService, or an UnavailableError.
 func (c Capabilities) NeedState() (StateService, error) { return need(c.State, "session state") }
 

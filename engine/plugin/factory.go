@@ -34,6 +34,12 @@ type Loaded interface {
 // Sandboxed tells whether all programs of a plugin of the session are in a sandbox.
 func (s *Session) Sandboxed(id string) bool { return s.loaded[id] }
 
+// Loaded tells whether a plugin of the session does not ship with lashd.
+func (s *Session) Loaded(id string) bool {
+	_, loaded := s.loaded[id]
+	return loaded
+}
+
 // Ships tells whether a plugin of the session ships with lashd, so that what it says of its tools is so.
 func (s *Session) Ships(id string) bool {
 	_, loaded := s.loaded[id]

@@ -57,7 +57,7 @@ func (g *guest) probe(f frame) {
 	}
 	for _, method := range slices.Sorted(maps.Keys(probes)) {
 		got := g.back(method, p.Grant, json.RawMessage(strings.ReplaceAll(probes[method], "OWN", p.SessionID)))
-		if !strings.Contains(got, `"kind":"denied"`) && !strings.Contains(got, `"kind":"unavailable"`) {
+		if (!strings.Contains(got, `"kind":"denied"`) || strings.Contains(got, "out of reach")) && !strings.Contains(got, `"kind":"unavailable"`) {
 			given = append(given, strings.TrimPrefix(method, "host/"))
 		}
 		if strings.Contains(got, `"kind":"invalidParams"`) {

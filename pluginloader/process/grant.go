@@ -56,7 +56,7 @@ func newGrants() *grants { return &grants{live: map[string]*grant{}} }
 
 // give makes g good until the function is called that comes with it.
 func (all *grants) give(ctx context.Context, g *grant) (end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(authority.FromLoaded(ctx))
 	if g.life.config.sandboxed() {
 		ctx = authority.FromSandbox(ctx)
 	}

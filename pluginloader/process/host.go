@@ -15,7 +15,7 @@ type Capability string
 
 const (
 	UsesState       Capability = "state"       // looks at sessions, and changes which tools they have
-	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions, and names any
+	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions
 	UsesGraph       Capability = "graph"       // adds to histories
 	UsesCompletions Capability = "completions" // makes model calls outside of turns
 	UsesTools       Capability = "tools"       // calls other tools

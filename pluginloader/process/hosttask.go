@@ -167,11 +167,6 @@ func transferHandles(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskTransferParams
 }) (*list[protocol.Task], error) {
-	if reached, err := g.life.reaches(g, hostMethod{needs: UsesTasks}, p.To); err != nil {
-		return nil, err
-	} else if !reached {
-		return nil, &plugin.UnavailableError{Capability: "giving tasks to a session that does not work for that of the call"}
-	}
 	all, err := g.host.TransferHandles(ctx, &p.TaskTransferParams)
 	return &list[protocol.Task]{all}, err
 }

@@ -36,12 +36,12 @@ func (l *life) serve(m *message) error {
 	default:
 		return l.answer(m, nil, &wireError{Code: codeOverloaded, Message: "too many calls at once", Data: kind("overloaded")})
 	}
-	var named ofSession
+	var named granted
 	_ = json.Unmarshal(m.Params, &named) // what is wrong with it, the method says
 	g := l.grants.find(named.Grant)      // now: all grants end with the process
 	l.calls.Go(func() {
 		defer func() { <-l.busy }()
-		result, err := l.perform(m, g, named.SessionID)
+		result, err := l.perform(m, g)
 		_ = l.answer(m, result, err) // a plugin that does not read is found out by its own calls
 	})
 	return nil
@@ -52,7 +52,7 @@ func (l *life) answer(m *message, result any, failed *wireError) error {
 }
 
 // perform is what the plugin asks, if it was granted that; nil: it was not.
-func (l *life) perform(m *message, g *grant, session protocol.SessionID) (result any, failed *wireError) {
+func (l *life) perform(m *message, g *grant) (result any, failed *wireError) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.log.Error("a call of the plugin panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
@@ -69,25 +69,8 @@ func (l *life) perform(m *message, g *grant, session protocol.SessionID) (result
 	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
 		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))
 	}
-	if reached, err := l.reaches(g, method, session); err != nil {
-		return nil, l.wireErrorOf(m, err)
-	} else if !reached {
-		return nil, l.refuse(m, "denied", `the session is none that works for that of the call, and the plugin does not declare the capability "lifecycle"`)
-	}
 	result, err := method.do(g.ctx, g, m.Params)
 	return result, l.wireErrorOf(m, err)
-}
-
-// reaches tells whether the plugin may name a session where it asks for something: its call's own, and those that work for that one.
-// To name any it declares that it drives sessions.
-func (l *life) reaches(g *grant, method hostMethod, id protocol.SessionID) (bool, error) {
-	if id == "" || method.needs == UsesLifecycle || l.config.declares(UsesLifecycle) {
-		return true, nil
-	}
-	if g.host.State == nil {
-		return false, nil
-	}
-	return g.host.State.WorksForOwn(g.ctx, id)
 }
 
 // refuse logs what was not granted, unless there is too much of it.
@@ -106,6 +89,9 @@ func (l *life) wireErrorOf(m *message, err error) *wireError {
 		return &wireError{Code: codeParams, Message: e.Error(), Data: kind("invalidParams")}
 	}
 	if e, ok := errors.AsType[*plugin.UnavailableError](err); ok {
+		return l.refuse(m, "denied", e.Error())
+	}
+	if e, ok := errors.AsType[*plugin.ReachError](err); ok {
 		return l.refuse(m, "denied", e.Error())
 	}
 	if e, ok := errors.AsType[worded](err); ok {

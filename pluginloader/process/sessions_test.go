@@ -54,13 +54,64 @@ func TestSessionsOfOthers(t *testing.T) {
 					}
 					denied := strings.Contains(asks(t, d, from, method, fmt.Sprintf(params, id)), `"kind":"denied"`)
 					foreign := session == "other" || session == "parent" || session == "none"
-					if want := foreign && len(uses) == 2; denied != want {
-						t.Errorf("denied %t, want %t", denied, want)
+					if denied != foreign {
+						t.Errorf("denied %t, want %t", denied, foreign)
 					}
 				})
 			}
 		}
 		d.Stop()
+	}
+}
+
+func TestReach(t *testing.T) {
+	c := config(t, "good", everything())
+	d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
+	own := d.Session(t, nil)
+	cwd := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: own}))(t).Session.Cwd
+	anybody := func(cwd string) protocol.SessionID {
+		return builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
+	}
+	made := func(from protocol.SessionID, id string) protocol.SessionID {
+		hosted(t, d, from, "createSession", fmt.Sprintf(`{"session":{"sessionId":%q}}`, id))
+		if r := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: protocol.SessionID(id)}))(t).Session.Relation; r.Kind != protocol.RelationRoot || r.AskedBy != from {
+			t.Errorf("%s is %+v", id, r)
+		}
+		return protocol.SessionID(id)
+	}
+	child, root := below(t, d, own), made(own, "ses_made")
+	sessions := map[string]protocol.SessionID{
+		"its own": own, "one that works for it": child, "one that it made": root, "one that one made that it made": made(root, "ses_again"), "one of the child": made(child, "ses_childs"),
+		"one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
+	}
+	methods := map[string]string{
+		"snapshotSession": `{"sessionId":%q}`, "toolCatalog": `{"sessionId":%q}`, "closeSession": `{"sessionId":%q}`, "takeFirstTurnInput": `{"sessionId":%q}`,
+		"createSession":      `{"session":{"start":{"kind":"existingSession","sessionId":%q}}}`,
+		"createSession over": `{"session":{"relation":{"kind":"child","parent":%q}}}`,
+		"startTurn":          `{"turnId":"trn_x","sessionId":%q,"input":[{"type":"nothing"}]}`, "taskList": `{"sessionId":%q}`, "taskCancelAll": `{"sessionId":%q,"keep":[]}`,
+		"taskStart": `{"sessionId":%q,"spec":{"kind":"other","recovery":"external"}}`, "transferHandles": `{"taskIds":["tsk_none"],"to":%q}`, "complete": `{"sessionId":%q,"model":"none","messages":[]}`,
+	}
+	for method, params := range methods {
+		for name, id := range sessions {
+			t.Run("outside/1 "+method+" of "+name, func(t *testing.T) {
+				got := hosted(t, d, own, strings.Fields(method)[0], fmt.Sprintf(params, id))
+				denied := strings.Contains(got, `"kind":"denied"`) && strings.Contains(got, "out of reach")
+				if want := id == sessions["one of the workspace"] || id == sessions["one of another workspace"] || name == "none"; denied != want {
+					t.Errorf("denied %t, want %t: %s", denied, want, got)
+				}
+			})
+		}
+	}
+	for _, name := range []string{"one of the workspace", "one of another workspace", "one that it made"} {
+		t.Run("outside/1 turns of "+name, func(t *testing.T) {
+			turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: sessions[name], Input: []protocol.InputPart{{Type: protocol.InputText, Text: "hi"}}}))(t).TurnID
+			for _, method := range []string{"awaitTurn", "cancelTurn"} {
+				got := hosted(t, d, own, method, fmt.Sprintf(`{"turnId":%q}`, turn))
+				if denied := strings.Contains(got, "out of reach"); denied != (name != "one that it made") {
+					t.Errorf("%s: %s", method, got)
+				}
+			}
+		})
 	}
 }
 

@@ -1147,6 +1147,7 @@ func Described() map[string]TypeDoc {
 		"ReasoningSpec": {Doc: "ReasoningSpec says how a model's reasoning is controlled."},
 		"Relation": {Doc: "Relation is where a session comes from.",
 			Fields: map[string]string{
+				"askedBy":   "For which session a plugin or a task asked for it: their plugins may name it.",
 				"cause":     "of a child",
 				"parent":    "of a child",
 				"source":    "of a fork",

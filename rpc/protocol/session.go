@@ -24,6 +24,8 @@ type Relation struct {
 	Parent SessionID    `json:"parent,omitempty"` // of a child
 	Cause  string       `json:"cause,omitempty"`  // of a child
 	Source *ForkSource  `json:"source,omitempty"` // of a fork
+	// For which session a plugin or a task asked for it: their plugins may name it.
+	AskedBy SessionID `json:"askedBy,omitempty"`
 	// Of a child: it is there for a moment, until who made it deletes it. What a daemon leaves unfinished of one, the next one deletes.
 	Temporary bool `json:"temporary,omitempty"`
 }

@@ -1571,6 +1571,8 @@ export interface Relation {
   cause?: string;
   /** of a fork */
   source?: ForkSource;
+  /** For which session a plugin or a task asked for it: their plugins may name it. */
+  askedBy?: SessionID;
   /** Of a child: it is there for a moment, until who made it deletes it. What a daemon leaves unfinished of one, the next one deletes. */
   temporary?: boolean;
 }

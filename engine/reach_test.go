@@ -1,0 +1,37 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// loaded is a plugin that does not ship with lashd.
+type loaded struct{ hooked }
+
+func (loaded) Sandboxed() bool { return false }
+
+func TestReachOfDirectives(t *testing.T) {
+	t.Run("outside/1 a directive begins a session where its plugin may name one, and nowhere else", func(t *testing.T) {
+		var from protocol.SessionID
+		forking := loaded{hooked{"forking", func(r *plugin.Registrar) {
+			r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+				p := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: from}}
+				return []plugin.Directive{{Kind: plugin.CreateSession, Session: p}}, nil
+			})
+		}}}
+		d := start(t, setup{cwd: t.TempDir(), model: replies(), plugins: []plugin.Factory{forking}})
+		id, other := d.session(t), d.session(t)
+		for at, want := range map[protocol.SessionID]bool{id: false, other: true} {
+			from = at
+			r := d.turn(t, id, "go")
+			refused := len(r.Issues) > 0 && strings.Contains(r.Issues[0].Message, "out of reach")
+			if refused != want {
+				t.Errorf("of %s: refused %t, want %t: %+v", map[bool]string{true: "another session", false: "its own"}[want], refused, want, r.Issues)
+			}
+		}
+	})
+}
