@@ -25,7 +25,7 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 			return nil, &BusyError{id}
 		}
 	}
-	cwd, err := workspaceOf(p.Cwd)
+	cwd, err := l.workspace(p.Cwd)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func TestTrust(t *testing.T) {
 	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
 	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
 	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
+	t.Run("outside/1 what was approved in a workspace holds in the directories below it, as far as its git repository goes", belowWorkspace)
 	t.Run("outside/2 that a plugin configures sessions is read before it is approved", configuresIsRead)
 }
 
@@ -59,6 +60,36 @@ func configuresIsRead(t *testing.T) {
 		if got := must(w.Read(t.Context(), &protocol.PluginParams{Name: name, Cwd: cwd})).of(t).Reach; got.Configures != want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A guard of a repository is one of its subdirectories, too.
+func belowWorkspace(t *testing.T) {
+	w, repo := newWorld(t).start(), workspace(t)
+	save(t, filepath.Join(repo, ".git", "HEAD"), "ref: refs/heads/main")
+	below, module, own := filepath.Join(repo, "a", "b"), filepath.Join(repo, "module"), filepath.Join(repo, "own")
+	save(t, filepath.Join(below, "file"), "")
+	save(t, filepath.Join(module, ".git"), "gitdir: ../.git/modules/module")
+	if err := os.MkdirAll(filepath.Join(own, ".agents", "plugins"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]protocol.SessionID{}
+	for _, dir := range []string{repo, below, module, own} {
+		ids[dir] = w.session(dir)
+		if got := w.call(ids[dir], "version", `{}`); !strings.Contains(got, "no such tool") {
+			t.Errorf("in %s, before it is approved: %q", dir, got)
+		}
+	}
+	w.approve(below)
+	for dir, want := range map[string]bool{repo: true, below: true, module: false, own: false} {
+		must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: dir})).of(t)
+		if got := w.call(ids[dir], "version", `{}`); strings.Contains(got, "no such tool") == want {
+			t.Errorf("in %s, once it is approved: %q", dir, got)
+		}
+	}
+	w.restart()
+	if got := w.call(w.session(below), "version", `{}`); strings.Contains(got, "no such tool") {
+		t.Errorf("after a restart: %q", got)
 	}
 }
 

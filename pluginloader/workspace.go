@@ -31,6 +31,44 @@ func workspaceOf(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
+// upward are a directory and those above it, up to the root of its git repository. A directory outside of any is alone.
+func upward(cwd string) []string {
+	dirs := []string{cwd}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dirs
+		}
+		if dir == filepath.Dir(dir) {
+			return dirs[:1]
+		}
+		dirs = append(dirs, filepath.Dir(dir))
+	}
+}
+
+// workspace is the directory whose plugins the sessions of a directory have: the nearest one that has any, from the directory to the root of
+// its git repository. Without any it is the directory itself.
+func (l *Loader) workspace(cwd string) (string, error) {
+	cwd, err := workspaceOf(cwd)
+	if err != nil || cwd == "" {
+		return cwd, err
+	}
+	for _, dir := range upward(cwd) {
+		if l.holdsPlugins(dir) {
+			return dir, nil
+		}
+	}
+	return cwd, nil
+}
+
+// holdsPlugins tells whether a workspace may have plugins, or has some that are still in use.
+func (l *Loader) holdsPlugins(dir string) bool {
+	l.mu.Lock()
+	w := l.workspaces[dir]
+	used := w != nil && len(w.listed) > 0
+	l.mu.Unlock()
+	return used || l.hasPlugins(dir)
+}
+
 // hasPlugins tells whether a workspace may have plugins of its own. A directory of the user's plugins is none of a workspace.
 func (l *Loader) hasPlugins(cwd string) bool {
 	info, err := os.Stat(rootOf(cwd))
@@ -47,7 +85,7 @@ func (l *Loader) hasPlugins(cwd string) bool {
 
 // setOf is the set of a directory, once it was looked at; that of the user, if the workspace has no plugins, or there is none.
 func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
-	cwd, err := workspaceOf(cwd)
+	cwd, err := l.workspace(cwd)
 	if err == nil {
 		err = l.started(ctx)
 	}
