@@ -82,7 +82,7 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	_, queued := c.door.clients()
 	r := &protocol.DiagnosticsResult{
 		RSSBytes: residentBytes(), HeapBytes: int64(mem.HeapAlloc), Goroutines: runtime.NumGoroutine(), OpenFiles: openFiles(), FileLimit: fileLimit(),
-		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", Roots: []protocol.PluginRoot{}, Ailing: []protocol.PluginInfo{}, StoreID: facts.StoreID, Epoch: facts.Epoch,
+		DBBytes: db, WALBytes: wal, Durability: c.Store.Durability(), Sandbox: "none", Containment: proc.Containment(), Roots: []protocol.PluginRoot{}, Ailing: []protocol.PluginInfo{}, StoreID: facts.StoreID, Epoch: facts.Epoch,
 		TraceLost: c.Trace.Lost(), QueuedBytes: queued, Children: proc.Alive(),
 	}
 	if c.Plugins != nil {

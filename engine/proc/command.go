@@ -7,6 +7,8 @@
 // loses its parent. It kills all of them when the child is stopped, when Sweep names its nonce, and when this process dies,
 // even by SIGKILL. Neither a new session, nor a double fork, nor an empty environment leads out of it. A child that exits by
 // itself may leave processes behind that left its group; they end with Sweep or with this process, at the latest.
+// Between Begin and End supervisors run in a cgroup, where the system allows one: then the next Begin also ends what is left after both this
+// process and a supervisor were killed.
 //
 // Elsewhere a killed daemon takes along all of the group (Windows) or nothing (macOS), and what left the group is out of
 // reach. Exit.Escaped reports it if it still holds an output pipe.

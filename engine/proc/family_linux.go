@@ -14,10 +14,11 @@ import (
 
 // family are the children of this process. A subreaper also gets those that it did not start: orphans of a supervisor that was
 // killed, and what detached commands leave.
-var family = relations{own: map[int]bool{}, supervised: map[*supervised]string{}, detached: map[int]bool{}}
+var family = relations{own: map[int]bool{}, supervised: map[*supervised]string{}, detached: map[int]bool{}, cgroup: cgroup{err: errNoCgroup}}
 
 type relations struct {
 	spare      spare
+	cgroup     cgroup
 	births     sync.RWMutex // read by who starts a child, until it is known; written by who looks for others
 	mu         sync.Mutex
 	own        map[int]bool           // children that this process started
@@ -69,10 +70,10 @@ func Detached(cmd *exec.Cmd, nonce string) error {
 	return family.runDetached(cmd)
 }
 
-func (r *relations) start(s *supervised) error {
+func (r *relations) start(s *supervised, command func() *exec.Cmd) (err error) {
 	r.births.RLock()
 	defer r.births.RUnlock()
-	if err := s.cmd.Start(); err != nil {
+	if s.cmd, err = r.cgroup.start(command); err != nil {
 		return err
 	}
 	r.mu.Lock()

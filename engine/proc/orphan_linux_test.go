@@ -40,8 +40,8 @@ func playParent() {
 	p.Wait()
 }
 
-func nonce(t *testing.T) string {
-	return fmt.Sprintf("%s-%d-%d", t.Name(), os.Getpid(), time.Now().UnixNano())
+func nonce(t testing.TB) string {
+	return fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid(), time.Now().UnixNano())
 }
 
 func TestChildDiesWithAKilledParent(t *testing.T) {

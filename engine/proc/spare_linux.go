@@ -106,8 +106,8 @@ func (s *supervised) waits() (there bool) {
 
 // dismiss ends a supervisor that has no request.
 func (s *supervised) dismiss() {
+	s.cmd.Process.Kill() // has nothing to clean up; first of all, as it would take the end of the link for ours
 	s.link.Close()
-	s.cmd.Process.Kill() // has nothing to clean up
 	s.cmd.Wait()
 	family.forget(s)
 }

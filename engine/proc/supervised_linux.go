@@ -239,18 +239,21 @@ func newSupervisor(nonce string) (*supervised, error) {
 	theirs := os.NewFile(uintptr(pair[1]), "supervisor")
 	defer theirs.Close()
 	s := &supervised{link: os.NewFile(uintptr(pair[0]), "supervisor"), exits: make(chan Exit, 1), over: make(chan struct{})}
-	s.cmd = &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{supervisorName}, Dir: "/", ExtraFiles: []*os.File{theirs},
+	if err := family.start(s, func() *exec.Cmd { return supervisorCommand(nonce, theirs) }); err != nil {
+		s.link.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func supervisorCommand(nonce string, link *os.File) *exec.Cmd {
+	return &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{supervisorName}, Dir: "/", ExtraFiles: []*os.File{link},
 		// Two threads of it wait, and do little else. Nothing of this reaches the command.
 		// GORACE is for tests: a program that looks for races sleeps for a second before it exits, unless told otherwise.
 		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if err := family.start(s); err != nil {
-		s.link.Close()
-		return nil, err
-	}
-	return s, nil
 }
 
 // send passes the request with the files. The length comes first, and the files with it.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -39,6 +40,8 @@ type supervisor struct {
 	report *json.Encoder
 	leader *child
 
+	alone atomic.Bool // the daemon is gone
+
 	mu    sync.Mutex
 	gone  bool // the leader is reaped: its group may be another's
 	swept map[int]bool
@@ -54,6 +57,10 @@ func supervise(daemon *os.File) (code int) {
 	if err == nil {
 		err = s.begin()
 	}
+	if errors.Is(err, io.EOF) {
+		leaveCgroup(cgroupOf(os.Getenv(supervisorVariable)))
+		return 0
+	}
 	if err != nil {
 		_ = s.report.Encode(note{Refusal: refusalOf(err)}) // whoever does not hear it is gone
 		return 0
@@ -61,6 +68,9 @@ func supervise(daemon *os.File) (code int) {
 	_ = s.report.Encode(note{Pid: s.leader.pid()})
 	go s.obey()
 	s.reap()
+	if s.alone.Load() {
+		leaveCgroup(cgroupOf(os.Getenv(supervisorVariable)))
+	}
 	return 0
 }
 
@@ -90,9 +100,12 @@ func (s *supervisor) begin() error {
 func receive(daemon *os.File) (c Command, dir *os.File, err error) {
 	var head [4]byte
 	rights := make([]byte, unix.CmsgSpace(5*4))
-	_, n, _, _, err := unix.Recvmsg(int(daemon.Fd()), head[:], rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
+	got, n, _, _, err := unix.Recvmsg(int(daemon.Fd()), head[:], rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 	if err != nil {
 		return c, nil, os.NewSyscallError("recvmsg", err)
+	}
+	if got == 0 {
+		return c, nil, io.EOF // the daemon is gone
 	}
 	fds, err := descriptors(rights[:n])
 	if err != nil {
@@ -148,6 +161,7 @@ func (s *supervisor) obey() {
 			s.end()
 		}
 	}
+	s.alone.Store(true)
 	s.end()
 }
 

@@ -22,13 +22,17 @@ func playAdopter() {
 		panic(err)
 	}
 	defer stop()
+	mark, err := Begin(os.Getenv("DIR"), os.Getenv("NONCE"))
+	if err != nil {
+		panic(err)
+	}
 	c := shell(daemonize + "sleep 600")
 	c.Nonce, c.Stderr = os.Getenv("NONCE"), os.Stderr
 	if _, err := Start(context.Background(), c); err != nil {
 		panic(err)
 	}
 	fmt.Scanln(new(string))
-	fmt.Println(Sweep(c.Nonce))
+	fmt.Println(mark.End())
 }
 
 // adopter is a daemon in a process of its own, with the pid of the process that daemonized.
@@ -36,15 +40,17 @@ type adopter struct {
 	*exec.Cmd
 	witness
 	stdin   interface{ Write([]byte) (int, error) }
+	dir     string
+	nonce   string
 	pid     int
 	escapee int
 }
 
 func newAdopter(t *testing.T) *adopter {
 	t.Helper()
-	a := &adopter{witness: newWitness(t)}
+	a := &adopter{witness: newWitness(t), dir: t.TempDir(), nonce: nonce(t)}
 	a.Cmd = exec.Command(os.Args[0])
-	a.Env = append(os.Environ(), roleVariable+"=adopter", "NONCE="+nonce(t))
+	a.Env = append(os.Environ(), roleVariable+"=adopter", "NONCE="+a.nonce, "DIR="+a.dir)
 	a.Stderr = a.end
 	in, err := a.StdinPipe()
 	if err != nil {
@@ -82,7 +88,7 @@ func (a *adopter) supervisorOf(t *testing.T) int {
 
 func TestNothingEscapes(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *adopter){
-		"a daemon that stops": func(t *testing.T, a *adopter) { a.stdin.Write([]byte("\n")) },
+		"a daemon that stops": func(t *testing.T, a *adopter) { a.stdin.Write([]byte("\n")); a.Wait() },
 		"SIGKILL":             func(t *testing.T, a *adopter) { a.Process.Kill() },
 		"SIGKILL of the supervisor": func(t *testing.T, a *adopter) {
 			p, _ := os.FindProcess(a.supervisorOf(t))

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -46,6 +48,15 @@ func Sweep(nonce string) ([]int, error) {
 			return swept, fmt.Errorf("sweep processes: %v will not die, %v cannot be told apart", found, unknown)
 		}
 	}
+}
+
+// inode tells a directory from all others of the system; empty if it cannot be looked at.
+func inode(dir string) string {
+	var s unix.Stat_t
+	if unix.Stat(dir, &s) != nil {
+		return ""
+	}
+	return fmt.Sprintf("-%x-%x", s.Dev, s.Ino)
 }
 
 // killMarked sends SIGKILL to every process that bears the nonce, and returns those pids, and those that may bear it.

@@ -262,6 +262,7 @@ func Described() map[string]TypeDoc {
 		"DiagnosticsResult": {Doc: "DiagnosticsResult is what server/diagnostics answers.",
 			Fields: map[string]string{
 				"ailingPlugins":  "that are not as they should be, of the user and of all workspaces that are in use",
+				"containment":    "what ends the processes that commands leave: supervisors, and a cgroup where the system allows one",
 				"openFilesLimit": "absent: not known",
 				"queuedBytes":    "to slow clients",
 				"roots":          "directories of plugins, and how they are watched",

@@ -90,7 +90,8 @@ type DiagnosticsResult struct {
 	DBBytes     int64        `json:"dbBytes"`
 	WALBytes    int64        `json:"walBytes"`
 	Durability  string       `json:"durability"`
-	Sandbox     string       `json:"sandbox"` // what programs of plugins are confined by that ask for it
+	Sandbox     string       `json:"sandbox"`     // what programs of plugins are confined by that ask for it
+	Containment string       `json:"containment"` // what ends the processes that commands leave: supervisors, and a cgroup where the system allows one
 	StoreID     string       `json:"storeId"`
 	Epoch       int64        `json:"epoch"`
 	QueuedBytes int64        `json:"queuedBytes"` // to slow clients

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lashd/rpc/protocol"
+	"lashd/test/skip"
 )
 
 // kinds are the kinds of things that run commands for a session.
@@ -104,6 +105,15 @@ func TestDescendants(t *testing.T) {
 		"a stop":                func(_ *intruders, d *daemon) { d.stop() },
 		"SIGKILL":               func(_ *intruders, d *daemon) { d.kill() },
 		"SIGKILL and a restart": func(i *intruders, d *daemon) { d.kill(); i.serve() },
+		"SIGKILL of daemon and supervisors at once, and a restart": func(i *intruders, d *daemon) {
+			how := ask[protocol.DiagnosticsResult](i.peer, "server/diagnostics", struct{}{}).Containment
+			skip.Unless(i.t, "CGROUP", strings.Contains(how, " and cgroup "), how)
+			d.killWithSupervisors()
+			if pid := i.escaped("tool"); syscall.Kill(pid, 0) != nil {
+				i.t.Error("nothing is left after the SIGKILL, so a restart shows nothing")
+			}
+			i.serve()
+		},
 	} {
 		t.Run("outside/3 outside/10 outside/17 what sessions run gets no connection, and nothing of it survives "+name, func(t *testing.T) {
 			t.Parallel()
@@ -125,6 +135,69 @@ func TestDescendants(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// killWithSupervisors kills the daemon and all its supervisors. Stopped before, none of them does anything about the death of the others.
+func (d *daemon) killWithSupervisors() {
+	d.t.Helper()
+	d.cmd.Process.Signal(syscall.SIGSTOP)
+	var children []byte
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", d.cmd.Process.Pid))
+	for _, task := range tasks {
+		more, _ := os.ReadFile(task)
+		children = append(children, more...)
+	}
+	if err != nil || len(children) == 0 {
+		d.t.Fatalf("the daemon has no supervisors: %v", err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+		for child := range strings.FieldsSeq(string(children)) {
+			pid, _ := strconv.Atoi(child)
+			syscall.Kill(pid, signal)
+		}
+	}
+	d.kill()
+}
+
+// TestDaemonOfACopy runs a daemon of a backup while a command of the original runs.
+func TestDaemonOfACopy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "allow")
+	w.serve()
+	p := w.dial("")
+	id := p.session(w.home)
+	for _, script := range []string{"exec sleep 1000", "env -i setsid sleep 1000 & echo $! >pid; exec sleep 1000"} {
+		ask[protocol.TaskResult](p, "task/start", protocol.TaskStartParams{SessionID: id, TaskID: protocol.TaskID(fmt.Sprintf("tsk_%d", len(script))), Spec: protocol.TaskSpec{
+			Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: script},
+		}})
+	}
+	pid := 0
+	eventually(t, "the command runs", func() error {
+		text, err := os.ReadFile(filepath.Join(w.work, "pid"))
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &pid)
+		}
+		return err
+	})
+	other := newHome(t, nil)
+	other.dir = filepath.Join(t.TempDir(), "copy")
+	ask[protocol.ServerBackupResult](p, "server/backup", protocol.ServerBackupParams{Dir: other.dir})
+	for range 2 { // the second one finds what the first one left
+		d := other.serve()
+		other.dial("")
+		d.kill()
+	}
+	d := other.serve()
+	other.dial("")
+	d.stop()
+	for _, task := range ask[protocol.TaskListResult](p, "task/list", protocol.TaskListParams{SessionID: id}).Data {
+		if task.State != protocol.TaskRunning {
+			t.Errorf("outside/10 a daemon of a copy ran, and task %s of the original is %s", task.ID, task.State)
+		}
+	}
+	if syscall.Kill(pid, 0) != nil {
+		t.Error("outside/10 a daemon of a copy ended a process of the original")
 	}
 }
 

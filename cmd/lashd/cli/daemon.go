@@ -113,7 +113,7 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 func (e *environment) runEngine(ctx context.Context, stop func(), store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
-	nonce := store.Facts().StoreID
+	nonce := proc.DirNonce(e.home, store.Facts().StoreID)
 	defer e.mark(nonce)()
 	host, err := e.shipped(cfg, nonce)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	defer trace.Close()
-	loader, tell, err := e.loader(store, host, cfg)
+	loader, tell, err := e.loader(store, host, cfg, nonce)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type diagnosis struct {
 }
 
 type check struct {
-	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, watch, plugin
+	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, containment, watch, plugin
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
@@ -174,9 +174,10 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	d.notePlugins()
 }
 
-// notePlugins says how plugins are watched and confined, and which are not as they should be.
+// notePlugins says how commands and plugins are contained, how plugins are watched, and which are not as they should be.
 func (d *diagnosis) notePlugins() {
 	d.note("sandbox", d.Diagnostics.Sandbox, nil, "")
+	d.note("containment", d.Diagnostics.Containment, nil, "")
 	for _, r := range d.Diagnostics.Roots {
 		d.note("watch", strings.TrimSuffix(fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), ": "), nil, "")
 	}

@@ -146,6 +146,14 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 	p.want(code, word, "", "doctor", "--no-json")
 }
 
+func TestDoctorNamesTheContainment(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	if r := p.want(0, `"id":"containment","ok":true`, "", "doctor"); !strings.Contains(r.out, `"detail":"supervisors`) && !strings.Contains(r.out, `"detail":"process groups"`) {
+		t.Errorf("outside/10 doctor says %s", r.out)
+	}
+}
+
 func TestBackupOfADamagedStore(t *testing.T) {
 	t.Run("outside/16 a backup of a damaged store lists the damage and exits with 6", func(t *testing.T) {
 		p := newPlace(t)

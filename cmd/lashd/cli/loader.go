@@ -16,14 +16,14 @@ import (
 )
 
 // loader makes what finds plugins in directories. News of them go to the engine that it will be given.
-func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg config) (*pluginloader.Loader, func(*engine.Engine), error) {
+func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg config, nonce string) (*pluginloader.Loader, func(*engine.Engine), error) {
 	options, err := cfg.pluginOptions()
 	if err != nil {
 		return nil, nil, err
 	}
 	var eng *engine.Engine
 	return pluginloader.New(pluginloader.Config{
-		Base: base, Driver: standard.ID, User: userPlugins(), Home: e.home, Environ: cfg.environ(os.Environ()), Nonce: store.Facts().StoreID, Version: Version,
+		Base: base, Driver: standard.ID, User: userPlugins(), Home: e.home, Environ: cfg.environ(os.Environ()), Nonce: nonce, Version: Version,
 		Options: options, Limits: cfg.PluginLimits.limits(), Sandbox: cfg.Sandbox, Replace: cfg.Replace, Memory: store, Log: e.log,
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },

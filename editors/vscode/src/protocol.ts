@@ -396,6 +396,8 @@ export interface DiagnosticsResult {
   durability: string;
   /** what programs of plugins are confined by that ask for it */
   sandbox: string;
+  /** what ends the processes that commands leave: supervisors, and a cgroup where the system allows one */
+  containment: string;
   storeId: string;
   epoch: number;
   /** to slow clients */
