@@ -35,6 +35,31 @@ func (e *StaleLogError) Error() string {
 // Is implements errors.Is.
 func (e *StaleLogError) Is(target error) bool { return target == ErrMissing }
 
+// NotFileError says that something else is where a store keeps a file. Nothing in the directory was changed.
+type NotFileError struct {
+	Path string
+	Mode fs.FileMode
+}
+
+func (e *NotFileError) Error() string {
+	what := "not a file"
+	if e.Mode.IsDir() {
+		what = "a directory, not a file"
+	}
+	return fmt.Sprintf("%s is %s; nothing was changed", e.Path, what)
+}
+
+// checkFiles refuses a directory in which something else is where a store keeps a file.
+func checkFiles(dir string) error {
+	for _, name := range []string{fileName, fileName + "-wal", fileName + "-shm", witnessName, "lashd.ballast"} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return &NotFileError{Path: path, Mode: info.Mode()}
+		}
+	}
+	return nil
+}
+
 // remains are what a data directory shows before SQLite looks at it.
 type remains struct {
 	dir      string
@@ -48,6 +73,9 @@ type remains struct {
 // survey looks at a data directory. It opens neither the database nor its log.
 func survey(dir string) (r remains, err error) {
 	r.dir = dir
+	if err := checkFiles(dir); err != nil {
+		return r, err
+	}
 	if r.seen, err = readWitness(filepath.Join(dir, witnessName)); err != nil {
 		return r, err
 	}

@@ -63,7 +63,11 @@ func (c *cgroup) open() (dir *os.File, path string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dir == nil && c.name != "" && c.err == nil {
-		c.err = c.makeLocked()
+		err := c.makeLocked()
+		if errors.Is(err, unix.ENOSPC) { // the mark cannot be written now
+			return nil, "", err
+		}
+		c.err = err
 	}
 	return c.dir, c.path, c.err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -31,6 +32,9 @@ func (c backupCommand) Run(ctx context.Context, e *environment) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%s already exists; name a directory that does not exist yet", dir)
 	}
 	var r protocol.ServerBackupResult
 	if err := e.ask(ctx, "server/backup", protocol.ServerBackupParams{Dir: dir}, &r); err != nil {

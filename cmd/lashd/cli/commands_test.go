@@ -32,7 +32,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(0, "Usage: lashd <command>", "", "help")
 	p.want(0, "Usage: lashd run <prompt>", "", "help", "run")
 	p.want(exitFailed, "", "; lashd schema session/new describes them\n", "call", "session/new", `{"cwd":"nodir"}`)
-	if r := p.want(exitFailed, "", "/cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
+	if r := p.want(exitFailed, "", "parameter cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
 		t.Errorf("of a command that is no method it says %q", r.err)
 	}
 	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")

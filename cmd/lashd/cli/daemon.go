@@ -77,10 +77,17 @@ func (e *environment) notOpened(ctx context.Context, err error) error {
 		return &exitError{exitNewer, fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))}
 	case errors.Is(err, persistence.ErrMissing):
 		return &exitError{exitMissing, fmt.Errorf("%w; %s", err, remedy(err, e))}
+	case isNotFile(err):
+		return fmt.Errorf("%w; %s", err, remedy(err, e))
 	case errors.Is(err, persistence.ErrOtherSchema):
 		return fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))
 	}
 	return err
+}
+
+func isNotFile(err error) bool {
+	_, ok := errors.AsType[*persistence.NotFileError](err)
+	return ok
 }
 
 // runStore serves until ctx is done, or until nothing more can be promised about the store: then it is left unclosed, as it is.

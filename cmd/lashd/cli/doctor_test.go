@@ -3,15 +3,18 @@ package cli
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"lashd/test/skip"
 	"lashd/test/wait"
 )
 
@@ -144,6 +147,45 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 		t.Errorf("doctor finds %s; want %s: %q, %q", r.out, id, detail, remedy)
 	}
 	p.want(code, word, "", "doctor", "--no-json")
+}
+
+func TestDirectoriesInPlaceOfFiles(t *testing.T) {
+	for _, name := range []string{"lashd.witness", "lashd.ballast", "lashd.db"} {
+		t.Run("outside/15 a directory in place of "+name, func(t *testing.T) {
+			p := newPlace(t)
+			p.session()
+			p.stop()
+			path := filepath.Join(p.home, name)
+			if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			p.want(exitFailed, "", name+" is a directory, not a file; nothing was changed; move "+path+" out of the data directory", "serve")
+			p.want(exitFailed, "move "+path+" out of the data directory", "", "doctor")
+		})
+	}
+}
+
+func TestDoctorWithoutRoomForItsCopy(t *testing.T) {
+	dir := t.TempDir()
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", dir).CombinedOutput()
+	skip.Unless(t, "MOUNT", err == nil, "no small file system can be mounted: "+string(out))
+	t.Cleanup(func() { exec.Command("umount", dir).Run() })
+	p := newPlace(t)
+	p.session()
+	p.kill()
+	p.environ = append(p.environ, "TMPDIR="+dir)
+	if r := p.want(exitFailed, "set TMPDIR to a directory with more", "", "doctor"); strings.Contains(r.out, "put a backup in its place") {
+		t.Errorf("outside/23 doctor advises to restore a backup: %s", r.out)
+	}
+}
+
+func TestRefusedParamsInPlainWords(t *testing.T) {
+	p := newPlace(t)
+	p.session()
+	p.want(exitFailed, "", "lashd: / already exists; name a directory that does not exist yet\n", "backup", "/")
+	none := filepath.Join(t.TempDir(), "none")
+	p.want(exitFailed, "", "lashd: parameter dir names a directory that cannot be made: "+none+" is not there", "backup", filepath.Join(none, "copy"))
+	p.want(exitFailed, "", `lashd: unknown field "config" (invalidParams); lashd schema session/new describes them`, "call", "session/new", `{"config":{}}`)
 }
 
 func TestDoctorNamesTheContainment(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"lashd/engine/task"
 	"lashd/persistence"
@@ -90,7 +91,9 @@ func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persi
 
 // remedy is what to do about an error of the database.
 func remedy(err error, e *environment) string {
-	switch {
+	switch notFile, other := errors.AsType[*persistence.NotFileError](err); {
+	case other:
+		return "move " + notFile.Path + " out of the data directory, and put the file back if you have it"
 	case errors.Is(err, persistence.ErrNewerSchema):
 		return "install a lashd that is at least as new"
 	case errors.Is(err, persistence.ErrOtherSchema):
@@ -99,6 +102,8 @@ func remedy(err error, e *environment) string {
 		return "another program has the file open, such as a database shell: close it"
 	case errors.Is(err, persistence.ErrFull):
 		return "free some space on the disk"
+	case errors.Is(err, syscall.ENOSPC):
+		return "free some space on the disk, or set TMPDIR to a directory with more: the check needs a copy of the database"
 	case errors.Is(err, persistence.ErrMissing):
 		return missingRemedy(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/sourcegraph/jsonrpc2"
@@ -85,11 +86,23 @@ func explain(err error) string {
 	case data == nil:
 		return wire.Message
 	}
-	text := fmt.Sprintf("%s (%s)", wire.Message, data.Kind)
+	text := fmt.Sprintf("%s (%s)", plain(wire.Message, data.Pointer), data.Kind)
 	if hint := advice[data.Kind]; hint != "" && data.Nearest == "" {
 		text += "; " + hint
 	}
 	return text
+}
+
+// plain is a message with the name of a parameter in place of the JSON pointer to it.
+func plain(message, pointer string) string {
+	about, ok := strings.CutPrefix(message, pointer+" ")
+	switch {
+	case pointer == "" || !ok:
+		return message
+	case strings.HasPrefix(about, "unknown field "):
+		return about
+	}
+	return "parameter " + strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + " " + about
 }
 
 // usageError names the help that belongs to a command line that could not be understood.
