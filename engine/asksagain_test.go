@@ -166,3 +166,35 @@ func TestIntentsOfTasksThatEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestSignalsThatCallsWant has a call start a task, and later ones signal it, one of them in the commit that starts it.
+func TestSignalsThatCallsWant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got notes
+		hears := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
+			for range 2 {
+				select {
+				case s := <-run.Signals:
+					got.add(string(s.Payload))
+				case <-ctx.Done():
+				}
+			}
+			return nil
+		}
+		spec := handled("hears")
+		spec.Signals = []protocol.TaskSignalType{{Name: "poke"}}
+		begin := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_w", Spec: spec}}
+		poke := func(n string) protocol.ToolIntent {
+			return protocol.ToolIntent{SignalTask: &protocol.SignalTaskIntent{TaskID: "tsk_w", Name: "poke", Payload: json.RawMessage(n)}}
+		}
+		d := start(t, setup{
+			model: replies(calls("begin"), calls("poke"), scripted.Reply{Text: "done"}), plugins: plugins(handling("p", map[string]plugin.TaskFunc{"hears": hears})),
+			tools: []tool.Provider{wanting("begin", begin, poke("1")), wanting("poke", poke("2"))},
+		})
+		id := d.session(t)
+		d.turn(t, id, "go")
+		if task := d.ended(t, id, "tsk_w"); task.State != protocol.TaskCompleted || !slices.Equal(got.list, []string{"1", "2"}) {
+			t.Errorf("outside/29 it ended as %s, and got %q", task.State, got.list)
+		}
+	})
+}
