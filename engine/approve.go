@@ -90,12 +90,6 @@ func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
 	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
 }
 
-// standing are the answers that hold for a session: its own, and those given for its workspace.
-func (st *state) standing() ([]standing, error) {
-	always, err := st.always(st.row.Cwd)
-	return append(slices.Clone(st.approved), always...), err
-}
-
 // always are the answers that were given for a workspace.
 func (st *state) always(cwd string) ([]standing, error) {
 	stored, err := st.eng.store.Approvals(st.ctx, cwd)

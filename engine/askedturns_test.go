@@ -88,6 +88,20 @@ func TestTurnsOfAskers(t *testing.T) {
 		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
 		d.asksAbout(t, "the turn that "+string(id)+" asks for", free, turn, "run")
 	})
+	t.Run("outside/1 what is always allowed in one workspace is no answer to who asks in another, unless it was answered in the session", func(t *testing.T) {
+		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
+		below := &protocol.SessionNewParams{Cwd: filepath.Join(d.state(t, id).Cwd, "below"), Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}
+		if err := os.Mkdir(below.Cwd, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		of := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), below)).SessionID
+		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), below)).SessionID
+		d.runAllowed(t, of, protocol.ChooseAllowAlways)
+		d.asksAbout(t, "the session of the person", of, d.begin(t, of, "run").TurnID)
+		d.asksAbout(t, "the session of the asker", made, d.begin(t, made, "run").TurnID, "run")
+		d.runAllowed(t, made, protocol.ChooseAllowAlways)
+		d.asksAbout(t, "the session of the asker, in which it was allowed", made, d.begin(t, made, "run").TurnID)
+	})
 }
 
 // runAllowed runs a turn in which the tool run is called, and answers the question about it.

@@ -130,7 +130,7 @@ func (r *run) says(p weighed, s *stage, answers []standing) protocol.ApprovalMod
 
 // lifted tells whether a person has answered before what a plugin wants to be asked.
 func (r *run) lifted(s *stage, answers standings) bool {
-	return slices.Contains(answers.session, s.about.standing())
+	return slices.Contains(answers.to(weighed{Policy: protocol.Policy{Cwd: r.cwd}}), s.about.standing())
 }
 
 // reads tells whether tools of a kind only read.
@@ -167,24 +167,18 @@ func (r *run) contained(e *tool.Entry) bool {
 
 // standings are the standing answers of a person that count in a session.
 type standings struct {
-	session []standing            // given in the session, or for its workspace
+	session []standing            // given in the session
 	always  map[string][]standing // given for a workspace, by its directory
 }
 
-// to are the answers that hold for a policy.
+// to are the answers that hold for a policy: those given in the session, and those given for the workspace of the policy.
 func (a standings) to(p weighed) []standing {
-	if p.late {
-		return a.always[p.Cwd]
-	}
 	return append(slices.Clip(a.session), a.always[p.Cwd]...)
 }
 
 // standings are the answers that count for the policies.
 func (st *state) standings(policies []weighed) (a standings, err error) {
-	if a.session, err = st.standing(); err != nil {
-		return a, err
-	}
-	a.always = map[string][]standing{}
+	a = standings{session: st.approved, always: map[string][]standing{}}
 	for _, p := range policies {
 		if a.always[p.Cwd] != nil || p.Cwd == "" {
 			continue
