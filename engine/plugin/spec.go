@@ -23,8 +23,5 @@ func (b builder) ID() string { return b.id }
 
 func (b builder) Build(ctx BuildContext) (Plugin, error) {
 	spec, err := b.spec(ctx)
-	if err != nil || spec == nil {
-		return nil, err
-	}
-	return spec, nil
+	return spec, err
 }
