@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lashd/engine/authority"
+	"lashd/engine/change"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -100,21 +101,20 @@ func (st *state) always(cwd string) ([]standing, error) {
 	return answers, err
 }
 
-// remember adds what a person allowed beyond the one call to the commit that stores the answer.
-func (st *state) remember(c *persistence.Commit, d protocol.Decision, by string) []standing {
+// remember adds what a person allowed beyond the one call to the change that answers a decision.
+func (st *state) remember(c *change.Change, d protocol.Decision, given *protocol.DecisionAnswer) {
 	if d.Kind != protocol.DecisionApproval {
-		return st.approved
+		return
 	}
 	answer := standingOf(d.Call.Name, d.Call.Args, d.Varying, d.Places)
-	always := d.Answer.Choice == protocol.ChooseAllowAlways
+	always := given.Choice == protocol.ChooseAllowAlways
 	if always {
-		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: by}}
+		c.Approve = []persistence.Approval{{Cwd: st.row.Cwd, Tool: answer.Tool, Subject: string(answer.Args), By: given.By}}
 	}
 	// The askers of the session may be of other workspaces, for which a person has said nothing.
-	if d.Answer.Choice == protocol.ChooseAllowSession || always && st.row.Authority.Ceiling != nil {
+	if given.Choice == protocol.ChooseAllowSession || always && st.row.Authority.Ceiling != nil {
 		approved := append(slices.Clip(st.approved), answer)
 		c.Component = append(c.Component, persistence.Component{Name: componentApprovals, Body: encode(approved)})
-		return approved
+		c.Then(func() { st.approved = approved })
 	}
-	return st.approved
 }

@@ -94,8 +94,7 @@ func (e *Engine) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParam
 	}
 	result.Digest, result.Durable = blob.Digest, true
 	_, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{Blobs: []persistence.Blob{blob}, Receipt: rc.with(result)})
-		return struct{}{}, err
+		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Blobs: []persistence.Blob{blob}, Receipt: rc.with(result)}))
 	})
 	if err == nil {
 		e.uploads.forget(p)

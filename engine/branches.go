@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -42,16 +43,14 @@ func (e *Engine) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*
 		if err != nil || p.DryRun || result.Nodes == 0 {
 			return result, err
 		}
-		c := &persistence.Commit{}
-		event := st.moveLeaf(c, to, result)
-		result.Seq = st.row.Seq + 1
+		c := st.change(persistence.Commit{})
+		st.moveLeaf(ctx, c, to, result)
+		result.Seq = c.Seq()
 		c.Receipt = rc.with(result)
-		done, err := st.commit(ctx, c, event)
-		if err != nil {
+		if err := st.commit(ctx, c); err != nil {
 			return nil, err
 		}
-		result.Head = done.Head
-		st.leafMoved(ctx)
+		result.Head = st.row.Head
 		return result, nil
 	})
 }
@@ -157,13 +156,14 @@ func restable(n *protocol.Node, pointer string) error {
 	return nil
 }
 
-// moveLeaf has a commit move the leaf to an ancestor, and gives what is told of that. leafMoved is called once it is durable.
-func (st *state) moveLeaf(c *persistence.Commit, to target, result *protocol.SessionRewindResult) logEvent {
+// moveLeaf adds to a change that the leaf moves to an ancestor.
+func (st *state) moveLeaf(ctx context.Context, c *change.Change, to target, result *protocol.SessionRewindResult) {
 	left := st.row.Head.Leaf
 	result.Pinned = left
 	result.Head = protocol.Head{Revision: st.row.Head.Revision + 1, Leaf: to.node.ID, Generation: to.at.Generation, Frame: to.node.Frame}
 	c.Rewind, c.Pins = to.node.ID, []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}
-	return logEvent{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head}}
+	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head})
+	c.Then(func() { st.leafMoved(ctx) })
 }
 
 func (st *state) leafMoved(ctx context.Context) {

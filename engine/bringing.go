@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lashd/engine/tool"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -125,8 +124,7 @@ func (s *session) leftOut(server string, why error) {
 // complain tells a session's observers of something that went wrong.
 func (e *Engine) complain(ctx context.Context, id protocol.SessionID, issue protocol.Issue) error {
 	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, complaint("", issue))
-		return struct{}{}, err
+		return struct{}{}, st.tell(ctx, complaint("", issue))
 	})
 	return err
 }

@@ -29,14 +29,14 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	if r.machine.Finished() {
 		return nil // the turn's own commit follows at once
 	}
-	return r.flush(ctx, persistence.Commit{})
+	return r.flush(ctx, nil)
 }
 
 // startCell gives the reply of a cell, or why there is none. What goes wrong in the executor is said in the reply.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
 	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.prints.envelope(&effect), Body: []byte("{}")}
 	r.lookBefore(ctx)
-	if err := r.flush(ctx, persistence.Commit{Effects: []persistence.Effect{row}}); err != nil {
+	if err := r.flush(ctx, []persistence.Effect{row}); err != nil {
 		return turn.CellReply{}, err
 	}
 	r.files.atWork()

@@ -86,19 +86,16 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 			return nil, errWithdrawn
 		}
 		pending := &clientCall{client: st.overlay.ClientID, host: call.Host.(*toolHost), done: make(chan struct{})}
-		event := logEvent{Event: protocol.Event{
+		c := st.change(persistence.Commit{})
+		if call.TurnID != "" {
+			c.Fence = persistence.Fence{Turn: call.TurnID, Incarnation: st.eng.incarnation}
+		}
+		c.TellOf(protocol.Event{
 			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
 			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
-		}}
-		commit := &persistence.Commit{}
-		if call.TurnID != "" {
-			commit.Fence = persistence.Fence{Turn: call.TurnID, Incarnation: st.eng.incarnation}
-		}
-		if _, err := st.commit(ctx, commit, event); err != nil {
-			return nil, err
-		}
-		st.calls[call.CallID] = pending
-		return pending, nil
+		})
+		c.Then(func() { st.calls[call.CallID] = pending })
+		return pending, st.commit(ctx, c)
 	})
 }
 
@@ -166,10 +163,10 @@ func (st *state) take(ctx context.Context, call *clientCall, out protocol.ToolOu
 	defer leave()
 	out = tidy(out)
 	result := &protocol.ToolRespondResult{Accepted: true}
-	c := &persistence.Commit{Receipt: rc.with(result)}
+	c := st.change(persistence.Commit{Receipt: rc.with(result)})
 	call.host.give(c, out)
 	if c.Receipt != nil || len(c.Effects) > 0 {
-		if _, err := st.commit(ctx, c); err != nil {
+		if err := st.commit(ctx, c); err != nil {
 			return nil, err
 		}
 	}

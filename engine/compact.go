@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -88,8 +89,7 @@ func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
 	e.Log.Error("history is not compacted", "session", s.id, "error", cause)
 	event := complaint("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
 	_, err := do(ctx, e, s.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, event)
-		return struct{}{}, err
+		return struct{}{}, st.tell(ctx, event)
 	})
 	if err != nil && ctx.Err() == nil {
 		e.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
@@ -170,37 +170,33 @@ func (st *state) stillTells(s *summed) error {
 
 func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt) (*protocol.SessionCompactResult, error) {
 	nodes, by := done.result.nodes, done.result.by
-	result := &protocol.SessionCompactResult{Plugin: by, Head: st.row.Head, Seq: st.row.Seq}
-	c := &persistence.Commit{}
-	kept := st.keep(c, done.captured)
-	var events []logEvent
+	c := st.change(persistence.Commit{})
+	st.keep(c, done.captured)
+	result := &protocol.SessionCompactResult{Plugin: by, Head: st.row.Head}
 	if len(nodes) > 0 {
-		c.Nodes, events = st.frame(nodes, by)
+		opened, events := st.frame(nodes, by)
+		c.Nodes = opened
+		c.Tell(events...)
 		last := c.Nodes[len(c.Nodes)-1]
-		result.Compacted, result.Seq = true, result.Seq+protocol.Seq(len(events))
+		result.Compacted = true
 		result.Head = protocol.Head{
 			Revision: st.row.Head.Revision + 1, Leaf: last.ID, Generation: st.row.Head.Generation + int64(len(c.Nodes)), Frame: protocol.FrameID(c.Nodes[0].ID),
 		}
 	}
+	result.Seq = c.Seq()
 	c.Receipt = rc.with(result)
 	if len(nodes)+len(c.Component) == 0 && c.Receipt == nil {
 		return result, nil
 	}
-	_, err := st.commit(ctx, c, events...)
-	if err != nil {
-		return nil, err
-	}
-	kept()
-	st.history = nil
-	return result, nil
+	return result, st.commit(ctx, c)
 }
 
 // frame are the nodes of a frame that begins with a summary, and what is told of them.
-func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, []logEvent) {
+func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, []change.Event) {
 	operation := fmt.Sprintf("compact:%d", st.row.Head.Revision) // unlike the generation, it never comes again
 	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: st.row.Config}
 	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(st.id, operation, 0), AtMs: now(), FrameOpen: &open}}
-	events := []logEvent{{Event: protocol.Event{
+	events := []change.Event{{Event: protocol.Event{
 		Type: protocol.EventSessionCompacted, Plugin: by, Frame: &open, FrameID: protocol.FrameID(nodes[0].ID), ItemID: graph.ItemIDOf(nodes[0].ID, 0),
 	}}}
 	for i, b := range bodies {

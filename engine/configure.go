@@ -30,8 +30,8 @@ func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigurePara
 // errConfigured means that the settings are not those any more that a change was made of.
 var errConfigured = errors.New("the session was configured meanwhile")
 
-// change is a change of a session's settings on its way.
-type change struct {
+// configChange is a change of a session's settings on its way.
+type configChange struct {
 	eng               *Engine
 	id                protocol.SessionID
 	plugins           *plugin.Session // nil: they could not be built
@@ -42,10 +42,10 @@ type change struct {
 }
 
 // proposed is the change that a request wants, with options that plugins take. Whoever asks settles it.
-func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*change, error) {
+func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
 	var bc plugin.BuildContext
 	// Not with ctx: who borrows must be there to give back.
-	c, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*change, error) {
+	c, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*configChange, error) {
 		cfg, err := e.changed(st.row.Config, p)
 		if err == nil {
 			err = e.checkOptions(st.ctx, st.row.Cwd, p.Options, st.row.Config.Options)
@@ -54,7 +54,7 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 			return nil, err
 		}
 		bc = st.buildContext()
-		c := &change{eng: e, id: st.id, previous: st.row.Config, current: cfg}
+		c := &configChange{eng: e, id: st.id, previous: st.row.Config, current: cfg}
 		if c.lease, err = st.lend(ctx, st.row.Config); err != nil { // it may be these settings that are wrong
 			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
 			return c, nil
@@ -74,7 +74,7 @@ func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParam
 
 // tryOut builds the plugins with options that are others now, where nobody else knows of them: a session whose plugins cannot be
 // built fails all its turns.
-func (c *change) tryOut(ctx context.Context, bc plugin.BuildContext) error {
+func (c *configChange) tryOut(ctx context.Context, bc plugin.BuildContext) error {
 	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (c *change) tryOut(ctx context.Context, bc plugin.BuildContext) error {
 }
 
 // settle has the plugins change the change, stores it, and tells them.
-func (c *change) settle(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+func (c *configChange) settle(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	if c.plugins == nil {
 		return c.store(ctx, p)
 	}
@@ -107,7 +107,7 @@ func (c *change) settle(ctx context.Context, p *protocol.SessionConfigureParams)
 
 // mutate is the change as the plugins leave it. What fails is left out: so is all they did, if it comes to settings that
 // cannot be.
-func (c *change) mutate(ctx context.Context) {
+func (c *configChange) mutate(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()
 	cfg, failed := c.plugins.MutateConfig(ctx, c.previous, c.current, c.eng.capabilities(c.id, c.trace))
@@ -123,7 +123,7 @@ func (c *change) mutate(ctx context.Context) {
 
 var errDriverChanged = errors.New("a session keeps its driver")
 
-func (c *change) possible(cfg protocol.Config) error {
+func (c *configChange) possible(cfg protocol.Config) error {
 	if _, err := json.Marshal(cfg); err != nil {
 		return err
 	}
@@ -133,39 +133,36 @@ func (c *change) possible(cfg protocol.Config) error {
 	return checkConfig(cfg)
 }
 
-func (c *change) failed(code string, f plugin.Failure) {
+func (c *configChange) failed(code string, f plugin.Failure) {
 	c.eng.Log.Warn("plugin failed over a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
 	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
 }
 
-func (c *change) trace(kind TraceKind, body any) {
+func (c *configChange) trace(kind TraceKind, body any) {
 	c.eng.Trace.append(kind, TraceRecord{SessionID: c.id}, body)
 }
 
 // store commits the change, unless the settings are others by now.
-func (c *change) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.HeadResult, error) {
 		if !sameConfig(st.row.Config, c.previous) {
 			return nil, errConfigured
 		}
-		result := &protocol.HeadResult{Head: st.row.Head, Seq: st.row.Seq + 1}
+		next := st.change(persistence.Commit{Config: &c.current})
+		next.TellOf(protocol.Event{Type: protocol.EventSessionConfigured, Config: &c.current, Issues: c.issues})
+		result := &protocol.HeadResult{Head: st.row.Head, Seq: next.Seq()}
 		result.Head.Revision++
-		event := logEvent{Event: protocol.Event{Type: protocol.EventSessionConfigured, Config: &c.current, Issues: c.issues}}
-		commit := &persistence.Commit{Config: &c.current, Receipt: rc.with(result)}
-		pinned := st.pin(commit)
-		if _, err := st.commit(ctx, commit, event); err != nil {
-			return nil, err
-		}
-		pinned()
-		st.row.Config, c.stored = c.current, true
-		return result, nil
+		next.Receipt = rc.with(result)
+		st.pin(next)
+		next.Then(func() { st.row.Config, c.stored = c.current, true })
+		return result, st.commit(ctx, next)
 	})
 }
 
 func sameConfig(a, b protocol.Config) bool { return bytes.Equal(encode(a), encode(b)) }
 
 // announce tells the plugins of settings that are others now. What fails is an issue in the log; the change stays.
-func (c *change) announce(ctx context.Context) {
+func (c *configChange) announce(ctx context.Context) {
 	if !c.plugins.Listens() || sameConfig(c.previous, c.current) {
 		return
 	}
@@ -181,8 +178,7 @@ func (c *change) announce(ctx context.Context) {
 		return
 	}
 	_, err := do(context.WithoutCancel(ctx), c.eng, c.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, complaint("", c.issues...))
-		return struct{}{}, err
+		return struct{}{}, st.tell(ctx, complaint("", c.issues...))
 	})
 	if err != nil {
 		c.eng.Log.Error("issues of plugins are not stored", "session", c.id, "error", err)

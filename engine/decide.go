@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -23,14 +24,12 @@ type openDecision struct {
 	due  time.Time     // when its deadline answers it; zero: never
 }
 
-// watch keeps an open decision in memory and lets its deadline answer it.
-func (st *state) watch(d protocol.Decision) *openDecision {
+// waitingDecision is a decision that its deadline answers if nobody else does.
+func waitingDecision(d protocol.Decision) *openDecision {
 	o := &openDecision{Decision: d, done: make(chan struct{})}
 	if d.DeadlineMs > 0 {
 		o.due = time.Now().Add(time.Until(time.UnixMilli(d.DeadlineMs))) // from here on it is monotonic
 	}
-	st.decisions[d.ID] = o
-	st.arm()
 	return o
 }
 
@@ -50,42 +49,78 @@ func (st *state) answeredDecision(ctx context.Context, id protocol.DecisionID) (
 }
 
 func (st *state) expire(d *openDecision) error {
-	return st.resolve(st.ctx, d, protocol.DecisionAnswer{Choice: d.Default, By: "deadline", AtMs: now()}, receipt{}, nil)
+	return st.resolve(st.ctx, d, protocol.DecisionAnswer{Choice: d.Default, By: "deadline", AtMs: now()}, nil)
 }
 
-// resolve makes an answer durable, then lets whoever waits go on. The first answer wins: a decision is resolved once.
-func (st *state) resolve(ctx context.Context, d *openDecision, answer protocol.DecisionAnswer, rc receipt, result any) error {
-	answered := d.Decision
-	answered.Answer = &answer
-	c := &persistence.Commit{Decisions: []protocol.Decision{answered}, Receipt: rc.with(result)}
-	approved := st.remember(c, answered, answer.By)
+// resolve makes an answer durable, with the receipt of whoever gave it; nil: nobody did. Then whoever waits goes on. The first answer
+// wins: a decision is resolved once.
+func (st *state) resolve(ctx context.Context, d *openDecision, answer protocol.DecisionAnswer, rc func(protocol.Seq) *persistence.Receipt) error {
+	c := st.change(persistence.Commit{})
+	st.decisionsIn(c).answer(c, d, answer)
+	if rc != nil {
+		c.Receipt = rc(c.Seq())
+	}
+	st.remember(c, d.Decision, &answer)
 	if t, ok := st.openTurn(d.TurnID); ok && t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
 		t.State = protocol.TurnRunning
-		c.Turns = []persistence.Turn{t.Turn}
+		st.queueIn(c).set(c, t)
 	}
-	event := logEvent{Event: protocol.Event{Type: protocol.EventDecisionResolved, TurnID: d.TurnID, Decision: &answered}}
-	if _, err := st.commit(ctx, c, event); err != nil {
-		return err
-	}
-	st.approved = approved
-	for _, t := range c.Turns {
-		st.setTurnState(t.ID, t.State)
-	}
-	d.Answer = &answer
-	st.forget([]*openDecision{d})
-	return nil
+	return st.commit(ctx, c)
 }
 
-// forget drops decisions that have their answer, and lets whoever waits for it go on.
-func (st *state) forget(answered []*openDecision) {
-	for _, d := range answered {
-		if d.Answer == nil {
-			d.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()}
+// decisionDraft is what becomes of open decisions with a change.
+type decisionDraft struct {
+	st       *state
+	asked    []*openDecision
+	answered []*openDecision
+	answers  []protocol.DecisionAnswer
+}
+
+func (st *state) decisionsIn(c *change.Change) *decisionDraft {
+	return change.DraftOf(c, partDecisions, func() *decisionDraft { return &decisionDraft{st: st} })
+}
+
+// ask opens a decision.
+func (d *decisionDraft) ask(c *change.Change, question protocol.Decision) *openDecision {
+	o := waitingDecision(question)
+	d.asked = append(d.asked, o)
+	c.Decisions = append(c.Decisions, question)
+	c.TellOf(protocol.Event{Type: protocol.EventDecisionOpened, TurnID: question.TurnID, Decision: &question})
+	return o
+}
+
+// answer answers an open decision.
+func (d *decisionDraft) answer(c *change.Change, o *openDecision, a protocol.DecisionAnswer) {
+	d.answered, d.answers = append(d.answered, o), append(d.answers, a)
+	answered := o.Decision
+	answered.Answer = &a
+	c.Decisions = append(c.Decisions, answered)
+	c.TellOf(protocol.Event{Type: protocol.EventDecisionResolved, TurnID: o.TurnID, Decision: &answered})
+}
+
+// turnOver answers what a turn that ends still asks: nobody needs the answer any more.
+func (d *decisionDraft) turnOver(c *change.Change, id protocol.TurnID) {
+	for _, o := range d.st.openDecisions() {
+		if o.TurnID == id {
+			d.answer(c, o, protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()})
 		}
-		delete(st.decisions, d.ID)
-		close(d.done)
 	}
-	st.arm()
+}
+
+// Finish implements change.Draft.
+func (d *decisionDraft) Finish(*change.Change) error { return nil }
+
+// Land implements change.Draft: whoever waits for an answer goes on.
+func (d *decisionDraft) Land() {
+	for _, o := range d.asked {
+		d.st.decisions[o.ID] = o
+	}
+	for i, o := range d.answered {
+		o.Answer = &d.answers[i]
+		delete(d.st.decisions, o.ID)
+		close(o.done)
+	}
+	d.st.arm()
 }
 
 func (d *openDecision) person() bool { return forPerson(d.Decision) }
@@ -107,14 +142,6 @@ func (st *state) openTurn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 		return persistence.StoredTurn{}, false
 	}
 	return st.turns[i], true
-}
-
-func (st *state) setTurnState(id protocol.TurnID, s protocol.TurnState) {
-	for i := range st.turns {
-		if st.turns[i].ID == id {
-			st.turns[i].State = s
-		}
-	}
 }
 
 // Respond answers a decision. The answer that came first counts, whoever gave it.
@@ -141,8 +168,11 @@ func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *proto
 			return nil, bad("/value", "does not fit the decision's form: %v", err)
 		}
 		answer := protocol.DecisionAnswer{Choice: p.Choice, Value: p.Value, By: string(client), AtMs: now()}
-		result := &protocol.DecisionRespondResult{Answer: answer, Won: true, Seq: st.row.Seq + 1}
-		return result, st.resolve(ctx, open, answer, rc, result)
+		result := &protocol.DecisionRespondResult{Answer: answer, Won: true}
+		return result, st.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
+			result.Seq = seq
+			return rc.with(result)
+		})
 	})
 }
 
@@ -152,21 +182,6 @@ func (st *state) answered(ctx context.Context, id protocol.DecisionID) (*protoco
 		return nil, err
 	}
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: st.row.Seq}, nil
-}
-
-// closeDecisions settles what a turn that ends still asks: nobody needs the answer any more.
-func (st *state) closeDecisions(c *persistence.Commit, id protocol.TurnID) (closed []*openDecision, events []logEvent) {
-	for _, d := range st.openDecisions() {
-		if d.TurnID != id {
-			continue
-		}
-		answered := d.Decision
-		answered.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()}
-		c.Decisions = append(c.Decisions, answered)
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventDecisionResolved, TurnID: id, Decision: &answered}})
-		closed = append(closed, d)
-	}
-	return closed, events
 }
 
 // openDecisions are the decisions that wait, in the order in which they were opened.

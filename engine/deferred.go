@@ -52,11 +52,12 @@ func (r *run) deferCall(s *stage, how protocol.Deferral) error {
 		Prompt: fmt.Sprintf("The tool %s waits for its completion.", s.call.Name), Choices: []protocol.DecisionChoice{},
 	}, s.call, wait)
 	open, err := ask(r, func(ctx context.Context, st *state) (*openDecision, error) {
-		event := logEvent{Event: protocol.Event{Type: protocol.EventDecisionOpened, TurnID: r.id, Decision: &d}}
-		if err := st.commitTurn(ctx, r, &persistence.Commit{Decisions: []protocol.Decision{d}}, event); err != nil {
+		c := st.turnChange(r)
+		open := st.decisionsIn(c).ask(c, d)
+		if err := st.commitTurn(ctx, r, c); err != nil {
 			return nil, err
 		}
-		return st.watch(d), nil
+		return open, nil
 	})
 	s.awaited = open
 	return err
@@ -86,7 +87,9 @@ func (r *run) park(s *stage) error {
 	s.parked = true
 	row := r.callRow(s)
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: []persistence.Effect{row}})
+		c := st.turnChange(r)
+		c.Effects = append(c.Effects, row)
+		return struct{}{}, st.commitTurn(ctx, r, c)
 	})
 	return err
 }
@@ -133,7 +136,7 @@ func (r *run) withdraw(id protocol.DecisionID) error {
 			return struct{}{}, nil
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()}
-		return struct{}{}, st.resolve(ctx, open, answer, receipt{}, nil)
+		return struct{}{}, st.resolve(ctx, open, answer, nil)
 	})
 	return err
 }
@@ -231,7 +234,10 @@ func (e *Engine) CompleteTool(ctx context.Context, client protocol.ClientID, p *
 			return &protocol.ToolCompleteResult{Seq: st.row.Seq}, nil
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseAnswer, Value: encode(p.Output), By: string(client), AtMs: now()}
-		result := &protocol.ToolCompleteResult{Accepted: true, Seq: st.row.Seq + 1}
-		return result, st.resolve(ctx, open, answer, rc, result)
+		result := &protocol.ToolCompleteResult{Accepted: true}
+		return result, st.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
+			result.Seq = seq
+			return rc.with(result)
+		})
 	})
 }

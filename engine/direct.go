@@ -148,8 +148,7 @@ func (r *run) storeDirect(ctx context.Context, s *stage) error {
 	}
 	row := r.callRow(s)
 	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{Effects: []persistence.Effect{row}})
-		return struct{}{}, err
+		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Effects: []persistence.Effect{row}}))
 	})
 	return err
 }
@@ -157,11 +156,11 @@ func (r *run) storeDirect(ctx context.Context, s *stage) error {
 // endDirect stores what the call came to, and what plugins keep then.
 func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
 	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		c := &persistence.Commit{Receipt: rc}
+		rows := persistence.Commit{Receipt: rc}
 		if rc != nil {
-			c.Retire = []protocol.TurnID{r.id}
+			rows.Retire = []protocol.TurnID{r.id}
 		}
-		return struct{}{}, st.commitKept(ctx, c)
+		return struct{}{}, st.commitKept(ctx, rows)
 	})
 	return err
 }
@@ -281,15 +280,13 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 		if err != nil {
 			return struct{}{}, err
 		}
-		c := &persistence.Commit{
+		c := st.change(persistence.Commit{
 			Receipt: rc.with(result), Total: &total,
 			Usage: []persistence.Usage{{Operation: "completion:" + string(protocol.NewInputID()), Row: row}},
-		}
-		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventUsageUpdated, Usage: &row.Usage, Total: &total}})
-		if err == nil {
-			st.row.Usage = total
-		}
-		return struct{}{}, err
+		})
+		c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, Usage: &row.Usage, Total: &total})
+		c.Then(func() { st.row.Usage = total })
+		return struct{}{}, st.commit(ctx, c)
 	})
 	return err
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"lashd/engine/authority"
+	"lashd/engine/change"
 	"lashd/engine/plugin"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -50,16 +50,15 @@ func (r *run) tell(ctx context.Context, o plugin.Owned) error {
 	events := pluginEvents(r.id, o)
 	if r.owner == nil {
 		_, err := do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-			_, err := st.commit(ctx, &persistence.Commit{}, events...)
-			return struct{}{}, err
+			return struct{}{}, st.tell(ctx, events...)
 		})
 		return err
 	}
-	return r.flush(ctx, persistence.Commit{}, events...)
+	return r.flush(ctx, nil, events...)
 }
 
-func pluginEvents(turn protocol.TurnID, o plugin.Owned) []logEvent {
-	var events []logEvent
+func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
+	var events []change.Event
 	for _, e := range o.Events {
 		event := protocol.Event{Type: protocol.EventPluginCustom, TurnID: turn, Plugin: o.Plugin, Name: e.Name}
 		if json.Valid(e.Payload) {
@@ -71,7 +70,7 @@ func pluginEvents(turn protocol.TurnID, o plugin.Owned) []logEvent {
 				event.Text += ": " + e.Detail
 			}
 		}
-		events = append(events, logEvent{Event: event})
+		events = append(events, change.Event{Event: event})
 	}
 	return events
 }

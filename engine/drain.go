@@ -17,14 +17,14 @@ const (
 
 // place gives a wake a turn: the newest one if it may share that, or else one of its own, which it answers. What has begun is
 // joined by nothing, so that a turn which is driven again consists of what it did.
-func (st *state) place(in *protocol.QueuedInput, turns []persistence.StoredTurn, inputs []protocol.QueuedInput) *persistence.StoredTurn {
-	if n := len(turns); n > 0 && turns[n-1].State == protocol.TurnQueued && st.row.Config.Drain != protocol.DrainOne {
-		if with := ofTurn(turns[n-1].ID, inputs); shares(*in, with) && size(*in)+size(with...) <= st.roomForWakes()/mergeReserve {
-			in.TurnID = turns[n-1].ID
+func (q *queueDraft) place(in *protocol.QueuedInput) *persistence.StoredTurn {
+	if n := len(q.turns); n > 0 && q.turns[n-1].State == protocol.TurnQueued && q.st.row.Config.Drain != protocol.DrainOne {
+		if with := ofTurn(q.turns[n-1].ID, q.inputs); shares(*in, with) && size(*in)+size(with...) <= q.st.roomForWakes()/mergeReserve {
+			in.TurnID = q.turns[n-1].ID
 			return nil
 		}
 	}
-	t := st.newTurn()
+	t := q.st.newTurn()
 	in.TurnID = t.ID
 	return &t
 }
@@ -86,25 +86,13 @@ func lapsed(in protocol.QueuedInput) bool {
 // dropLapsed takes the wakes out of a turn that is to start which came too late. If nothing is left of it, it ends, and does not
 // start.
 func (st *state) dropLapsed(turn persistence.StoredTurn) (ended bool, err error) {
-	c := &persistence.Commit{}
-	left := slices.Clone(st.inputs)
-	left = slices.DeleteFunc(left, func(in protocol.QueuedInput) bool {
-		if in.TurnID != turn.ID || !lapsed(in) {
-			return false
-		}
-		in.State, in.Refused = protocol.InputCancelled, protocol.WakeExpired
-		c.Inputs = append(c.Inputs, in)
-		return true
-	})
-	if len(c.Inputs) == 0 {
+	c := st.change(persistence.Commit{})
+	q := st.queueIn(c)
+	n := q.cancelInputs(c, protocol.WakeExpired, func(in protocol.QueuedInput) bool { return in.TurnID == turn.ID && lapsed(in) })
+	if n == 0 {
 		return false, nil
 	}
-	events := st.emptied(c, left, "its wake has expired")
-	events = append(events, queueChanged(waitingOf(left, st.turns)))
-	if _, err := st.commit(st.ctx, c, events...); err != nil {
-		return false, err
-	}
-	st.inputs = left
-	st.withoutEmptied(c)
-	return len(c.Turns) > 0, nil
+	q.endEmptied(c, "its wake has expired")
+	q.tellWaiting(c)
+	return len(c.Turns) > 0, st.commit(st.ctx, c)
 }

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -80,40 +80,28 @@ func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt, resu
 		TurnID: turn.ID, SessionID: st.id, State: u.state, Outcome: &u.outcome, Issues: u.issues,
 		AcceptedAtMs: turn.AcceptedMs, StartedAtMs: turn.StartedMs,
 	}
-	c := &persistence.Commit{Turns: []persistence.Turn{turn.Turn}, Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)}
-	turns := st.turnsWithout(turn.ID)
-	left := st.inputs[:0:0]
-	for _, in := range st.inputs {
-		if in.TurnID == turn.ID {
-			in.State = protocol.InputCancelled
-			c.Inputs = append(c.Inputs, in)
-			continue
-		}
-		left = append(left, in)
-	}
 	events, err := st.retractions(ctx, u.turn)
 	if err != nil {
 		return err
 	}
-	closed, resolved := st.closeDecisions(c, turn.ID)
-	events = append(events, resolved...)
-	events = append(events, logEvent{Event: protocol.Event{
+	c := st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)})
+	q := st.queueIn(c)
+	q.end(c, turn)
+	q.cancelInputs(c, "", func(in protocol.QueuedInput) bool { return in.TurnID == turn.ID })
+	c.Tell(events...)
+	st.decisionsIn(c).turnOver(c, turn.ID)
+	c.TellOf(protocol.Event{
 		Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &u.outcome, Issues: u.issues, Usage: &protocol.Usage{},
-	}})
+	})
 	if u.turn.State == protocol.TurnQueued {
-		events = append(events, queueChanged(waitingOf(left, turns)))
+		q.tellWaiting(c)
 	}
-	if _, err := st.commit(ctx, c, events...); err != nil {
-		return err
-	}
-	st.inputs, st.turns = left, turns
-	st.forget(closed)
-	st.turnOver(turn.ID, turn.Report)
-	return nil
+	c.Then(func() { st.turnOver(turn.ID, turn.Report) })
+	return st.commit(ctx, c)
 }
 
 // retractions withdraw what an earlier run of the daemon told of a turn that will not become history.
-func (st *state) retractions(ctx context.Context, turn persistence.StoredTurn) ([]logEvent, error) {
+func (st *state) retractions(ctx context.Context, turn persistence.StoredTurn) ([]change.Event, error) {
 	if turn.State == protocol.TurnQueued {
 		return nil, nil
 	}
@@ -126,10 +114,6 @@ func (st *state) retractions(ctx context.Context, turn persistence.StoredTurn) (
 		return nil, nil // the journal may be what is wrong with the turn
 	}
 	return logged.retractions(st.id, turn.ID), nil
-}
-
-func (st *state) turnsWithout(id protocol.TurnID) []persistence.StoredTurn {
-	return slices.DeleteFunc(slices.Clone(st.turns), func(t persistence.StoredTurn) bool { return t.ID == id })
 }
 
 // turnOver tells those who wait that a turn has ended.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -84,20 +85,18 @@ func (st *state) captureIdle() (*captured, error) {
 
 // commitKept commits, with what plugins keep by now unless something works with them. If that cannot be captured, it is
 // stored later.
-func (st *state) commitKept(ctx context.Context, c *persistence.Commit, events ...logEvent) error {
+func (st *state) commitKept(ctx context.Context, rows persistence.Commit, events ...change.Event) error {
 	k, err := st.captureIdle()
 	if err != nil {
 		st.eng.Log.Error("the state of plugins is not captured", "session", st.id, "error", err)
 	}
-	kept := st.keep(c, k)
+	c := st.change(rows)
+	c.Tell(events...)
+	st.keep(c, k)
 	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
 		return nil
 	}
-	if _, err := st.commit(ctx, c, events...); err != nil {
-		return err
-	}
-	kept()
-	return nil
+	return st.commit(ctx, c)
 }
 
 // capture captures what plugins keep for the commit of the turn.
@@ -106,21 +105,21 @@ func (r *run) capture() {
 	r.captured, r.issues = k, append(r.issues, issues...)
 }
 
-// keep adds what was captured to a commit. What it gives is called once the commit is durable.
-func (st *state) keep(c *persistence.Commit, k *captured) (kept func()) {
+// keep adds what was captured to a change.
+func (st *state) keep(c *change.Change, k *captured) {
 	if k == nil {
-		return func() {}
+		return
 	}
 	c.Component = append(c.Component, k.components...)
 	if k.execution != nil {
 		c.Component = append(c.Component, persistence.Component{Name: executionPart, Body: k.execution.State})
 	}
-	return func() {
+	c.Then(func() {
 		if k.state != nil {
 			st.plugged = k.state
 		}
 		if k.execution != nil {
 			k.execution.Stored()
 		}
-	}
+	})
 }

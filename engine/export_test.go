@@ -14,33 +14,29 @@ type Wake = wake
 
 // WakeSession has a session take a wake in a commit of its own, and tells which input it is or why it was refused.
 func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake) (protocol.QueuedInput, protocol.WakeRefusal, error) {
-	got, err := do(ctx, e, id, func(ctx context.Context, st *state) (woken, error) {
-		c := &persistence.Commit{}
-		got, err := st.wake(c, w)
-		if err != nil || got.Refused != "" {
-			return got, err
+	var refused protocol.WakeRefusal
+	in, err := do(ctx, e, id, func(ctx context.Context, st *state) (in protocol.QueuedInput, err error) {
+		c := st.change(persistence.Commit{})
+		if in, refused, err = st.wake(c, w); err != nil || refused != "" {
+			return in, err
 		}
-		if _, err := st.commit(ctx, c, got.Events...); err != nil {
-			return woken{}, err
-		}
-		got.Done()
-		return got, nil
+		return in, st.commit(ctx, c)
 	})
 	if isMissing(err) || errors.Is(err, persistence.ErrDeleted) {
 		return protocol.QueuedInput{}, protocol.WakeTargetGone, nil
 	}
-	return got.Input, got.Refused, err
+	return in, refused, err
 }
 
 // WakeTogether has a session take wakes in one commit.
 func (e *Engine) WakeTogether(ctx context.Context, id protocol.SessionID, all ...Wake) (inputs []protocol.QueuedInput, err error) {
 	return do(ctx, e, id, func(ctx context.Context, st *state) ([]protocol.QueuedInput, error) {
-		m := st.moves(&persistence.Commit{})
-		m.wakes = all
-		if err := m.make(ctx); err != nil {
+		c := st.change(persistence.Commit{})
+		st.tasksIn(c).wakes = all
+		if err := st.commit(ctx, c); err != nil {
 			return nil, err
 		}
-		return slices.Clone(m.commit.Inputs), nil
+		return slices.Clone(c.Inputs), nil
 	})
 }
 

@@ -81,16 +81,12 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 		}
 		return withHeld(w, extend, func(ctx context.Context, st *state, done worked[struct{}]) (*protocol.SeqResult, error) {
 			result := &protocol.SeqResult{Seq: st.row.Seq}
-			c := &persistence.Commit{Receipt: rc.with(result)}
-			kept := st.keep(c, done.captured)
+			c := st.change(persistence.Commit{Receipt: rc.with(result)})
+			st.keep(c, done.captured)
 			if c.Receipt == nil && len(c.Component) == 0 {
 				return result, nil
 			}
-			if _, err := st.commit(ctx, c); err != nil {
-				return nil, err
-			}
-			kept()
-			return result, nil
+			return result, st.commit(ctx, c)
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/rpc/protocol"
 )
 
@@ -18,8 +19,8 @@ func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key 
 }
 
 // surface tells who watches the sessions above of questions that are open or answered now.
-func (st *state) surface(events []logEvent) {
-	events = slices.DeleteFunc(slices.Clone(events), func(e logEvent) bool { return e.Decision == nil || !forPerson(*e.Decision) })
+func (st *state) surface(events []change.Event) {
+	events = slices.DeleteFunc(slices.Clone(events), func(e change.Event) bool { return e.Decision == nil || !forPerson(*e.Decision) })
 	if st.row.Relation.Kind != protocol.RelationChild || len(events) == 0 {
 		return
 	}

@@ -35,10 +35,9 @@ func (r *rewinding) perform(ctx context.Context) (*protocol.SessionRewindResult,
 	p := &persistence.StoredPoint{Root: r.root, Journal: encode(j), FilePoint: protocol.FilePoint{
 		ID: protocol.NewPointID(), SessionID: r.p.SessionID, Kind: protocol.PointRewind, State: protocol.PointOpen, To: r.base.ID, AtMs: now(), Files: len(r.steps),
 	}}
-	c := &persistence.Commit{Files: persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}, Changes: r.undoing(p.ID)}}
+	begun := persistence.FileCommit{Workspace: r.root, Points: []persistence.StoredPoint{*p}, Changes: r.undoing(p.ID)}
 	err := r.on(ctx, func(ctx context.Context, st *state) error {
-		_, err := st.commit(ctx, c)
-		return err
+		return st.commit(ctx, st.change(persistence.Commit{Files: begun}))
 	})
 	if err != nil {
 		return nil, err
@@ -146,23 +145,17 @@ func (r *rewinding) bringOne(ctx context.Context, s filepoint.Step) error {
 
 // finish stores what became of the rewind: that of files, if there is any, and that of history.
 func (r *rewinding) finish(ctx context.Context, st *state, p *persistence.StoredPoint) error {
-	c := &persistence.Commit{}
-	var events []logEvent
+	c := st.change(persistence.Commit{})
 	if p != nil {
 		c.Files = persistence.FileCommit{Workspace: p.Root, Points: []persistence.StoredPoint{*p}}
-		events = append(events, pointEvent(p.FilePoint))
+		c.Tell(pointEvent(p.FilePoint))
 	}
-	moves := r.to != nil && r.to.node.ID != st.row.Head.Leaf
-	if moves {
-		events = append(events, st.moveLeaf(c, *r.to, r.result))
+	if r.to != nil && r.to.node.ID != st.row.Head.Leaf {
+		st.moveLeaf(ctx, c, *r.to, r.result)
 	}
-	r.result.Seq = st.row.Seq + protocol.Seq(len(events))
-	if c.Receipt = r.rc.with(r.result); len(events) == 0 && c.Receipt == nil {
+	r.result.Seq = c.Seq()
+	if c.Receipt = r.rc.with(r.result); len(c.Told()) == 0 && c.Receipt == nil {
 		return nil
 	}
-	_, err := st.commit(ctx, c, events...)
-	if err == nil && moves {
-		st.leafMoved(ctx)
-	}
-	return err
+	return st.commit(ctx, c)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"lashd/engine/change"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -199,7 +200,7 @@ func (r *run) leaveFiles() {
 }
 
 // into stores what is new of the point with a commit of its turn, and tells of it if there is something to tell.
-func (f *turnFiles) into(c *persistence.Commit) []logEvent {
+func (f *turnFiles) into(c *persistence.Commit) []change.Event {
 	if f == nil || f.kept {
 		return nil
 	}
@@ -207,7 +208,7 @@ func (f *turnFiles) into(c *persistence.Commit) []logEvent {
 	if f.point.Files == 0 && f.point.Unrestorable == "" {
 		return nil
 	}
-	return []logEvent{pointEvent(f.point)}
+	return []change.Event{pointEvent(f.point)}
 }
 
 // stored is called when that commit is durable.
@@ -218,7 +219,7 @@ func (f *turnFiles) stored() {
 }
 
 // close is into for the turn's own commit. A point without a change is none.
-func (f *turnFiles) close(c *persistence.Commit) []logEvent {
+func (f *turnFiles) close(c *persistence.Commit) []change.Event {
 	switch {
 	case f == nil:
 		return nil
@@ -231,6 +232,6 @@ func (f *turnFiles) close(c *persistence.Commit) []logEvent {
 	return nil
 }
 
-func pointEvent(p protocol.FilePoint) logEvent {
-	return logEvent{Event: protocol.Event{Type: protocol.EventFilePoint, TurnID: p.TurnID, Point: &p}}
+func pointEvent(p protocol.FilePoint) change.Event {
+	return change.Event{Event: protocol.Event{Type: protocol.EventFilePoint, TurnID: p.TurnID, Point: &p}}
 }

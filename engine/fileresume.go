@@ -123,8 +123,7 @@ func (r *rewinding) sayWaits(p *persistence.StoredPoint, why error) {
 	eng.Log.Warn("a rewind that was cut off waits", "session", p.SessionID, "point", p.ID, "because", why)
 	issue := protocol.Issue{Kind: "runtime", Code: "rewind_waits", Message: fmt.Sprintf("an undo that was cut off goes on later, and turns after it: %v", why)}
 	err := r.on(r.held.ctx, func(ctx context.Context, st *state) error {
-		_, err := st.commit(ctx, &persistence.Commit{}, complaint("", issue))
-		return err
+		return st.tell(ctx, complaint("", issue))
 	})
 	if err != nil {
 		eng.Log.Warn("nobody is told that a rewind waits", "session", p.SessionID, "error", err)
@@ -139,9 +138,9 @@ func (r *rewinding) giveUp(p *persistence.StoredPoint, why error) error {
 	p.Unrestorable = fmt.Sprintf("the undo was cut off and is given up: %v", why)
 	return r.close(p.ID, func(ctx context.Context, st *state) error {
 		all := []persistence.StoredPoint{*p}
-		c := &persistence.Commit{Files: persistence.FileCommit{Workspace: p.Root, Points: all, Pruned: all}}
-		_, err := st.commit(ctx, c, pointEvent(p.FilePoint))
-		return err
+		c := st.change(persistence.Commit{Files: persistence.FileCommit{Workspace: p.Root, Points: all, Pruned: all}})
+		c.Tell(pointEvent(p.FilePoint))
+		return st.commit(ctx, c)
 	})
 }
 

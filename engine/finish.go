@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/change"
 	"lashd/engine/graph"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -37,35 +38,51 @@ func (r *run) finish() (stored bool) {
 // errUnpaired means that history would have a tool call without its result.
 var errUnpaired = errors.New("the turn left a tool call without a result")
 
-// ending is the commit of a turn that is over, and what holds in memory once it is stored.
+// ending is a turn that is over, with what becomes of it.
 type ending struct {
-	commit *persistence.Commit
-	events []logEvent
 	result resultOf
 	report *protocol.TurnReport
 	total  protocol.Usage
-	inputs []protocol.QueuedInput
-	turns  []persistence.StoredTurn
-	closed []*openDecision // of the turn: nobody waits for their answers any more
-	next   *following      // goes on in another frame; nil: nothing does
-	kept   func()
-	moves  *moves
+	next   *following // goes on in another frame; nil: nothing does
 }
 
-// complete stores a turn that is over, and has the session go on.
+// complete stores a turn that is over, and has the session go on. The order of the events is the order of its lines.
 func (st *state) complete(ctx context.Context, r *run) error {
-	e, err := st.ending(ctx, r)
+	stored, ok := st.openTurn(r.id)
+	if !ok {
+		st.broken = ErrTurnNotActive
+		return st.broken
+	}
+	e := &ending{result: r.result(stored.Cancel)}
+	e.total = st.totalWith(&e.result)
+	to, err := st.switched(ctx, r, &e.result)
 	if err != nil {
 		return err
 	}
-	before := st.row.Head.Leaf
-	done, err := st.commitShown(ctx, e.commit, r.streamed, e.events...)
-	if err != nil {
-		e.moves.undo()
+	c := st.change(persistence.Commit{
+		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(e.result, 0), Turned: true, Total: &e.total,
+		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
+	})
+	c.Shown = r.streamed
+	if err := st.conclude(c, r, e, stored); err != nil {
 		return err
 	}
-	st.grow(before, done.Nodes)
-	st.ended(r, e)
+	if to != nil {
+		e.follow(c, st.follow(r, to))
+	}
+	st.decisionsIn(c).turnOver(c, r.id)
+	c.Tell(r.files.close(&c.Commit)...)
+	c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &e.result.Usage, Total: &e.total})
+	c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: e.result.Outcome, Usage: &e.result.Usage, Issues: e.report.Issues, Follower: e.report.FollowedBy})
+	st.queueIn(c).turnOver(c, r.id, e.next)
+	st.keep(c, r.kept(e.next != nil))
+	if e.next == nil {
+		st.tasksIn(c).leaveTurn()
+	}
+	c.Then(func() { st.ended(r, e) })
+	if err := st.commit(ctx, c); err != nil {
+		return err
+	}
 	switch {
 	case e.next != nil:
 		r.next = st.proceed(e.next)
@@ -76,40 +93,21 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	return nil
 }
 
-// ending makes the commit of a turn: its nodes, what is said of them, its report, its usage, and what becomes of inputs, decisions
-// and tasks.
-func (st *state) ending(ctx context.Context, r *run) (*ending, error) {
-	stored, ok := st.openTurn(r.id)
-	if !ok {
-		st.broken = ErrTurnNotActive
-		return nil, st.broken
-	}
-	e := &ending{result: r.result(stored.Cancel)}
-	e.total = st.totalWith(&e.result)
-	to, err := st.switched(ctx, r, &e.result)
-	if err != nil {
-		return nil, err
-	}
-	e.commit = &persistence.Commit{
-		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(e.result, 0), Turned: true, Total: &e.total,
-		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
-	}
+// conclude adds the turn's nodes, its report, and the last events about its items.
+func (st *state) conclude(c *change.Change, r *run, e *ending, stored persistence.StoredTurn) error {
 	revision := st.row.Head.Revision
 	if r.given == nil && len(r.nodes) > 0 {
 		if graph.ResumeSafe(messagesOf(r.nodes)) != nil {
-			return nil, errUnpaired
+			return errUnpaired
 		}
-		e.commit.Nodes = r.nodes
+		c.Nodes = r.nodes
 		revision++
 	}
 	e.report = r.report(e.result, revision)
 	stored.State, stored.Report = e.report.State, e.report
-	e.commit.Turns = []persistence.Turn{stored.Turn}
-	e.events = r.closing(e.result)
-	if to != nil {
-		e.follow(st.follow(r, to))
-	}
-	return e, st.settle(r, e)
+	c.Turns = []persistence.Turn{stored.Turn}
+	c.Tell(r.closing(e.result)...)
+	return nil
 }
 
 // totalWith is what the session has used with a turn. What cannot be counted fails the turn, and is not counted.
@@ -123,19 +121,16 @@ func (st *state) totalWith(result *resultOf) protocol.Usage {
 }
 
 // follow has another turn go on in the place of the one that ends.
-func (e *ending) follow(next *following) {
-	next.into(e.commit)
+func (e *ending) follow(c *change.Change, next *following) {
+	next.into(&c.Commit)
 	e.next, e.report.FollowedBy = next, next.turn.ID
-	e.events = append(e.events, next.events...)
+	c.Tell(next.events...)
 }
 
 // ended has memory follow what is stored, and tells those who wait for the turn.
 func (st *state) ended(r *run, e *ending) {
-	e.kept()
-	st.row.Usage, st.inputs, st.turns = e.total, e.inputs, e.turns
+	st.row.Usage = e.total
 	st.row.TurnIndex++
-	st.forget(e.closed)
-	e.moves.settle()
 	r.streamed, r.told, st.current = nil, e.report, nil
 	r.lease.trail() // what follows may be with other plugins
 	r.traceEnd(e.report)
@@ -166,11 +161,11 @@ func messagesOf(nodes []protocol.Node) []*protocol.Message {
 }
 
 // closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
-func (r *run) closing(result resultOf) []logEvent {
+func (r *run) closing(result resultOf) []change.Event {
 	if r.given != nil {
-		var events []logEvent
+		var events []change.Event
 		for i := r.logged.Calls; i < len(result.Calls); i++ {
-			events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &result.Calls[i]}})
+			events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &result.Calls[i]}})
 		}
 		return append(events, r.logged.retractions(r.session.id, r.id)...)
 	}

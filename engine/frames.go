@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -107,7 +108,7 @@ type following struct {
 	turn   persistence.StoredTurn
 	input  protocol.QueuedInput
 	nodes  []protocol.Node // the frame, and what it begins with
-	events []logEvent
+	events []change.Event
 }
 
 // follow makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
@@ -129,7 +130,7 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 		}
 	}
 	opened := protocol.Event{Type: protocol.EventFrameOpened, TurnID: r.id, Frame: open, FrameID: protocol.FrameID(f.nodes[0].ID)}
-	f.events = slices.Insert(f.events, 0, logEvent{Event: opened})
+	f.events = slices.Insert(f.events, 0, change.Event{Event: opened})
 	return f
 }
 
@@ -176,7 +177,7 @@ func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
 	told := complaint(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{}, told)
+		err := st.tell(ctx, told)
 		st.broken = errors.Join(cause, st.broken)
 		return struct{}{}, err
 	})

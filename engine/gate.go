@@ -16,7 +16,7 @@ import (
 type gate struct {
 	run     *run
 	st      *state
-	moves   *moves
+	tasks   *taskDraft
 	signals []*protocol.SignalTaskIntent
 }
 
@@ -55,7 +55,7 @@ func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out 
 		out.TaskID = want.CancelTask.TaskID
 		t, err := g.live(ctx, out)
 		if err == nil && out.Refused == "" {
-			g.moves.cancel(t, "internal:tool", want.CancelTask.Reason)
+			g.tasks.cancel(t, "internal:tool", want.CancelTask.Reason)
 		}
 		return err
 	case protocol.IntentTell:
@@ -88,7 +88,7 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 		return err
 	}
 	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.run.id, CallID: s.call.CallID, Ceiling: by.ceiling}
-	if _, err := g.moves.start(out.TaskID, &want.Spec, origin, nil); err != nil {
+	if _, err := g.tasks.start(out.TaskID, &want.Spec, origin, nil); err != nil {
 		refuse(out, err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 
 // known tells whether a task was started before, also by this commit.
 func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
-	if t, ok := g.moves.tasks[id]; ok {
+	if t, ok := g.tasks.tasks[id]; ok {
 		if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
 			return false, &TaskConflictError{id}
 		}
@@ -108,7 +108,7 @@ func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.Tas
 
 // live is a task of the session as the commit leaves it, unless it is over.
 func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
-	t, ok := g.moves.tasks[out.TaskID]
+	t, ok := g.tasks.tasks[out.TaskID]
 	if !ok {
 		t, ok = g.st.tasks[out.TaskID]
 	}
@@ -131,7 +131,7 @@ func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.
 }
 
 func (g *gate) signal(s *stage, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
-	_, begins := g.moves.tasks[t.ID]
+	_, begins := g.tasks.tasks[t.ID]
 	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), mayRun(g.run.askerOf(s), &t.Spec)); {
 	case err != nil:
 		refuse(out, err)
@@ -147,7 +147,7 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 		refuse(out, err)
 		return
 	}
-	if _, ok := g.moves.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
+	if _, ok := g.tasks.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
 		out.Refused = protocol.IntentTaskEnded
 	}
 }

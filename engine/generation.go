@@ -61,14 +61,14 @@ func (st *state) keepOutgoing(plugins *plugin.Session) error {
 	if err != nil {
 		return err
 	}
-	c := &persistence.Commit{}
-	kept := st.keep(c, k)
-	if len(c.Component) > 0 {
-		if _, err := st.commit(st.ctx, c); err != nil {
-			return fmt.Errorf("what plugins keep: %w", err)
-		}
+	c := st.change(persistence.Commit{})
+	st.keep(c, k)
+	if len(c.Component) == 0 {
+		return nil
 	}
-	kept()
+	if err := st.commit(st.ctx, c); err != nil {
+		return fmt.Errorf("what plugins keep: %w", err)
+	}
 	return nil
 }
 
@@ -77,10 +77,7 @@ func (st *state) tellMoved(before, after protocol.ToolState) error {
 	if bytes.Equal(encode(before.Tools), encode(after.Tools)) {
 		return nil
 	}
-	c := &persistence.Commit{Component: []persistence.Component{{Name: componentTools, Body: encode(after)}}}
-	if _, err := st.commit(st.ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &after}}); err != nil {
-		return err
-	}
-	st.saved = after
-	return nil
+	c := st.change(persistence.Commit{})
+	st.setTools(c, after)
+	return st.commit(st.ctx, c)
 }

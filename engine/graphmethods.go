@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/change"
 	"lashd/engine/graph"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -118,42 +119,38 @@ func checkPart(pointer string, p *protocol.Part) error {
 }
 
 func (st *state) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt) (*protocol.GraphAppendResult, error) {
-	result := &protocol.GraphAppendResult{Status: protocol.Appended, Seq: st.row.Seq}
-	c := &persistence.Commit{Requires: p.RequiresAncestorNodeID}
-	var events []logEvent
+	result := &protocol.GraphAppendResult{Status: protocol.Appended}
+	c := st.change(persistence.Commit{Requires: p.RequiresAncestorNodeID})
 	for i, body := range p.Nodes {
 		n := body.Node(protocol.DeriveNodeID(st.id, operation, i), now())
 		c.Nodes = append(c.Nodes, n)
 		result.NodeIDs, result.Leaf = append(result.NodeIDs, n.ID), n.ID
-		events = append(events, appendedEvents(n)...)
+		c.Tell(appendedEvents(n)...)
 	}
-	result.Seq += protocol.Seq(len(events))
+	result.Seq = c.Seq()
 	c.Receipt = rc.with(result)
-	before := st.row.Head.Leaf
-	pinned := st.pin(c)
-	done, err := st.commit(ctx, c, events...)
+	st.pin(c)
+	err := st.commit(ctx, c)
 	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
 		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	pinned()
-	st.grow(before, done.Nodes)
 	return result, nil
 }
 
 // appendedEvents tell of nodes that were added outside of a turn. A call is told of with its result.
-func appendedEvents(nodes ...protocol.Node) []logEvent {
-	var events []logEvent
+func appendedEvents(nodes ...protocol.Node) []change.Event {
+	var events []change.Event
 	items, refs := graph.Shown(nodes)
 	for i := range items {
 		item := &items[i]
 		if p := item.Plugin; p != nil {
-			events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: p.Plugin, Name: p.Type, Body: p.Body}})
+			events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: p.Plugin, Name: p.Type, Body: p.Body}})
 			continue
 		}
-		events = append(events, logEvent{Ref: &refs[i], Event: protocol.Event{Type: protocol.EventItemCompleted, ItemID: item.ID, Item: item}})
+		events = append(events, change.Event{Ref: &refs[i], Event: protocol.Event{Type: protocol.EventItemCompleted, ItemID: item.ID, Item: item}})
 	}
 	return events
 }
@@ -165,9 +162,8 @@ func (e *Engine) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol
 			return nil, err
 		}
 		result := &protocol.SeqResult{Seq: st.row.Seq}
-		c := &persistence.Commit{Pins: []persistence.Pin{{Node: p.NodeID, Reason: p.Reason, AtMs: now()}}, Receipt: rc.with(result)}
-		_, err := st.commit(ctx, c)
-		return result, err
+		c := st.change(persistence.Commit{Pins: []persistence.Pin{{Node: p.NodeID, Reason: p.Reason, AtMs: now()}}, Receipt: rc.with(result)})
+		return result, st.commit(ctx, c)
 	})
 }
 
@@ -175,7 +171,7 @@ func (e *Engine) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol
 func (e *Engine) Unpin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, e, p.SessionID, "graph/unpin", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
 		result := &protocol.SeqResult{Seq: st.row.Seq}
-		_, err := st.commit(ctx, &persistence.Commit{Unpin: []protocol.NodeID{p.NodeID}, Receipt: rc.with(result)})
-		return result, err
+		c := st.change(persistence.Commit{Unpin: []protocol.NodeID{p.NodeID}, Receipt: rc.with(result)})
+		return result, st.commit(ctx, c)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
 	"lashd/persistence"
@@ -24,7 +25,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 		return nil
 	}
 	p := &prepared{}
-	var told []logEvent
+	var told []change.Event
 	all, err := r.plugins.BeforeTurn(ctx, &plugin.TurnContext{
 		TurnID: r.id, View: r.view(nil), Input: r.input, Inputs: r.forPlugins, Host: r.capabilities(),
 	})
@@ -46,7 +47,7 @@ func (r *run) beforeTurn(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	err = r.flush(r.life, persistence.Commit{}, told...) // hooks that wanted something are not asked again
+	err = r.flush(r.life, nil, told...) // hooks that wanted something are not asked again
 	if err != nil && !r.left() {
 		r.unprepared(&hookFailure{"plugin_prepare_turn", err})
 		return nil
@@ -61,7 +62,7 @@ func (a *abortion) Error() string { return a.owned.Message }
 
 // seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
 // What they tell is to be stored with what they said.
-func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []logEvent, err error) {
+func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []change.Event, err error) {
 	var stop error
 	for i, o := range all {
 		switch o.Kind {
@@ -97,8 +98,8 @@ func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind)
 // passage is what plugins want at a checkpoint.
 type passage struct {
 	turn.Delivery
-	told  []logEvent // to be stored with it
-	acted bool       // it may have had effects
+	told  []change.Event // to be stored with it
+	acted bool           // it may have had effects
 }
 
 // atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
@@ -205,7 +206,7 @@ func (r *run) afterCommit() {
 		return
 	}
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitKept(ctx, &persistence.Commit{}, r.after...)
+		return struct{}{}, st.commitKept(ctx, persistence.Commit{}, r.after...)
 	})
 	if err != nil && !r.left() {
 		r.eng.Log.Error("what came after a turn is not stored", "turn", r.id, "error", err)

@@ -57,7 +57,7 @@ func (r *run) callFor(ctx context.Context, outer *stage, wanted []tool.Request) 
 	}
 	rank(stages)
 	if rows := r.results(stages); len(rows) > 0 {
-		if err := r.flush(ctx, persistence.Commit{Effects: rows}); err != nil {
+		if err := r.flush(ctx, rows); err != nil {
 			return nil, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"lashd/engine/turn"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -112,13 +111,13 @@ func (r *run) drain(ctx context.Context, stages []*stage) error {
 
 // carryOut does what calls want, in one commit with their replies.
 func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err error) {
-	c := &persistence.Commit{}
-	g := &gate{run: r, st: st, moves: st.moves(c)}
+	c := st.turnChange(r)
 	defer func() {
 		if err != nil {
-			g.moves.undo()
+			c.Drop()
 		}
 	}()
+	g := &gate{run: r, st: st, tasks: st.tasksIn(c)}
 	replies := make([]turn.ToolReply, len(wanting))
 	for i, s := range wanting {
 		if replies[i], err = g.pass(ctx, s); err != nil {
@@ -128,16 +127,15 @@ func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err er
 		settled.reply = &replies[i]
 		c.Effects = append(c.Effects, r.callRow(&settled))
 	}
-	if err := g.moves.whole(); err != nil {
+	if err := c.Finish(); err != nil { // wakes come before what is told of files
 		return err
 	}
-	if err := st.commitTurn(ctx, r, c, g.moves.news...); err != nil {
+	if err := st.commitTurn(ctx, r, c); err != nil {
 		return err
 	}
 	for i, s := range wanting {
 		s.reply, s.stored = &replies[i], true
 	}
-	g.moves.settle()
 	g.send()
 	return nil
 }

@@ -73,13 +73,10 @@ func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evi
 // requestCancel makes the wish durable, then stops the turn: a crash in between stops it after the restart.
 func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
 	t.Cancel = &evidence
-	if _, err := st.commit(ctx, &persistence.Commit{Turns: []persistence.Turn{t.Turn}, Receipt: rc.with(result)}); err != nil {
+	c := st.change(persistence.Commit{Receipt: rc.with(result)})
+	st.queueIn(c).set(c, t)
+	if err := st.commit(ctx, c); err != nil {
 		return err
-	}
-	for i := range st.turns {
-		if st.turns[i].ID == t.ID {
-			st.turns[i].Cancel = &evidence
-		}
 	}
 	if st.current != nil && st.current.id == t.ID {
 		st.current.cancel(&cancelled{evidence})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"lashd/engine/change"
 	"lashd/engine/graph"
 	"lashd/engine/turn"
 	"lashd/persistence"
@@ -60,12 +61,12 @@ type nodeNews struct {
 	Items []int `json:"items,omitempty"` // the parts that are items
 }
 
-func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []logEvent {
-	var events []logEvent
+func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []change.Event {
+	var events []change.Event
 	for i, n := range p.Nodes {
 		for _, part := range n.Items {
 			item := graph.ItemIDOf(protocol.DeriveNodeID(session, string(id), i), part)
-			events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventItemRetracted, TurnID: id, ItemID: item}})
+			events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventItemRetracted, TurnID: id, ItemID: item}})
 		}
 	}
 	return events
@@ -219,11 +220,11 @@ func (r *run) beginRow() persistence.Effect {
 }
 
 // pin writes the beginning of the running turn with a commit that moves the session on beside it.
-func (st *state) pin(c *persistence.Commit) (pinned func()) {
+func (st *state) pin(c *change.Change) {
 	r := st.current
 	if r == nil || r.journal.begun {
-		return func() {}
+		return
 	}
 	c.Effects = append(c.Effects, r.beginRow())
-	return func() { r.journal.begun = true }
+	c.Then(func() { r.journal.begun = true })
 }

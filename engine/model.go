@@ -12,7 +12,6 @@ import (
 
 	"lashd/engine/provider"
 	"lashd/engine/turn"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -51,7 +50,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if len(s.events) == 0 {
 		return nil
 	}
-	return r.flush(ctx, persistence.Commit{}, s.events...)
+	return r.flush(ctx, nil, s.events...)
 }
 
 // conclude notes in an answer how its call ended, and gives what it failed with: it was cancelled, it failed itself, or a plugin

@@ -24,7 +24,7 @@ func (st *state) beginArmed(ctx context.Context, declared bool) error {
 	if len(ids) == 0 || st.eng.stopping() {
 		return nil
 	}
-	return st.moveTasks(ctx, nil, func(m *moves) {
+	return st.moveTasks(ctx, func(m *taskDraft) {
 		for _, id := range ids {
 			if err := m.run(id, protocol.TaskOrigin{}); err != nil {
 				st.eng.Log.Error("a monitor is not begun", "session", st.id, "monitor", id, "error", err)
@@ -52,7 +52,7 @@ func (st *state) resumeMonitors() {
 // run on. What they declare no more is stopped, and goes.
 func (st *state) declareMonitors(plugins *plugin.Session) error {
 	declared := map[string]bool{}
-	return st.moveTasks(st.ctx, nil, func(m *moves) {
+	return st.moveTasks(st.ctx, func(m *taskDraft) {
 		for _, d := range plugins.Monitors() {
 			declared[d.Spec.ID] = true
 			m.declare(d)
@@ -68,7 +68,7 @@ func (st *state) declareMonitors(plugins *plugin.Session) error {
 	})
 }
 
-func (m *moves) declare(d plugin.MonitorDeclaration) {
+func (m *taskDraft) declare(d plugin.MonitorDeclaration) {
 	e, known := m.st.monitors.get(d.Spec.ID)
 	if known && sameMonitor(e.Spec, d.Spec) {
 		return
@@ -84,7 +84,7 @@ func (m *moves) declare(d plugin.MonitorDeclaration) {
 	m.put(e)
 }
 
-func (m *moves) forget(e monitor) {
+func (m *taskDraft) forget(e monitor) {
 	w := m.watch()
 	w.Revision++
 	if t, live := m.st.tasks[e.TaskID]; live {

@@ -88,17 +88,17 @@ func (st *state) startMonitor(ctx context.Context, e monitor, by protocol.TaskOr
 	if st.eng.stopping() {
 		return nil, ErrShuttingDown
 	}
-	c := &persistence.Commit{}
-	m := st.moves(c)
+	c := st.change(persistence.Commit{})
+	m := st.tasksIn(c)
 	e.Ceiling = by.Ceiling
 	m.watch().Entries[e.Spec.ID] = e
 	if err := m.run(e.Spec.ID, by); err != nil {
-		m.undo()
+		c.Drop()
 		return nil, err
 	}
-	r := &protocol.MonitorResult{Monitor: m.monitors.Entries[e.Spec.ID].Monitor, Seq: st.row.Seq + protocol.Seq(len(m.news))}
+	r := &protocol.MonitorResult{Monitor: m.monitors.Entries[e.Spec.ID].Monitor, Seq: c.Seq()}
 	c.Receipt = rc.with(r)
-	return r, m.make(ctx)
+	return r, st.commit(ctx, c)
 }
 
 // StopMonitor has a monitor end, with all that its command has started, and waits for that. It is not armed any more.
@@ -138,8 +138,8 @@ func (st *state) stopMonitor(ctx context.Context, by string, p *protocol.Monitor
 	if !live && !e.Armed {
 		return r, st.remembered(ctx, rc, r)
 	}
-	c := &persistence.Commit{}
-	m := st.moves(c)
+	c := st.change(persistence.Commit{})
+	m := st.tasksIn(c)
 	m.watch().Revision++
 	e.Armed = false
 	if live {
@@ -150,9 +150,9 @@ func (st *state) stopMonitor(ctx context.Context, by string, p *protocol.Monitor
 		m.put(e, protocol.MonitorUpdate{State: e.State, Message: "stopped by " + by})
 	}
 	r.Monitor = m.monitors.Entries[p.MonitorID].Monitor
-	r.Seq += protocol.Seq(len(m.news))
+	r.Seq = c.Seq()
 	c.Receipt = rc.with(r)
-	return r, m.make(ctx)
+	return r, st.commit(ctx, c)
 }
 
 // Monitors lists the monitors of a session. Those that are armed are begun.
@@ -197,7 +197,8 @@ func (e *Engine) AckMonitors(ctx context.Context, p *protocol.MonitorAckParams) 
 				return nil, noMonitor(id)
 			}
 		}
-		err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
+		err := st.moveTasks(ctx, func(m *taskDraft) {
+			m.c.Receipt = rc.with(r)
 			for _, id := range p.MonitorIDs {
 				if e, _ := st.monitors.get(id); e.Waking != "" {
 					e.Waking = ""

@@ -36,7 +36,7 @@ type monitor struct {
 const maxMonitorUpdates = 128
 
 // watch are the monitors as they will be after the commit, to be changed.
-func (m *moves) watch() *monitors {
+func (m *taskDraft) watch() *monitors {
 	if m.monitors == nil {
 		next := monitors{}
 		if m.st.monitors != nil {
@@ -52,13 +52,13 @@ func (m *moves) watch() *monitors {
 }
 
 // keepMonitors puts the monitors into the commit.
-func (m *moves) keepMonitors() {
+func (m *taskDraft) keepMonitors() {
 	next, updates := m.monitors, m.updates
 	if next == nil {
 		return
 	}
-	m.commit.Component = append(m.commit.Component, persistence.Component{Name: componentMonitors, Body: encode(next)})
-	m.after = append(m.after, func() {
+	m.c.Component = append(m.c.Component, persistence.Component{Name: componentMonitors, Body: encode(next)})
+	m.c.Then(func() {
 		m.st.monitors = next
 		all := append(slices.Clip(m.st.updates), updates...)
 		m.st.updates = all[max(len(all)-maxMonitorUpdates, 0):]
@@ -66,7 +66,7 @@ func (m *moves) keepMonitors() {
 }
 
 // put changes a monitor, and tells of it with what has come of it.
-func (m *moves) put(e monitor, updates ...protocol.MonitorUpdate) {
+func (m *taskDraft) put(e monitor, updates ...protocol.MonitorUpdate) {
 	w := m.watch()
 	for i := range updates {
 		w.Sequence++
@@ -76,12 +76,12 @@ func (m *moves) put(e monitor, updates ...protocol.MonitorUpdate) {
 	m.updates = append(m.updates, updates...)
 	shown := e.Monitor
 	shown.WakeOutstanding = m.outstanding(e)
-	m.news = append(m.news, logEvent{Event: protocol.Event{Type: protocol.EventMonitorUpdate, Monitor: &shown, Updates: updates}})
+	m.c.TellOf(protocol.Event{Type: protocol.EventMonitorUpdate, Monitor: &shown, Updates: updates})
 }
 
 // outstanding tells whether a wake of a monitor is neither acknowledged, nor is a turn over that took it in, nor was it
 // withdrawn.
-func (m *moves) outstanding(e monitor) bool {
+func (m *taskDraft) outstanding(e monitor) bool {
 	mine := func(w wake) bool { return w.Source == e.Waking }
 	return e.Waking != "" && (slices.ContainsFunc(m.wakes, mine) || m.st.outstanding(e))
 }
@@ -92,7 +92,7 @@ func (st *state) outstanding(e monitor) bool {
 }
 
 // run begins a monitor. It is armed from then on.
-func (m *moves) run(id string, by protocol.TaskOrigin) error {
+func (m *taskDraft) run(id string, by protocol.TaskOrigin) error {
 	w := m.watch()
 	e := w.Entries[id]
 	w.Runs++
@@ -109,7 +109,7 @@ func (m *moves) run(id string, by protocol.TaskOrigin) error {
 }
 
 // runOver is what becomes of a monitor whose run is over.
-func (m *moves) runOver(t protocol.Task) {
+func (m *taskDraft) runOver(t protocol.Task) {
 	e, ok := m.watchedBy(t.ID)
 	if !ok {
 		return
@@ -124,13 +124,13 @@ func (m *moves) runOver(t protocol.Task) {
 	e.Waking = ""
 	e.Armed = e.State == protocol.MonitorIdle && e.Armed && e.Spec.Restart
 	if e.Armed {
-		m.after = append(m.after, func() { m.st.cutOff = true })
+		m.c.Then(func() { m.st.cutOff = true })
 	}
 	m.put(e, protocol.MonitorUpdate{State: e.State, Message: told})
 }
 
 // watchedBy is the monitor of which a task is the newest run.
-func (m *moves) watchedBy(id protocol.TaskID) (monitor, bool) {
+func (m *taskDraft) watchedBy(id protocol.TaskID) (monitor, bool) {
 	now := m.monitors
 	if now == nil {
 		now = m.st.monitors
@@ -191,7 +191,7 @@ func (st *state) ownMonitors() {
 }
 
 // restoreMonitors makes the monitors those of a snapshot. What runs is stopped; no sequence and no run comes twice.
-func (m *moves) restoreMonitors(then *monitors) {
+func (m *taskDraft) restoreMonitors(then *monitors) {
 	if m.st.monitors == nil && then == nil {
 		return
 	}

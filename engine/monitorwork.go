@@ -115,7 +115,7 @@ func (st *state) hear(ctx context.Context, id protocol.TaskID, h heard) error {
 	if !ok || !live || h.number <= e.Heard {
 		return nil // the session was restored meanwhile, or knows it already
 	}
-	return st.moveTasks(ctx, nil, func(m *moves) {
+	return st.moveTasks(ctx, func(m *taskDraft) {
 		e.Heard = h.number
 		e.EventCount += int64(len(h.lines))
 		e.DroppedCount += h.dropped
@@ -177,7 +177,7 @@ func (h heard) told() (string, int64) {
 }
 
 // wakeBy has lines wake the session, and gives the source of that.
-func (m *moves) wakeBy(t protocol.Task, id, text string, updates []protocol.MonitorUpdate) string {
+func (m *taskDraft) wakeBy(t protocol.Task, id, text string, updates []protocol.MonitorUpdate) string {
 	t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: "lines", Payload: encode(updates)})
 	w := wake{
 		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, t.Ordinal), Merge: id, Delivery: protocol.DeliverAfterTurn, Ceiling: t.Origin.Ceiling,

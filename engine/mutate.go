@@ -63,8 +63,7 @@ func (st *state) remembered(ctx context.Context, rc receipt, result any) error {
 	if kept == nil {
 		return nil
 	}
-	_, err := st.commit(ctx, &persistence.Commit{Receipt: kept})
-	return err
+	return st.commit(ctx, st.change(persistence.Commit{Receipt: kept}))
 }
 
 // replayable is a result that can say it is an earlier one.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/engine/graph"
 	"lashd/engine/turn"
 	"lashd/persistence"
@@ -63,16 +64,16 @@ func (r *run) noteEmit(effect turn.Effect) {
 
 // news are the events of what the log does not tell of yet, and what it tells after them. Calls that have no result
 // yet are started, all other items completed.
-func (r *run) news(result turn.Result) (progress, []logEvent) {
-	var events []logEvent
+func (r *run) news(result turn.Result) (progress, []change.Event) {
+	var events []change.Event
 	p := progress{Calls: r.logged.Calls, Emits: r.logged.Emits, Nodes: slices.Clip(r.logged.Nodes)}
 	for ; p.Calls < len(result.Calls); p.Calls++ {
 		call := result.Calls[p.Calls]
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &call}})
+		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &call}})
 	}
 	for ; p.Emits < len(r.emits); p.Emits++ {
 		e := r.emits[p.Emits]
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventPluginCustom, TurnID: r.id, Name: e.Type, Body: e.Body}})
+		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventPluginCustom, TurnID: r.id, Name: e.Type, Body: e.Body}})
 	}
 	for i := len(p.Nodes); i < len(r.nodes); i++ {
 		told, items := r.itemEvents(&r.nodes[i])
@@ -82,7 +83,7 @@ func (r *run) news(result turn.Result) (progress, []logEvent) {
 	return p, events
 }
 
-func (r *run) itemEvents(n *protocol.Node) (events []logEvent, items []int) {
+func (r *run) itemEvents(n *protocol.Node) (events []change.Event, items []int) {
 	for p := range n.Message.Parts {
 		part := &n.Message.Parts[p]
 		if part.Kind == protocol.PartToolResult {
@@ -101,12 +102,12 @@ func (r *run) itemEvents(n *protocol.Node) (events []logEvent, items []int) {
 	return events, items
 }
 
-func (r *run) itemEvent(kind protocol.EventType, item protocol.Item, of ref) logEvent {
-	return logEvent{Ref: &of, Event: protocol.Event{Type: kind, TurnID: r.id, ItemID: item.ID, Item: &item}}
+func (r *run) itemEvent(kind protocol.EventType, item protocol.Item, of ref) change.Event {
+	return change.Event{Ref: &of, Event: protocol.Event{Type: kind, TurnID: r.id, ItemID: item.ID, Item: &item}}
 }
 
 // resultEvent completes the item of the call that a result belongs to.
-func (r *run) resultEvent(n *protocol.Node, part int) (logEvent, bool) {
+func (r *run) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 	result := n.Message.Parts[part].Result
 	for i := len(r.nodes) - 1; i >= 0; i-- {
 		for p := range r.nodes[i].Message.Parts {
@@ -119,33 +120,40 @@ func (r *run) resultEvent(n *protocol.Node, part int) (logEvent, bool) {
 			return r.itemEvent(protocol.EventItemCompleted, item, ref{Node: r.nodes[i].ID, Part: p, Result: n.ID, ResultPart: part}), true
 		}
 	}
-	return logEvent{}, false
+	return change.Event{}, false
 }
 
-// commitTurn makes durable what the journal gathered, with whatever else belongs to it, and lets observers see it. If
-// that fails, all of it is still to be told.
-func (st *state) commitTurn(ctx context.Context, r *run, c *persistence.Commit, also ...logEvent) error {
+// turnChange begins a change of a running turn: first comes what the journal gathered and the log does not tell yet.
+func (st *state) turnChange(r *run) *change.Change {
 	result := r.machine.Result()
 	after, events := r.news(result)
-	c.Usage = append(c.Usage, r.ledger(result, r.logged.Calls)...)
-	c.Effects = append(r.unwritten(after), c.Effects...)
-	c.Fence.Turn, c.Fence.Incarnation = r.id, st.eng.incarnation
-	also = append(also, r.files.into(c)...)
-	if _, err := st.commitShown(ctx, c, r.streamed, append(events, also...)...); err != nil {
-		return err
-	}
-	r.journal.begun, r.journal.pending = true, nil
-	r.files.stored()
-	r.logged, r.streamed = after, nil
-	return nil
+	c := st.change(persistence.Commit{
+		Usage: r.ledger(result, r.logged.Calls), Effects: r.unwritten(after), Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
+	})
+	c.Shown = r.streamed
+	c.Tell(events...)
+	c.Then(func() {
+		r.journal.begun, r.journal.pending = true, nil
+		r.logged, r.streamed = after, nil
+	})
+	return c
 }
 
-// flush is commitTurn for a commit that has nothing to do with what else the actor knows.
-func (r *run) flush(ctx context.Context, add persistence.Commit, also ...logEvent) error {
+// commitTurn commits a change of a running turn, with what is new of its files. If that fails, the log still has to tell all of it.
+func (st *state) commitTurn(ctx context.Context, r *run, c *change.Change) error {
+	c.Tell(r.files.into(&c.Commit)...)
+	c.Then(r.files.stored)
+	return st.commit(ctx, c)
+}
+
+// flush commits what the journal gathered, with journal rows and events that concern nobody else.
+func (r *run) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
 	r.files.settle(false)
 	return r.persist(ctx, func(ctx context.Context, st *state) error {
-		c := add
-		return st.commitTurn(ctx, r, &c, also...)
+		c := st.turnChange(r)
+		c.Effects = append(c.Effects, rows...)
+		c.Tell(also...)
+		return st.commitTurn(ctx, r, c)
 	})
 }
 

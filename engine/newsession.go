@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
@@ -44,7 +45,7 @@ func (e *Engine) born(ctx context.Context, b *birth, rc receipt) (*protocol.Sess
 		return nil, err
 	}
 	if b.origin == nil {
-		return e.create(ctx, b.commit(nil), rc)
+		return e.create(ctx, b.change(nil), rc)
 	}
 	return do(ctx, e, b.origin.row.ID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
 		return b.branch(ctx, st, rc)
@@ -158,12 +159,12 @@ func (b *birth) tryOut(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
-	c, err := patient(ctx, b.eng, func(ctx context.Context) (*change, error) {
+	c, err := patient(ctx, b.eng, func(ctx context.Context) (*configChange, error) {
 		plugins, err := b.open(ctx, bc)
 		if err != nil {
 			return nil, err
 		}
-		c := &change{eng: b.eng, id: b.id, plugins: plugins, previous: b.base, current: b.config}
+		c := &configChange{eng: b.eng, id: b.id, plugins: plugins, previous: b.base, current: b.config}
 		c.mutate(ctx)
 		return c, errors.Join(context.Cause(ctx), plugins.Close())
 	})
@@ -218,9 +219,9 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 	if err := restable(node, pointer); err != nil {
 		return nil, err
 	}
-	c := b.commit(source)
+	c := b.change(source)
 	if !c.Create.Blank && c.Create.Snapshot == "" {
-		st.keepIdle(ctx, c)
+		st.keepIdle(c)
 	}
 	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
 		c.Component = append(c.Component, persistence.Component{Name: componentApprovals}, persistence.Component{Name: componentMonitors})
@@ -233,7 +234,7 @@ func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.Se
 
 // keepIdle has a session that shares this one's history take over what the plugins are like now, if that can be had; else it
 // gets what is stored.
-func (st *state) keepIdle(ctx context.Context, c *persistence.Commit) {
+func (st *state) keepIdle(c *change.Change) {
 	k, err := st.captureIdle()
 	if err != nil {
 		st.eng.Log.Error("what plugins keep is not captured for a new session", "session", st.id, "error", err)
@@ -242,15 +243,14 @@ func (st *state) keepIdle(ctx context.Context, c *persistence.Commit) {
 	st.keep(c, k)
 }
 
-// commit is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with
+// change is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with
 // it.
-func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
+func (b *birth) change(source *protocol.ForkSource) *change.Change {
 	p := b.params
-	c := &persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
+	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
 		Title: p.Title, Cwd: b.cwd, Config: b.config, Relation: b.relation, Authority: b.authority, Source: source,
 		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: p.FirstTurnInput,
-	}}
-	var events []logEvent
+	}})
 	if source == nil {
 		c.Nodes = []protocol.Node{{
 			ID: protocol.DeriveNodeID(b.id, "open", 0), AtMs: c.AtMs,
@@ -263,24 +263,24 @@ func (b *birth) commit(source *protocol.ForkSource) *persistence.Commit {
 		}
 		r.Source = source
 		c.Create.Title = cmp.Or(p.Title, b.origin.row.Title)
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventSessionForked, Source: source}})
+		c.TellOf(protocol.Event{Type: protocol.EventSessionForked, Source: source})
 	}
 	if len(b.issues) > 0 {
-		events = append(events, complaint("", b.issues...))
+		c.Tell(complaint("", b.issues...))
 	}
 	for i, body := range p.Nodes {
 		n := body.Node(protocol.DeriveNodeID(b.id, "initial", i), c.AtMs)
-		c.Nodes, events = append(c.Nodes, n), append(events, appendedEvents(n)...)
-	}
-	for _, event := range events {
-		event.AtMs = c.AtMs
-		c.Events = append(c.Events, event.stored())
+		c.Nodes = append(c.Nodes, n)
+		c.Tell(appendedEvents(n)...)
 	}
 	return c
 }
 
 // takeFirst takes the input that a session was created with. It is given once, whatever happens to who took it.
 func (st *state) takeFirst(ctx context.Context) ([]protocol.InputPart, error) {
-	res, err := st.commit(ctx, &persistence.Commit{TakeFirst: true})
-	return res.First, err
+	var first []protocol.InputPart
+	c := st.change(persistence.Commit{TakeFirst: true})
+	c.ThenWith(func(res persistence.Result) { first = res.First })
+	err := st.commit(ctx, c)
+	return first, err
 }

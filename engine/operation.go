@@ -196,36 +196,26 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 // apply makes everything that an operation came to durable in one commit.
 func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
 	result := done.result
-	c, r := &persistence.Commit{}, o.answer(result)
-	kept := st.keep(c, done.captured)
-	var events []logEvent
+	c, r := st.change(persistence.Commit{}), o.answer(result)
+	st.keep(c, done.captured)
 	for i, event := range result.Events {
 		n := protocol.NodeBody{Plugin: &event}.Node(protocol.DeriveNodeID(st.id, o.scope, i), now())
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
-		events = append(events, appendedEvents(n)...)
+		c.Tell(appendedEvents(n)...)
 	}
-	inputs, accepted, queued, err := st.queue(ctx, c, o.inputs(&st.row, result))
+	inputs, err := st.queue(ctx, c, o.inputs(&st.row, result))
 	if errors.Is(err, ErrOtherInput) {
 		err = o.failed(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	events = append(events, accepted...)
-	r.Inputs, r.Issues, r.Seq = list(inputs), done.issues, st.row.Seq+protocol.Seq(len(events))
+	r.Inputs, r.Issues, r.Seq = list(inputs), done.issues, c.Seq()
 	c.Receipt = o.receipt.with(r)
-	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
+	if len(c.Told())+len(c.Component) == 0 && c.Receipt == nil {
 		return r, nil
 	}
-	before := st.row.Head.Leaf
-	stored, err := st.commit(ctx, c, events...)
-	if err != nil {
-		return nil, err
-	}
-	kept()
-	queued()
-	st.grow(before, stored.Nodes)
-	return r, nil
+	return r, st.commit(ctx, c)
 }
 
 func (o *operation) inputs(s *protocol.Session, result *plugin.OperationResult) []protocol.QueuedInput {

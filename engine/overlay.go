@@ -104,16 +104,19 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 		err = st.rebuild(t)
 	}
 	tools := base.State()
-	result := &protocol.SessionOverlayResult{Tools: tools, Seq: st.row.Seq + 1}
-	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}}
+	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if base.Generation() != generation {
 		c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(tools)})
+		c.Then(func() { st.saved = tools })
 	}
+	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
+	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}
+	c.Receipt = rc.with(result)
 	if err == nil {
 		err = g.take()
 	}
 	if err == nil {
-		_, err = st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}})
+		err = st.commit(ctx, c)
 	}
 	if err != nil {
 		g.leave()
@@ -122,9 +125,6 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 	}
 	st.overlay = next
 	st.watchOverlay()
-	if len(c.Component) > 1 {
-		st.saved = tools
-	}
 	st.keepGuests(g)
 	return result, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"lashd/engine/change"
 	"lashd/rpc/protocol"
 )
 
@@ -72,8 +73,8 @@ func (e *Engine) Running() (protocol.TurnID, bool) {
 }
 
 // complaint tells what went wrong in plugins: of the first issue in words, of all of them in detail.
-func complaint(turn protocol.TurnID, issues ...protocol.Issue) logEvent {
-	return logEvent{Event: protocol.Event{
+func complaint(turn protocol.TurnID, issues ...protocol.Issue) change.Event {
+	return change.Event{Event: protocol.Event{
 		Type: protocol.EventPluginStatus, TurnID: turn, Name: issues[0].Code, Text: issues[0].Message, Issues: issues,
 	}}
 }

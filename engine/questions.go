@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"lashd/internal/termtext"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -177,8 +176,7 @@ func (r *run) decision(d protocol.Decision, call protocol.ToolCall, deadline tim
 // open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same
 // question: its answer counts.
 func (st *state) open(ctx context.Context, r *run, asked []*question) error {
-	c := &persistence.Commit{}
-	var events []logEvent
+	c := st.turnChange(r)
 	for _, q := range asked {
 		if q.open = st.decisions[q.decision.ID]; q.open != nil {
 			continue
@@ -190,8 +188,7 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 			}
 			continue
 		}
-		c.Decisions = append(c.Decisions, q.decision)
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventDecisionOpened, TurnID: r.id, Decision: &q.decision}})
+		q.open = st.decisionsIn(c).ask(c, q.decision)
 	}
 	t, ok := st.openTurn(r.id)
 	if !ok {
@@ -200,20 +197,12 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 	}
 	if waits := len(c.Decisions) > 0 || st.waitingFor(r.id) > 0; waits && t.State != protocol.TurnWaiting {
 		t.State = protocol.TurnWaiting
-		c.Turns = []persistence.Turn{t.Turn}
+		st.queueIn(c).set(c, t)
 	}
-	if len(c.Decisions)+len(c.Turns) > 0 {
-		if err := st.commitTurn(ctx, r, c, events...); err != nil {
-			return err
-		}
+	if len(c.Decisions)+len(c.Turns) == 0 {
+		return nil
 	}
-	st.setTurnState(r.id, t.State)
-	for _, q := range asked {
-		if q.open == nil {
-			q.open = st.watch(q.decision)
-		}
-	}
-	return nil
+	return st.commitTurn(ctx, r, c)
 }
 
 // settled takes a person's answer about a call.

@@ -75,58 +75,29 @@ func (st *state) endedInput(ctx context.Context, id protocol.InputID) (*protocol
 
 // withdraw cancels inputs, and the turns that are left without any. One commit does it all.
 func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt) (*protocol.QueueCancelResult, error) {
-	result := &protocol.QueueCancelResult{}
-	c := &persistence.Commit{}
+	result := &protocol.QueueCancelResult{Seq: st.row.Seq}
 	gone := map[protocol.InputID]bool{}
 	for _, in := range targets {
 		status := protocol.CancelDone
 		if t, ok := st.openTurn(in.TurnID); in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued) {
 			status = protocol.CancelAlreadyClaimed
 		} else {
-			in.State = protocol.InputCancelled
-			c.Inputs = append(c.Inputs, in)
 			gone[in.ID] = true
 		}
 		result.Data = append(result.Data, protocol.CancelledInput{InputID: in.ID, Status: status})
 	}
-	left := slices.DeleteFunc(slices.Clone(st.inputs), func(in protocol.QueuedInput) bool { return gone[in.ID] })
-	events := st.emptied(c, left, "its input was withdrawn")
 	if len(gone) == 0 {
-		result.Seq = st.row.Seq
 		return result, nil
 	}
-	events = append(events, queueChanged(waitingOf(left, st.turns)))
-	result.Seq = st.row.Seq + protocol.Seq(len(events))
+	c := st.change(persistence.Commit{})
+	q := st.queueIn(c)
+	q.cancelInputs(c, "", func(in protocol.QueuedInput) bool { return gone[in.ID] })
+	q.endEmptied(c, "its input was withdrawn")
+	q.tellWaiting(c)
+	result.Seq = c.Seq()
 	c.Receipt = rc.with(result)
-	if _, err := st.commit(ctx, c, events...); err != nil {
+	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
-	st.inputs = left
-	st.withoutEmptied(c)
 	return result, nil
-}
-
-// withoutEmptied forgets the turns that a commit has ended because they had no input any more.
-func (st *state) withoutEmptied(c *persistence.Commit) {
-	for _, t := range c.Turns {
-		st.turns = st.turnsWithout(t.ID)
-		st.turnOver(t.ID, t.Report)
-	}
-}
-
-// emptied ends the queued turns that have no input any more, and says why they have none.
-func (st *state) emptied(c *persistence.Commit, left []protocol.QueuedInput, why string) []logEvent {
-	var events []logEvent
-	for _, t := range st.turns {
-		has := slices.ContainsFunc(left, func(in protocol.QueuedInput) bool { return in.TurnID == t.ID })
-		if has || t.State != protocol.TurnQueued {
-			continue
-		}
-		outcome := protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{RequestID: "internal:queue", Reason: why}}
-		t.State = protocol.TurnCancelled
-		t.Report = &protocol.TurnReport{TurnID: t.ID, SessionID: st.id, State: t.State, Outcome: &outcome, AcceptedAtMs: t.AcceptedMs}
-		c.Turns = append(c.Turns, t.Turn)
-		events = append(events, logEvent{Event: protocol.Event{Type: protocol.EventTurnCompleted, TurnID: t.ID, Outcome: &outcome, Usage: &protocol.Usage{}}})
-	}
-	return events
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -63,22 +64,23 @@ func (st *state) record(m *plugin.Materialized) error {
 	if bytes.Equal(encode(next), encode(st.recorded)) {
 		return nil
 	}
-	_, err := st.commit(st.ctx, &persistence.Commit{Component: []persistence.Component{{Name: componentProtocol, Body: encode(next)}}})
-	if err == nil {
-		st.recorded = next
-	}
-	return err
+	c := st.change(persistence.Commit{})
+	st.setRecorded(c, next)
+	return st.commit(st.ctx, c)
 }
 
-// inherit gives a frame that a commit opens the options of the frame that it opens from. What it gives is called once the
-// commit is durable.
-func (st *state) inherit(c *persistence.Commit) (inherited func()) {
+func (st *state) setRecorded(c *change.Change, next recorded) {
+	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
+	c.Then(func() { st.recorded = next })
+}
+
+// inherit gives a frame that a change opens the options of the frame that it opens from.
+func (st *state) inherit(c *change.Change) {
 	_, own := st.recorded.Frames[st.row.Head.Frame]
 	opens := slices.IndexFunc(c.Nodes, func(n protocol.Node) bool { return n.FrameOpen != nil })
 	if !own || opens < 0 {
-		return func() {}
+		return
 	}
 	next := st.recorded.with(protocol.FrameID(c.Nodes[opens].ID), &plugin.Materialized{Options: *st.recorded.of(st.row.Head.Frame)})
-	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
-	return func() { st.recorded = next }
+	st.setRecorded(c, next)
 }

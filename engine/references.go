@@ -6,23 +6,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// longInput is how many bytes of an input the log repeats where its turn is accepted. What is longer is only in the input.
-const longInput = 16 << 10
-
-// long tells that an event has more input than the log repeats.
-func (e *logEvent) long() bool {
-	return inputSize(e.Input) > longInput && len(e.InputIDs) > 0
-}
-
-// bare are inputs with what changes of them. The rest is what their rows say for ever.
-func bare(queue []protocol.QueuedInput) []protocol.QueuedInput {
-	var all []protocol.QueuedInput
-	for _, in := range queue {
-		all = append(all, protocol.QueuedInput{ID: in.ID, TurnID: in.TurnID, State: in.State, Boundary: in.Boundary, Refused: in.Refused})
-	}
-	return all
-}
-
 // references finds what events of the log refer to, each thing once: nodes of the running turn, then those of the store; inputs.
 type references struct {
 	session *session

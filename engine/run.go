@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/engine/feed"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -67,7 +68,7 @@ type run struct {
 	given    *givenUp                      // why nothing of the turn becomes history
 	issues   []protocol.Issue              // that are not the machine's
 	captured *captured                     // what plugins keep, for the commit
-	after    []logEvent                    // to be told once the turn is committed
+	after    []change.Event                // to be told once the turn is committed
 	told     *protocol.TurnReport          // that is stored
 	legible  projection                    // of the answer
 	full     bool                          // history is to be compacted before the next turn

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 
-	"lashd/persistence"
+	"lashd/engine/change"
 	"lashd/rpc/protocol"
 )
 
 // create commits a new session, and answers with what was created.
-func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) (*protocol.SessionNewResult, error) {
+func (e *Engine) create(ctx context.Context, c *change.Change, rc receipt) (*protocol.SessionNewResult, error) {
 	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
 		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
-		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: protocol.Seq(len(c.Events)),
+		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: c.Seq(),
 	}}
 	result.Seq = result.Session.Seq
 	if c.Receipt = rc.with(result); c.Receipt != nil {
@@ -23,7 +23,10 @@ func (e *Engine) create(ctx context.Context, c *persistence.Commit, rc receipt) 
 			return encode(result)
 		}
 	}
-	res, err := e.store.Commit(ctx, c)
+	if err := c.Seal(c.Session, change.Base{}, c.AtMs); err != nil {
+		return nil, err
+	}
+	res, err := e.store.Commit(ctx, &c.Commit)
 	if err != nil {
 		return nil, err
 	}

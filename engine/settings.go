@@ -79,9 +79,11 @@ func (e *Engine) Archive(ctx context.Context, p *protocol.SessionArchiveParams) 
 }
 
 func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt) (*protocol.SeqResult, error) {
-	result := &protocol.SeqResult{Seq: st.row.Seq + 1}
-	_, err := st.commit(ctx, &persistence.Commit{Meta: m, Receipt: rc.with(result)}, logEvent{Event: e})
-	return result, err
+	c := st.change(persistence.Commit{Meta: m})
+	c.TellOf(e)
+	result := &protocol.SeqResult{Seq: c.Seq()}
+	c.Receipt = rc.with(result)
+	return result, st.commit(ctx, c)
 }
 
 // checkOptions refuses options for plugins that there are not where a session works, unless it has options for them already:

@@ -27,18 +27,15 @@ func (e *Engine) CreateSnapshot(ctx context.Context, p *protocol.SnapshotMutatio
 		if err != nil {
 			return nil, err
 		}
-		c := &persistence.Commit{Save: p.Name, Keep: inSnapshots}
-		kept := st.keep(c, k)
+		c := st.change(persistence.Commit{Save: p.Name, Keep: inSnapshots})
+		st.keep(c, k)
+		c.TellOf(protocol.Event{Type: protocol.EventSnapshotCreated, Name: p.Name})
 		head := st.row.Head
 		result := &protocol.SnapshotResult{
-			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: head.Leaf, AtMs: now(), Nodes: head.Generation}, Seq: st.row.Seq + 1,
+			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: head.Leaf, AtMs: now(), Nodes: head.Generation}, Seq: c.Seq(),
 		}
 		c.Receipt = rc.with(result)
-		if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventSnapshotCreated, Name: p.Name}}); err != nil {
-			return nil, err
-		}
-		kept()
-		return result, nil
+		return result, st.commit(ctx, c)
 	})
 }
 
@@ -195,31 +192,22 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protoco
 	}
 	head := protocol.Head{Revision: st.row.Head.Revision + 1, Leaf: node.ID, Generation: node.Generation, Frame: node.Frame}
 	result := &protocol.SnapshotRestoreResult{Head: head}
-	c := &persistence.Commit{Restore: s.Name, Keep: inSnapshots}
+	c := st.change(persistence.Commit{Restore: s.Name, Keep: inSnapshots})
 	if left := st.row.Head.Leaf; left != node.ID {
 		result.Pinned = left
 		c.Pins = []persistence.Pin{{Node: left, Reason: "restored from", AtMs: now()}}
 	}
 	tools := st.toolsAgain(s)
-	c.Component = []persistence.Component{{Name: componentTools, Body: encode(tools)}}
-	events := []logEvent{
-		{Event: protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name}},
-		{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools}},
-	}
-	m := st.moves(c)
-	m.restoreMonitors(s.monitors)
-	if err := m.whole(); err != nil {
+	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name})
+	st.setTools(c, tools)
+	st.tasksIn(c).restoreMonitors(s.monitors)
+	if err := c.Finish(); err != nil {
 		return nil, err
 	}
-	events = append(events, m.news...)
-	result.Seq = st.row.Seq + protocol.Seq(len(events))
+	result.Seq = c.Seq()
 	c.Receipt = rc.with(result)
-	if _, err := st.commit(ctx, c, events...); err != nil {
-		return nil, err
-	}
-	m.settle()
-	st.startOver()
-	return result, nil
+	c.Then(st.startOver)
+	return result, st.commit(ctx, c)
 }
 
 // toolsAgain is the tool state of a snapshot, as the newest of the session: no generation comes twice.
@@ -254,9 +242,10 @@ func (st *state) startOver() {
 // DeleteSnapshot lets a snapshot go.
 func (e *Engine) DeleteSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, e, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
-		result := &protocol.SeqResult{Seq: st.row.Seq + 1}
-		event := logEvent{Event: protocol.Event{Type: protocol.EventSnapshotDeleted, Name: p.Name}}
-		_, err := st.commit(ctx, &persistence.Commit{Drop: p.Name, Receipt: rc.with(result)}, event)
-		return result, err
+		c := st.change(persistence.Commit{Drop: p.Name})
+		c.TellOf(protocol.Event{Type: protocol.EventSnapshotDeleted, Name: p.Name})
+		result := &protocol.SeqResult{Seq: c.Seq()}
+		c.Receipt = rc.with(result)
+		return result, st.commit(ctx, c)
 	})
 }

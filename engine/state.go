@@ -25,43 +25,44 @@ const (
 // state is everything about a session that changes. It belongs to the session's actor.
 type state struct {
 	*session
-	ctx       context.Context
-	end       context.CancelCauseFunc // of ctx, when the state is given up
-	closed    chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded  bool                    // an earlier state of this handle was given up
-	row       protocol.Session
-	branch    int64
-	refuses   error                    // why it takes nothing any more; nil: it does
-	broken    error                    // memory and store may differ: the actor loads the session again
-	turns     []persistence.StoredTurn // not ended, in order of acceptance
-	inputs    []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
-	decisions map[protocol.DecisionID]*openDecision
-	approved  []standing // for this session, by a person
-	overlay   overlay
-	overlaid  chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
-	saved     protocol.ToolState
-	plugged   *pluginState                      // as it is stored; nil: nothing is
-	recorded  recorded                          // likewise
-	tasks     map[protocol.TaskID]protocol.Task // not over
-	onTheWay  map[protocol.TaskID]bool          // to another session
-	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
-	monitors  *monitors                         // as they are stored; nil: there are none
-	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
-	cutOff    bool                              // some are to be begun again that another run of the daemon has begun
-	rewinds   []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
-	writer    *writer                           // holds the session: no turn starts
-	writers   []*writer                         // want to
-	history   *history
-	tools     *toolbox
-	fresh     *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
-	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
-	calls     map[protocol.CallID]*clientCall
-	current   *run
-	roused    bool            // a wake is stored: once the actor is done with what it does, a turn may start
-	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
-	alarm     *time.Timer     // for what is due next: a decision, or a retry
-	retry     time.Time       // when to try again what found no space; zero: nothing to try
-	told      outline         // of this session, to those who watch the daemon
+	ctx         context.Context
+	end         context.CancelCauseFunc // of ctx, when the state is given up
+	closed      chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded    bool                    // an earlier state of this handle was given up
+	row         protocol.Session
+	commits     int // made by this state
+	branch      int64
+	refuses     error                    // why it takes nothing any more; nil: it does
+	broken      error                    // memory and store may differ: the actor loads the session again
+	turns       []persistence.StoredTurn // not ended, in order of acceptance
+	inputs      []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
+	decisions   map[protocol.DecisionID]*openDecision
+	approved    []standing // for this session, by a person
+	overlay     overlay
+	overlaid    chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
+	saved       protocol.ToolState
+	plugged     *pluginState                      // as it is stored; nil: nothing is
+	recorded    recorded                          // likewise
+	tasks       map[protocol.TaskID]protocol.Task // not over
+	onTheWay    map[protocol.TaskID]bool          // to another session
+	hidden      *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
+	monitors    *monitors                         // as they are stored; nil: there are none
+	updates     []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
+	cutOff      bool                              // some are to be begun again that another run of the daemon has begun
+	rewinds     []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
+	writer      *writer                           // holds the session: no turn starts
+	writers     []*writer                         // want to
+	history     *history
+	tools       *toolbox
+	fresh       *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
+	working     atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
+	calls       map[protocol.CallID]*clientCall
+	current     *run
+	wakePending bool            // a wake is stored: once the actor is done with what it does, a turn may start
+	entering    protocol.TurnID // the turn that is started begins a frame; empty: it does not
+	alarm       *time.Timer     // for what is due next: a decision, or a retry
+	retry       time.Time       // when to try again what found no space; zero: nothing to try
+	told        outline         // of this session, to those who watch the daemon
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -88,8 +89,9 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		return nil, err
 	}
 	for _, d := range open {
-		st.watch(d)
+		st.decisions[d.ID] = waitingDecision(d)
 	}
+	st.arm()
 	st.watchOverlay()
 	s.resume(len(st.turns) > 0 && begunFirst(st.turns[0]) == 0)
 	s.feed.Restart(row.Seq)

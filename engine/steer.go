@@ -43,13 +43,15 @@ func (e *Engine) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*protocol.TurnSteerResult) *persistence.Receipt) (*protocol.TurnSteerResult, error) {
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), st.current.id, protocol.InputPendingActive, now()
 	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
-	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: st.row.Seq + 1}
-	inputs := append(slices.Clip(st.inputs), in)
-	c := &persistence.Commit{Receipt: rc(result), Inputs: []protocol.QueuedInput{in}}
-	if _, err := st.commit(ctx, c, queueChanged(waitingOf(inputs, st.turns))); err != nil {
+	c := st.change(persistence.Commit{})
+	q := st.queueIn(c)
+	q.addInput(c, in)
+	q.tellWaiting(c)
+	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: c.Seq()}
+	c.Receipt = rc(result)
+	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
-	st.inputs = inputs
 	return result, nil
 }
 
@@ -80,7 +82,7 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 		if !answer.acted {
 			return nil
 		}
-		return r.flush(ctx, persistence.Commit{}, answer.told...) // hooks that wanted something are not asked again
+		return r.flush(ctx, nil, answer.told...) // hooks that wanted something are not asked again
 	}
 	r.machine.Deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
 	r.noteNodes()
@@ -99,24 +101,21 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 	if admitted = entering(r.begin.Config.Drain, admitted); len(admitted) == 0 {
 		return nil
 	}
-	inputs := slices.Clone(st.inputs)
+	c := st.turnChange(r)
+	q := st.queueIn(c)
 	var ids []protocol.InputID
-	for i := range admitted {
-		in := &admitted[i]
+	for _, in := range admitted {
 		in.State, ids = protocol.InputAccepted, append(ids, in.ID)
-		inputs[slices.IndexFunc(inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID })] = *in
-		p.Inputs = append(p.Inputs, inputMessage(r.id, *in))
+		q.setInput(c, in)
+		p.Inputs = append(p.Inputs, inputMessage(r.id, in))
 	}
-	c := &persistence.Commit{Inputs: admitted, Effects: []persistence.Effect{{
+	c.Effects = append(c.Effects, persistence.Effect{
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.prints.envelope(&effect),
 		Body: encode(turn.Response{Checkpoint: &p.Delivery}),
-	}}}
-	accepted := protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind}
-	also := append(slices.Clip(p.told), logEvent{Event: accepted}, queueChanged(waitingOf(inputs, st.turns)))
-	if err := st.commitTurn(ctx, r, c, also...); err != nil {
-		return err
-	}
-	st.inputs = inputs
-	r.ceiling = st.ceilingOf(r)
-	return nil
+	})
+	c.Tell(p.told...)
+	c.TellOf(protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind})
+	q.tellWaiting(c)
+	c.Then(func() { r.ceiling = st.ceilingOf(r) })
+	return st.commitTurn(ctx, r, c)
 }

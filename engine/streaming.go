@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"lashd/engine/change"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
@@ -21,11 +22,11 @@ type streaming struct {
 	parts     int
 	kind      protocol.PartKind
 	current   *feed.Item
-	items     []*feed.Item // open until a commit completes them, or they are withdrawn
-	stopped   bool         // the reply is complete
-	heard     bool         // text came, whatever plugins have left of it
-	aborted   bool         // a plugin has stopped the reply
-	events    []logEvent   // of plugins, to be told with the answer
+	items     []*feed.Item   // open until a commit completes them, or they are withdrawn
+	stopped   bool           // the reply is complete
+	heard     bool           // text came, whatever plugins have left of it
+	aborted   bool           // a plugin has stopped the reply
+	events    []change.Event // of plugins, to be told with the answer
 }
 
 // trailingUsage is how long a reply that a plugin has stopped is still read, for what it cost.

@@ -55,7 +55,7 @@ func outliving(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCanc
 
 // closeTasks asks those tasks to end that go with their session.
 func (st *state) closeTasks(ctx context.Context) error {
-	return st.moveTasks(ctx, nil, func(m *moves) {
+	return st.moveTasks(ctx, func(m *taskDraft) {
 		for _, t := range st.liveTasks() {
 			if t.Spec.Close == protocol.CloseCancel {
 				m.cancel(t, task.SessionClosed, "its session was closed")
@@ -142,14 +142,14 @@ func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*
 			return nil, err
 		}
 		r := &protocol.TasksResult{Data: []protocol.Task{}, Seq: st.row.Seq}
-		c := &persistence.Commit{}
+		c := st.change(persistence.Commit{})
 		for _, t := range over[:min(len(over), maxTaskPage)] {
 			left := task.Pruned(t)
 			c.Tasks, r.Data = append(c.Tasks, persistence.TaskChange{Task: left}), append(r.Data, left)
 		}
 		c.Receipt = rc.with(r)
 		if len(c.Tasks) > 0 || c.Receipt != nil {
-			_, err = st.commit(ctx, c)
+			err = st.commit(ctx, c)
 		}
 		return r, err
 	})

@@ -120,9 +120,10 @@ func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *pr
 			return nil, e.ended(ctx, st.id, p.TaskID)
 		}
 		r := &protocol.TaskResult{}
-		err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
+		err := st.moveTasks(ctx, func(m *taskDraft) {
 			r.Task = m.cancel(t, asker(client), p.Reason)
-			r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+			r.Seq = m.c.Seq()
+			m.c.Receipt = rc.with(r)
 		})
 		return r, err
 	})
@@ -151,13 +152,14 @@ func (e *Engine) CancelTasks(ctx context.Context, client protocol.ClientID, p *p
 func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
 	return mutate(ctx, e, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TasksResult, error) {
 		r := &protocol.TasksResult{Data: []protocol.Task{}}
-		err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
+		err := st.moveTasks(ctx, func(m *taskDraft) {
 			for _, t := range st.liveTasks() {
 				if (p.Kind == "" || t.Spec.Kind == p.Kind) && !slices.Contains(p.Keep, t.ID) && meant(&t) {
 					r.Data = append(r.Data, m.cancel(t, asker(client), p.Reason))
 				}
 			}
-			r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+			r.Seq = m.c.Seq()
+			m.c.Receipt = rc.with(r)
 		})
 		return r, err
 	})
@@ -190,9 +192,10 @@ func (e *Engine) CompleteTask(ctx context.Context, client protocol.ClientID, p *
 // changeTask makes one event of a task durable. One that changes nothing is not stored.
 func (st *state) changeTask(ctx context.Context, t protocol.Task, ev protocol.TaskEvent, rc receipt) (*protocol.TaskResult, error) {
 	r := &protocol.TaskResult{}
-	err := st.moveTasks(ctx, func() *persistence.Receipt { return rc.with(r) }, func(m *moves) {
+	err := st.moveTasks(ctx, func(m *taskDraft) {
 		r.Task, _ = m.add(t, ev)
-		r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+		r.Seq = m.c.Seq()
+		m.c.Receipt = rc.with(r)
 	})
 	return r, err
 }

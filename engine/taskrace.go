@@ -57,7 +57,7 @@ func wins(rule protocol.TaskRule, t *protocol.Task) bool {
 }
 
 // decide cancels those that lose to a task that is over.
-func (m *moves) decide(winner protocol.Task) {
+func (m *taskDraft) decide(winner protocol.Task) {
 	for _, r := range m.st.eng.races.decided(&winner) {
 		for _, t := range m.st.liveTasks() {
 			if r.members[workKey{m.st.id, t.ID}] {
@@ -93,7 +93,7 @@ func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, liv
 	}
 	for session, ids := range losers {
 		_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
-			return struct{}{}, st.moveTasks(ctx, nil, func(m *moves) {
+			return struct{}{}, st.moveTasks(ctx, func(m *taskDraft) {
 				for _, t := range st.liveTasks() {
 					if slices.Contains(ids, t.ID) {
 						m.cancel(m.newest(t), asker(client), lostRace)

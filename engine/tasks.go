@@ -6,31 +6,31 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// moves are changes of tasks that one commit makes durable, with what follows from them. After the commit they are settled.
-type moves struct {
-	st     *state
-	commit *persistence.Commit
-	tasks  map[protocol.TaskID]protocol.Task // as they will be
-	news   []logEvent
-	after  []func()
-	drop   []func() // instead of after, if the commit is not stored
-	wakes  []wake
+// taskDraft is what becomes of a session's tasks and monitors with a change, and whom they wake.
+type taskDraft struct {
+	st    *state
+	c     *change.Change
+	tasks map[protocol.TaskID]protocol.Task
+	wakes []wake
 
-	monitors *monitors // as they will be; nil: as they are
+	monitors *monitors // nil: they stay as they are
 	updates  []protocol.MonitorUpdate
 }
 
-func (st *state) moves(c *persistence.Commit) *moves {
-	return &moves{st: st, commit: c, tasks: map[protocol.TaskID]protocol.Task{}}
+func (st *state) tasksIn(c *change.Change) *taskDraft {
+	return change.DraftOf(c, partTasks, func() *taskDraft {
+		return &taskDraft{st: st, c: c, tasks: map[protocol.TaskID]protocol.Task{}}
+	})
 }
 
 // add has an event happen to a task, and tells whether it can.
-func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool) {
+func (m *taskDraft) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool) {
 	e = task.Next(&t, e, now())
 	next, ok := task.Apply(t, e)
 	if !ok {
@@ -51,18 +51,18 @@ func (m *moves) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 }
 
 // store puts the event into the commit, together with others of its task.
-func (m *moves) store(t protocol.Task, e protocol.TaskEvent) {
-	i := slices.IndexFunc(m.commit.Tasks, func(c persistence.TaskChange) bool { return c.Task.ID == t.ID })
+func (m *taskDraft) store(t protocol.Task, e protocol.TaskEvent) {
+	i := slices.IndexFunc(m.c.Tasks, func(c persistence.TaskChange) bool { return c.Task.ID == t.ID })
 	if i < 0 {
-		i = len(m.commit.Tasks)
-		m.commit.Tasks = append(m.commit.Tasks, persistence.TaskChange{})
+		i = len(m.c.Tasks)
+		m.c.Tasks = append(m.c.Tasks, persistence.TaskChange{})
 	}
-	m.commit.Tasks[i].Task = t
-	m.commit.Tasks[i].Events = append(m.commit.Tasks[i].Events, e)
+	m.c.Tasks[i].Task = t
+	m.c.Tasks[i].Events = append(m.c.Tasks[i].Events, e)
 }
 
 // tell is what observers learn of an event; of hidden tasks, nothing.
-func (m *moves) tell(t protocol.Task, e protocol.TaskEvent) {
+func (m *taskDraft) tell(t protocol.Task, e protocol.TaskEvent) {
 	if t.Spec.Hidden {
 		return
 	}
@@ -73,11 +73,11 @@ func (m *moves) tell(t protocol.Task, e protocol.TaskEvent) {
 	case t.State.Final():
 		told.Type, told.TaskEvent = protocol.EventTaskCompleted, nil
 	}
-	m.news = append(m.news, logEvent{Event: told})
+	m.c.TellOf(told)
 }
 
 // orphan settles what becomes of the parts of a task that is over.
-func (m *moves) orphan(parent protocol.TaskID) {
+func (m *taskDraft) orphan(parent protocol.TaskID) {
 	for _, t := range m.st.liveTasks() {
 		if t.Spec.Parent == parent {
 			m.depart(t, task.ParentEnd, "the task that it is a part of is over")
@@ -87,7 +87,7 @@ func (m *moves) orphan(parent protocol.TaskID) {
 
 // leaveTurn settles what becomes of the tasks that the turn which ends has started, or the turns that it goes on from. Only such
 // are left: others lost their turn when that ended.
-func (m *moves) leaveTurn() {
+func (m *taskDraft) leaveTurn() {
 	for _, t := range m.st.liveTasks() {
 		if t.Origin.SessionID == m.st.id && t.Origin.TurnID != "" && !t.CallerDeparted {
 			m.depart(t, task.ParentEnd, "the turn that started it is over")
@@ -96,7 +96,7 @@ func (m *moves) leaveTurn() {
 }
 
 // depart is what becomes of a task when whoever started it is over, as it has said itself.
-func (m *moves) depart(t protocol.Task, by, reason string) {
+func (m *taskDraft) depart(t protocol.Task, by, reason string) {
 	t = m.newest(t)
 	if t.Spec.ParentEnd == protocol.ParentEndCancel {
 		m.cancel(t, by, reason)
@@ -106,7 +106,7 @@ func (m *moves) depart(t protocol.Task, by, reason string) {
 }
 
 // newest is a task as it will be.
-func (m *moves) newest(t protocol.Task) protocol.Task {
+func (m *taskDraft) newest(t protocol.Task) protocol.Task {
 	if next, ok := m.tasks[t.ID]; ok {
 		return next
 	}
@@ -114,13 +114,13 @@ func (m *moves) newest(t protocol.Task) protocol.Task {
 }
 
 // cancel notes the wish that a task ends. Once that is durable its worker is told; what nobody works at is over at once.
-func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
+func (m *taskDraft) cancel(t protocol.Task, by, reason string) protocol.Task {
 	t, ok := m.add(t, protocol.TaskEvent{Kind: protocol.TaskGotCancelRequest, By: by, Reason: reason})
 	if !ok {
 		return t
 	}
 	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
-		m.after = append(m.after, func() { w.end(&taskStop{by: by, reason: reason}) })
+		m.c.Then(func() { w.end(&taskStop{by: by, reason: reason}) })
 		return t
 	}
 	if end := task.Recover(&t).End; end != nil {
@@ -129,21 +129,34 @@ func (m *moves) cancel(t protocol.Task, by, reason string) protocol.Task {
 	return t
 }
 
-// whole puts in what has to stand last in the commit: the wakes, and the monitors. It comes once, after all else that goes into
-// the commit.
-func (m *moves) whole() error {
+// Finish implements change.Draft: the wakes and the monitors stand last in the commit.
+func (m *taskDraft) Finish(c *change.Change) error {
 	m.keepMonitors()
 	for _, w := range m.wakes {
-		got, err := m.st.wake(m.commit, w)
+		_, refused, err := m.st.wake(c, w)
 		if err != nil {
 			return err
 		}
-		if got.Refused != "" {
-			m.st.eng.Log.Warn("a task does not wake its session", "session", m.st.id, "source", w.Source, "because", got.Refused)
+		if refused != "" {
+			m.st.eng.Log.Warn("a task does not wake its session", "session", m.st.id, "source", w.Source, "because", refused)
 		}
-		m.news, m.after = append(m.news, got.Events...), append(m.after, got.Done)
+	}
+	if len(m.tasks) > 0 {
+		c.Then(m.st.eng.tasksMoved.Notify)
 	}
 	return nil
+}
+
+// Land implements change.Draft.
+func (m *taskDraft) Land() {
+	for id, t := range m.tasks {
+		if t.State.Final() {
+			delete(m.st.tasks, id)
+			m.st.failedHidden(t)
+		} else {
+			m.st.tasks[id] = t
+		}
+	}
 }
 
 // wakeOf is what an event of a task says to its session. It wakes that for no more than who started the task may have done there.
@@ -175,51 +188,16 @@ func describe(t protocol.Task, e protocol.TaskEvent) string {
 	return fmt.Sprintf("%s is over: %s", about, encode(e.Outcome))
 }
 
-// settle is called once the commit is stored.
-func (m *moves) settle() {
-	for id, t := range m.tasks {
-		if t.State.Final() {
-			delete(m.st.tasks, id)
-			m.st.failedHidden(t)
-		} else {
-			m.st.tasks[id] = t
-		}
-	}
-	for _, f := range m.after {
-		f()
-	}
-	if len(m.tasks) > 0 {
-		m.st.eng.tasksMoved.Notify()
-	}
-}
-
 // moveTasks makes changes of tasks durable, and nothing else.
-func (st *state) moveTasks(ctx context.Context, rc func() *persistence.Receipt, f func(*moves)) error {
-	c := &persistence.Commit{}
-	m := st.moves(c)
+func (st *state) moveTasks(ctx context.Context, f func(*taskDraft)) error {
+	c := st.change(persistence.Commit{})
+	m := st.tasksIn(c)
 	f(m)
-	if rc != nil {
-		c.Receipt = rc()
-	}
 	if len(c.Tasks) == 0 && c.Receipt == nil && m.monitors == nil {
-		m.settle() // what only begins to wait for a place has nothing to store
+		c.Land(persistence.Result{}) // what only begins to wait for a place has nothing to store
 		return nil
 	}
-	return m.make(ctx)
-}
-
-// make commits the changes, with what else is in the commit.
-func (m *moves) make(ctx context.Context) error {
-	err := m.whole()
-	if err == nil {
-		_, err = m.st.commit(ctx, m.commit, m.news...)
-	}
-	if err != nil {
-		m.undo()
-		return err
-	}
-	m.settle()
-	return nil
+	return st.commit(ctx, c)
 }
 
 // liveTasks are the session's tasks that are not over, in the order of their creation.
@@ -256,7 +234,7 @@ func (st *state) loadTasks() error {
 
 // resumeTasks does what is to be done with live tasks that nobody works at.
 func (st *state) resumeTasks() error {
-	return st.moveTasks(st.ctx, nil, func(m *moves) {
+	return st.moveTasks(st.ctx, func(m *taskDraft) {
 		for _, t := range st.liveTasks() {
 			if st.eng.workers.of(st.id, t.ID) != nil {
 				continue

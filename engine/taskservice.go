@@ -225,7 +225,7 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 		case !ok:
 			return st.eng.store.Task(ctx, st.id, t.ID)
 		}
-		err := st.moveTasks(ctx, nil, func(m *moves) { live, _ = m.add(live, event) })
+		err := st.moveTasks(ctx, func(m *taskDraft) { live, _ = m.add(live, event) })
 		return live, err
 	})
 }

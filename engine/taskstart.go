@@ -53,15 +53,14 @@ func (st *state) startTask(ctx context.Context, id protocol.TaskID, spec *protoc
 		return nil, err
 	}
 	r := &protocol.TaskResult{}
-	c := &persistence.Commit{}
-	m := st.moves(c)
-	if r.Task, err = m.start(id, spec, origin, run); err != nil {
-		m.undo()
+	c := st.change(persistence.Commit{})
+	if r.Task, err = st.tasksIn(c).start(id, spec, origin, run); err != nil {
+		c.Drop()
 		return nil, err
 	}
-	r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+	r.Seq = c.Seq()
 	c.Receipt = rc.with(r)
-	return r, m.make(ctx)
+	return r, st.commit(ctx, c)
 }
 
 // knownTask is the task of an id that was started before; nil: none was.
@@ -85,7 +84,7 @@ func (st *state) knownTask(ctx context.Context, id protocol.TaskID, spec *protoc
 }
 
 // start creates a task, and begins it if there is room. run is what does its work, if that is not said in its spec.
-func (m *moves) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
+func (m *taskDraft) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
 	if id == "" {
 		id = protocol.NewTaskID()
 	}
@@ -107,28 +106,21 @@ func (m *moves) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protoc
 }
 
 // launch has a worker begin an attempt once the commit is stored: in the commit, if there is room now.
-func (m *moves) launch(t protocol.Task, run worker) protocol.Task {
+func (m *taskDraft) launch(t protocol.Task, run worker) protocol.Task {
 	w := m.st.eng.newWork(&t, run)
 	w.light = t.Spec.Kind == protocol.TaskMonitor
 	if w.begun = w.claim(); w.begun {
-		m.drop = append(m.drop, w.release)
+		m.c.Undo(w.release)
 		t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: m.st.eng.incarnation})
 	}
 	begun := t
-	m.after = append(m.after, func() { m.st.eng.goWork(w, begun) })
+	m.c.Then(func() { m.st.eng.goWork(w, begun) })
 	return t
 }
 
 // accompany has a worker look at a task that runs elsewhere, once the commit is stored. It needs no place.
-func (m *moves) accompany(t protocol.Task, run worker) {
+func (m *taskDraft) accompany(t protocol.Task, run worker) {
 	w := m.st.eng.newWork(&t, run)
 	w.begun, w.light = true, true
-	m.after = append(m.after, func() { m.st.eng.goWork(w, t) })
-}
-
-// undo is called if the commit is not stored.
-func (m *moves) undo() {
-	for _, f := range m.drop {
-		f()
-	}
+	m.c.Then(func() { m.st.eng.goWork(w, t) })
 }

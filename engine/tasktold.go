@@ -54,6 +54,6 @@ func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.Ta
 	if !live {
 		return t, st.eng.ended(ctx, st.id, id)
 	}
-	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })
+	err = st.moveTasks(ctx, func(m *taskDraft) { t, _ = m.add(t, e) })
 	return t, err
 }

@@ -89,22 +89,22 @@ func (st *state) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
 
 func (st *state) takeOver(ctx context.Context, from protocol.SessionID, moving []protocol.Task, rc receipt) (*protocol.TasksResult, error) {
 	r := &protocol.TasksResult{Data: []protocol.Task{}}
-	c := &persistence.Commit{}
-	m := st.moves(c)
+	c := st.change(persistence.Commit{})
+	m := st.tasksIn(c)
 	for _, t := range moving {
 		next, _ := m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasTransferred, SessionID: st.id})
 		c.Tasks[len(c.Tasks)-1].From = from
 		r.Data = append(r.Data, next)
 	}
-	r.Seq = st.row.Seq + protocol.Seq(len(m.news))
+	r.Seq = c.Seq()
 	c.Receipt = rc.with(r)
 	if len(c.Tasks) == 0 && c.Receipt == nil {
 		return r, nil
 	}
 	for _, t := range moving {
 		if w := st.eng.workers.of(from, t.ID); w != nil {
-			m.after = append(m.after, func() { w.move(st.id) })
+			m.c.Then(func() { w.move(st.id) })
 		}
 	}
-	return r, m.make(ctx)
+	return r, st.commit(ctx, c)
 }

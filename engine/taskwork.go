@@ -187,7 +187,7 @@ func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.Ta
 	case !ok:
 		return t, errTaskMoved
 	}
-	err = st.moveTasks(ctx, nil, func(m *moves) { t, _ = m.add(t, e) })
+	err = st.moveTasks(ctx, func(m *taskDraft) { t, _ = m.add(t, e) })
 	return t, err
 }
 

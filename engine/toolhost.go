@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"lashd/engine/authority"
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -51,8 +52,7 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 	}
 	ref := protocol.ArtifactRef{Digest: blob.Digest, Size: blob.Size, Type: mediaType}
 	_, err = do(context.WithoutCancel(ctx), eng, h.run.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		_, err := st.commit(ctx, &persistence.Commit{Blobs: []persistence.Blob{blob}})
-		return struct{}{}, err
+		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Blobs: []persistence.Blob{blob}}))
 	})
 	return ref, err
 }
@@ -123,7 +123,7 @@ func (h *toolHost) stay() (leave func(), ok bool) {
 
 // give adds to a commit that the call has an output, which plugins have not looked at. A call that nobody would ask for after a
 // crash has no row.
-func (h *toolHost) give(c *persistence.Commit, out protocol.ToolOutput) {
+func (h *toolHost) give(c *change.Change, out protocol.ToolOutput) {
 	r, row := h.run, h.began
 	if r.owner == nil && !r.keyed {
 		return

@@ -110,7 +110,7 @@ func (r *run) begun(ctx context.Context, stages ...*stage) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := r.flush(ctx, persistence.Commit{Effects: rows}); err != nil {
+	if err := r.flush(ctx, rows); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -188,5 +188,5 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, stages []*stage) 
 	if r.machine.Finished() {
 		return nil // the turn's own commit follows at once
 	}
-	return r.flush(ctx, persistence.Commit{Effects: rows})
+	return r.flush(ctx, rows)
 }

@@ -35,7 +35,9 @@ func (r *run) keepResults(stages []*stage) error {
 // long; if that fails it is stored with them.
 func (r *run) keepRows(rows []persistence.Effect) error {
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitTurn(ctx, r, &persistence.Commit{Effects: rows})
+		c := st.turnChange(r)
+		c.Effects = append(c.Effects, rows...)
+		return struct{}{}, st.commitTurn(ctx, r, c)
 	})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/change"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -115,13 +116,18 @@ func (st *state) saveTools(ctx context.Context, t *toolbox, rc receipt) (*protoc
 		return nil, err
 	}
 	after := t.composer.Base().State()
-	result := &protocol.ToolStateResult{State: after, Seq: st.row.Seq + 1}
-	c := &persistence.Commit{Receipt: rc.with(result), Component: []persistence.Component{{Name: componentTools, Body: encode(after)}}}
-	if _, err := st.commit(ctx, c, logEvent{Event: protocol.Event{Type: protocol.EventToolsChanged, Tools: &after}}); err != nil {
-		return nil, err
-	}
-	st.saved = after
-	return result, nil
+	c := st.change(persistence.Commit{})
+	st.setTools(c, after)
+	result := &protocol.ToolStateResult{State: after, Seq: c.Seq()}
+	c.Receipt = rc.with(result)
+	return result, st.commit(ctx, c)
+}
+
+// setTools adds to a change what the session decided about its tools.
+func (st *state) setTools(c *change.Change, next protocol.ToolState) {
+	c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(next)})
+	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &next})
+	c.Then(func() { st.saved = next })
 }
 
 // toolStateError is a refused change as clients get it.

@@ -147,25 +147,21 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	d := r.Delivery
 	d.AtMs = now()
 	source := "trigger:" + string(d.TriggerID) + ":" + string(r.Occurrence.ID)
-	c := &persistence.Commit{}
-	got, err := st.wake(c, wake{
+	c := st.change(persistence.Commit{})
+	in, refused, err := st.wake(c, wake{
 		Source: source, Merge: cmp.Or(r.Action.Merge, "trigger:"+string(d.TriggerID)), Delivery: cmp.Or(r.Action.Delivery, protocol.DeliverAfterTurn),
 		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: told(r)},
 	})
 	switch {
 	case err != nil:
 		return d, err
-	case got.Refused != "" && got.Refused != protocol.WakeDuplicate:
-		d.State, d.Reason = protocol.DeliveryRefused, string(got.Refused)
+	case refused != "" && refused != protocol.WakeDuplicate:
+		d.State, d.Reason = protocol.DeliveryRefused, string(refused)
 		return d, nil
 	}
-	d.State, d.TurnID = protocol.DeliveryDelivered, got.Input.TurnID
+	d.State, d.TurnID = protocol.DeliveryDelivered, in.TurnID
 	c.Triggers.Settled = []persistence.Settled{{Occurrence: r.Occurrence.ID, TriggerDelivery: d}}
-	if _, err := st.commit(ctx, c, got.Events...); err != nil {
-		return d, err
-	}
-	got.Done()
-	return d, nil
+	return d, st.commit(ctx, c)
 }
 
 // maxTold is how many bytes of a payload the model is told.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -55,23 +56,12 @@ const (
 func (st *state) queueHasRoom() error {
 	size := 0
 	for _, in := range st.inputs {
-		size += inputSize(in.Input)
+		size += protocol.InputSize(in.Input)
 	}
 	if len(st.inputs) >= maxQueued || size >= maxQueuedBytes {
 		return ErrQueueFull
 	}
 	return nil
-}
-
-// inputSize is that of text and attachments, in bytes.
-func inputSize(parts []protocol.InputPart) (size int) {
-	for _, p := range parts {
-		size += len(p.Text)
-		if p.Attachment != nil {
-			size += len(p.Attachment.Data)
-		}
-	}
-	return size
 }
 
 // unusedID refuses an id for a new turn that is one's already. None is fine.
@@ -111,7 +101,7 @@ func checkInput(parts []protocol.InputPart) error {
 			return bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
 		}
 	}
-	if size := inputSize(parts); size > protocol.MaxInput {
+	if size := protocol.InputSize(parts); size > protocol.MaxInput {
 		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, protocol.MaxInput)
 	}
 	return nil
@@ -144,22 +134,22 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
 	}
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
-	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: st.row.Seq + 1}
-	events := []logEvent{acceptedEvent(turn.ID, in)}
-	if !idle {
-		events = append(events, queueChanged(append(st.waiting(), in)))
-	}
 	var r *run
 	if idle {
-		r = st.ahead(turn, in)
-		result.Seq = st.row.Seq + 1 // what plugins declare may just have been stored
+		r = st.ahead(turn, in) // it may commit what plugins declare
 	}
-	c := &persistence.Commit{Receipt: rc.with(result), Turns: []persistence.Turn{turn.Turn}, Inputs: []protocol.QueuedInput{in}}
-	if _, err := st.commit(ctx, c, events...); err != nil {
-		r.callOff()
+	c := st.change(persistence.Commit{})
+	c.Undo(r.callOff)
+	q := st.queueIn(c)
+	q.accept(c, turn, in)
+	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
+	if !idle {
+		q.tellWaiting(c)
+	}
+	c.Receipt = rc.with(result)
+	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
-	st.turns, st.inputs = append(st.turns, turn), append(slices.Clip(st.inputs), in)
 	switch {
 	case r != nil:
 		st.launch(r)
@@ -177,7 +167,7 @@ func (st *state) newTurn() persistence.StoredTurn {
 	}}
 }
 
-func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) logEvent {
+func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) change.Event {
 	e := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: id}
 	for _, in := range inputs {
 		e.Input, e.InputIDs = append(e.Input, in.Input...), append(e.InputIDs, in.ID)
@@ -185,11 +175,11 @@ func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) logEvent 
 			e.Causes = append(e.Causes, in.Wake.Cause)
 		}
 	}
-	return logEvent{Event: e}
+	return change.Event{Event: e}
 }
 
-func queueChanged(queue []protocol.QueuedInput) logEvent {
-	return logEvent{Event: protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}}
+func queueChanged(queue []protocol.QueuedInput) change.Event {
+	return change.Event{Event: protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}}
 }
 
 // waiting are the inputs that have not entered a turn yet: what queue/changed tells of.
@@ -248,17 +238,15 @@ func (st *state) startNext() error {
 		next.State = protocol.TurnWaiting
 	}
 	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
-		c := &persistence.Commit{
-			Turns: []persistence.Turn{next.Turn}, Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation},
-		}
-		var events []logEvent
+		c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation}})
+		q := st.queueIn(c)
+		q.set(c, next)
 		if !resumed {
-			events = append(events, queueChanged(waitingOf(st.inputs, st.turns[1:])))
+			q.tellWaiting(c)
 		}
-		if _, err := st.commit(st.ctx, c, events...); err != nil {
+		if err := st.commit(st.ctx, c); err != nil {
 			return err
 		}
-		st.turns[0] = next
 	}
 	return st.drive(next, resumed)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/change"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -22,69 +23,36 @@ type wake struct {
 	Ceiling  *protocol.Ceiling // of who causes it, beside that of the session; nil: none
 }
 
-// woken is what became of a wake.
-type woken struct {
-	Input   protocol.QueuedInput // the one that it is, or was when it came before
-	Refused protocol.WakeRefusal // why it was not taken; empty: it was
-	Events  []logEvent           // of the commit
-	Done    func()               // once the commit is stored
-}
-
-// wake puts a wake into a commit, after whatever else that holds of turns and inputs. A refusal is not an error: the commit goes
-// on without it.
-func (st *state) wake(c *persistence.Commit, w wake) (woken, error) {
+// wake puts a wake into a change, after whatever else that says of turns and inputs. It gives the input that the wake is, or was when
+// it came before, and why it was not taken; empty: it was. A refusal is not an error: the change goes on without it.
+func (st *state) wake(c *change.Change, w wake) (in protocol.QueuedInput, refused protocol.WakeRefusal, err error) {
 	refused, known, err := st.refuseWake(c, w)
 	if err != nil || refused != "" {
-		return woken{Input: known, Refused: refused, Done: func() {}}, err
+		return known, refused, err
 	}
-	turns, inputs := st.after(c)
-	in := w.input()
-	var made []persistence.StoredTurn
-	var events []logEvent
-	if st.current != nil && w.Delivery == protocol.DeliverEarliest && slices.ContainsFunc(turns, st.current.isTurn) {
+	q := st.queueIn(c)
+	in = w.input()
+	if st.current != nil && w.Delivery == protocol.DeliverEarliest && slices.ContainsFunc(q.turns, st.current.isTurn) {
 		in.TurnID, in.State, in.Boundary = st.current.id, protocol.InputPendingActive, protocol.BoundaryAfterWork
-	} else if t := st.place(&in, turns, inputs); t != nil {
-		made, turns = append(made, *t), append(turns, *t)
-		c.Turns = append(c.Turns, t.Turn)
-		events = append(events, acceptedEvent(t.ID, in))
+	} else if t := q.place(&in); t != nil {
+		q.addTurn(c, *t)
+		c.Tell(acceptedEvent(t.ID, in))
 	}
-	c.Inputs = append(c.Inputs, in)
-	events = append(events, queueChanged(waitingOf(append(inputs, in), turns)))
-	return woken{Input: in, Events: events, Done: func() {
-		st.turns, st.inputs = append(slices.Clip(st.turns), made...), append(slices.Clip(st.inputs), in)
-		st.roused = true // not now: a commit may hold more wakes of the turn
-	}}, nil
+	q.addInput(c, in)
+	q.tellWaiting(c)
+	q.woken = true // not at once: a change may hold more wakes of the turn
+	return in, "", nil
 }
 
 // rouse starts what was woken.
 func (st *state) rouse() {
-	if st.roused {
-		st.roused = false
+	if st.wakePending {
+		st.wakePending = false
 		st.kick()
 	}
 }
 
 func (r *run) isTurn(t persistence.StoredTurn) bool { return t.ID == r.id }
-
-// after are the turns that have not ended, and the inputs of turns to come, once a commit is stored.
-func (st *state) after(c *persistence.Commit) (turns []persistence.StoredTurn, inputs []protocol.QueuedInput) {
-	turns, inputs = slices.Clone(st.turns), slices.Clone(st.inputs)
-	for _, t := range c.Turns {
-		turns = slices.DeleteFunc(turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID && t.Report != nil })
-		known := slices.ContainsFunc(turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID })
-		if t.Report == nil && !known {
-			turns = append(turns, persistence.StoredTurn{Session: st.id, Turn: t})
-		}
-	}
-	for _, in := range c.Inputs {
-		if i := slices.IndexFunc(inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID }); i >= 0 {
-			inputs[i] = in
-			continue
-		}
-		inputs = append(inputs, in)
-	}
-	return turns, inputs
-}
 
 // input is a wake as it stands in the queue.
 func (w wake) input() protocol.QueuedInput {
@@ -106,7 +74,7 @@ func (w wake) told() string {
 }
 
 // refuseWake tells why a wake is not taken, and which input it is if it came before.
-func (st *state) refuseWake(c *persistence.Commit, w wake) (why protocol.WakeRefusal, known protocol.QueuedInput, err error) {
+func (st *state) refuseWake(c *change.Change, w wake) (why protocol.WakeRefusal, known protocol.QueuedInput, err error) {
 	beside := map[string]protocol.QueuedInput{}
 	var newest int64
 	for _, in := range c.Inputs {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/change"
 	"lashd/engine/plugin"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -155,18 +155,17 @@ func (st *state) begun() bool {
 	return st.current != nil || len(st.turns) > 0 && st.turns[0].State != protocol.TurnQueued
 }
 
-// queue adds turns to a commit, each with its input. One whose source is known already stays the one that it was. What it
-// gives is called once the commit is durable.
-func (st *state) queue(ctx context.Context, c *persistence.Commit, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, events []logEvent, queued func(), err error) {
-	turns, inputs := slices.Clip(st.turns), slices.Clip(st.inputs)
+// queue adds turns, each with its input. One whose source is known already stays the one that it was.
+func (st *state) queue(ctx context.Context, c *change.Change, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
+	q := st.queueIn(c)
 	known := map[string]protocol.QueuedInput{}
 	for _, in := range wanted {
 		same, err := st.sameInput(ctx, known, in.Source)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		if same != nil && !sameContent(*same, in) {
-			return nil, nil, nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
+			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
 		}
 		if same != nil {
 			all = append(all, *same)
@@ -175,14 +174,13 @@ func (st *state) queue(ctx context.Context, c *persistence.Commit, wanted []prot
 		t := st.newTurn()
 		in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
 		known[in.Source] = in
-		c.Turns, c.Inputs = append(c.Turns, t.Turn), append(c.Inputs, in)
-		turns, inputs, all = append(turns, t), append(inputs, in), append(all, in)
-		events = append(events, acceptedEvent(t.ID, in))
+		q.accept(c, t, in)
+		all = append(all, in)
 	}
-	if len(events) > 0 {
-		events = append(events, queueChanged(waitingOf(inputs, turns)))
+	if len(known) > 0 {
+		q.tellWaiting(c)
 	}
-	return all, events, func() { st.turns, st.inputs = turns, inputs }, nil
+	return all, nil
 }
 
 // sameContent tells whether two inputs say the same.

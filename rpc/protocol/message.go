@@ -101,6 +101,17 @@ type InputPart struct {
 	Attachment *Attachment `json:"attachment,omitempty"`
 }
 
+// InputSize is the size of text and attachments, in bytes.
+func InputSize(parts []InputPart) (size int) {
+	for _, p := range parts {
+		size += len(p.Text)
+		if p.Attachment != nil {
+			size += len(p.Attachment.Data)
+		}
+	}
+	return size
+}
+
 // InputType is the kind of an input part.
 type InputType string
 
