@@ -53,6 +53,15 @@ func (m *meddler) meddle(r *rapid.T, ctx context.Context) {
 	}
 }
 
+// complete ends the tasks that there are.
+func (m *meddler) complete(ctx context.Context) {
+	for _, session := range m.sessions {
+		for _, id := range m.ids {
+			_, _ = m.CompleteTask(ctx, "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}, Outcome: *done("all")})
+		}
+	}
+}
+
 func TestTasksAreWhatHappened(t *testing.T) {
 	var lend plugin.Capabilities
 	lender := hooked{"p", func(r *plugin.Registrar) {
@@ -72,8 +81,7 @@ func TestTasksAreWhatHappened(t *testing.T) {
 			m := &meddler{daemon: d, sessions: []protocol.SessionID{d.session(t), d.session(t)}, ids: []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c"}}
 			must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: m.sessions[0], Name: "p.lend"}))
 			m.host = lend
-			for range rapid.IntRange(1, 20).Draw(r, "steps") {
-				m.meddle(r, t.Context())
+			look := func() {
 				for _, s := range m.sessions {
 					p := &protocol.TaskListParams{SessionID: s, Hidden: true}
 					for _, now := range must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), p)).Data {
@@ -87,6 +95,12 @@ func TestTasksAreWhatHappened(t *testing.T) {
 					}
 				}
 			}
+			for range rapid.IntRange(1, 20).Draw(r, "steps") {
+				m.meddle(r, t.Context())
+				look()
+			}
+			m.complete(t.Context())
+			look()
 			if wrong := verified(d); wrong != "" {
 				r.Fatal(wrong)
 			}
