@@ -44,6 +44,7 @@ var levels = map[string]int{
 	"lashd/engine/filepoint":             2,
 	"lashd/engine/capture":               2,
 	"lashd/engine/change":                2,
+	"lashd/engine/queue":                 3,
 	"lashd/engine/plugin":                3,
 	"lashd/engine/plugin/plugintest":     4,
 	"lashd/engine/driver/standard":       4,

@@ -255,7 +255,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 		case <-ctx.Done():
 			return
 		}
-		st.guarded(st.rouse)
+		st.guarded(st.startWoken)
 	}
 }
 

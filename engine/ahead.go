@@ -21,11 +21,8 @@ type composed struct {
 // is: that costs no time then. Nothing has begun, and callOff undoes it. It is nil if the turn cannot be made: whoever drives
 // it finds out why.
 func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *run {
-	before := st.inputs
-	defer func() { st.inputs = before }()
-	st.inputs = append(slices.Clip(st.inputs), in)
 	r := st.newRun(turn, false)
-	if st.prepare(r) != nil {
+	if st.prepare(r, append(slices.Clip(st.queue.Inputs()), in)) != nil {
 		r.callOff()
 		return nil
 	}

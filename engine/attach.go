@@ -80,13 +80,13 @@ type attached struct {
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{key: st.key, branch: st.branch, result: &protocol.SessionAttachResult{
-		Session: st.public(), Seq: st.row.Seq, Queue: st.waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
+		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
 	}}
 	if st.current != nil {
 		a.drafts = st.current.drafts()
 	}
-	if len(st.turns) > 0 && st.begun() { // also if it waits for its plugins
-		a.result.TurnID, a.result.Entered = st.turns[0].ID, st.entered(a.drafts)
+	if len(st.queue.Turns()) > 0 && st.begun() { // also if it waits for its plugins
+		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.entered(a.drafts)
 	}
 	after := st.row.Seq
 	if p.AfterSeq != nil {
@@ -106,8 +106,8 @@ func (st *state) entered(told []protocol.Node) (inputs []protocol.QueuedInput) {
 			shown[n.Message.Origin.InputID] = true
 		}
 	}
-	for _, in := range st.inputs {
-		if in.TurnID == st.turns[0].ID && in.State != protocol.InputPendingActive && !shown[in.ID] {
+	for _, in := range st.queue.Inputs() {
+		if in.TurnID == st.queue.Turns()[0].ID && in.State != protocol.InputPendingActive && !shown[in.ID] {
 			inputs = append(inputs, in)
 		}
 	}

@@ -179,8 +179,8 @@ func (st *state) leafMoved(ctx context.Context) {
 // idle refuses what must not come between the parts of a turn or a command.
 func (st *state) idle() error {
 	switch {
-	case len(st.turns) > 0:
-		return &TurnActiveError{TurnID: st.turns[0].ID}
+	case len(st.queue.Turns()) > 0:
+		return &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 	case st.writer != nil:
 		return ErrSessionInUse
 	}

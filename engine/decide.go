@@ -61,12 +61,20 @@ func (st *state) resolve(ctx context.Context, d *openDecision, answer protocol.D
 		c.Receipt = rc(c.Seq())
 	}
 	st.remember(c, d.Decision, &answer)
-	if t, ok := st.openTurn(d.TurnID); ok && t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
+	if t, ok := st.queue.Turn(d.TurnID); ok && t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
 		t.State = protocol.TurnRunning
-		st.queueIn(c).set(c, t)
+		st.queueIn(c).SetTurn(c, t)
 	}
 	return st.commit(ctx, c)
 }
+
+// part names a part of a session that has a draft in a change.
+type part string
+
+const (
+	partDecisions part = "decisions"
+	partTasks     part = "tasks"
+)
 
 // decisionDraft is what becomes of open decisions with a change.
 type decisionDraft struct {
@@ -134,14 +142,6 @@ func (st *state) waitingFor(id protocol.TurnID) int {
 		}
 	}
 	return n
-}
-
-func (st *state) openTurn(id protocol.TurnID) (persistence.StoredTurn, bool) {
-	i := slices.IndexFunc(st.turns, func(t persistence.StoredTurn) bool { return t.ID == id })
-	if i < 0 {
-		return persistence.StoredTurn{}, false
-	}
-	return st.turns[i], true
 }
 
 // Respond answers a decision. The answer that came first counts, whoever gave it.

@@ -13,7 +13,7 @@ import (
 // means that not even this could be stored.
 func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
 	r := st.newRun(turn, resumed)
-	if err := st.prepare(r); err != nil {
+	if err := st.prepare(r, st.queue.Inputs()); err != nil {
 		r.callOff()
 		return st.abandon(turn, err)
 	}
@@ -86,15 +86,14 @@ func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt, resu
 	}
 	c := st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)})
 	q := st.queueIn(c)
-	q.end(c, turn)
-	q.cancelInputs(c, "", func(in protocol.QueuedInput) bool { return in.TurnID == turn.ID })
+	q.EndUnstarted(c, turn)
 	c.Tell(events...)
 	st.decisionsIn(c).turnOver(c, turn.ID)
 	c.TellOf(protocol.Event{
 		Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &u.outcome, Issues: u.issues, Usage: &protocol.Usage{},
 	})
 	if u.turn.State == protocol.TurnQueued {
-		q.tellWaiting(c)
+		q.TellWaiting(c)
 	}
 	c.Then(func() { st.turnOver(turn.ID, turn.Report) })
 	return st.commit(ctx, c)

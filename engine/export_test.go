@@ -5,19 +5,20 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/queue"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
 // Wake is a wake, for tests that have nothing else that wakes.
-type Wake = wake
+type Wake = queue.Wake
 
 // WakeSession has a session take a wake in a commit of its own, and tells which input it is or why it was refused.
 func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake) (protocol.QueuedInput, protocol.WakeRefusal, error) {
 	var refused protocol.WakeRefusal
 	in, err := do(ctx, e, id, func(ctx context.Context, st *state) (in protocol.QueuedInput, err error) {
 		c := st.change(persistence.Commit{})
-		if in, refused, err = st.wake(c, w); err != nil || refused != "" {
+		if in, refused, err = st.queueIn(c).Wake(ctx, c, st.eng.store, w); err != nil || refused != "" {
 			return in, err
 		}
 		return in, st.commit(ctx, c)

@@ -57,8 +57,8 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 }
 
 // optionsOf are the turn options that came with inputs; nil: none.
-func (st *state) optionsOf(ids []protocol.InputID) (o *protocol.TurnOptions) {
-	for _, in := range st.inputs {
+func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protocol.TurnOptions) {
+	for _, in := range inputs {
 		if in.TurnOptions != nil && slices.Contains(ids, in.ID) {
 			o = in.TurnOptions
 		}

@@ -47,8 +47,8 @@ func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParam
 // holdIdle holds a session, unless something runs in it.
 func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*writer, error) {
 	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*writer, error) {
-		if len(st.turns) > 0 {
-			return nil, &TurnActiveError{TurnID: st.turns[0].ID}
+		if len(st.queue.Turns()) > 0 {
+			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 		}
 		w := st.enlist(ctx)
 		st.kick()

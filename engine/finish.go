@@ -48,7 +48,7 @@ type ending struct {
 
 // complete stores a turn that is over, and has the session go on. The order of the events is the order of its lines.
 func (st *state) complete(ctx context.Context, r *run) error {
-	stored, ok := st.openTurn(r.id)
+	stored, ok := st.queue.Turn(r.id)
 	if !ok {
 		st.broken = ErrTurnNotActive
 		return st.broken
@@ -74,7 +74,11 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	c.Tell(r.files.close(&c.Commit)...)
 	c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &e.result.Usage, Total: &e.total})
 	c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: e.result.Outcome, Usage: &e.result.Usage, Issues: e.report.Issues, Follower: e.report.FollowedBy})
-	st.queueIn(c).turnOver(c, r.id, e.next)
+	if e.next == nil {
+		st.queueIn(c).TurnOver(c, r.id)
+	} else {
+		st.queueIn(c).GoOn(c, r.id, e.next.turn, e.next.input)
+	}
 	st.keep(c, r.kept(e.next != nil))
 	if e.next == nil {
 		st.tasksIn(c).leaveTurn()

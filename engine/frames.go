@@ -95,7 +95,7 @@ func (st *state) switched(ctx context.Context, r *run, result *resultOf) (*proto
 
 // switches counts those that led to a turn.
 func (st *state) switches(id protocol.TurnID) (n int) {
-	for _, in := range st.inputs {
+	for _, in := range st.queue.Inputs() {
 		if in.TurnID == id {
 			n = max(n, in.Switches)
 		}
@@ -118,7 +118,7 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 	f.input = protocol.QueuedInput{
 		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
 		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		Switches: st.switches(r.id) + 1, TurnOptions: st.optionsOf(r.begin.Inputs), PluginInputs: r.forPlugins, Ceiling: r.ceiling,
+		Switches: st.switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.begin.Inputs), PluginInputs: r.forPlugins, Ceiling: r.ceiling,
 	}
 	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
 	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {

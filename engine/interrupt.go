@@ -17,7 +17,7 @@ func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 		return nil, err
 	}
 	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnInterruptResult, error) {
-		open, ok := st.openTurn(p.TurnID)
+		open, ok := st.queue.Turn(p.TurnID)
 		after := st.wantedAfter(p.TurnID)
 		switch {
 		case !ok && after != nil:
@@ -74,7 +74,7 @@ func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evi
 func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
 	t.Cancel = &evidence
 	c := st.change(persistence.Commit{Receipt: rc.with(result)})
-	st.queueIn(c).set(c, t)
+	st.queueIn(c).SetTurn(c, t)
 	if err := st.commit(ctx, c); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/queue"
 	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -82,13 +83,13 @@ func (m *taskDraft) put(e monitor, updates ...protocol.MonitorUpdate) {
 // outstanding tells whether a wake of a monitor is neither acknowledged, nor is a turn over that took it in, nor was it
 // withdrawn.
 func (m *taskDraft) outstanding(e monitor) bool {
-	mine := func(w wake) bool { return w.Source == e.Waking }
+	mine := func(w queue.Wake) bool { return w.Source == e.Waking }
 	return e.Waking != "" && (slices.ContainsFunc(m.wakes, mine) || m.st.outstanding(e))
 }
 
 func (st *state) outstanding(e monitor) bool {
 	mine := func(in protocol.QueuedInput) bool { return in.Source == e.Waking }
-	return e.Waking != "" && slices.ContainsFunc(st.inputs, mine)
+	return e.Waking != "" && slices.ContainsFunc(st.queue.Inputs(), mine)
 }
 
 // run begins a monitor. It is armed from then on.

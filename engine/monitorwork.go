@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine/background"
+	"lashd/engine/queue"
 	"lashd/rpc/protocol"
 )
 
@@ -179,11 +180,11 @@ func (h heard) told() (string, int64) {
 // wakeBy has lines wake the session, and gives the source of that.
 func (m *taskDraft) wakeBy(t protocol.Task, id, text string, updates []protocol.MonitorUpdate) string {
 	t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: "lines", Payload: encode(updates)})
-	w := wake{
+	w := queue.Wake{
 		Source: fmt.Sprintf("task:%s:event:%d:wake", t.ID, t.Ordinal), Merge: id, Delivery: protocol.DeliverAfterTurn, Ceiling: t.Origin.Ceiling,
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, t.Ordinal), Type: "monitor/line", Origin: id},
 	}
-	w.Cause.Text = cutTo(text, m.st.roomForWakes()-len(w.told()))
+	w.Cause.Text = cutTo(text, m.st.roomForWakes()-w.Size())
 	m.wakes = append(m.wakes, w)
 	return w.Source
 }

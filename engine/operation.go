@@ -203,7 +203,7 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		c.Tell(appendedEvents(n)...)
 	}
-	inputs, err := st.queue(ctx, c, o.inputs(&st.row, result))
+	inputs, err := st.enqueue(ctx, c, o.inputs(&st.row, result))
 	if errors.Is(err, ErrOtherInput) {
 		err = o.failed(err)
 	}

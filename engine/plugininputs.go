@@ -43,10 +43,10 @@ func (st *state) takes(in protocol.PluginInputs) error {
 var pointerTo = strings.NewReplacer("~", "~0", "/", "~1")
 
 // pluginInputs are what plugins are given with a turn: of all inputs that it begins with, the newest for each.
-func (st *state) pluginInputs(r *run) protocol.PluginInputs {
+func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protocol.PluginInputs {
 	all := protocol.PluginInputs{}
-	for _, in := range st.inputs {
-		if slices.Contains(r.begin.Inputs, in.ID) {
+	for _, in := range inputs {
+		if slices.Contains(ids, in.ID) {
 			maps.Copy(all, in.PluginInputs)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // prepare pins what a turn works with and makes its machine, which then takes in what an earlier run of the daemon
-// left in the journal. A panic of a plugin is an error of the turn.
-func (st *state) prepare(r *run) (err error) {
+// left in the journal. inputs are those of the session, the turn's among them. A panic of a plugin is an error of the turn.
+func (st *state) prepare(r *run, inputs []protocol.QueuedInput) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = st.eng.panicked("turn", r.id, p)
@@ -21,7 +21,7 @@ func (st *state) prepare(r *run) (err error) {
 	}()
 	r.begin = beginning{
 		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: st.branch, Generation: st.row.Head.Generation,
-		Frame: st.row.Head.Frame, Inputs: st.inputsOf(r.id),
+		Frame: st.row.Head.Frame, Inputs: beginsWith(inputs, r.id),
 	}
 	if r.resumed {
 		if err := st.resume(r); err != nil {
@@ -34,7 +34,7 @@ func (st *state) prepare(r *run) (err error) {
 	}
 	r.lease = st.lendOut(st.ctx, tools)
 	if !r.journal.begun {
-		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), st.optionsOf(r.begin.Inputs)); err != nil {
+		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), optionsOf(inputs, r.begin.Inputs)); err != nil {
 			return err
 		}
 	}
@@ -48,9 +48,9 @@ func (st *state) prepare(r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	r.ceiling = st.ceilingOf(r)
-	r.input = st.inputMessages(r)
-	r.forPlugins = st.pluginInputs(r)
+	r.ceiling = r.ceilingOf(inputs)
+	r.input = inputMessages(inputs, r)
+	r.forPlugins = pluginInputs(inputs, r.begin.Inputs)
 	if r.plugins.HasBeforeTurn() && !r.journal.begun {
 		return nil // the hooks come first, beside the actor
 	}
@@ -73,10 +73,10 @@ func (r *run) assemble() {
 	r.noteNodes()
 }
 
-// inputsOf are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
-func (st *state) inputsOf(id protocol.TurnID) []protocol.InputID {
+// beginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
+func beginsWith(inputs []protocol.QueuedInput, id protocol.TurnID) []protocol.InputID {
 	var ids []protocol.InputID
-	for _, in := range st.inputs {
+	for _, in := range inputs {
 		if in.TurnID == id && (in.State == protocol.InputQueued || in.State == protocol.InputDeferred) {
 			ids = append(ids, in.ID)
 		}
@@ -85,9 +85,9 @@ func (st *state) inputsOf(id protocol.TurnID) []protocol.InputID {
 }
 
 // ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.
-func (st *state) ceilingOf(r *run) *protocol.Ceiling {
+func (r *run) ceilingOf(inputs []protocol.QueuedInput) *protocol.Ceiling {
 	all := []*protocol.Ceiling{authority.Planning(r.begin.Config, r.about.Authority.Ceiling)}
-	for _, in := range st.inputs {
+	for _, in := range inputs {
 		if in.TurnID == r.id && in.State != protocol.InputPendingActive {
 			all = append(all, in.Ceiling)
 		}
@@ -95,9 +95,9 @@ func (st *state) ceilingOf(r *run) *protocol.Ceiling {
 	return authority.MeetAll(all...)
 }
 
-func (st *state) inputMessages(r *run) []protocol.Message {
+func inputMessages(inputs []protocol.QueuedInput, r *run) []protocol.Message {
 	var msgs []protocol.Message
-	for _, in := range st.inputs {
+	for _, in := range inputs {
 		if slices.Contains(r.begin.Inputs, in.ID) {
 			msgs = append(msgs, inputMessage(r.id, in))
 		}

@@ -190,14 +190,14 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 		}
 		q.open = st.decisionsIn(c).ask(c, q.decision)
 	}
-	t, ok := st.openTurn(r.id)
+	t, ok := st.queue.Turn(r.id)
 	if !ok {
 		st.broken = ErrTurnNotActive
 		return st.broken
 	}
 	if waits := len(c.Decisions) > 0 || st.waitingFor(r.id) > 0; waits && t.State != protocol.TurnWaiting {
 		t.State = protocol.TurnWaiting
-		st.queueIn(c).set(c, t)
+		st.queueIn(c).SetTurn(c, t)
 	}
 	if len(c.Decisions)+len(c.Turns) == 0 {
 		return nil

@@ -1,10 +1,15 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"lashd/engine/change"
+	"lashd/engine/queue"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -12,7 +17,7 @@ import (
 // Queue lists inputs, and tells why none of those that wait starts.
 func (e *Engine) Queue(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
 	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
-		result := &protocol.QueueListResult{Data: list(slices.Clone(st.inputs)), Hold: st.hold()}
+		result := &protocol.QueueListResult{Data: list(slices.Clone(st.queue.Inputs())), Hold: st.hold()}
 		if !p.All {
 			return result, nil
 		}
@@ -25,7 +30,7 @@ func (e *Engine) Queue(ctx context.Context, p *protocol.QueueListParams) (*proto
 // hold is why no turn of the queue starts now.
 func (st *state) hold() protocol.QueueHold {
 	switch {
-	case len(st.waiting()) == 0:
+	case len(st.queue.Waiting()) == 0:
 		return protocol.HoldEmpty
 	case st.eng.stopping():
 		return protocol.HoldStopping
@@ -35,7 +40,7 @@ func (st *state) hold() protocol.QueueHold {
 		return protocol.HoldTurn
 	case st.writer != nil:
 		return protocol.HoldCommand
-	case st.foreign(st.turns[0]):
+	case st.foreign(st.queue.Turns()[0]):
 		return protocol.HoldForeign
 	case st.eng.store.Space() != nil:
 		return protocol.HoldSpace
@@ -46,15 +51,16 @@ func (st *state) hold() protocol.QueueHold {
 // CancelInput withdraws inputs that no turn has taken in.
 func (e *Engine) CancelInput(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
 	return mutate(ctx, e, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.QueueCancelResult, error) {
-		first := slices.IndexFunc(st.inputs, func(in protocol.QueuedInput) bool { return in.ID == p.InputID })
+		inputs := st.queue.Inputs()
+		first := slices.IndexFunc(inputs, func(in protocol.QueuedInput) bool { return in.ID == p.InputID })
 		if first < 0 {
 			return st.endedInput(ctx, p.InputID)
 		}
 		last := first + 1
 		if p.Suffix {
-			last = len(st.inputs)
+			last = len(inputs)
 		}
-		return st.withdraw(ctx, st.inputs[first:last], rc)
+		return st.withdraw(ctx, inputs[first:last], rc)
 	})
 }
 
@@ -79,7 +85,7 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 	gone := map[protocol.InputID]bool{}
 	for _, in := range targets {
 		status := protocol.CancelDone
-		if t, ok := st.openTurn(in.TurnID); in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued) {
+		if t, ok := st.queue.Turn(in.TurnID); in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued) {
 			status = protocol.CancelAlreadyClaimed
 		} else {
 			gone[in.ID] = true
@@ -90,14 +96,77 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 		return result, nil
 	}
 	c := st.change(persistence.Commit{})
-	q := st.queueIn(c)
-	q.cancelInputs(c, "", func(in protocol.QueuedInput) bool { return gone[in.ID] })
-	q.endEmptied(c, "its input was withdrawn")
-	q.tellWaiting(c)
+	st.over(c, st.queueIn(c).Withdraw(c, gone))
 	result.Seq = c.Seq()
 	c.Receipt = rc.with(result)
 	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
 	return result, nil
+}
+
+// queueIn is the draft of the queue in a change.
+func (st *state) queueIn(c *change.Change) *queue.Draft {
+	p := queue.Policy{
+		Session: st.id, Key: st.key, Incarnation: st.eng.incarnation, Drain: st.row.Config.Drain, Room: st.roomForWakes(),
+	}
+	if st.current != nil {
+		p.Running = st.current.id
+	}
+	return st.queue.In(c, p)
+}
+
+// roomForWakes is how many bytes the model can be told at once.
+func (st *state) roomForWakes() int {
+	window := cmp.Or(st.row.Config.Model.ContextWindow, protocol.MaxInput)
+	return int(min(protocol.MaxInput, window*bytesPerToken))
+}
+
+// over has those told who wait for turns that end with a change without having run.
+func (st *state) over(c *change.Change, ended []persistence.StoredTurn) {
+	for _, t := range ended {
+		c.Then(func() { st.turnOver(t.ID, t.Report) })
+	}
+}
+
+// startWoken starts a turn if a wake was queued.
+func (st *state) startWoken() {
+	if st.queue.TakeWake() {
+		st.kick()
+	}
+}
+
+// enqueue adds turns, each with its input. One whose source is known already stays the one that it was.
+func (st *state) enqueue(ctx context.Context, c *change.Change, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
+	q, added := st.queueIn(c), false
+	for _, in := range wanted {
+		same, err := q.Same(ctx, c, st.eng.store, in.Source)
+		switch {
+		case err != nil:
+			return nil, err
+		case same == nil:
+			all, added = append(all, q.Queue(c, in)), true
+		case !sameContent(*same, in):
+			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
+		default:
+			all = append(all, *same)
+		}
+	}
+	if added {
+		q.TellWaiting(c)
+	}
+	return all, nil
+}
+
+// sameContent tells whether two inputs say the same.
+func sameContent(a, b protocol.QueuedInput) bool {
+	type content struct {
+		Input   []protocol.InputPart
+		Plugins protocol.PluginInputs
+		Options *protocol.TurnOptions
+	}
+	of := func(in protocol.QueuedInput) []byte {
+		return encode(content{in.Input, in.PluginInputs, in.TurnOptions})
+	}
+	return bytes.Equal(of(a), of(b))
 }

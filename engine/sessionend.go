@@ -60,7 +60,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 		}
 		tell()
 		st.broken = persistence.ErrDeleted
-		for _, t := range st.turns {
+		for _, t := range st.queue.Turns() {
 			st.eng.waits.end(t.ID, nil)
 		}
 		e.settled.Notify()
@@ -122,7 +122,7 @@ func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationPa
 
 // checkIdle refuses to close a session in which something goes on.
 func (st *state) checkIdle() error {
-	if len(st.turns) > 0 || st.inUse() {
+	if len(st.queue.Turns()) > 0 || st.inUse() {
 		return ErrSessionInUse
 	}
 	return nil

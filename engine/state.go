@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lashd/engine/queue"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -25,44 +25,42 @@ const (
 // state is everything about a session that changes. It belongs to the session's actor.
 type state struct {
 	*session
-	ctx         context.Context
-	end         context.CancelCauseFunc // of ctx, when the state is given up
-	closed      chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded    bool                    // an earlier state of this handle was given up
-	row         protocol.Session
-	commits     int // made by this state
-	branch      int64
-	refuses     error                    // why it takes nothing any more; nil: it does
-	broken      error                    // memory and store may differ: the actor loads the session again
-	turns       []persistence.StoredTurn // not ended, in order of acceptance
-	inputs      []protocol.QueuedInput   // not consumed by a committed turn, in order of arrival
-	decisions   map[protocol.DecisionID]*openDecision
-	approved    []standing // for this session, by a person
-	overlay     overlay
-	overlaid    chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
-	saved       protocol.ToolState
-	plugged     *pluginState                      // as it is stored; nil: nothing is
-	recorded    recorded                          // likewise
-	tasks       map[protocol.TaskID]protocol.Task // not over
-	onTheWay    map[protocol.TaskID]bool          // to another session
-	hidden      *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
-	monitors    *monitors                         // as they are stored; nil: there are none
-	updates     []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
-	cutOff      bool                              // some are to be begun again that another run of the daemon has begun
-	rewinds     []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
-	writer      *writer                           // holds the session: no turn starts
-	writers     []*writer                         // want to
-	history     *history
-	tools       *toolbox
-	fresh       *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
-	working     atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
-	calls       map[protocol.CallID]*clientCall
-	current     *run
-	wakePending bool            // a wake is stored: once the actor is done with what it does, a turn may start
-	entering    protocol.TurnID // the turn that is started begins a frame; empty: it does not
-	alarm       *time.Timer     // for what is due next: a decision, or a retry
-	retry       time.Time       // when to try again what found no space; zero: nothing to try
-	told        outline         // of this session, to those who watch the daemon
+	ctx       context.Context
+	end       context.CancelCauseFunc // of ctx, when the state is given up
+	closed    chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded  bool                    // an earlier state of this handle was given up
+	row       protocol.Session
+	commits   int // made by this state
+	branch    int64
+	refuses   error // why it takes nothing any more; nil: it does
+	broken    error // memory and store may differ: the actor loads the session again
+	queue     *queue.Queue
+	decisions map[protocol.DecisionID]*openDecision
+	approved  []standing // for this session, by a person
+	overlay   overlay
+	overlaid  chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
+	saved     protocol.ToolState
+	plugged   *pluginState                      // as it is stored; nil: nothing is
+	recorded  recorded                          // likewise
+	tasks     map[protocol.TaskID]protocol.Task // not over
+	onTheWay  map[protocol.TaskID]bool          // to another session
+	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
+	monitors  *monitors                         // as they are stored; nil: there are none
+	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
+	cutOff    bool                              // some are to be begun again that another run of the daemon has begun
+	rewinds   []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
+	writer    *writer                           // holds the session: no turn starts
+	writers   []*writer                         // want to
+	history   *history
+	tools     *toolbox
+	fresh     *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
+	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
+	calls     map[protocol.CallID]*clientCall
+	current   *run
+	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
+	alarm     *time.Timer     // for what is due next: a decision, or a retry
+	retry     time.Time       // when to try again what found no space; zero: nothing to try
+	told      outline         // of this session, to those who watch the daemon
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -93,7 +91,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}
 	st.arm()
 	st.watchOverlay()
-	s.resume(len(st.turns) > 0 && begunFirst(st.turns[0]) == 0)
+	s.resume(st.queue.Begun())
 	s.feed.Restart(row.Seq)
 	if !again {
 		s.eng.Trace.append(TraceSessionStarted, TraceRecord{SessionID: s.id}, st.traced())
@@ -103,14 +101,15 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 
 // loadOpen reads what a session is in the middle of.
 func (st *state) loadOpen(key int64) (err error) {
-	if st.turns, err = st.eng.store.OpenTurns(st.ctx, key); err != nil {
+	turns, err := st.eng.store.OpenTurns(st.ctx, key)
+	if err != nil {
 		return err
 	}
-	// A turn that has begun comes first: one that follows another in a new frame is the newest.
-	slices.SortStableFunc(st.turns, func(a, b persistence.StoredTurn) int { return cmp.Compare(begunFirst(a), begunFirst(b)) })
-	if st.inputs, err = st.eng.store.PendingInputs(st.ctx, key); err != nil {
+	inputs, err := st.eng.store.PendingInputs(st.ctx, key)
+	if err != nil {
 		return err
 	}
+	st.queue = queue.New(turns, inputs)
 	if err := st.loadComponents(key); err != nil {
 		return err
 	}
@@ -120,14 +119,6 @@ func (st *state) loadOpen(key int64) (err error) {
 	}
 	st.rewinds, err = st.eng.store.OpenRewinds(st.ctx, key)
 	return err
-}
-
-// begunFirst sorts turns.
-func begunFirst(t persistence.StoredTurn) int {
-	if t.State == protocol.TurnQueued {
-		return 1
-	}
-	return 0
 }
 
 func stoppedTimer() *time.Timer {
@@ -231,7 +222,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.turns) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.Watched()
+	return len(st.queue.Turns()) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.Watched()
 }
 
 // public is the session as clients see it.
@@ -245,7 +236,7 @@ func (st *state) doing() protocol.SessionState {
 	switch {
 	case slices.ContainsFunc(st.openDecisions(), (*openDecision).person):
 		return protocol.SessionRequiresAction
-	case len(st.turns) > 0, st.writer != nil:
+	case len(st.queue.Turns()) > 0, st.writer != nil:
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/queue"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -44,9 +45,7 @@ func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*pr
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), st.current.id, protocol.InputPendingActive, now()
 	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
 	c := st.change(persistence.Commit{})
-	q := st.queueIn(c)
-	q.addInput(c, in)
-	q.tellWaiting(c)
+	st.queueIn(c).Steer(c, in)
 	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: c.Seq()}
 	c.Receipt = rc(result)
 	if err := st.commit(ctx, c); err != nil {
@@ -93,12 +92,12 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passage) error {
 	kind := effect.Checkpoint.Kind
 	var admitted []protocol.QueuedInput
-	for _, in := range st.inputs {
+	for _, in := range st.queue.Inputs() {
 		if in.TurnID == r.id && in.State == protocol.InputPendingActive && effect.Checkpoint.Admits(in.Boundary) {
 			admitted = append(admitted, in)
 		}
 	}
-	if admitted = entering(r.begin.Config.Drain, admitted); len(admitted) == 0 {
+	if admitted = queue.Entering(r.begin.Config.Drain, admitted); len(admitted) == 0 {
 		return nil
 	}
 	c := st.turnChange(r)
@@ -106,7 +105,7 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 	var ids []protocol.InputID
 	for _, in := range admitted {
 		in.State, ids = protocol.InputAccepted, append(ids, in.ID)
-		q.setInput(c, in)
+		q.SetInput(c, in)
 		p.Inputs = append(p.Inputs, inputMessage(r.id, in))
 	}
 	c.Effects = append(c.Effects, persistence.Effect{
@@ -115,7 +114,7 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 	})
 	c.Tell(p.told...)
 	c.TellOf(protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind})
-	q.tellWaiting(c)
-	c.Then(func() { r.ceiling = st.ceilingOf(r) })
+	q.TellWaiting(c)
+	c.Then(func() { r.ceiling = r.ceilingOf(st.queue.Inputs()) })
 	return st.commitTurn(ctx, r, c)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lashd/engine/change"
+	"lashd/engine/queue"
 	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -17,7 +18,7 @@ type taskDraft struct {
 	st    *state
 	c     *change.Change
 	tasks map[protocol.TaskID]protocol.Task
-	wakes []wake
+	wakes []queue.Wake
 
 	monitors *monitors // nil: they stay as they are
 	updates  []protocol.MonitorUpdate
@@ -133,7 +134,7 @@ func (m *taskDraft) cancel(t protocol.Task, by, reason string) protocol.Task {
 func (m *taskDraft) Finish(c *change.Change) error {
 	m.keepMonitors()
 	for _, w := range m.wakes {
-		_, refused, err := m.st.wake(c, w)
+		_, refused, err := m.st.queueIn(c).Wake(m.st.ctx, c, m.st.eng.store, w)
 		if err != nil {
 			return err
 		}
@@ -160,12 +161,12 @@ func (m *taskDraft) Land() {
 }
 
 // wakeOf is what an event of a task says to its session. It wakes that for no more than who started the task may have done there.
-func (st *state) wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) wake {
+func (st *state) wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) queue.Wake {
 	kind := "task/" + string(t.State)
 	if e.Kind == protocol.TaskTold {
 		kind = "task/" + e.Name
 	}
-	return wake{
+	return queue.Wake{
 		Source: wakeSource(&t, e.Ordinal), Merge: how.Merge, Delivery: how.Delivery, Ceiling: st.eng.wakeCeiling(st.ctx, &t, &st.row),
 		Cause: protocol.TurnCause{ID: fmt.Sprintf("%s:%d", t.ID, e.Ordinal), Type: kind, Origin: string(t.ID), Text: cmp.Or(how.Text, describe(t, e))},
 	}

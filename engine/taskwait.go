@@ -112,7 +112,7 @@ func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 // stays there.
 func (e *Engine) untell(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
 	_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
-		told := slices.DeleteFunc(slices.Clone(st.inputs), func(in protocol.QueuedInput) bool {
+		told := slices.DeleteFunc(slices.Clone(st.queue.Inputs()), func(in protocol.QueuedInput) bool {
 			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == wakeSource(&t, t.Ordinal) })
 		})
 		if len(told) == 0 {

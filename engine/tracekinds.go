@@ -45,7 +45,7 @@ func (st *state) traced() tracedSession {
 	cfg := st.row.Config
 	return tracedSession{
 		Driver: cfg.Driver, Model: cfg.Model.ID, Provider: cfg.Model.Provider, Head: st.row.Head,
-		Kind: string(st.row.Relation.Kind), Turns: len(st.turns), Budget: cfg.Budget,
+		Kind: string(st.row.Relation.Kind), Turns: len(st.queue.Turns()), Budget: cfg.Budget,
 	}
 }
 

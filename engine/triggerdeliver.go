@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -148,7 +149,7 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	d.AtMs = now()
 	source := "trigger:" + string(d.TriggerID) + ":" + string(r.Occurrence.ID)
 	c := st.change(persistence.Commit{})
-	in, refused, err := st.wake(c, wake{
+	in, refused, err := st.queueIn(c).Wake(ctx, c, st.eng.store, queue.Wake{
 		Source: source, Merge: cmp.Or(r.Action.Merge, "trigger:"+string(d.TriggerID)), Delivery: cmp.Or(r.Action.Delivery, protocol.DeliverAfterTurn),
 		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: told(r)},
 	})

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/engine/change"
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -39,26 +39,16 @@ func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, ceiling *pro
 			}
 			return st.steerInstead(ctx, ceiling, p, rc)
 		}
-		if busy := len(st.turns) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
-			return nil, &TurnActiveError{TurnID: st.turns[0].ID, Input: true}
+		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
+			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
 		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, rc)
 	})
 }
 
-// Limits of what waits in a session. The last input may make it more.
-const (
-	maxQueued      = 256
-	maxQueuedBytes = 8 << 20
-)
-
-// queueHasRoom fails with ErrQueueFull. Of wakes there are only as many as may be outstanding.
+// queueHasRoom fails with ErrQueueFull.
 func (st *state) queueHasRoom() error {
-	size := 0
-	for _, in := range st.inputs {
-		size += protocol.InputSize(in.Input)
-	}
-	if len(st.inputs) >= maxQueued || size >= maxQueuedBytes {
+	if !st.queue.HasRoom() {
 		return ErrQueueFull
 	}
 	return nil
@@ -124,7 +114,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	if err := st.eng.store.Space(); err != nil {
 		return nil, err
 	}
-	idle := len(st.turns) == 0 && st.writer == nil
+	idle := len(st.queue.Turns()) == 0 && st.writer == nil
 	if idle {
 		st.renew()
 	}
@@ -141,10 +131,10 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	c := st.change(persistence.Commit{})
 	c.Undo(r.callOff)
 	q := st.queueIn(c)
-	q.accept(c, turn, in)
+	q.Accept(c, turn, in)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
 	if !idle {
-		q.tellWaiting(c)
+		q.TellWaiting(c)
 	}
 	c.Receipt = rc.with(result)
 	if err := st.commit(ctx, c); err != nil {
@@ -162,40 +152,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 }
 
 func (st *state) newTurn() persistence.StoredTurn {
-	return persistence.StoredTurn{Session: st.id, Turn: persistence.Turn{
-		ID: protocol.NewTurnID(), State: protocol.TurnQueued, Incarnation: st.eng.incarnation, AcceptedMs: now(),
-	}}
-}
-
-func acceptedEvent(id protocol.TurnID, inputs ...protocol.QueuedInput) change.Event {
-	e := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: id}
-	for _, in := range inputs {
-		e.Input, e.InputIDs = append(e.Input, in.Input...), append(e.InputIDs, in.ID)
-		if in.Wake != nil {
-			e.Causes = append(e.Causes, in.Wake.Cause)
-		}
-	}
-	return change.Event{Event: e}
-}
-
-func queueChanged(queue []protocol.QueuedInput) change.Event {
-	return change.Event{Event: protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}}
-}
-
-// waiting are the inputs that have not entered a turn yet: what queue/changed tells of.
-func (st *state) waiting() []protocol.QueuedInput { return waitingOf(st.inputs, st.turns) }
-
-func waitingOf(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []protocol.QueuedInput {
-	queue := []protocol.QueuedInput{}
-	for _, in := range inputs {
-		queued := slices.ContainsFunc(turns, func(t persistence.StoredTurn) bool {
-			return t.ID == in.TurnID && t.State == protocol.TurnQueued
-		})
-		if in.State == protocol.InputPendingActive || queued {
-			queue = append(queue, in)
-		}
-	}
-	return queue
+	return queue.NewTurn(st.id, st.eng.incarnation, now())
 }
 
 // kick starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
@@ -204,12 +161,12 @@ func (st *state) kick() {
 	if st.grant() {
 		return
 	}
-	for st.current == nil && st.broken == nil && len(st.turns) > 0 && st.retry.IsZero() && !st.eng.stopping() {
-		if st.foreign(st.turns[0]) {
+	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && st.retry.IsZero() && !st.eng.stopping() {
+		if st.foreign(st.queue.Turns()[0]) {
 			return
 		}
 		if err := st.startNext(); err != nil {
-			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", st.turns[0].ID, "error", err)
+			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", st.queue.Turns()[0].ID, "error", err)
 			st.later()
 		}
 	}
@@ -222,10 +179,10 @@ func (st *state) foreign(t persistence.StoredTurn) bool {
 
 // startNext starts the oldest turn. One that an earlier daemon drove is taken over.
 func (st *state) startNext() error {
-	turn := st.turns[0]
+	turn := st.queue.Turns()[0]
 	resumed := turn.State != protocol.TurnQueued
 	if !resumed {
-		if ended, err := st.dropLapsed(turn); ended || err != nil {
+		if ended, err := st.dropExpired(turn); ended || err != nil {
 			return err
 		}
 	}
@@ -240,13 +197,24 @@ func (st *state) startNext() error {
 	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
 		c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation}})
 		q := st.queueIn(c)
-		q.set(c, next)
+		q.SetTurn(c, next)
 		if !resumed {
-			q.tellWaiting(c)
+			q.TellWaiting(c)
 		}
 		if err := st.commit(st.ctx, c); err != nil {
 			return err
 		}
 	}
 	return st.drive(next, resumed)
+}
+
+// dropExpired cancels the wakes of a turn that is to start which came too late. If nothing is left of it, it ends, and does not start.
+func (st *state) dropExpired(turn persistence.StoredTurn) (ended bool, err error) {
+	c := st.change(persistence.Commit{})
+	over, some := st.queueIn(c).DropExpired(c, turn.ID)
+	if !some {
+		return false, nil
+	}
+	st.over(c, over)
+	return len(over) > 0, st.commit(st.ctx, c)
 }

@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
-	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
@@ -152,64 +149,5 @@ func (st *state) grant() bool {
 
 // begun tells whether a turn runs, or has to go on.
 func (st *state) begun() bool {
-	return st.current != nil || len(st.turns) > 0 && st.turns[0].State != protocol.TurnQueued
-}
-
-// queue adds turns, each with its input. One whose source is known already stays the one that it was.
-func (st *state) queue(ctx context.Context, c *change.Change, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
-	q := st.queueIn(c)
-	known := map[string]protocol.QueuedInput{}
-	for _, in := range wanted {
-		same, err := st.sameInput(ctx, known, in.Source)
-		if err != nil {
-			return nil, err
-		}
-		if same != nil && !sameContent(*same, in) {
-			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
-		}
-		if same != nil {
-			all = append(all, *same)
-			continue
-		}
-		t := st.newTurn()
-		in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
-		known[in.Source] = in
-		q.accept(c, t, in)
-		all = append(all, in)
-	}
-	if len(known) > 0 {
-		q.tellWaiting(c)
-	}
-	return all, nil
-}
-
-// sameContent tells whether two inputs say the same.
-func sameContent(a, b protocol.QueuedInput) bool {
-	type content struct {
-		Input   []protocol.InputPart
-		Plugins protocol.PluginInputs
-		Options *protocol.TurnOptions
-	}
-	of := func(in protocol.QueuedInput) []byte {
-		return encode(content{in.Input, in.PluginInputs, in.TurnOptions})
-	}
-	return bytes.Equal(of(a), of(b))
-}
-
-// sameInput is the input that a source has brought before; nil: none.
-func (st *state) sameInput(ctx context.Context, known map[string]protocol.QueuedInput, source string) (*protocol.QueuedInput, error) {
-	if source == "" {
-		return nil, nil
-	}
-	if in, ok := known[source]; ok {
-		return &in, nil
-	}
-	in, err := st.eng.store.SourceInput(ctx, st.key, source)
-	switch {
-	case isMissing(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return &in, nil
+	return st.current != nil || st.queue.Begun()
 }

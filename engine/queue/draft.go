@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"lashd/engine/change"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Policy is what a draft has to know of its session.
+type Policy struct {
+	Session     protocol.SessionID
+	Key         int64                // of the session in the store
+	Incarnation string               // of the daemon
+	Drain       protocol.DrainPolicy // which wakes may share a turn
+	Room        int                  // bytes that the model can be told at once
+	Running     protocol.TurnID      // the turn that runs; empty: none
+}
+
+// Draft is what the queue becomes with a change.
+type Draft struct {
+	of     *Queue
+	policy Policy
+	turns  []persistence.StoredTurn
+	inputs []protocol.QueuedInput
+	woken  bool
+}
+
+// In returns the queue's draft in a change.
+func (q *Queue) In(c *change.Change, p Policy) *Draft {
+	return change.DraftOf(c, q, func() *Draft {
+		return &Draft{of: q, policy: p, turns: slices.Clone(q.turns), inputs: slices.Clone(q.inputs)}
+	})
+}
+
+// Finish implements change.Draft.
+func (d *Draft) Finish(*change.Change) error { return nil }
+
+// Land implements change.Draft.
+func (d *Draft) Land() {
+	d.of.turns, d.of.inputs = d.turns, d.inputs
+	d.of.wakePending = d.of.wakePending || d.woken
+}
+
+// Accept adds a turn that answers some inputs.
+func (d *Draft) Accept(c *change.Change, t persistence.StoredTurn, inputs ...protocol.QueuedInput) {
+	d.addTurn(c, t)
+	for _, in := range inputs {
+		d.addInput(c, in)
+	}
+	c.Tell(accepted(t.ID, inputs...))
+}
+
+// Queue adds a turn for an input that stands in no queue yet, and returns the input with its turn.
+func (d *Draft) Queue(c *change.Change, in protocol.QueuedInput) protocol.QueuedInput {
+	t := d.newTurn()
+	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
+	d.Accept(c, t, in)
+	return in
+}
+
+// Steer adds an input that enters the running turn at its next checkpoint.
+func (d *Draft) Steer(c *change.Change, in protocol.QueuedInput) {
+	d.addInput(c, in)
+	d.TellWaiting(c)
+}
+
+func (d *Draft) newTurn() persistence.StoredTurn {
+	return NewTurn(d.policy.Session, d.policy.Incarnation, time.Now().UnixMilli())
+}
+
+func (d *Draft) addTurn(c *change.Change, t persistence.StoredTurn) {
+	c.Turns, d.turns = append(c.Turns, t.Turn), append(d.turns, t)
+}
+
+func (d *Draft) addInput(c *change.Change, in protocol.QueuedInput) {
+	c.Inputs, d.inputs = append(c.Inputs, in), append(d.inputs, in)
+}
+
+// SetInput changes an input.
+func (d *Draft) SetInput(c *change.Change, in protocol.QueuedInput) {
+	c.Inputs = append(c.Inputs, in)
+	d.inputs[slices.IndexFunc(d.inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID })] = in
+}
+
+// SetTurn changes a turn.
+func (d *Draft) SetTurn(c *change.Change, t persistence.StoredTurn) {
+	c.Turns = append(c.Turns, t.Turn)
+	d.turns[slices.IndexFunc(d.turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID })] = t
+}
+
+// EndUnstarted ends a turn that does not run, and cancels its inputs. t has its report.
+func (d *Draft) EndUnstarted(c *change.Change, t persistence.StoredTurn) {
+	d.end(c, t)
+	d.cancel(c, "", func(in protocol.QueuedInput) bool { return in.TurnID == t.ID })
+}
+
+func (d *Draft) end(c *change.Change, t persistence.StoredTurn) {
+	c.Turns = append(c.Turns, t.Turn)
+	d.turns = without(d.turns, t.ID)
+}
+
+func without(turns []persistence.StoredTurn, id protocol.TurnID) []persistence.StoredTurn {
+	return slices.DeleteFunc(turns, func(t persistence.StoredTurn) bool { return t.ID == id })
+}
+
+// Withdraw cancels inputs that no turn has taken in, and the turns that are left without any. It returns these turns with their reports.
+func (d *Draft) Withdraw(c *change.Change, gone map[protocol.InputID]bool) (ended []persistence.StoredTurn) {
+	d.cancel(c, "", func(in protocol.QueuedInput) bool { return gone[in.ID] })
+	ended = d.endEmptied(c, "its input was withdrawn")
+	d.TellWaiting(c)
+	return ended
+}
+
+// DropExpired cancels the wakes of a turn that is about to start which came too late, and the turn if nothing is left of it. some is
+// false if there are none: then the change is as it was.
+func (d *Draft) DropExpired(c *change.Change, id protocol.TurnID) (ended []persistence.StoredTurn, some bool) {
+	if d.cancel(c, protocol.WakeExpired, func(in protocol.QueuedInput) bool { return in.TurnID == id && expired(in) }) == 0 {
+		return nil, false
+	}
+	ended = d.endEmptied(c, "its wake has expired")
+	d.TellWaiting(c)
+	return ended, true
+}
+
+// cancel removes inputs that no turn answers any more, and returns how many these are.
+func (d *Draft) cancel(c *change.Change, why protocol.WakeRefusal, which func(protocol.QueuedInput) bool) (n int) {
+	left := d.inputs[:0:0]
+	for _, in := range d.inputs {
+		if !which(in) {
+			left = append(left, in)
+			continue
+		}
+		in.State, in.Refused = protocol.InputCancelled, why
+		c.Inputs = append(c.Inputs, in)
+		n++
+	}
+	d.inputs = left
+	return n
+}
+
+// endEmptied ends the queued turns that have no input any more, and says why they have none.
+func (d *Draft) endEmptied(c *change.Change, why string) (ended []persistence.StoredTurn) {
+	for _, t := range slices.Clone(d.turns) {
+		if t.State != protocol.TurnQueued || len(Of(t.ID, d.inputs)) > 0 {
+			continue
+		}
+		outcome := protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{RequestID: "internal:queue", Reason: why}}
+		t.State = protocol.TurnCancelled
+		t.Report = &protocol.TurnReport{TurnID: t.ID, SessionID: d.policy.Session, State: t.State, Outcome: &outcome, AcceptedAtMs: t.AcceptedMs}
+		d.end(c, t)
+		c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: t.ID, Outcome: &outcome, Usage: &protocol.Usage{}})
+		ended = append(ended, t)
+	}
+	return ended
+}
+
+// TellWaiting adds the event that says which inputs wait now.
+func (d *Draft) TellWaiting(c *change.Change) {
+	c.TellOf(protocol.Event{Type: protocol.EventQueueChanged, Queue: waiting(d.inputs, d.turns)})
+}
