@@ -17,12 +17,17 @@ type counterDraft struct {
 	of    *counter
 	n     int
 	calls *[]string
+	err   error    // of Finish
+	next  *counter // whose draft Finish begins
 }
 
 func (d *counterDraft) Finish(c *change.Change) error {
 	*d.calls = append(*d.calls, "finish")
 	c.TellOf(protocol.Event{Type: protocol.EventPluginCustom, Name: "last"})
-	return nil
+	if d.next != nil {
+		in(c, d.next, d.calls).n++
+	}
+	return d.err
 }
 
 func (d *counterDraft) Land() { d.of.n = d.n }
@@ -66,6 +71,33 @@ func TestChange(t *testing.T) {
 		c.Drop()
 		if want := []string{"undo"}; k.n != 0 || !slices.Equal(calls, want) {
 			t.Errorf("the part is %d after %v, want 0 after %v", k.n, calls, want)
+		}
+	})
+	t.Run("each part has a draft of its own, and the first that cannot be finished ends the change", func(t *testing.T) {
+		k, other, calls := &counter{}, &counter{n: 5}, []string(nil)
+		c := change.New(base, persistence.Commit{})
+		first := in(c, k, &calls)
+		if second := in(c, other, &calls); second == first || second.n != 5 {
+			t.Errorf("the drafts of two parts are %p and %p", first, second)
+		}
+		if _, ok := change.Drafted[*counterDraft](c, &counter{n: 1}); ok {
+			t.Error("a part that is not changed has a draft")
+		}
+		first.err = errors.New("it cannot be finished")
+		if err := c.Finish(); !errors.Is(err, first.err) || len(calls) != 1 {
+			t.Errorf("%v after %d drafts, want %v after 1", err, len(calls), first.err)
+		}
+	})
+	t.Run("a draft that begins while another one is finished is finished and lands, too", func(t *testing.T) {
+		last, calls := &counter{}, []string(nil)
+		c := change.New(base, persistence.Commit{})
+		in(c, &counter{}, &calls).next = last
+		if err := c.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		c.Land(persistence.Result{})
+		if len(calls) != 2 || last.n != 1 {
+			t.Errorf("%d drafts are finished, the last is %d, want 2 and 1", len(calls), last.n)
 		}
 	})
 	t.Run("it lands only where it was begun, and once", func(t *testing.T) {

@@ -2,7 +2,7 @@ package change
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -58,13 +58,7 @@ func bare(queue []protocol.QueuedInput) []protocol.QueuedInput {
 
 // Splice puts session and seq in front of a stored body.
 func Splice(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
-	b := make([]byte, 0, len(body)+len(id)+40)
-	b = append(b, `{"sessionId":`...)
-	b = append(b, encode(id)...)
-	b = append(b, `,"seq":`...)
-	b = strconv.AppendUint(b, uint64(seq), 10)
-	b = append(b, ',')
-	return append(b, body[1:]...)
+	return fmt.Appendf(nil, `{"sessionId":%s,"seq":%d,%s`, encode(id), seq, body[1:])
 }
 
 func encode(v any) []byte {
