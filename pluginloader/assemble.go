@@ -87,6 +87,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known,
 		Confine: a.confinement(), Approval: a.approval(), Output: a.output,
 		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
+		Health:  a.report(),
 	})
 	if err == nil {
 		a.parts, a.ends = append(a.parts, a.servers), append(a.ends, a.servers)
@@ -165,11 +166,16 @@ func (a *assembly) processConfig() (process.Config, error) {
 	c.Environ, c.Options, c.Nonce, c.Log, c.Output = l.config.Environ, l.config.Options[a.name()], l.config.Nonce, l.config.Log, a.output
 	c.Also, c.Confine, c.Approval, c.Workspace = a.spec, a.confinement(), a.approval(), a.workspace
 	c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) }
-	u := a.unit
-	c.Quarantined = func() {
-		l.beside("report a quarantine", func() { l.post(func(context.Context) { l.tellOf(u) }, func() {}) })
-	}
+	c.Quarantined = a.report()
 	return c, nil
+}
+
+// report is called when a program of the plugin fails too often, or works again. It returns at once.
+func (a *assembly) report() func() {
+	l, u := a.loader, a.unit
+	return func() {
+		l.beside("report the health of a plugin", func() { l.post(func(context.Context) { l.tellOf(u) }, func() {}) })
+	}
 }
 
 // Process is what a manifest says of a plugin's process, which runs in root and keeps files in data.

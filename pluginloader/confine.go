@@ -7,7 +7,6 @@ import (
 	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
-	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
@@ -55,7 +54,7 @@ func runsTools(m *manifest.Plugin) bool {
 }
 
 // Condition says what confines programs, how directories are watched, and which plugins are not as they should be: those that are
-// not loaded, or run as they were before, and those of which a program is quarantined.
+// not loaded, or run as they were before, and those of which a program is quarantined, or an MCP server cannot be reached.
 func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo) {
 	sandbox = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Confines().String()
 	for _, r := range l.watcher.Status() {
@@ -79,8 +78,5 @@ func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailin
 var well = []protocol.PluginStatus{"", protocol.PluginLoaded, protocol.PluginDisabled, protocol.PluginUntrusted}
 
 func ails(p protocol.PluginInfo) bool {
-	const quarantined = string(mcp.Quarantined)
-	return !slices.Contains(well, p.Status) ||
-		p.Process != nil && p.Process.State == quarantined ||
-		slices.ContainsFunc(p.Servers, func(s protocol.PluginServer) bool { return s.State == quarantined })
+	return !slices.Contains(well, p.Status) || len(failing(p)) > 0
 }

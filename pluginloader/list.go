@@ -99,18 +99,27 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 	return infos
 }
 
-// same reports whether two infos say the same of what clients are told of. Processes come and go by themselves, which is only told
-// if one is not started any more.
+// same reports whether two infos say the same of what clients are told of. Processes and MCP servers come and go by themselves, which is
+// only told if one is not started any more, or not reached.
 func same(a, b protocol.PluginInfo) bool {
-	if quarantined(a) != quarantined(b) {
+	if !slices.Equal(failing(a), failing(b)) {
 		return false
 	}
 	a.Process, b.Process, a.Servers, b.Servers = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
-func quarantined(p protocol.PluginInfo) bool {
-	return p.Process != nil && p.Process.State == "quarantined"
+// failing are the programs and servers of a plugin that have failed too often: the servers by name, the process by "".
+func failing(p protocol.PluginInfo) (all []string) {
+	if p.Process != nil && p.Process.State == string(mcp.Quarantined) {
+		all = append(all, "")
+	}
+	for _, s := range p.Servers {
+		if s.State == string(mcp.Quarantined) || s.State == string(mcp.Unreachable) {
+			all = append(all, s.Name)
+		}
+	}
+	return all
 }
 
 // find finds a plugin by its name. Of two, the one that is loaded counts.

@@ -31,7 +31,7 @@ type Supervisor[L Life] struct {
 	Plugin   string                           // for errors
 	Launch   func(context.Context) (L, error) // begins a life: it ends at the latest with the context
 	Tireless bool                             // however often it fails, it is never quarantined
-	Banned   func()                           // is called, on a goroutine of its own, when it is quarantined; nil: nobody is
+	Report   func()                           // is called, on a goroutine of its own, when it begins to fail too often, and when it works again; nil: nobody is
 
 	mu      sync.Mutex
 	current L
@@ -41,7 +41,7 @@ type Supervisor[L Life] struct {
 	inARow  int
 	notYet  time.Time // the next start is not before
 	reason  error     // of the last crash
-	banned  bool      // until Resume
+	failing bool      // has crashed too often: until a life begins, or Resume
 	closed  bool
 	work    sync.WaitGroup
 }
@@ -96,7 +96,7 @@ func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) 
 	switch {
 	case s.closed:
 		return nil, &Error{s.Plugin, Stopped, ErrShutDown}
-	case s.banned:
+	case s.bannedLocked():
 		return nil, &Error{s.Plugin, Quarantined, fmt.Errorf("has crashed %d times within %v, at last: %w", crashLimit, crashSpan, s.reason)}
 	}
 	if until, limited := ctx.Deadline(); limited && s.notYet.After(until) {
@@ -133,6 +133,8 @@ func (s *Supervisor[L]) try(ctx context.Context, a *attempt[L], before L, delay 
 		s.crashedLocked(Cause(a.err))
 	case !a.life.Alive():
 		s.lostLocked(a.life)
+	default:
+		s.failingLocked(false)
 	}
 	s.mu.Unlock()
 	if a.err != nil {
@@ -165,12 +167,21 @@ func (s *Supervisor[L]) crashedLocked(why error) {
 	s.crashes, s.reason = recent, why
 	s.inARow++
 	s.notYet = now.Add(delay/2 + rand.N(delay/2+1))
-	before := s.banned
-	s.banned = len(recent) >= crashLimit && !s.Tireless
-	if s.banned && !before && !s.closed && s.Banned != nil {
-		s.work.Go(s.Banned)
+	if len(recent) >= crashLimit {
+		s.failingLocked(true)
 	}
 }
+
+// failingLocked notes whether it fails too often, and reports a change.
+func (s *Supervisor[L]) failingLocked(now bool) {
+	if s.failing != now && !s.closed && s.Report != nil {
+		s.work.Go(s.Report)
+	}
+	s.failing = now
+}
+
+// bannedLocked reports whether nothing is begun until Resume.
+func (s *Supervisor[L]) bannedLocked() bool { return s.failing && !s.Tireless }
 
 // Ended counts the end of a life that nobody asked for: its reason is another than Stopped. One that was never in use counts as a start that failed.
 func (s *Supervisor[L]) Ended(l L) {
@@ -196,13 +207,14 @@ func (s *Supervisor[L]) lostLocked(l L) {
 func (s *Supervisor[L]) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.crashes, s.inARow, s.notYet, s.reason, s.banned = nil, 0, time.Time{}, nil, false
+	s.crashes, s.inARow, s.notYet, s.reason, s.failing = nil, 0, time.Time{}, nil, false
 }
 
 // Standing is how things are with what is supervised.
 type Standing struct {
 	Starting    bool // and the time has come for it
 	Quarantined bool
+	Failing     bool  // it has failed too often; it is tried on, unless it is quarantined
 	Reason      error // of the last failure; nil: there was none
 }
 
@@ -211,7 +223,7 @@ func (s *Supervisor[L]) Look() (L, Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var none L
-	st := Standing{s.attempt != nil && !time.Now().Before(s.notYet), s.banned, s.reason}
+	st := Standing{s.attempt != nil && !time.Now().Before(s.notYet), s.bannedLocked(), s.failing, s.reason}
 	if s.current == none || !s.current.Alive() {
 		return none, st
 	}

@@ -28,6 +28,9 @@ type Config struct {
 	// Changed is told that the plugin offers other tools than when Start returned. Sessions have to ask for them again. It may
 	// be called from several goroutines. Nil: nobody is told.
 	Changed func(context.Context)
+
+	// Health is told that a server is quarantined or unreachable, or works again. It must not wait for the servers. Nil: nobody is told.
+	Health func()
 }
 
 // Part has the MCP servers of one plugin, and makes tools of theirs.

@@ -35,6 +35,7 @@ func newServer(p *Pool, e *endpoint, output *child.Log) *server {
 	output.Hide(e.secrets...)
 	s := &server{pool: p, end: e, output: output, users: map[*Part]int{}}
 	s.super.Plugin, s.super.Launch, s.super.Tireless = e.label, s.launch, e.transport() == manifest.TransportHTTP
+	s.super.Report = s.report
 	s.login = newLogin(s)
 	return s
 }
@@ -103,6 +104,18 @@ func (s *server) tell(ctx context.Context) {
 			p.changed(ctx)
 		}
 	})
+}
+
+// report lets all who use the server know that it fails too often, or works again.
+func (s *server) report() {
+	s.mu.Lock()
+	users := slices.Collect(maps.Keys(s.users))
+	s.mu.Unlock()
+	for _, p := range users {
+		if p.config.Health != nil {
+			p.config.Health()
+		}
+	}
 }
 
 // relist hears that the list has changed. It is asked for once more if it changes meanwhile.

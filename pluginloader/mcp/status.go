@@ -11,6 +11,7 @@ const (
 	Ready       State = "ready"       // it is there
 	Failed      State = "failed"      // it could not be reached, or is gone; the next call, or the time, tries again
 	Quarantined State = "quarantined" // it has crashed too often, and is not started until Resume
+	Unreachable State = "unreachable" // of HTTP: it has failed as often; it is tried on
 )
 
 // ServerStatus is how things are with a server.
@@ -47,6 +48,8 @@ func (m *member) status() ServerStatus {
 		s.State = Ready
 	case standing.Quarantined:
 		s.State = Quarantined
+	case standing.Failing:
+		s.State = Unreachable
 	case standing.Starting:
 		s.State = Starting
 	case standing.Reason != nil:

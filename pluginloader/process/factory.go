@@ -33,7 +33,7 @@ func New(c Config) (*Factory, error) {
 	}
 	f := &Factory{config: c, seats: map[string]*instance{}}
 	f.tell = sync.OnceFunc(func() { c.Log.Info("the plugin is started", "version", c.Version, "sandbox", f.Sandbox()) })
-	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Banned: c.Quarantined}
+	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Report: c.Quarantined}
 	return f, nil
 }
 

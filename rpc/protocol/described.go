@@ -1041,7 +1041,7 @@ func Described() map[string]TypeDoc {
 		"PluginServer": {Doc: "PluginServer is an MCP server of a plugin.",
 			Fields: map[string]string{
 				"product":   "what it says that it is",
-				"state":     "idle, starting, ready, failed, quarantined",
+				"state":     "idle, starting, ready, failed, quarantined, unreachable",
 				"tools":     "that it offers",
 				"transport": "stdio, http",
 			},

@@ -71,7 +71,7 @@ type PluginProcess struct {
 type PluginServer struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"`         // stdio, http
-	State     string `json:"state"`             // idle, starting, ready, failed, quarantined
+	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable
 	Tools     int    `json:"tools"`             // that it offers
 	Product   string `json:"product,omitempty"` // what it says that it is
 	Error     string `json:"error,omitempty"`

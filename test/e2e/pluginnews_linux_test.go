@@ -2,14 +2,28 @@ package e2e
 
 import (
 	"bufio"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"lashd/test/fakemodel"
 )
+
+// unusedAddress is one on which nothing listens now.
+func unusedAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
 
 // TestNewsOfPlugins breaks and mends a plugin of the user while a chat and a run are open.
 func TestNewsOfPlugins(t *testing.T) {
@@ -45,6 +59,33 @@ func TestNewsOfPlugins(t *testing.T) {
 		s.shows("the last good version keeps running")
 		save(good)
 		s.shows("plugin guard works again")
+		s.types("\x03\x03")
+		s.leaves()
+	})
+	t.Run("outside/26 an open chat shows that MCP servers of a plugin fail too often, and work again", func(t *testing.T) {
+		t.Parallel()
+		w, save := begin(t)
+		s := w.chat()
+		s.shows("idle")
+		time.Sleep(time.Second) // what is broken before the chat has subscribed is not news
+		save(`{"name": "guard", "mcpServers": {"broken": {"command": "sh", "args": ["-c", "exit 7"]}}}`)
+		s.shows("MCP server broken of plugin guard stopped working: it failed too often")
+		if err := w.command("plugin", "reload").Run(); err != nil {
+			t.Fatal(err)
+		}
+		s.shows("MCP server broken of plugin guard is tried again")
+		address := unusedAddress(t)
+		save(`{"name": "guard", "mcpServers": {"far": {"url": "http://` + address + `"}}}`)
+		s.shows("MCP server far of plugin guard cannot be reached")
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mcpServer := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
+		far := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return mcpServer }, nil)}
+		go far.Serve(listener)
+		t.Cleanup(func() { far.Close() })
+		s.shows("MCP server far of plugin guard works again")
 		s.types("\x03\x03")
 		s.leaves()
 	})

@@ -182,12 +182,21 @@ func (d *diagnosis) notePlugins() {
 		d.note("watch", strings.TrimSuffix(fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), ": "), nil, "")
 	}
 	for _, p := range d.Diagnostics.Ailing {
-		why := "a program of it has crashed too often, and is not started any more"
-		if len(p.Problems) > 0 {
-			why = p.Problems[0].Message
-		}
-		d.note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, why), "lashd plugin logs "+p.Name+" says more; then lashd plugin reload")
+		d.note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, ailment(&p)), "lashd plugin logs "+p.Name+" says more; then lashd plugin reload")
 	}
+}
+
+// ailment says what is wrong with a plugin.
+func ailment(p *protocol.PluginInfo) string {
+	if len(p.Problems) > 0 {
+		return p.Problems[0].Message
+	}
+	for _, s := range p.Servers {
+		if s.State == "unreachable" {
+			return "its MCP server " + s.Name + " cannot be reached: " + oneLine(s.Error, 200)
+		}
+	}
+	return "a program of it has crashed too often, and is not started any more"
 }
 
 // progress tells a person how far the check is, once it has taken a while.

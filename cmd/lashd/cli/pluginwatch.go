@@ -18,6 +18,12 @@ type pluginWatch struct {
 	news *client.Inbox
 	cwd  string
 	ill  map[string]string // by directory of the plugin: what was reported of it last
+	sick map[server]bool   // the MCP servers that were reported last
+}
+
+// server names an MCP server of a plugin.
+type server struct {
+	dir, name string
 }
 
 func newPluginWatch() *pluginWatch { return &pluginWatch{news: client.NewInbox(0)} }
@@ -49,11 +55,11 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 	}
 	first := w.ill == nil || w.cwd != cwd
 	if first {
-		w.cwd, w.ill = cwd, map[string]string{}
+		w.cwd, w.ill, w.sick = cwd, map[string]string{}, map[server]bool{}
 	}
 	for _, p := range list.Data {
 		if first {
-			w.line(&p)
+			w.changes(&p)
 		} else if event, err := json.Marshal(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &p}); err == nil {
 			w.news.Put(event)
 		}
@@ -70,18 +76,50 @@ func (w *pluginWatch) lines() (all []string) {
 		if json.Unmarshal(raw, &e) != nil || e.Type != protocol.ServerPluginChanged || e.Plugin == nil {
 			continue
 		}
-		if line := w.line(e.Plugin); line != "" {
+		all = append(all, w.changes(e.Plugin)...)
+	}
+	return all
+}
+
+// changes are what a person reads of a plugin as it is now. There are none of a plugin of another workspace, or if all was reported.
+func (w *pluginWatch) changes(p *protocol.PluginInfo) (all []string) {
+	if p.Scope == protocol.ScopeBuiltin || p.Scope == protocol.ScopeWorkspace && !inWorkspace(p.Dir, w.cwd) {
+		return nil
+	}
+	if line := w.plugin(p); line != "" {
+		all = append(all, line)
+	}
+	for _, s := range p.Servers {
+		if line := w.server(p, &s); line != "" {
 			all = append(all, line)
 		}
 	}
 	return all
 }
 
-// line is what a person reads of a plugin as it is now; empty: it is not of the session, or that was reported.
-func (w *pluginWatch) line(p *protocol.PluginInfo) string {
-	if p.Scope == protocol.ScopeBuiltin || p.Scope == protocol.ScopeWorkspace && !inWorkspace(p.Dir, w.cwd) {
-		return ""
+// server is what has changed of an MCP server. Its last error is not compared: it differs with each attempt.
+func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) string {
+	key, name, why := server{p.Dir, s.Name}, "MCP server "+s.Name+" of plugin "+p.Name, oneLine(s.Error, 200)
+	was := w.sick[key]
+	delete(w.sick, key)
+	if s.State == "quarantined" || s.State == "unreachable" {
+		w.sick[key] = true
 	}
+	switch {
+	case w.sick[key] == was:
+		return ""
+	case s.State == "quarantined":
+		return name + " stopped working: it failed too often: " + why + "; edit the plugin, or run lashd plugin reload"
+	case s.State == "unreachable":
+		return name + " cannot be reached: " + why + "; lashd tries again"
+	case s.State == "ready":
+		return name + " works again"
+	}
+	return name + " is tried again"
+}
+
+// plugin is what has changed of a plugin but for its MCP servers.
+func (w *pluginWatch) plugin(p *protocol.PluginInfo) string {
 	line, before := illness(p), w.ill[p.Dir]
 	switch {
 	case line == before:

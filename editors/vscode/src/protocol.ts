@@ -1410,7 +1410,7 @@ export interface PluginServer {
   name: string;
   /** stdio, http */
   transport: string;
-  /** idle, starting, ready, failed, quarantined */
+  /** idle, starting, ready, failed, quarantined, unreachable */
   state: string;
   /** that it offers */
   tools: number;
