@@ -4,6 +4,8 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,4 +159,28 @@ func TestPluginOfTheDocument(t *testing.T) {
 			t.Errorf("issue/4-9 %s: exit code %d, %s%s", check, r.code, r.out, r.err)
 		}
 	}
+}
+
+// TestPluginNewWithNodeOfMachine uses the Node that the machine has in its PATH, which may be too old: then no plugin in TypeScript is made.
+func TestPluginNewWithNodeOfMachine(t *testing.T) {
+	node, err := exec.LookPath("node")
+	skip.Unless(t, "NODE", err == nil, "there is no node in the PATH")
+	said, err := exec.Command(node, "--print", `process.version + " " + !!process.features.typescript`).Output()
+	version, runs, ok := strings.Cut(strings.TrimSpace(string(said)), " ")
+	if err != nil || !ok {
+		t.Fatalf("%s says %q: %v", node, said, err)
+	}
+	t.Run("outside/26 plugin new --lang ts with Node "+version+" makes a plugin only if that runs TypeScript", func(t *testing.T) {
+		p := newPlace(t)
+		dir := filepath.Join(p.work, "guard")
+		if runs == "true" {
+			p.want(0, "", "", "plugin", "new", "--lang", "ts", "guard", dir)
+			return
+		}
+		want := "a plugin in TypeScript needs Node 22.18 or newer, which runs it without a build, and " + node + " is " + version
+		p.want(exitFailed, "", want, "plugin", "new", "--lang", "ts", "guard", dir)
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want none", dir, err)
+		}
+	})
 }
