@@ -84,11 +84,9 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 // ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the
 // same; what is allowed with one is not allowed with others.
 func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
-	if ok, err := path.Match(r.Tool, m.Name); err == nil && ok {
-		return true
-	}
-	ok, err := path.Match(r.Tool, m.Like)
-	return err == nil && ok && m.Like != "" && r.Action != protocol.ApproveAllow
+	named, _ := path.Match(r.Tool, m.Name) // what is no pattern is refused before
+	like, _ := path.Match(r.Tool, m.Like)
+	return named || like && r.Action != protocol.ApproveAllow
 }
 
 // always are the answers that were given for a workspace.

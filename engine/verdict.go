@@ -180,7 +180,7 @@ func (a standings) to(p weighed) []standing {
 func (st *state) standings(policies []weighed) (a standings, err error) {
 	a = standings{session: st.approved, always: map[string][]standing{}}
 	for _, p := range policies {
-		if a.always[p.Cwd] != nil || p.Cwd == "" {
+		if a.always[p.Cwd] != nil {
 			continue
 		}
 		if a.always[p.Cwd], err = st.always(p.Cwd); err != nil {
