@@ -222,9 +222,10 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 					config.Defaults.Approval.Mode = protocol.ApproveDeny
 				}
 			}})
-			out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{
-				SessionID: d.session(t), Name: "run", Args: json.RawMessage(c.args),
-			})).Output
+			id := d.session(t)
+			beside := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "another"}}} // which changes nothing
+			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
+			out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(c.args)})).Output
 			if got := out.Failure != nil; got != c.denied {
 				t.Errorf("%s is denied: %v, want %v", c.args, got, c.denied)
 			}

@@ -367,6 +367,7 @@ func TestPluginsDefaults(t *testing.T) {
 	}{
 		{"allows only what the session would not ask about", protocol.ApprovalConfig{Mode: protocol.ApproveAllow}, protocol.ApproveAllow, "ran"},
 		{"does not allow what the session asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk}, protocol.ApproveAllow, "denied"},
+		{"allows what the session allows then, too", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow}, protocol.ApproveAllow, "ran"},
 		{"is nothing, and the session allows what it asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow, DeadlineMs: 1}, "", "ran"},
 		{"denies what the session would allow", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow}, protocol.ApproveDeny, "denied"},
 	} {
@@ -379,6 +380,15 @@ func TestPluginsDefaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// telling is a tool that changes its target.
+type telling struct{ toolFunc }
+
+func (telling) Subjects(_ string, args json.RawMessage) []tool.Subject {
+	var known struct{ Target string }
+	_ = json.Unmarshal(args, &known)
+	return []tool.Subject{{Path: known.Target}}
 }
 
 func TestOverlaidTools(t *testing.T) {
@@ -394,6 +404,8 @@ func TestOverlaidTools(t *testing.T) {
 	}
 	edit := says("edit", "changed")
 	edit.kind = protocol.ToolKindEdit
+	patch := telling{says("patch", "changed")}
+	patch.kind = protocol.ToolKindEdit
 	other := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "look", Prefix: "touch", Action: protocol.ApproveDeny}}}
 	allow := func(prefix string) *protocol.ApprovalConfig {
 		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveAllow}}}
@@ -416,12 +428,13 @@ func TestOverlaidTools(t *testing.T) {
 		{"the name, with a command that no rule denies", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"command":"ls"}`, protocol.ApproveAllow},
 		{"the name, and hides the command from a rule of another tool", other, claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
 		{"the name of one that changes a protected file", allowing, claims("edit", "", protocol.ToolKindRead), `{"path":".envrc"}`, protocol.ApproveAsk},
+		{"the name of one that alone knows that it changes a protected file", allowing, claims("patch", "", protocol.ToolKindEdit), `{"target":".envrc"}`, protocol.ApproveAsk},
 		{"the name, and hides the command from a rule that allows", allow("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
 		{"the name, and hides the command", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAsk},
 	} {
 		t.Run("outside/8 a tool of a client takes "+c.name, func(t *testing.T) {
 			call := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool.Name, Args: json.RawMessage(c.args)}}}
-			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look, edit}})
+			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look, edit, patch}})
 			id := d.session(t)
 			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: c.approval}))
 			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{c.tool}}))
@@ -436,5 +449,34 @@ func TestOverlaidTools(t *testing.T) {
 				t.Errorf("it comes to %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAnswersToReplacements has a person allow calls of a client's tool in the place of one that a rule asks about.
+func TestAnswersToReplacements(t *testing.T) {
+	shell := says("shell", "ran")
+	d := start(t, setup{model: obeying("shell"), tools: []tool.Provider{shell}})
+	id := d.session(t)
+	asks := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Action: protocol.ApproveAsk}}}
+	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: asks}))
+	must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{
+		SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "shell"}}},
+	}))
+	for _, want := range []protocol.EventType{protocol.EventDecisionOpened, protocol.EventToolRequested} {
+		o := d.observe(t, id)
+		turn := d.begin(t, id, "shell").TurnID
+		e := o.until(func(e protocol.Event) bool {
+			return e.Type == protocol.EventDecisionOpened || e.Type == protocol.EventToolRequested
+		})
+		if e.Type != want {
+			t.Errorf("outside/29 first comes %s, want %s", e.Type, want)
+		}
+		if q := e.Decision; q != nil {
+			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowSession, ArgsHash: q.ArgsHash}
+			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			o.typed(protocol.EventToolRequested)
+		}
+		d.interrupt(t, turn)
+		d.wait(t, turn)
 	}
 }

@@ -160,12 +160,17 @@ func TestCellsOfAskers(t *testing.T) {
 		"a session of another driver":    {Policies: []protocol.Policy{{Driver: "another"}}},
 		"a plugin in a sandbox":          {Sandboxed: true},
 		"a session that has no tools":    {NoTools: true},
+		"a plugin in a sandbox, in one":  {Sandboxed: true},
 		"a session in plan mode":         {ReadOnly: true},
 		"a session of another workspace": {Roots: []string{"/nowhere"}},
 	} {
 		t.Run("outside/1 code of a model is run where it was asked for by "+name, func(t *testing.T) {
 			w := &words{}
-			d := start(t, coded(w))
+			s, runs := coded(w), c == nil || name == "a plugin in a sandbox, in one"
+			if runs && c != nil {
+				s.driver = boxedScheme{s.driver.(scheme)}
+			}
+			d := start(t, s)
 			p := &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: protocol.Authority{Ceiling: c}}
 			made, err := d.NewSession(t.Context(), p)
 			if c != nil && len(c.Roots) > 0 {
@@ -178,9 +183,14 @@ func TestCellsOfAskers(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.turn(t, made.SessionID, "run one")
-			if got := w.all(); (len(got) > 0) != (c == nil) {
+			if got := w.all(); (len(got) > 0) != runs {
 				t.Errorf("%q ran", got)
 			}
 		})
 	}
 }
+
+// boxedScheme is a driver of a plugin that does not ship with lashd, and whose programs are all in a sandbox.
+type boxedScheme struct{ scheme }
+
+func (boxedScheme) Sandboxed() bool { return true }

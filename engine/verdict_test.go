@@ -54,8 +54,9 @@ func TestWhoDenies(t *testing.T) {
 	lax := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
 	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
 	twice := must[*protocol.SessionNewResult](t)(d.host(t, own).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
+	strict := must[*protocol.SessionNewResult](t)(d.host(t, d.session(t)).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
 	asked := "the session or plugin that asked"
-	for where, want := range map[protocol.SessionID]string{id: "the approval settings of this session", own: "the approval settings of this session", lax: asked, twice: asked} {
+	for where, want := range map[protocol.SessionID]string{strict: "the approval settings of this session", id: "the approval settings of this session", own: "the approval settings of this session", lax: asked, twice: asked} {
 		if code, message := d.direct(t, where, ""); code != "denied" || !strings.Contains(message, want) {
 			t.Errorf("outside/29 the call came to %s %q, want %q", code, message, want)
 		}
@@ -167,4 +168,72 @@ func TestRuleBesideOthers(t *testing.T) {
 			t.Errorf("outside/29 with the rules %+v the call came to %q", rules, got)
 		}
 	}
+}
+
+// TestRuleOfWhatAToolIsLike has a tool that does the same as another one. Rules that ask or deny for that one hold for it, those that allow do not.
+func TestRuleOfWhatAToolIsLike(t *testing.T) {
+	for _, c := range []struct {
+		tool, like string
+		action     protocol.ApprovalMode
+		want       string
+	}{
+		{"shell", "shell", protocol.ApproveDeny, "denied"}, {"sh*", "shell", protocol.ApproveDeny, "denied"}, {"other", "shell", protocol.ApproveDeny, "ran"},
+		{"shell", "", protocol.ApproveDeny, "ran"}, {"shell", "shell", protocol.ApproveAllow, "denied"}, {"run", "shell", protocol.ApproveAllow, "ran"},
+	} {
+		d := start(t, setup{model: replies(), tools: []tool.Provider{likened{says("run", "ran"), c.like}}})
+		id := d.session(t)
+		approval := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: c.tool, Action: c.action}}}
+		if c.action == protocol.ApproveAllow {
+			approval.Mode = protocol.ApproveDeny
+		}
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
+		if got, _ := d.direct(t, id, ""); got != c.want {
+			t.Errorf("outside/29 a tool like %q and the rule %s %s: the call came to %q, want %q", c.like, c.action, c.tool, got, c.want)
+		}
+	}
+}
+
+// likened is a tool that says that it is like another one.
+type likened struct {
+	toolFunc
+	like string
+}
+
+func (l likened) Tools() []tool.Tool {
+	all := l.toolFunc.Tools()
+	all[0].Manifest.Like = l.like
+	return all
+}
+
+// TestKindsOfTools has no approval settings. What changes things is asked about then, and what nobody knows; what reads, searches or thinks is not.
+func TestKindsOfTools(t *testing.T) {
+	for kind, want := range map[protocol.ToolKind]string{
+		protocol.ToolKindRead: "ran", protocol.ToolKindSearch: "ran", protocol.ToolKindThink: "ran",
+		protocol.ToolKindEdit: "denied", protocol.ToolKindExecute: "denied", protocol.ToolKindOther: "denied", "": "denied",
+	} {
+		run := says("run", "ran")
+		run.kind = kind
+		d := start(t, setup{model: replies(calls("run")), tools: []tool.Provider{run}})
+		id := d.session(t)
+		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
+		if got := cameTo(t, d.turn(t, id, "go")); got != want {
+			t.Errorf("outside/29 a call of kind %q came to %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// TestAnswersAboutPlaces has a person always allow a call whose path then leads elsewhere. It is asked about again.
+func TestAnswersAboutPlaces(t *testing.T) {
+	dir := t.TempDir()
+	lead(t, dir, "link", "a")
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"path":"link/x"}`)}}}
+	turn := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{reply, {Text: "done"}}}
+	d := start(t, setup{cwd: dir, model: scripted.New(&scripted.Script{Turns: []scripted.Turn{turn, turn, turn}}), tools: []tool.Provider{run}, config: asking})
+	id := d.session(t)
+	d.runAllowed(t, id, protocol.ChooseAllowAlways)
+	d.asksAbout(t, "outside/29 the same place", id, d.begin(t, id, "run").TurnID)
+	lead(t, dir, "link", "b")
+	d.asksAbout(t, "outside/29 another place", id, d.begin(t, id, "run").TurnID, "run")
 }
