@@ -61,7 +61,7 @@ func (st *state) resolve(ctx context.Context, d *openDecision, answer protocol.D
 		c.Receipt = rc(c.Seq())
 	}
 	st.remember(c, d.Decision, &answer)
-	if t, ok := st.queue.Turn(d.TurnID); ok && t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
+	if t, _ := st.queue.Turn(d.TurnID); t.State == protocol.TurnWaiting && d.person() && st.waitingFor(d.TurnID) == 1 {
 		t.State = protocol.TurnRunning
 		st.queueIn(c).SetTurn(c, t)
 	}

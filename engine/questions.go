@@ -63,10 +63,8 @@ func (r *run) settle(ctx context.Context, stages []*stage) error {
 func (r *run) questions(stages []*stage) ([]*question, error) {
 	var asked []*question
 	for _, s := range stages {
-		if s.began {
-			if err := r.recallDeferral(s); err != nil {
-				return nil, err
-			}
+		if err := r.recallDeferral(s); err != nil {
+			return nil, err
 		}
 		switch {
 		case s.reply != nil, s.given != nil, s.waits():
