@@ -104,6 +104,9 @@ func TestOutcomes(t *testing.T) {
 					return d.asking(t)[0]
 				}
 				q := again()
+				if next := again(); next.ID != q.ID {
+					t.Errorf("it is asked about as %s and as %s", q.ID, next.ID)
+				}
 				if choice == protocol.ChooseRunAgain {
 					ok(t, d.replies(t, q.ID, choice, ""))
 					synctest.Wait()
@@ -265,7 +268,21 @@ func TestCompletionBesideAQuestion(t *testing.T) {
 		if took := time.Since(began); got.Text != "unavailable by deadline" || took < 10*time.Minute || took > 10*time.Minute+time.Second {
 			t.Errorf("outside/29 after %s the question came to %+v", took, got)
 		}
+		turn = d.begin(t, d.session(t), "go").TurnID
+		state(protocol.TurnWaiting)
+		ok(t, d.replies(t, d.questionOf(t, turn), protocol.ChooseReject, ""))
+		state(protocol.TurnRunning)
+		d.complete(t, work.key(), "worked")
+		d.wait(t, turn)
 	})
+}
+
+// questionOf is the question of a call of a turn.
+func (d *daemon) questionOf(t *testing.T, turn protocol.TurnID) protocol.DecisionID {
+	t.Helper()
+	open := d.asking(t)
+	i := slices.IndexFunc(open, func(q protocol.Decision) bool { return q.TurnID == turn && q.Kind == protocol.DecisionQuestion })
+	return open[i].ID
 }
 
 // TestQuestionOfLaxerSettings restarts the daemon while a call is asked about, with settings that allow it. It waits for its answer all the same.
@@ -293,4 +310,200 @@ func TestQuestionOfLaxerSettings(t *testing.T) {
 			t.Errorf("outside/29 rejected, the call came to %q", got)
 		}
 	})
+}
+
+// TestAnswerWhileATurnIsTakenOver restarts the daemon while calls are asked about, and answers a question before the turn has come to it again.
+func TestAnswerWhileATurnIsTakenOver(t *testing.T) {
+	for names, want := range map[string]protocol.TurnState{"run": protocol.TurnRunning, "run other": protocol.TurnWaiting} {
+		t.Run("outside/29 of "+names, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gate, over := make(chan struct{}), make(chan struct{})
+				holds := hooked{"holds", func(r *plugin.Registrar) {
+					r.ToolCalls().Before(func(ctx context.Context, _ *plugin.ToolCallContext) ([]plugin.Directive, error) {
+						<-gate
+						return nil, nil
+					})
+				}}
+				run := toolFunc{name: "run", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+					<-over
+					return tool.Result{Output: protocol.Succeed("ran")}, nil
+				}}
+				d := start(t, setup{model: replies(calls(strings.Fields(names)...), scripted.Reply{Text: "done"}), tools: []tool.Provider{run, says("other", "ran")}, config: asking})
+				id := d.session(t)
+				turn := d.begin(t, id, "go").TurnID
+				synctest.Wait()
+				d = d.restart(t, func(s *setup) { s.plugins = plugins(holds) })
+				must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+				synctest.Wait()
+				allow := func(name string) {
+					for _, q := range d.asking(t) {
+						if q.Call.Name == name {
+							p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
+							must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+						}
+					}
+				}
+				allow("run")
+				close(gate)
+				synctest.Wait()
+				if got := must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
+					t.Errorf("the turn is %s, want %s", got, want)
+				}
+				allow("other")
+				close(over)
+				for _, c := range d.wait(t, turn).ToolCalls {
+					if c.Output.Text != "ran" {
+						t.Errorf("%s came to %+v", c.Name, c.Output)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestQuestionThatACallGaveUp restarts the daemon after a call has given up a question and asked another one. The next attempt asks both.
+func TestQuestionThatACallGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asks := toolFunc{name: "asks", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
+			short, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			a, err := c.Host.Ask(short, tool.Question{Prompt: "first", Deadline: time.Hour})
+			if err != nil {
+				a, err = c.Host.Ask(ctx, tool.Question{Prompt: "second", Deadline: time.Hour})
+			}
+			return tool.Result{Output: protocol.Succeed(string(a.Choice))}, err
+		}}
+		d := start(t, setup{model: replies(calls("asks"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asks}})
+		id := d.session(t)
+		turn := d.begin(t, id, "go").TurnID
+		prompts := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for _, q := range d.asking(t) {
+				got = append(got, q.Prompt)
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("outside/29 asked are %q, want %q", got, want)
+			}
+		}
+		prompts("first")
+		time.Sleep(2 * time.Minute)
+		prompts("second")
+		d = d.restart(t, nil)
+		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		prompts("first", "second")
+		d.interrupt(t, turn)
+		d.wait(t, turn)
+	})
+}
+
+// TestQuestionsThatAreNone has a call ask with a form that is none, two things at the same time, and when it is over.
+func TestQuestionsThatAreNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var malformed, busy error
+		over := make(chan error, 1)
+		asks := toolFunc{name: "asks", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
+			_, malformed = c.Host.Ask(ctx, tool.Question{Prompt: "x", Form: []byte(`{"type":1}`)})
+			first := make(chan struct{})
+			go func() {
+				defer close(first)
+				_, _ = c.Host.Ask(ctx, tool.Question{Prompt: "x", Deadline: time.Minute})
+			}()
+			synctest.Wait()
+			_, busy = c.Host.Ask(ctx, tool.Question{Prompt: "x"})
+			<-first
+			go func() {
+				time.Sleep(time.Hour)
+				_, err := c.Host.Ask(context.WithoutCancel(ctx), tool.Question{Prompt: "x"})
+				over <- err
+			}()
+			return tool.Result{Output: protocol.Succeed("")}, nil
+		}}
+		d := start(t, setup{model: replies(calls("asks"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asks}})
+		d.turn(t, d.session(t), "go")
+		if err := <-over; malformed == nil || !errors.Is(busy, tool.ErrCallBusy) || !errors.Is(err, tool.ErrCallOver) {
+			t.Errorf("outside/29 it is told %v, %v and %v", malformed, busy, err)
+		}
+	})
+}
+
+// TestOrderOfQuestions has a turn ask about many calls, and end. Its questions are withdrawn in the order in which they were opened.
+func TestOrderOfQuestions(t *testing.T) {
+	d := start(t, setup{model: replies(calls("run", "run", "run", "run", "run", "run", "run")), tools: []tool.Provider{says("run", "ran")}, config: asking})
+	id := d.session(t)
+	o := d.observe(t, id)
+	turn := d.begin(t, id, "go").TurnID
+	ids := func(kind protocol.EventType) (all []protocol.DecisionID) {
+		for range 7 {
+			all = append(all, o.typed(kind).Decision.ID)
+		}
+		return all
+	}
+	opened := ids(protocol.EventDecisionOpened)
+	d.interrupt(t, turn)
+	if got := ids(protocol.EventDecisionResolved); !slices.Equal(got, opened) {
+		t.Errorf("outside/29 opened were %q, withdrawn %q", opened, got)
+	}
+	d.wait(t, turn)
+}
+
+// TestAnswersThatAreNotStored has the store refuse answers. The questions stay open until it takes one.
+func TestAnswersThatAreNotStored(t *testing.T) {
+	for name, answer := range map[string]func(t *testing.T, d *daemon, heal func()) string{
+		"of a person": func(t *testing.T, d *daemon, heal func()) string {
+			q := d.asking(t)[0]
+			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: q.ArgsHash}
+			if r, err := d.Respond(t.Context(), "cli_a", p); err == nil || len(d.asking(t)) != 1 {
+				t.Errorf("the answer comes to %+v, open are %+v", r, d.asking(t))
+			}
+			heal()
+			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			return "ran"
+		},
+		"of a deadline": func(t *testing.T, d *daemon, heal func()) string {
+			time.Sleep(11 * time.Minute)
+			if len(d.asking(t)) != 1 {
+				t.Errorf("open are %+v", d.asking(t))
+			}
+			heal()
+			return "The call was not allowed: the deadline passed without an answer."
+		},
+	} {
+		t.Run("outside/29 answers "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := start(t, setup{model: replies(calls("run"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran")}, config: asking})
+				id := d.session(t)
+				turn := d.begin(t, id, "go").TurnID
+				synctest.Wait()
+				want := answer(t, d, d.refuse(t, "decisions", "true"))
+				got := d.wait(t, turn).ToolCalls[0].Output
+				text := got.Text
+				if got.Failure != nil {
+					text = got.Failure.Message
+				}
+				if text != want {
+					t.Errorf("the call came to %q, want %q", text, want)
+				}
+			})
+		})
+	}
+}
+
+// TestQuestionAboutAProtectedFile has a person be asked whether a file may be changed that can run code later, although all calls are allowed.
+func TestQuestionAboutAProtectedFile(t *testing.T) {
+	edit := says("edit", "changed")
+	edit.kind, edit.schema = protocol.ToolKindEdit, `{"type":"object"}`
+	reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "edit", Args: json.RawMessage(`{"path":".envrc"}`)}}}
+	d := start(t, setup{model: replies(reply), tools: []tool.Provider{edit}})
+	id := d.session(t)
+	o := d.observe(t, id)
+	turn := d.begin(t, id, "go").TurnID
+	q := o.typed(protocol.EventDecisionOpened).Decision
+	want := []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
+	if !slices.Equal(q.Choices, want) || q.Default != protocol.ChooseReject || !strings.Contains(q.Prompt, "can run code later, which is asked about each time") {
+		t.Errorf("outside/29 asked is %+v", q)
+	}
+	d.interrupt(t, turn)
+	d.wait(t, turn)
 }
