@@ -79,17 +79,34 @@ func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
 func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	var msgs []protocol.Message
 	for _, m := range o.Messages {
-		msg := protocol.Message{Role: m.Role, Origin: m.Origin}
+		msg := protocol.Message{Role: m.Role, Origin: originOf(o.Plugin, m.Origin)}
 		if m.Content != "" {
 			msg.Parts = append(msg.Parts, protocol.Part{Kind: protocol.PartText, Text: m.Content})
 		}
 		msg.Parts = append(msg.Parts, m.Parts...)
-		if msg.Origin == nil {
-			msg.Origin = &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: o.Plugin}
-		}
 		msgs = append(msgs, msg)
 	}
 	return msgs
+}
+
+// originOf is where a plugin's message comes from: from the plugin, unless it says something else.
+func originOf(plugin string, said *protocol.Origin) *protocol.Origin {
+	if said != nil && said.Kind != "" && said.Kind != protocol.OriginPlugin {
+		return said
+	}
+	return &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: plugin, Transient: said != nil && said.Transient}
+}
+
+// apart tells the messages of plugins that become history from those that a model is only shown, once.
+func apart(msgs []protocol.Message) (lasting, transient []protocol.Message) {
+	for _, m := range msgs {
+		if m.Origin != nil && m.Origin.Transient {
+			transient = append(transient, m)
+		} else {
+			lasting = append(lasting, m)
+		}
+	}
+	return lasting, transient
 }
 
 // spoken keeps the messages of roles that plugins may speak in.

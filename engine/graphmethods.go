@@ -68,6 +68,9 @@ func checkAppend(nodes []protocol.NodeBody) error {
 			if err := checkMessage(pointer+"/message", n.Message); err != nil {
 				return err
 			}
+			if o := n.Message.Origin; o != nil && o.Transient {
+				return bad(pointer+"/message/origin/transient", "must not be set: what is appended is stored")
+			}
 		}
 		if n.Plugin != nil && n.Plugin.Type == "" {
 			return bad(pointer+"/plugin/type", "must not be empty")

@@ -105,8 +105,9 @@ type passage struct {
 // atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
 // now.
 func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, error) {
-	p := passage{Delivery: turn.Delivery{Messages: r.held}}
+	msgs := r.held
 	r.held = nil
+	p := passage{Delivery: delivery(msgs)}
 	if !r.plugins.HasCheckpoint() {
 		return p, nil
 	}
@@ -116,7 +117,8 @@ func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, er
 	p.acted = len(all) > 0
 	if err == nil {
 		at := itoa(int(effect.ID))
-		p.told, err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(msgs []protocol.Message) { p.Messages = append(slices.Clip(p.Messages), msgs...) })
+		p.told, err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(said []protocol.Message) { msgs = append(slices.Clip(msgs), said...) })
+		p.Delivery = delivery(msgs)
 	}
 	switch {
 	case err == nil:
@@ -128,6 +130,12 @@ func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, er
 		p.Delivery = turn.Delivery{Abort: issue}
 	}
 	return p, nil
+}
+
+// delivery is what messages of plugins are at a checkpoint.
+func delivery(msgs []protocol.Message) (d turn.Delivery) {
+	d.Messages, d.Transient = apart(msgs)
+	return d
 }
 
 // afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
@@ -161,11 +169,21 @@ func (r *run) concluded(ctx context.Context) error {
 	for _, o := range all {
 		r.full = r.full || o.Kind == plugin.CompactHistory
 	}
-	told, err := r.seam(ctx, plugin.HookAfterTurn, "", all, func(msgs []protocol.Message) { r.append(spoken(msgs)) })
+	told, err := r.seam(ctx, plugin.HookAfterTurn, "", all, r.appendLasting)
 	if err == nil {
 		r.after = append(r.after, told...)
 	}
 	return err
+}
+
+// appendLasting adds messages of plugins to the history that the turn becomes. There is no model call that could be shown the others.
+func (r *run) appendLasting(msgs []protocol.Message) {
+	lasting, transient := apart(spoken(msgs))
+	r.append(lasting)
+	for _, m := range transient {
+		r.issues = append(r.issues, protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",
+			Message: "a transient message of " + m.Origin.Plugin + " was dropped: no model is called after a turn"})
+	}
 }
 
 // append adds messages to the history that the turn becomes.

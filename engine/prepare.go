@@ -60,12 +60,14 @@ func (st *state) prepare(r *run, inputs []protocol.QueuedInput) (err error) {
 
 // assemble makes the machine of what the turn begins with.
 func (r *run) assemble() {
-	input := r.input
+	input, shown := r.input, []protocol.Message(nil)
 	if p := r.begin.Prepared; p != nil {
-		input = append(slices.Clip(input), p.Messages...)
+		var lasting []protocol.Message
+		lasting, shown = apart(p.Messages)
+		input = append(slices.Clip(input), lasting...)
 	}
 	r.machine = turn.New(r.plugins.Driver(), turn.Config{
-		Input: input, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation, Options: r.begin.TurnOptions,
+		Input: input, Transient: shown, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation, Options: r.begin.TurnOptions,
 	})
 	if p := r.begin.Prepared; p != nil && p.Abort != nil {
 		r.machine.Fail(p.Outcome, *p.Abort)

@@ -20,7 +20,8 @@ const DefaultNoProgress = 12
 
 // Config is what a turn begins with.
 type Config struct {
-	Input      []protocol.Message         `json:"input"` // the first messages of the turn
+	Input      []protocol.Message         `json:"input"`               // the first messages of the turn
+	Transient  []protocol.Message         `json:"transient,omitempty"` // shown in the first model call, never stored
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
 	Options    *protocol.TurnOptions      `json:"options,omitempty"` // for the driver
@@ -66,7 +67,7 @@ func New(driver Driver, cfg Config) *Machine {
 		m.broken("malformed_input", err.Error())
 		return m
 	}
-	m.s.Budget, m.s.Generation, m.s.Options = cfg.Budget, cfg.Generation, cfg.Options
+	m.s.Budget, m.s.Generation, m.s.Options, m.s.Transient = cfg.Budget, cfg.Generation, cfg.Options, cfg.Transient
 	for _, msg := range cfg.Input {
 		if !m.told(msg) {
 			m.s.Messages = append(m.s.Messages, msg)

@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"lashd/engine"
+	"lashd/engine/plugin"
+	"lashd/engine/provider"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/tool"
+	"lashd/rpc/protocol"
+)
+
+// passing is a message that a model is only shown.
+func passing(text string) plugin.Message {
+	m := user(text)
+	m.Origin = &protocol.Origin{Transient: true}
+	return m
+}
+
+// showing is a model that notes which of some texts each of its calls is shown.
+func showing(seen *notes, model provider.Provider, texts ...string) provider.Provider {
+	return modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
+		var shown strings.Builder
+		for _, m := range req.Messages {
+			if len(m.Parts) > 0 && slices.Contains(texts, m.Parts[0].Text) {
+				shown.WriteString(m.Parts[0].Text + " ")
+			}
+		}
+		seen.add(shown.String())
+		for chunk, err := range model.Stream(ctx, req) {
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	})
+}
+
+// speaking is a plugin that says something that passes at every seam where it may, and something that stays before a turn.
+func speaking() hooked {
+	return hooked{"a", func(r *plugin.Registrar) {
+		r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+			return []plugin.Directive{plugin.Enqueue(passing("before"), plugin.Message{Role: protocol.RoleSystem, Content: "stays"})}, nil
+		})
+		r.ToolResults().After(func(context.Context, *plugin.ToolResultContext) ([]plugin.Directive, error) {
+			return []plugin.Directive{plugin.Enqueue(passing("call"))}, nil
+		})
+		r.Turn().Checkpoint(func(_ context.Context, c *plugin.CheckpointContext) ([]plugin.Directive, error) {
+			if c.Kind == protocol.BoundaryBeforeCompletion {
+				return nil, nil
+			}
+			return []plugin.Directive{plugin.Enqueue(passing("checkpoint"))}, nil
+		})
+		r.Turn().After(func(context.Context, *plugin.TurnSummary) ([]plugin.Directive, error) {
+			return []plugin.Directive{plugin.Enqueue(passing("after"))}, nil
+		})
+	}}
+}
+
+func TestTransientMessages(t *testing.T) {
+	worked := func(model provider.Provider, seen *notes) setup {
+		return setup{
+			model: showing(seen, model, "before", "stays", "call", "checkpoint", "after"), tools: []tool.Provider{says("work", "fine")},
+			plugins: plugins(speaking()),
+		}
+	}
+	t.Run("runtime/T05 a model is shown once what is transient, and nothing stores it", func(t *testing.T) {
+		seen := &notes{}
+		d := start(t, worked(replies(calls("work"), calls("work"), scripted.Reply{Text: "done"}), seen))
+		id := d.session(t)
+		o := d.observe(t, id)
+		turn := d.begin(t, id, "go").TurnID
+		o.over(turn)
+		d.wait(t, turn)
+		if want := []string{"stays before ", "stays call checkpoint ", "stays call checkpoint "}; !slices.Equal(seen.list, want) {
+			t.Errorf("the model was shown %q, want %q", seen.list, want)
+		}
+		if got, want := said(d.graph(t, id).Data), []string{"go", "stays", "", "", "", "", "done"}; !slices.Equal(got, want) {
+			t.Errorf("history has %q, want %q", got, want)
+		}
+		if shown, kept := shownItems(o.all), d.itemIDs(t, id); !slices.Equal(shown, kept) {
+			t.Errorf("an observer is left with items %v, history has %v", shown, kept)
+		}
+	})
+	t.Run("runtime/T05 what nobody would be shown after a turn is an issue", func(t *testing.T) {
+		d := start(t, worked(replies(scripted.Reply{Text: "done"}), &notes{}))
+		r := d.turn(t, d.session(t), "go")
+		if len(r.Issues) != 1 || r.Issues[0].Code != "transient_message_dropped" || r.State != protocol.TurnCompleted {
+			t.Errorf("%s with issues %+v", r.State, r.Issues)
+		}
+	})
+	t.Run("runtime/T05 a call that is made again after a crash shows it again", func(t *testing.T) {
+		for n, want := range map[int]string{1: "stays before ", 2: "stays call checkpoint "} {
+			seen := &notes{}
+			model, reached := stalls(n, toGo(calls("work"), scripted.Reply{Text: "done"}))
+			d := start(t, worked(model, seen))
+			id := d.session(t)
+			turn := d.begin(t, id, "go").TurnID
+			<-reached
+			d = d.restart(t, nil)
+			d.wait(t, turn)
+			if len(seen.list) != 3 || seen.list[n-1] != want || seen.list[n] != want {
+				t.Errorf("call %d: the model was shown %q, want %q twice", n, seen.list, want)
+			}
+			if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"go", "stays", "", "", "done"}) {
+				t.Errorf("call %d: history has %q", n, got)
+			}
+		}
+	})
+	t.Run("runtime/T05 nobody appends what is transient", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		nodes := []protocol.NodeBody{{Message: &protocol.Message{
+			Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "x"}},
+			Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: "a", Transient: true},
+		}}}
+		_, appended := d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: d.session(t), Nodes: nodes})
+		_, created := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes})
+		for what, err := range map[string]error{"graph/append": appended, "session/new": created} {
+			if bad, ok := errors.AsType[*engine.ParamError](err); !ok || bad.Pointer != "/nodes/0/message/origin/transient" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
