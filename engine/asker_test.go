@@ -450,6 +450,26 @@ func TestOverlaidTools(t *testing.T) {
 			}
 		})
 	}
+	t.Run("outside/8 hooks of plugins are told the kind that a call is judged by", func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			says protocol.ToolKind
+			want string
+		}{{"peek", protocol.ToolKindRead, "other"}, {"look", protocol.ToolKindRead, "read"}, {"look", protocol.ToolKindEdit, "edit"}} {
+			told := &notes{}
+			d := start(t, setup{model: replies(calls(c.name)), tools: []tool.Provider{shell, look, edit}, plugins: plugins(hooked{"watcher", func(r *plugin.Registrar) {
+				r.ToolCalls().Before(func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
+					told.add(string(c.Kind))
+					return []plugin.Directive{plugin.ShortCircuit(protocol.Succeed("seen"))}, nil
+				})
+			}})})
+			id := d.session(t)
+			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{claims(c.name, "", c.says)}}))
+			if d.turn(t, id, "go"); !slices.Equal(told.list, []string{c.want}) {
+				t.Errorf("of a client's %s that says %s, a hook was told %q, want %q", c.name, c.says, told.list, c.want)
+			}
+		}
+	})
 }
 
 // TestAnswersToReplacements has a person allow calls of a client's tool in the place of one that a rule asks about.

@@ -67,7 +67,7 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 func (r *run) callHook(s *stage) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
-		TurnID: r.id, CallID: s.call.CallID, Parent: s.call.Parent, Tool: s.call.Name, Kind: s.entry.Manifest.Kind, Replay: terms.Replay, Serial: terms.Serial,
+		TurnID: r.id, CallID: s.call.CallID, Parent: s.call.Parent, Tool: s.call.Name, Kind: r.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial,
 		Args: s.call.Args, Host: r.capabilities(),
 	}
 }

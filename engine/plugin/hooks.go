@@ -75,8 +75,8 @@ type ToolCallContext struct {
 	CallID protocol.CallID   `json:"callId"`
 	Parent protocol.CallID   `json:"parent,omitempty"` // the call that makes this one; empty: the model does
 	Tool   string            `json:"tool"`
-	Kind   protocol.ToolKind `json:"kind,omitempty"`   // of the tool, as its manifest says
-	Replay protocol.Replay   `json:"replay,omitempty"` // likewise of its contract: whether a call may be made again
+	Kind   protocol.ToolKind `json:"kind,omitempty"`   // that the call is judged by: what a client says of its tool makes nothing laxer
+	Replay protocol.Replay   `json:"replay,omitempty"` // of the tool's contract: whether a call may be made again
 	Serial bool              `json:"serial,omitempty"` // the call does not run beside others
 	Args   json.RawMessage   `json:"args"`             // as they are now; they may not fit the tool's schema
 	Host   Capabilities      `json:"-"`
