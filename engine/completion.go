@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"lashd/engine/provider"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+	"time"
+)
+
+// Complete makes one model call outside of any turn. Its tokens are booked to the session under the label.
+func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	if len(p.Messages) == 0 {
+		return nil, bad("/messages", "must have at least one message")
+	}
+	for i := range p.Messages {
+		if err := checkMessage("/messages/"+itoa(i), &p.Messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.checkCompletion(ctx, p); err != nil {
+		return nil, err
+	}
+	m, err := e.model(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	return single(ctx, e, "completion/create", p.Key(), p, func(rc receipt) (*protocol.CompletionResult, error) {
+		result, err := e.complete(ctx, m, p)
+		if err != nil {
+			return nil, err
+		}
+		return result, e.book(ctx, p, result, rc)
+	})
+}
+
+// checkCompletion refuses before the call what could not be answered or booked after it.
+func (e *Engine) checkCompletion(ctx context.Context, p *protocol.CompletionParams) error {
+	if err := cmp.Or(checkGeneration(p.Generation), checkName("/label", p.Label)); err != nil {
+		return err
+	}
+	if err := tool.CheckSchema(p.Schema); err != nil {
+		return bad("/schema", "%v", err)
+	}
+	if p.SessionID == "" {
+		return nil
+	}
+	_, err := e.store.Session(ctx, p.SessionID)
+	return err
+}
+
+func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	req := &provider.Request{
+		Model: m.Spec, System: p.System, Choice: provider.ToolsNone, Options: p.Generation,
+		Output: provider.OutputSpec{Schema: p.Schema, JSON: p.Schema != nil},
+		Scope:  provider.Scope{RequestID: string(protocol.NewInputID())},
+	}
+	for i := range p.Messages {
+		req.Messages = append(req.Messages, &p.Messages[i])
+	}
+	scope, body := TraceRecord{SessionID: p.SessionID}, tracedCompletion{Label: completionLabel(p), Model: m.Spec.ID}
+	e.Trace.append(TraceModelStarted, scope, body)
+	began := time.Now()
+	reply, err := e.collect(ctx, m, req)
+	if err != nil {
+		body.Error = err.Error()
+		e.Trace.append(TraceModelFailed, scope, body)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &ProviderError{Issue: issueOf(err)}
+	}
+	reply.Usage = priced(reply.Usage, m.Price)
+	msg := reply.Message()
+	call := record(1, m.Spec, &reply, time.Since(began))
+	body.Record = &call
+	e.Trace.append(TraceModelCompleted, scope, body)
+	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
+}
+
+// completionLabel is the source under which the ledger and the trace show the call.
+func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Label, "completion") }
+
+// collect reads a reply whole. A panic of the provider is an error of the call.
+func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.panicked("model", m.Name, p)
+			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
+		}
+	}()
+	var c provider.Collector
+	for chunk, err := range m.Provider.Stream(ctx, req) {
+		if err != nil {
+			return reply, err
+		}
+		c.Add(&chunk)
+	}
+	reply = c.Reply()
+	clean(reply.Parts)
+	if reply.Stop == "" {
+		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
+	}
+	return reply, err
+}
+
+func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt) error {
+	if p.SessionID == "" {
+		if rc.key == "" {
+			return nil
+		}
+		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.with(result), AtMs: now()})
+		return err
+	}
+	row := protocol.UsageRow{Source: completionLabel(p), Model: result.Call.Model, Calls: 1}
+	if result.Call.Usage != nil {
+		row.Usage = *result.Call.Usage
+	} else {
+		row.Unknown = 1
+	}
+	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+		total, err := st.row.Usage.Add(row.Usage)
+		if err != nil {
+			return struct{}{}, err
+		}
+		c := st.change(persistence.Commit{
+			Receipt: rc.with(result), Total: &total,
+			Usage: []persistence.Usage{{Operation: "completion:" + string(protocol.NewInputID()), Row: row}},
+		})
+		c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, Usage: &row.Usage, Total: &total})
+		c.Then(func() { st.row.Usage = total })
+		return struct{}{}, st.commit(ctx, c)
+	})
+	return err
+}
+
+// Usage sums a ledger.
+func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*protocol.UsageReadResult, error) {
+	key := int64(0)
+	if p.SessionID != "" {
+		row, err := e.store.Session(ctx, p.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		key = row.Key
+	}
+	rows, err := e.store.Usage(ctx, key)
+	result := &protocol.UsageReadResult{Data: list(rows)}
+	for _, r := range rows {
+		sum, addErr := result.Total.Add(r.Usage)
+		result.Total, err = sum, errors.Join(err, addErr)
+	}
+	return result, err
+}
