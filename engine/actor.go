@@ -21,7 +21,7 @@ type session struct {
 	id     protocol.SessionID
 	key    int64             // in the store; set before the first function is taken
 	feed   *feed.Feed        // it outlives a state that is loaded again
-	guests *guests           // likewise; the actor's alone; nil: there are none
+	guests *clientServers    // likewise; the actor's alone; nil: there are none
 	mail   chan func(*state) // unbuffered: what was sent was received
 	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
 	gone   chan struct{}
@@ -124,7 +124,7 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 		return answer[T]{err: st.refuses}
 	}
 	defer func() {
-		st.fresh = nil
+		st.newestPlugins = nil
 		if p := recover(); p != nil {
 			a.err = st.eng.panicked("session", st.id, p)
 			st.broken = a.err
@@ -260,7 +260,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 }
 
 func (s *session) leave() {
-	s.guests.leave()
+	s.guests.disconnect()
 	s.eng.mu.Lock()
 	if s.eng.sessions[s.id] == s {
 		delete(s.eng.sessions, s.id)

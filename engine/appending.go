@@ -16,7 +16,7 @@ func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.G
 	var l *lease
 	// Not with ctx: who borrows must be there to give back.
 	result, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(own context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
-		if st.tools == nil || !st.tools.plugins.Protocol().Appends() {
+		if st.plugins == nil || !st.plugins.plugins.Protocol().Appends() {
 			return st.append(own, operation, p, rc)
 		}
 		l, err = st.lend(ctx, st.row.Config)
@@ -54,7 +54,7 @@ func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	_, err = patient(ctx, l.eng, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
+	_, err = callPlugin(ctx, l.eng, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
 	if err != nil {
 		<-t.appends
 		return nil, err
@@ -80,7 +80,7 @@ func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
 	}
 	view, err := mine((*state).view)
 	if err == nil {
-		_, err = patient(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
+		_, err = callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
 	}
 	if err == nil || errors.Is(err, ErrReloaded) {
 		return

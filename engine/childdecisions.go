@@ -18,8 +18,8 @@ func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key 
 	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !forPerson(d) }), err
 }
 
-// surface tells who watches the sessions above of questions that are open or answered now.
-func (st *state) surface(events []change.Event) {
+// notifyParents tells who watches the sessions above of questions that are open or answered now.
+func (st *state) notifyParents(events []change.Event) {
 	events = slices.DeleteFunc(slices.Clone(events), func(e change.Event) bool { return e.Decision == nil || !forPerson(*e.Decision) })
 	if st.row.Relation.Kind != protocol.RelationChild || len(events) == 0 {
 		return
@@ -31,12 +31,12 @@ func (st *state) surface(events []change.Event) {
 		return
 	}
 	for _, e := range events {
-		st.eng.surfaceTo(above, e.Event)
+		st.eng.notifyParent(above, e.Event)
 	}
 }
 
-// surfaceTo tells whoever watches these sessions. Who does not will be given what is open once it attaches.
-func (e *Engine) surfaceTo(above []protocol.SessionID, event protocol.Event) {
+// notifyParent tells whoever watches these sessions. Who does not will be given what is open once it attaches.
+func (e *Engine) notifyParent(above []protocol.SessionID, event protocol.Event) {
 	for _, id := range above {
 		e.mu.Lock()
 		s := e.sessions[id]
@@ -47,8 +47,8 @@ func (e *Engine) surfaceTo(above []protocol.SessionID, event protocol.Event) {
 	}
 }
 
-// withdrawn prepares to tell those above that what this session asks is asked no more, once it is deleted.
-func (st *state) withdrawn() (tell func()) {
+// withdrawFromParents prepares to tell those above that what this session asks is asked no more, once it is deleted.
+func (st *state) withdrawFromParents() (tell func()) {
 	open := st.openDecisions()
 	if st.row.Relation.Kind != protocol.RelationChild || len(open) == 0 {
 		return func() {}
@@ -61,7 +61,7 @@ func (st *state) withdrawn() (tell func()) {
 		for _, o := range open {
 			if d := o.Decision; o.person() {
 				d.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:session", AtMs: now()}
-				st.eng.surfaceTo(above, protocol.Event{Type: protocol.EventDecisionResolved, Decision: &d})
+				st.eng.notifyParent(above, protocol.Event{Type: protocol.EventDecisionResolved, Decision: &d})
 			}
 		}
 	}

@@ -38,9 +38,9 @@ func (e *ServerTakenError) Error() string {
 	return fmt.Sprintf("an MCP server %q is there already, of the plugin %s; choose another name", e.Server, e.Plugin)
 }
 
-// guests are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
+// clientServers are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
 // them is stored.
-type guests struct {
+type clientServers struct {
 	client  protocol.ClientID
 	servers map[string]Server
 	over    chan struct{} // closed once they are let go
@@ -55,15 +55,15 @@ type guests struct {
 const connecting = 2 * time.Second
 
 // connect has servers begin, and waits a moment for their tools. Whoever asks either has the session take them, or lets them go.
-func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*guests, error) {
+func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*clientServers, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	g := &guests{client: client, servers: map[string]Server{}, over: make(chan struct{})}
+	g := &clientServers{client: client, servers: map[string]Server{}, over: make(chan struct{})}
 	for name, s := range wanted {
 		server, err := e.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { e.guestTells(ctx, id, g, name, failed) })
 		if err != nil {
-			g.leave()
+			g.disconnect()
 			return nil, err
 		}
 		g.servers[name] = server
@@ -76,7 +76,7 @@ func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id proto
 		case <-moment.C:
 			return g, nil
 		case <-ctx.Done():
-			g.leave()
+			g.disconnect()
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -84,7 +84,7 @@ func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id proto
 }
 
 // guestTells brings other tools of a server into the session, or tells that it cannot be reached.
-func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *guests, name string, failed error) {
+func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
 	select {
 	case <-g.over:
 		return
@@ -95,13 +95,13 @@ func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *guest
 		return
 	}
 	issue := protocol.Issue{Kind: "mcpServer", Code: "mcp_server_failed", Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)}
-	if err := e.complain(ctx, id, issue); err != nil {
+	if err := e.publishIssue(ctx, id, issue); err != nil {
 		e.Log.Warn("a session was not told that an MCP server is not there", "session", id, "server", name, "error", err)
 	}
 }
 
 // take has the session keep the servers, unless who has brought them has given up.
-func (g *guests) take() error {
+func (g *clientServers) take() error {
 	if g == nil {
 		return nil
 	}
@@ -114,8 +114,8 @@ func (g *guests) take() error {
 	return nil
 }
 
-// dismiss gives servers up that no session has taken.
-func (g *guests) dismiss() {
+// closeUnused gives servers up that no session has taken.
+func (g *clientServers) closeUnused() {
 	if g == nil {
 		return
 	}
@@ -124,12 +124,12 @@ func (g *guests) dismiss() {
 	taken := g.taken
 	g.mu.Unlock()
 	if !taken {
-		g.leave()
+		g.disconnect()
 	}
 }
 
-// leave lets go of the servers. Once is enough.
-func (g *guests) leave() {
+// disconnect lets go of the servers. Once is enough.
+func (g *clientServers) disconnect() {
 	if g == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (g *guests) leave() {
 }
 
 // sources are the ids of the sources of tools that the servers are.
-func (g *guests) sources() (ids []string) {
+func (g *clientServers) sources() (ids []string) {
 	if g == nil {
 		return nil
 	}
@@ -152,10 +152,10 @@ func (g *guests) sources() (ids []string) {
 	return ids
 }
 
-func (g *guests) source(name string) string { return "client:" + string(g.client) + "/" + name }
+func (g *clientServers) source(name string) string { return "client:" + string(g.client) + "/" + name }
 
-// seat registers the tools of the servers. One that has a tool whose name is taken is left out.
-func (g *guests) seat(r *tool.Registry, left func(server string, why error)) {
+// register registers the tools of the servers. One that has a tool whose name is taken is left out.
+func (g *clientServers) register(r *tool.Registry, left func(server string, why error)) {
 	if g == nil {
 		return
 	}
@@ -166,8 +166,8 @@ func (g *guests) seat(r *tool.Registry, left func(server string, why error)) {
 	}
 }
 
-// unseat makes orphans of the tools.
-func (g *guests) unseat(r *tool.Registry) {
+// unregister makes orphans of the tools.
+func (g *clientServers) unregister(r *tool.Registry) {
 	for _, id := range g.sources() {
 		_ = r.Upsert(id) // nothing is in nobody's way
 	}
@@ -180,8 +180,8 @@ func (e *Engine) BringServers(ctx context.Context, client protocol.ClientID, id 
 	if err != nil {
 		return err
 	}
-	defer g.dismiss()
-	return e.welcome(ctx, id, g)
+	defer g.closeUnused()
+	return e.adoptServers(ctx, id, g)
 }
 
 // checkGuests refuses servers that cannot be in a session.
@@ -196,8 +196,8 @@ func (e *Engine) checkGuests(ctx context.Context, p *protocol.SessionOverlayPara
 	return e.checkServers(ctx, row.Cwd, p.MCPServers)
 }
 
-// welcome gives servers to a session that has none.
-func (e *Engine) welcome(ctx context.Context, id protocol.SessionID, g *guests) error {
+// adoptServers gives servers to a session that has none.
+func (e *Engine) adoptServers(ctx context.Context, id protocol.SessionID, g *clientServers) error {
 	if g == nil {
 		return nil
 	}
@@ -205,15 +205,15 @@ func (e *Engine) welcome(ctx context.Context, id protocol.SessionID, g *guests) 
 		if st.guests != nil {
 			return struct{}{}, nil
 		}
-		return struct{}{}, st.receive(ctx, g)
+		return struct{}{}, st.replaceServers(ctx, g)
 	})
 	return err
 }
 
-// receive puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
-func (st *state) receive(ctx context.Context, g *guests) error {
-	if st.tools != nil {
-		_, err := st.setOverlay(ctx, st.tools, st.overlay, g, receipt{})
+// replaceServers puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
+func (st *state) replaceServers(ctx context.Context, g *clientServers) error {
+	if st.plugins != nil {
+		_, err := st.setOverlay(ctx, st.plugins, st.overlay, g, receipt{})
 		return err
 	}
 	if err := g.take(); err != nil {
@@ -224,8 +224,8 @@ func (st *state) receive(ctx context.Context, g *guests) error {
 }
 
 // keepGuests lets those before go, and watches whose they are.
-func (st *state) keepGuests(g *guests) {
-	st.guests.leave()
+func (st *state) keepGuests(g *clientServers) {
+	st.guests.disconnect()
 	st.guests = g
 	if g == nil {
 		return
@@ -235,26 +235,26 @@ func (st *state) keepGuests(g *guests) {
 		defer away.stop()
 		select {
 		case <-away.gone:
-			st.eng.part(ctx, st.id, g)
+			st.eng.dropServersLater(ctx, st.id, g)
 		case <-g.over:
 		case <-st.eng.done():
 		}
 	})
 }
 
-// part takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
-func (e *Engine) part(ctx context.Context, id protocol.SessionID, g *guests) {
-	g.leave()
-	e.rid(ctx, id, "tools", func(ctx context.Context, st *state) error {
+// dropServersLater takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
+func (e *Engine) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
+	g.disconnect()
+	e.dropAddition(ctx, id, "tools", func(ctx context.Context, st *state) error {
 		if st.guests != g {
 			return nil
 		}
-		return st.receive(ctx, nil)
+		return st.replaceServers(ctx, nil)
 	})
 }
 
-// rid has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
-func (e *Engine) rid(ctx context.Context, id protocol.SessionID, what string, let func(context.Context, *state) error) {
+// dropAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
+func (e *Engine) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(context.Context, *state) error) {
 	for {
 		_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, let(ctx, st) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
@@ -270,11 +270,11 @@ func (e *Engine) rid(ctx context.Context, id protocol.SessionID, what string, le
 }
 
 // exchange registers the tools of servers in the place of those that are there.
-func (st *state) exchange(r *tool.Registry, g *guests) error {
+func (st *state) exchange(r *tool.Registry, g *clientServers) error {
 	old := st.guests
-	_, err := meanwhile(st, func(context.Context) (struct{}, error) {
-		old.unseat(r)
-		g.seat(r, st.leftOut)
+	_, err := callPluginOnActor(st, func(context.Context) (struct{}, error) {
+		old.unregister(r)
+		g.register(r, st.leftOut)
 		return struct{}{}, nil
 	})
 	return err
@@ -285,10 +285,10 @@ func (s *session) leftOut(server string, why error) {
 	s.eng.Log.Warn("tools of an MCP server that a client has brought are left out", "session", s.id, "server", server, "error", why)
 }
 
-// complain tells a session's observers of something that went wrong.
-func (e *Engine) complain(ctx context.Context, id protocol.SessionID, issue protocol.Issue) error {
+// publishIssue tells a session's observers of something that went wrong.
+func (e *Engine) publishIssue(ctx context.Context, id protocol.SessionID, issue protocol.Issue) error {
 	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, complaint("", issue))
+		return struct{}{}, st.tell(ctx, issueEvent("", issue))
 	})
 	return err
 }

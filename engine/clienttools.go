@@ -58,7 +58,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	}
 	class, text := c.await(ctx, pending, wait)
 	acked, err := do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(_ context.Context, st *state) (bool, error) {
-		delete(st.calls, call.CallID)
+		delete(st.clientCalls, call.CallID)
 		return pending.acked, nil
 	})
 	// The call is settled: what was answered by now counts, though something else may have ended the wait.
@@ -94,7 +94,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
 			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
 		})
-		c.Then(func() { st.calls[call.CallID] = pending })
+		c.Then(func() { st.clientCalls[call.CallID] = pending })
 		return pending, st.commit(ctx, c)
 	})
 }
@@ -138,7 +138,7 @@ func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *p
 		}
 	}
 	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolRespondResult, error) {
-		call, ok := st.calls[p.CallID]
+		call, ok := st.clientCalls[p.CallID]
 		if !ok || call.client != client {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}

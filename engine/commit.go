@@ -53,7 +53,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 		st.grow(before, res.Nodes)
 	}
 	c.Land(res)
-	st.surface(c.Told())
+	st.notifyParents(c.Told())
 	return nil
 }
 

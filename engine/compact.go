@@ -29,11 +29,11 @@ func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) 
 }
 
 // compact compacts the history of a session that is held.
-func (e *Engine) compact(w *writer, p *protocol.SessionCompactParams, rc receipt) (result *protocol.SessionCompactResult, err error) {
+func (e *Engine) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
 	summarise := func(ctx context.Context, l *lease) (*summed, error) {
-		s, err := abandoning(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p, w.after != "") })
+		s, err := callPluginOrLeave(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p, w.after != "") })
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ const compactPatience = 10 * time.Minute
 // turn ends it. If the daemon dies before, it is left to the plugin to want it again.
 func (st *state) compactNext(after protocol.TurnID) {
 	ctx, stop := context.WithCancelCause(st.ctx)
-	w := st.enlist(ctx)
+	w := st.requestHold(ctx)
 	w.after, w.stop = after, stop
 	st.eng.actors.Go(func() {
 		defer stop(nil)
@@ -68,7 +68,7 @@ func (st *state) compactNext(after protocol.TurnID) {
 	})
 }
 
-func (e *Engine) compactUnasked(w *writer) (err error) {
+func (e *Engine) compactUnasked(w *sessionHold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = e.panicked("session", w.owner.session.id, p)
@@ -87,7 +87,7 @@ func (e *Engine) compactUnasked(w *writer) (err error) {
 // notCompacted tells why history that was to be compacted was not.
 func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
 	e.Log.Error("history is not compacted", "session", s.id, "error", cause)
-	event := complaint("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
+	event := issueEvent("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
 	_, err := do(ctx, e, s.id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.tell(ctx, event)
 	})

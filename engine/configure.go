@@ -20,7 +20,7 @@ func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigurePara
 		if err != nil {
 			return repeated[protocol.HeadResult](ctx, e, "session/configure", p.Key(), p, err)
 		}
-		result, err := c.settle(ctx, p)
+		result, err := c.apply(ctx, p)
 		if !errors.Is(err, errConfigured) {
 			return result, err
 		}
@@ -78,7 +78,7 @@ func (c *configChange) tryOut(ctx context.Context, bc plugin.BuildContext) error
 	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
 		return nil
 	}
-	_, err := patient(ctx, c.eng, func(ctx context.Context) (struct{}, error) {
+	_, err := callPlugin(ctx, c.eng, func(ctx context.Context) (struct{}, error) {
 		plugins, err := c.eng.build(ctx, c.current, bc, (*plugin.Host).Isolated)
 		if err != nil {
 			return struct{}{}, err
@@ -88,8 +88,8 @@ func (c *configChange) tryOut(ctx context.Context, bc plugin.BuildContext) error
 	return err
 }
 
-// settle has the plugins change the change, stores it, and tells them.
-func (c *configChange) settle(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+// apply has the plugins change the change, stores it, and tells them.
+func (c *configChange) apply(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	if c.plugins == nil {
 		return c.store(ctx, p)
 	}
@@ -178,7 +178,7 @@ func (c *configChange) announce(ctx context.Context) {
 		return
 	}
 	_, err := do(context.WithoutCancel(ctx), c.eng, c.id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, complaint("", c.issues...))
+		return struct{}{}, st.tell(ctx, issueEvent("", c.issues...))
 	})
 	if err != nil {
 		c.eng.Log.Error("issues of plugins are not stored", "session", c.id, "error", err)

@@ -148,11 +148,11 @@ type outline struct {
 // announce tells the daemon's watchers of a session that is not as they were told last.
 func (st *state) announce() {
 	o := outline{st.doing(), st.row.Title, st.row.Archived, st.row.TurnIndex, st.row.Head.Leaf}
-	if st.told == (outline{}) || st.told == o {
-		st.told = o
+	if st.lastPublished == (outline{}) || st.lastPublished == o {
+		st.lastPublished = o
 		return
 	}
-	st.told = o
+	st.lastPublished = o
 	if st.eng.bulletin.watched() {
 		st.eng.postSession(st.public())
 	}

@@ -14,7 +14,7 @@ import (
 func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
 	r := st.newRun(turn, resumed)
 	if err := st.prepare(r, st.queue.Inputs()); err != nil {
-		r.callOff()
+		r.discard()
 		return st.abandon(turn, err)
 	}
 	if turn.Cancel != nil {
@@ -28,7 +28,7 @@ func (st *state) newRun(turn persistence.StoredTurn, resumed bool) *run {
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
 		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}), cwd: st.row.Cwd, about: st.row,
-		entering: turn.ID == st.entering, entered: make(chan struct{}),
+		entering: turn.ID == st.frameTurn, entered: make(chan struct{}),
 	}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
 	r.ctx, r.cancel = context.WithCancelCause(r.life)
@@ -40,13 +40,13 @@ func (st *state) launch(r *run) {
 	st.show(st) // before the turn runs, so that whoever stops all turns finds it
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
-		defer r.callOff()
+		defer r.discard()
 		defer r.leaveFiles()
 		r.drive()
 	})
 	if !started {
 		st.current = nil
-		r.callOff()
+		r.discard()
 		return
 	}
 	if err := st.beginArmed(st.ctx, true); err != nil {

@@ -74,7 +74,7 @@ type Engine struct {
 	tasksMoved  tip.Tip // a task has changed
 	childAsks   tip.Tip // a session that works for another asks a person, or is answered
 	workers     workers
-	races       races
+	races       taskRaces
 	outputs     *background.Outputs
 	commands    background.Commands
 	files       files

@@ -8,9 +8,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// writer is a command or a task that holds a session while it runs: it waits for the running turn to end, and no turn starts
+// sessionHold is a command or a task that holds a session while it runs: it waits for the running turn to end, and no turn starts
 // meanwhile. What it comes to is committed on the actor before it lets go.
-type writer struct {
+type sessionHold struct {
 	ctx   context.Context // of whoever wants it
 	owner *state
 	ready chan struct{} // closed when it has the session
@@ -23,9 +23,9 @@ type writer struct {
 }
 
 // hold waits until a command may have the session, after check has found that there is such a command.
-func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*plugin.Session) error) (*writer, error) {
+func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*plugin.Session) error) (*sessionHold, error) {
 	// Not with ctx: who has asked must be there to leave.
-	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*writer, error) {
+	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		t, err := st.openTools(st.row.Config)
 		if err == nil {
 			err = check(t.plugins)
@@ -33,8 +33,8 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 		if err != nil {
 			return nil, err
 		}
-		w := st.enlist(ctx)
-		st.kick()
+		w := st.requestHold(ctx)
+		st.startNextTurn()
 		return w, nil
 	})
 	if err != nil {
@@ -49,27 +49,27 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 // unchecked is for hold where there is nothing to refuse.
 func unchecked(*plugin.Session) error { return nil }
 
-// enlist has a command wait for the session.
-func (st *state) enlist(ctx context.Context) *writer {
-	w := &writer{ctx: ctx, owner: st, ready: make(chan struct{})}
-	st.writers = append(st.writers, w)
+// requestHold has a command wait for the session.
+func (st *state) requestHold(ctx context.Context) *sessionHold {
+	w := &sessionHold{ctx: ctx, owner: st, ready: make(chan struct{})}
+	st.waitingHolders = append(st.waitingHolders, w)
 	return w
 }
 
 // taken waits until a command has the session. If it fails, the command waits no more.
-func (w *writer) taken() error {
+func (w *sessionHold) taken() error {
 	err := w.granted()
 	if err == nil {
 		err = w.err
 	}
 	if err != nil {
-		w.leave()
+		w.release()
 	}
 	return err
 }
 
 // granted is taken for what needs no plugins.
-func (w *writer) granted() error {
+func (w *sessionHold) granted() error {
 	select {
 	case <-w.ready:
 		return nil
@@ -89,18 +89,18 @@ type worked[W any] struct {
 
 // withHeld has plugins of a session that is held do some work, and settles on the actor what it came to. Whatever happens, the
 // session is given back then.
-func withHeld[W, T any](w *writer, work func(context.Context, *lease) (W, error), settle func(context.Context, *state, worked[W]) (T, error)) (v T, err error) {
-	defer w.leave()
+func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, error), settle func(context.Context, *state, worked[W]) (T, error)) (v T, err error) {
+	defer w.release()
 	var done worked[W]
 	if done.result, err = work(w.lease.ctx, w.lease); err != nil {
 		return v, cancelledOr(w.lease.ctx, err)
 	}
-	done.captured, done.issues = w.lease.eng.captureAll(context.WithoutCancel(w.lease.ctx), w.lease.id, w.lease.plugins, w.owner.plugged)
+	done.captured, done.issues = w.lease.eng.captureAll(context.WithoutCancel(w.lease.ctx), w.lease.id, w.lease.plugins, w.owner.storedPlugins)
 	return release(w, func(ctx context.Context, st *state) (T, error) { return settle(ctx, st, done) })
 }
 
-// leave gives the session back, or the place in the queue for it, unless that is done.
-func (w *writer) leave() {
+// release gives the session back, or the place in the queue for it, unless that is done.
+func (w *sessionHold) release() {
 	if !w.over {
 		// An error means that the session is gone, and what was held with it.
 		_, _ = release(w, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
@@ -109,39 +109,39 @@ func (w *writer) leave() {
 
 // release does what is left to do on the actor, and gives the session back. It does nothing if the session was loaded again
 // meanwhile.
-func release[T any](w *writer, f func(context.Context, *state) (T, error)) (T, error) {
+func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) (T, error) {
 	w.over = true
 	v, err := do(context.WithoutCancel(w.ctx), w.owner.eng, w.owner.session.id, func(ctx context.Context, st *state) (v T, err error) {
 		if st != w.owner {
 			return v, ErrReloaded
 		}
-		defer st.dismiss(w)
+		defer st.endHold(w)
 		return f(ctx, st)
 	})
 	w.lease.back() // if the state is given up, that waits for it
 	return v, err
 }
 
-func (st *state) dismiss(w *writer) {
-	if st.writer == w {
-		st.writer = nil
+func (st *state) endHold(w *sessionHold) {
+	if st.holder == w {
+		st.holder = nil
 		w.lease.back()
 	}
-	st.writers = slices.DeleteFunc(st.writers, func(other *writer) bool { return other == w })
+	st.waitingHolders = slices.DeleteFunc(st.waitingHolders, func(other *sessionHold) bool { return other == w })
 	st.eng.settled.Notify()
-	st.kick()
+	st.startNextTurn()
 }
 
-// grant gives the session to the next command unless a turn has begun, and tells whether a command has it.
-func (st *state) grant() bool {
+// grantHold gives the session to the next command unless a turn has begun, and tells whether a command has it.
+func (st *state) grantHold() bool {
 	switch {
-	case st.writer != nil:
+	case st.holder != nil:
 		return true
-	case len(st.writers) == 0 || st.begun() || st.broken != nil || st.eng.stopping():
+	case len(st.waitingHolders) == 0 || st.begun() || st.broken != nil || st.eng.stopping():
 		return false
 	}
-	w := st.writers[0]
-	st.writer, st.writers = w, st.writers[1:]
+	w := st.waitingHolders[0]
+	st.holder, st.waitingHolders = w, st.waitingHolders[1:]
 	w.lease, w.err = st.lend(w.ctx, st.row.Config) // from now on the plugins stay as they are
 	close(w.ready)
 	return true

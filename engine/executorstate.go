@@ -28,7 +28,7 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 	if !plugins.Executes() {
 		return k, nil
 	}
-	x, err := patient(ctx, e, plugins.CaptureExecution)
+	x, err := callPlugin(ctx, e, plugins.CaptureExecution)
 	if err != nil || x == nil {
 		return k, err
 	}
@@ -65,16 +65,16 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 
 // captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
 func (st *state) captureIdle() (*captured, error) {
-	if st.tools == nil || st.idle() != nil {
+	if st.plugins == nil || st.idle() != nil {
 		return nil, nil
 	}
-	if st.tools.left() && !st.inUse() {
+	if st.plugins.left() && !st.inUse() {
 		if _, err := st.openTools(st.row.Config); err != nil {
 			return nil, err
 		}
 	}
-	plugins, stored := st.tools.plugins, st.plugged
-	return meanwhile(st, func(ctx context.Context) (*captured, error) {
+	plugins, stored := st.plugins.plugins, st.storedPlugins
+	return callPluginOnActor(st, func(ctx context.Context) (*captured, error) {
 		k, err := st.eng.capture(ctx, plugins, stored)
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func (st *state) commitKept(ctx context.Context, rows persistence.Commit, events
 
 // capture captures what plugins keep for the commit of the turn.
 func (r *run) capture() {
-	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.plugged)
+	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.storedPlugins)
 	r.captured, r.issues = k, append(r.issues, issues...)
 }
 
@@ -116,7 +116,7 @@ func (st *state) keep(c *change.Change, k *captured) {
 	}
 	c.Then(func() {
 		if k.state != nil {
-			st.plugged = k.state
+			st.storedPlugins = k.state
 		}
 		if k.execution != nil {
 			k.execution.Stored()

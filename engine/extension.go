@@ -43,7 +43,7 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 		return bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
 	_, err := withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
-		return patient(ctx, e, func(ctx context.Context) (struct{}, error) {
+		return callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
 		})
 	})
@@ -75,7 +75,7 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 			return nil, err
 		}
 		extend := func(ctx context.Context, l *lease) (struct{}, error) {
-			return patient(ctx, e, func(ctx context.Context) (struct{}, error) {
+			return callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, rejected(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
 			})
 		}

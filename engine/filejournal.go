@@ -24,7 +24,7 @@ type rewindJournal struct {
 }
 
 // perform does what is planned: first the journal, then the files, then history and the end of the journal in one commit.
-func (r *rewinding) perform(ctx context.Context) (*protocol.SessionRewindResult, error) {
+func (r *fileRewind) perform(ctx context.Context) (*protocol.SessionRewindResult, error) {
 	if len(r.steps) == 0 {
 		return r.result, r.on(ctx, func(ctx context.Context, st *state) error { return r.finish(ctx, st, nil) })
 	}
@@ -47,7 +47,7 @@ func (r *rewinding) perform(ctx context.Context) (*protocol.SessionRewindResult,
 }
 
 // undoing are the changes that the rewind itself makes, so that it can be undone.
-func (r *rewinding) undoing(id protocol.PointID) (changes []persistence.FileChange) {
+func (r *fileRewind) undoing(id protocol.PointID) (changes []persistence.FileChange) {
 	r.step++
 	for _, s := range r.steps {
 		body := persistence.FileChangeBody{Before: s.Now, After: s.Want}
@@ -57,9 +57,9 @@ func (r *rewinding) undoing(id protocol.PointID) (changes []persistence.FileChan
 }
 
 // complete makes the steps of a journal, and then closes it. From here on nobody can cancel it.
-func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j *rewindJournal) error {
+func (r *fileRewind) complete(ctx context.Context, p *persistence.StoredPoint, j *rewindJournal) error {
 	ctx = context.WithoutCancel(ctx)
-	problems := r.bring(ctx, j.Steps)
+	problems := r.applySteps(ctx, j.Steps)
 	for i, f := range r.result.Files {
 		if err := problems[f.Path]; err != nil {
 			r.eng.Log.Error("file is not brought back", "session", p.SessionID, "path", f.Path, "error", err)
@@ -79,23 +79,23 @@ func (r *rewinding) complete(ctx context.Context, p *persistence.StoredPoint, j 
 
 // close stores what became of the files. Want of space delays it, and the session is held meanwhile: the journal must not be left
 // behind by what comes after it. If lashd ends before, the next one brings the rewind to its end.
-func (r *rewinding) close(id protocol.PointID, store func(context.Context, *state) error) error {
+func (r *fileRewind) close(id protocol.PointID, store func(context.Context, *state) error) error {
 	owner := r.held.owner
 	return untilSpace(owner.ctx, func() error { return r.on(owner.ctx, store) }, func(err error) {
 		owner.eng.Log.Error("rewind waits to be stored", "session", owner.id, "point", id, "error", err)
 	})
 }
 
-// bringers is how many files are brought back at once: each is synced, which is mostly waiting.
-const bringers = 8
+// parallelSteps is how many files are brought back at once: each is synced, which is mostly waiting.
+const parallelSteps = 8
 
-// bring makes steps, and tells what went wrong with which. What is done already is not done again; what somebody has changed since
+// applySteps makes steps, and tells what went wrong with which. What is done already is not done again; what somebody has changed since
 // the steps were planned is left alone.
-func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[string]error {
+func (r *fileRewind) applySteps(ctx context.Context, steps []filepoint.Step) map[string]error {
 	var mu sync.Mutex
 	problems := map[string]error{}
 	one := func(s filepoint.Step) {
-		if err := r.bringOne(ctx, s); err != nil {
+		if err := r.applyStep(ctx, s); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			problems[s.Path] = err
@@ -106,7 +106,7 @@ func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[strin
 		one(s)
 	}
 	var wg sync.WaitGroup
-	for part := range slices.Chunk(free, max(1, (len(free)+bringers-1)/bringers)) {
+	for part := range slices.Chunk(free, max(1, (len(free)+parallelSteps-1)/parallelSteps)) {
 		wg.Go(func() {
 			for _, s := range part {
 				one(s)
@@ -123,7 +123,7 @@ func (r *rewinding) bring(ctx context.Context, steps []filepoint.Step) map[strin
 // errMeanwhile means that somebody was quicker than a rewind.
 var errMeanwhile = errors.New("it was changed in this moment, and is left as it is")
 
-func (r *rewinding) bringOne(ctx context.Context, s filepoint.Step) error {
+func (r *fileRewind) applyStep(ctx context.Context, s filepoint.Step) error {
 	present, err := r.present(ctx, r.dir, s.Path, false)
 	switch {
 	case err != nil:
@@ -144,7 +144,7 @@ func (r *rewinding) bringOne(ctx context.Context, s filepoint.Step) error {
 }
 
 // finish stores what became of the rewind: that of files, if there is any, and that of history.
-func (r *rewinding) finish(ctx context.Context, st *state, p *persistence.StoredPoint) error {
+func (r *fileRewind) finish(ctx context.Context, st *state, p *persistence.StoredPoint) error {
 	c := st.change(persistence.Commit{})
 	if p != nil {
 		c.Files = persistence.FileCommit{Workspace: p.Root, Points: []persistence.StoredPoint{*p}}

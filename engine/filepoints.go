@@ -68,7 +68,7 @@ func (r *run) lookBefore(ctx context.Context) {
 
 // beside makes a look beside the turn, once the one before it is over.
 func (f *turnFiles) beside(look func() error, then func(error)) {
-	f.settle(true)
+	f.joinLook(true)
 	looked := make(chan error, 1)
 	f.looked, f.then = looked, then
 	go func() {
@@ -81,8 +81,8 @@ func (f *turnFiles) beside(look func() error, then func(error)) {
 	}()
 }
 
-// settle does what follows from the look that was made beside the turn, if it is over, or waits for that.
-func (f *turnFiles) settle(wait bool) {
+// joinLook does what follows from the look that was made beside the turn, if it is over, or waits for that.
+func (f *turnFiles) joinLook(wait bool) {
 	if f == nil || f.looked == nil || !wait && len(f.looked) == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (r *run) openFiles() bool {
 
 // atWork has the tools of the turn at work: what changes from now on is theirs.
 func (f *turnFiles) atWork() {
-	if f.settle(true); f != nil && f.ready {
+	if f.joinLook(true); f != nil && f.ready {
 		f.ready = false
 		f.mark(f.point.ID, true)
 	}
@@ -117,7 +117,7 @@ func (r *run) afterFiles(ctx context.Context) {
 	if f == nil {
 		return
 	}
-	f.settle(true)
+	f.joinLook(true)
 	if working, _ := f.marked(f.point.ID); !working {
 		return
 	}
@@ -192,7 +192,7 @@ func (r *run) resumeFiles(ctx context.Context) {
 // leaveFiles gives the workspace back when the turn is over, or left.
 func (r *run) leaveFiles() {
 	if f := r.files; f != nil {
-		f.settle(true)
+		f.joinLook(true)
 		f.seenTo([]protocol.PointID{f.point.ID})
 		f.forgo()
 		r.eng.tidyGrown()

@@ -15,7 +15,7 @@ import (
 // resumeRewinds brings rewinds to their end that an earlier daemon has begun. No turn starts before.
 func (st *state) resumeRewinds() {
 	for _, p := range st.rewinds {
-		held := st.enlist(st.ctx)
+		held := st.requestHold(st.ctx)
 		st.eng.actors.Go(func() {
 			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
 				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)
@@ -24,12 +24,12 @@ func (st *state) resumeRewinds() {
 	}
 }
 
-func resumeRewind(held *writer, p *persistence.StoredPoint) error {
-	defer held.leave()
+func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
+	defer held.release()
 	if err := held.granted(); err != nil { // plugins that cannot be opened are no hindrance
 		return err
 	}
-	r := &rewinding{held: held, p: &protocol.SessionRewindParams{SessionID: p.SessionID}}
+	r := &fileRewind{held: held, p: &protocol.SessionRewindParams{SessionID: p.SessionID}}
 	err := r.resume(p)
 	if err == nil || held.ctx.Err() != nil {
 		return err
@@ -37,12 +37,12 @@ func resumeRewind(held *writer, p *persistence.StoredPoint) error {
 	return r.giveUp(p, err)
 }
 
-func (r *rewinding) resume(p *persistence.StoredPoint) error {
+func (r *fileRewind) resume(p *persistence.StoredPoint) error {
 	var j rewindJournal
 	if err := json.Unmarshal(p.Journal, &j); err != nil {
 		return fmt.Errorf("journal of %s: %w", p.ID, err)
 	}
-	if err := r.regain(p, &j); err != nil {
+	if err := r.retake(p, &j); err != nil {
 		return err
 	}
 	defer r.leave()
@@ -57,12 +57,12 @@ func (r *rewinding) resume(p *persistence.StoredPoint) error {
 // work there may themselves wait for a turn of the session.
 const rewindPatience = 10 * time.Minute
 
-// regain takes the workspace of a rewind that was cut off. What hinders it for now is waited for, while the session is held; want of
+// retake takes the workspace of a rewind that was cut off. What hinders it for now is waited for, while the session is held; want of
 // space without end, as by close.
-func (r *rewinding) regain(p *persistence.StoredPoint, j *rewindJournal) error {
+func (r *fileRewind) retake(p *persistence.StoredPoint, j *rewindJournal) error {
 	limit := time.Now().Add(rewindPatience)
 	for said := false; ; said = true {
-		err := r.takeUp(p, j)
+		err := r.tryRetake(p, j)
 		if err == nil || hopeless(err) || !noSpace(err) && time.Now().After(limit) {
 			return err
 		}
@@ -75,9 +75,9 @@ func (r *rewinding) regain(p *persistence.StoredPoint, j *rewindJournal) error {
 	}
 }
 
-// takeUp is regain without waiting.
-func (r *rewinding) takeUp(p *persistence.StoredPoint, j *rewindJournal) error {
-	if err := r.aim(j); err != nil {
+// tryRetake is retake without waiting.
+func (r *fileRewind) tryRetake(p *persistence.StoredPoint, j *rewindJournal) error {
+	if err := r.restoreTarget(j); err != nil {
 		return err
 	}
 	if err := r.enter(r.held.ctx, p.Root); err != nil {
@@ -93,8 +93,8 @@ func (r *rewinding) takeUp(p *persistence.StoredPoint, j *rewindJournal) error {
 // errMovedOn means that turns have come after a rewind that was cut off: it would undo them, too.
 var errMovedOn = errors.New("history has gone on since")
 
-// aim makes a rewind again of its journal, unless history has gone on since.
-func (r *rewinding) aim(j *rewindJournal) error {
+// restoreTarget makes a rewind again of its journal, unless history has gone on since.
+func (r *fileRewind) restoreTarget(j *rewindJournal) error {
 	return r.on(r.held.ctx, func(ctx context.Context, st *state) error {
 		if st.row.Head.Leaf != j.Leaf {
 			return errMovedOn
@@ -118,12 +118,12 @@ func hopeless(err error) bool {
 }
 
 // sayWaits tells that a rewind that was cut off waits, and the session's turns with it.
-func (r *rewinding) sayWaits(p *persistence.StoredPoint, why error) {
+func (r *fileRewind) sayWaits(p *persistence.StoredPoint, why error) {
 	eng := r.held.owner.eng
 	eng.Log.Warn("a rewind that was cut off waits", "session", p.SessionID, "point", p.ID, "because", why)
 	issue := protocol.Issue{Kind: "runtime", Code: "rewind_waits", Message: fmt.Sprintf("an undo that was cut off goes on later, and turns after it: %v", why)}
 	err := r.on(r.held.ctx, func(ctx context.Context, st *state) error {
-		return st.tell(ctx, complaint("", issue))
+		return st.tell(ctx, issueEvent("", issue))
 	})
 	if err != nil {
 		eng.Log.Warn("nobody is told that a rewind waits", "session", p.SessionID, "error", err)
@@ -132,7 +132,7 @@ func (r *rewinding) sayWaits(p *persistence.StoredPoint, why error) {
 
 // giveUp closes the point of a rewind that cannot be brought to its end. What it was to undo is not undone, and can be undone anew:
 // so nothing is kept of what it was about to change.
-func (r *rewinding) giveUp(p *persistence.StoredPoint, why error) error {
+func (r *fileRewind) giveUp(p *persistence.StoredPoint, why error) error {
 	r.held.owner.eng.Log.Error("a rewind that was cut off is given up", "session", p.SessionID, "point", p.ID, "because", why)
 	p.State, p.Journal, p.To, p.Files = protocol.PointClosed, nil, "", 0
 	p.Unrestorable = fmt.Sprintf("the undo was cut off and is given up: %v", why)

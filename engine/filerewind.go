@@ -13,10 +13,10 @@ import (
 // maxRewind is how many files one rewind brings back at most: they stand in one commit.
 const maxRewind = 10_000
 
-// rewinding is a rewind of files. It holds its session, so that no turn starts, and the workspace.
-type rewinding struct {
+// fileRewind is a rewind of files. It holds its session, so that no turn starts, and the workspace.
+type fileRewind struct {
 	*workspace
-	held *writer
+	held *sessionHold
 	dir  *filepoint.Workspace
 	p    *protocol.SessionRewindParams
 	rc   receipt
@@ -35,23 +35,23 @@ func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParam
 		if err != nil {
 			return nil, err
 		}
-		defer held.leave()
+		defer held.release()
 		if first, hit, err := replayed[protocol.SessionRewindResult](ctx, e, rc); hit || err != nil {
 			return first, err // an interrupted rewind was brought to its end just now
 		}
-		r := &rewinding{held: held, p: p, rc: rc}
+		r := &fileRewind{held: held, p: p, rc: rc}
 		return r.run(ctx)
 	})
 }
 
 // holdIdle holds a session, unless something runs in it.
-func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*writer, error) {
-	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*writer, error) {
+func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionHold, error) {
+	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		if len(st.queue.Turns()) > 0 {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 		}
-		w := st.enlist(ctx)
-		st.kick()
+		w := st.requestHold(ctx)
+		st.startNextTurn()
 		return w, nil
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*writer, 
 	return w, w.taken()
 }
 
-func (r *rewinding) run(ctx context.Context) (*protocol.SessionRewindResult, error) {
+func (r *fileRewind) run(ctx context.Context) (*protocol.SessionRewindResult, error) {
 	err := r.on(ctx, func(ctx context.Context, st *state) (err error) {
 		if r.p.Files == protocol.RewindOnly {
 			r.result = &protocol.SessionRewindResult{Head: st.row.Head, Seq: st.row.Seq}
@@ -96,7 +96,7 @@ func (r *rewinding) run(ctx context.Context) (*protocol.SessionRewindResult, err
 }
 
 // on runs something on the actor, if the session is still held.
-func (r *rewinding) on(ctx context.Context, f func(context.Context, *state) error) error {
+func (r *fileRewind) on(ctx context.Context, f func(context.Context, *state) error) error {
 	w := r.held
 	_, err := do(context.WithoutCancel(ctx), w.owner.eng, w.owner.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		if st != w.owner {
@@ -108,7 +108,7 @@ func (r *rewinding) on(ctx context.Context, f func(context.Context, *state) erro
 }
 
 // enter takes the workspace, and leave gives it back. What is there now, a look tells.
-func (r *rewinding) enter(ctx context.Context, cwd string) (err error) {
+func (r *fileRewind) enter(ctx context.Context, cwd string) (err error) {
 	if r.workspace, err = r.held.owner.eng.use(cwd); err != nil {
 		return bad("/sessionId", "the workspace of the session is not there: %v", err)
 	}
@@ -134,7 +134,7 @@ func (w *workspace) inUse() bool {
 	return slices.Contains(slices.Collect(maps.Values(w.busy)), true)
 }
 
-func (r *rewinding) leave() {
+func (r *fileRewind) leave() {
 	if r.dir != nil {
 		r.dir.Close() // nothing is written through it
 		r.dir = nil

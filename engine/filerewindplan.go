@@ -12,7 +12,7 @@ import (
 )
 
 // plan finds what is to be done to files, and refuses it if something would be lost.
-func (r *rewinding) plan(ctx context.Context, points []persistence.StoredPoint) error {
+func (r *fileRewind) plan(ctx context.Context, points []persistence.StoredPoint) error {
 	r.base = points[0]
 	undo := map[protocol.PointID]bool{}
 	for i, p := range points {
@@ -47,7 +47,7 @@ func (r *rewinding) plan(ctx context.Context, points []persistence.StoredPoint) 
 }
 
 // changesHere are the changes in the workspace of the session: those that are to be undone, and those after them.
-func (r *rewinding) changesHere(ctx context.Context, points []persistence.StoredPoint) ([]persistence.FileChange, error) {
+func (r *fileRewind) changesHere(ctx context.Context, points []persistence.StoredPoint) ([]persistence.FileChange, error) {
 	i := slices.IndexFunc(points, func(p persistence.StoredPoint) bool { return p.Root == r.root })
 	if i < 0 {
 		return nil, nil
@@ -56,7 +56,7 @@ func (r *rewinding) changesHere(ctx context.Context, points []persistence.Stored
 }
 
 // points are those that the rewind undoes: of the session and of what works for it, from the first one that is left behind.
-func (r *rewinding) points(ctx context.Context) ([]persistence.StoredPoint, error) {
+func (r *fileRewind) points(ctx context.Context) ([]persistence.StoredPoint, error) {
 	store, key := r.held.owner.eng.store, r.held.owner.session.key
 	own, err := store.FilePoints(ctx, key)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *rewinding) points(ctx context.Context) ([]persistence.StoredPoint, erro
 }
 
 // firstAfter is the first point of a turn whose nodes come after the node that the rewind goes to.
-func (r *rewinding) firstAfter(ctx context.Context, own []persistence.StoredPoint) (first int64, err error) {
+func (r *fileRewind) firstAfter(ctx context.Context, own []persistence.StoredPoint) (first int64, err error) {
 	behind := map[protocol.TurnID]bool{}
 	err = r.on(ctx, func(ctx context.Context, st *state) error {
 		for n, err := range st.back(ctx) {
@@ -108,7 +108,7 @@ func (r *rewinding) firstAfter(ctx context.Context, own []persistence.StoredPoin
 }
 
 // planFile finds what is to be done to one file.
-func (r *rewinding) planFile(ctx context.Context, u filepoint.Undo) error {
+func (r *fileRewind) planFile(ctx context.Context, u filepoint.Undo) error {
 	present, err := r.present(ctx, r.dir, u.Path, true)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func conflict(u filepoint.Undo, present *protocol.FileState) protocol.FileConfli
 }
 
 // count counts the lines that a file gains and loses.
-func (r *rewinding) count(ctx context.Context, f *protocol.FileRewind, from, to *protocol.FileState) error {
+func (r *fileRewind) count(ctx context.Context, f *protocol.FileRewind, from, to *protocol.FileState) error {
 	d, err := r.eng.compare(ctx, f.Path, from, to)
 	f.Added, f.Removed, f.Binary = d.Added, d.Removed, d.Binary
 	return err

@@ -14,7 +14,7 @@ import (
 // cannot be stored as it is ends with that as its outcome, and the head stays where it was.
 func (r *run) finish() (stored bool) {
 	r.capture()
-	r.files.settle(true)
+	r.files.joinLook(true)
 	for {
 		err := r.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
 		switch {
@@ -81,7 +81,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	}
 	st.keep(c, r.kept(e.next != nil))
 	if e.next == nil {
-		st.tasksIn(c).leaveTurn()
+		st.tasksIn(c).turnOver()
 	}
 	c.Then(func() { st.ended(r, e) })
 	if err := st.commit(ctx, c); err != nil {
@@ -93,7 +93,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	case r.full && r.given == nil:
 		st.compactNext(r.id)
 	}
-	st.kick()
+	st.startNextTurn()
 	return nil
 }
 

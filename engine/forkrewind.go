@@ -19,7 +19,7 @@ func (e *Engine) Fork(ctx context.Context, p *protocol.SessionForkParams) (*prot
 		return nil, err
 	}
 	return single(ctx, e, "session/fork", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
-		return e.born(ctx, &birth{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
+		return e.createSession(ctx, &sessionDraft{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
 			Title: p.Title, Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: p.SessionID},
 			PluginSource: protocol.PluginsFork, Relation: protocol.Relation{Kind: protocol.RelationRoot},
 		}}, rc)
@@ -181,7 +181,7 @@ func (st *state) idle() error {
 	switch {
 	case len(st.queue.Turns()) > 0:
 		return &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
-	case st.writer != nil:
+	case st.holder != nil:
 		return ErrSessionInUse
 	}
 	return nil

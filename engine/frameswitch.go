@@ -54,7 +54,7 @@ func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	}
 	switch {
 	case err != nil:
-		return true, r.spoilt(ctx, &hookFailure{"before_llm_call_failed", err})
+		return true, r.failPrompt(ctx, &hookFailure{"before_llm_call_failed", err})
 	case !r.opens(ctx, to):
 		return false, nil
 	}
@@ -143,11 +143,11 @@ func (f *following) into(c *persistence.Commit) {
 
 // proceed starts the turn that follows.
 func (st *state) proceed(f *following) *run {
-	st.entering = f.turn.ID
+	st.frameTurn = f.turn.ID
 	if err := st.drive(f.turn, false); err != nil {
 		st.later() // it is durable
 	}
-	st.entering = ""
+	st.frameTurn = ""
 	return st.current
 }
 
@@ -159,7 +159,7 @@ func (r *run) enter() error {
 		return nil
 	}
 	view := r.view(nil)
-	_, err := patient(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
+	_, err := callPlugin(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
 		err := r.plugins.RestoreExecution(ctx, nil)
 		if err == nil {
 			err = r.plugins.Protocol().Restore(ctx, view)
@@ -175,7 +175,7 @@ func (r *run) enter() error {
 // reload says what is wrong with the session's plugins, and has the session loaded again.
 func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
-	told := complaint(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
+	told := issueEvent(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
 	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
 		err := st.tell(ctx, told)
 		st.broken = errors.Join(cause, st.broken)

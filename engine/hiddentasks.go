@@ -34,8 +34,8 @@ func (st *state) drainHidden(asks *work) (live bool, err error) {
 			return true, nil
 		}
 	}
-	failed := st.hidden
-	if st.hidden = nil; failed != nil {
+	failed := st.failedHiddenTask
+	if st.failedHiddenTask = nil; failed != nil {
 		return false, &plugin.TaskFailedError{Task: *failed}
 	}
 	return false, nil
@@ -43,7 +43,7 @@ func (st *state) drainHidden(asks *work) (live bool, err error) {
 
 // failedHidden keeps the first hidden task that fails, until somebody waits for hidden tasks.
 func (st *state) failedHidden(t protocol.Task) {
-	if t.Spec.Hidden && st.hidden == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
-		st.hidden = &t
+	if t.Spec.Hidden && st.failedHiddenTask == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
+		st.failedHiddenTask = &t
 	}
 }

@@ -154,7 +154,7 @@ func (r *run) afterTurn() error {
 			r.given = &givenUp{*issue}
 		}
 	}
-	r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnFinalized, Report: r.report(r.result(nil), 0)})
+	r.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnFinalized, Report: r.report(r.result(nil), 0)})
 	return nil
 }
 
@@ -195,8 +195,8 @@ func (r *run) append(msgs []protocol.Message) {
 	}
 }
 
-// happened tells plugins of a fact. What fails there is an issue of the turn.
-func (r *run) happened(event *plugin.LifecycleEvent) {
+// emitLifecycle tells plugins of a fact. What fails there is an issue of the turn.
+func (r *run) emitLifecycle(event *plugin.LifecycleEvent) {
 	if r.plugins == nil || !r.plugins.Listens() {
 		return
 	}
@@ -215,10 +215,10 @@ func (r *run) afterCommit() {
 	}
 	before := len(r.issues)
 	if r.plugins.Listens() {
-		r.happened(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.told, View: r.view(r.machine.Messages())})
+		r.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.told, View: r.view(r.machine.Messages())})
 	}
 	for _, issue := range r.issues[before:] {
-		r.after = append(r.after, complaint(r.id, issue))
+		r.after = append(r.after, issueEvent(r.id, issue))
 	}
 	if len(r.after) == 0 && !r.plugins.Listens() {
 		return

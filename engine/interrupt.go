@@ -41,8 +41,8 @@ func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) proto
 }
 
 // wantedAfter is what holds the session, or waits for it, because a plugin wants it after a turn; nil: nothing.
-func (st *state) wantedAfter(id protocol.TurnID) *writer {
-	for _, w := range append(slices.Clip(st.writers), st.writer) {
+func (st *state) wantedAfter(id protocol.TurnID) *sessionHold {
+	for _, w := range append(slices.Clip(st.waitingHolders), st.holder) {
 		if w != nil && w.after == id {
 			return w
 		}
@@ -51,7 +51,7 @@ func (st *state) wantedAfter(id protocol.TurnID) *writer {
 }
 
 // endUnasked ends what a plugin wants after a turn that has ended.
-func (st *state) endUnasked(ctx context.Context, w *writer, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt) (*protocol.TurnInterruptResult, error) {
+func (st *state) endUnasked(ctx context.Context, w *sessionHold, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt) (*protocol.TurnInterruptResult, error) {
 	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
 	if err := st.remembered(ctx, rc, result); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evi
 		turn: t, state: protocol.TurnCancelled, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence},
 	}, rc, result)
 	if err == nil {
-		st.kick()
+		st.startNextTurn()
 	}
 	return err
 }

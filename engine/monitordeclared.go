@@ -35,10 +35,10 @@ func (st *state) beginArmed(ctx context.Context, declared bool) error {
 
 // resumeMonitors begins those again that an earlier run of the daemon has cut off, and that want it.
 func (st *state) resumeMonitors() {
-	if !st.cutOff {
+	if !st.monitorsCutOff {
 		return
 	}
-	st.cutOff = false
+	st.monitorsCutOff = false
 	var opened error
 	if len(st.monitors.waiting(true)) > len(st.monitors.waiting(false)) {
 		_, opened = st.openTools(st.row.Config)

@@ -125,7 +125,7 @@ func (m *taskDraft) runOver(t protocol.Task) {
 	e.Waking = ""
 	e.Armed = e.State == protocol.MonitorIdle && e.Armed && e.Spec.Restart
 	if e.Armed {
-		m.c.Then(func() { m.st.cutOff = true })
+		m.c.Then(func() { m.st.monitorsCutOff = true })
 	}
 	m.put(e, protocol.MonitorUpdate{State: e.State, Message: told})
 }

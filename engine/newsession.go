@@ -34,12 +34,12 @@ func (e *Engine) newSession(ctx context.Context, by *requester, asked *protocol.
 	servers := p.MCPServers
 	p.MCPServers = named(servers)
 	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
-		return e.born(ctx, &birth{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
+		return e.createSession(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
 	})
 }
 
-// born makes a session, in one commit once all about it is known.
-func (e *Engine) born(ctx context.Context, b *birth, rc receipt) (*protocol.SessionNewResult, error) {
+// createSession makes a session, in one commit once all about it is known.
+func (e *Engine) createSession(ctx context.Context, b *sessionDraft, rc receipt) (*protocol.SessionNewResult, error) {
 	b.eng = e
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (e *Engine) born(ctx context.Context, b *birth, rc receipt) (*protocol.Sess
 	})
 }
 
-// birth is a session on its way. There is nothing of it in the store until its one commit.
-type birth struct {
+// sessionDraft is a session on its way. There is nothing of it in the store until its one commit.
+type sessionDraft struct {
 	eng        *Engine
 	by         *requester // nil: a client
 	params     *protocol.SessionNewParams
@@ -71,7 +71,7 @@ type birth struct {
 }
 
 // prepare finds out what the session will be, and tries whether its plugins can be built like that.
-func (b *birth) prepare(ctx context.Context) (err error) {
+func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	p := b.params
 	if err := cmp.Or(b.eng.reach(ctx, b.by, p.Start.SessionID), b.eng.reach(ctx, b.by, p.Relation.Parent), b.inherit(ctx)); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (b *birth) prepare(ctx context.Context) (err error) {
 
 // place refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
 // elsewhere later.
-func (b *birth) place() error {
+func (b *sessionDraft) place() error {
 	if !rooted(b.authority.Ceiling, b.cwd) {
 		return bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
 	}
@@ -113,7 +113,7 @@ func (b *birth) place() error {
 }
 
 // inherit takes over what the session has of the one where it starts, for which it works, or from which it is asked for.
-func (b *birth) inherit(ctx context.Context) (err error) {
+func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 	b.cwd = b.params.Cwd
 	switch {
 	case b.params.Start.Kind != protocol.StartEmpty:
@@ -139,7 +139,7 @@ type origin struct {
 	kept plugin.Stored // of its plugins, where a new session takes over what they may not take back any more
 }
 
-func (b *birth) source(ctx context.Context) (*origin, error) {
+func (b *sessionDraft) source(ctx context.Context) (*origin, error) {
 	start := b.params.Start
 	return do(ctx, b.eng, start.SessionID, func(ctx context.Context, st *state) (*origin, error) {
 		from := &origin{row: st.row}
@@ -155,11 +155,11 @@ func (b *birth) source(ctx context.Context) (*origin, error) {
 }
 
 // tryOut builds the session's plugins as they will be, where nobody else knows of them, and has them change its settings.
-func (b *birth) tryOut(ctx context.Context) error {
+func (b *sessionDraft) tryOut(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
-	c, err := patient(ctx, b.eng, func(ctx context.Context) (*configChange, error) {
+	c, err := callPlugin(ctx, b.eng, func(ctx context.Context) (*configChange, error) {
 		plugins, err := b.open(ctx, bc)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (b *birth) tryOut(ctx context.Context) error {
 }
 
 // open opens the plugins as those of the session will be, if it begins with state of a snapshot; else they are just built.
-func (b *birth) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Session, error) {
+func (b *sessionDraft) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Session, error) {
 	if b.origin == nil || b.origin.kept.View == nil {
 		return b.eng.build(ctx, b.config, bc, (*plugin.Host).Isolated)
 	}
@@ -185,7 +185,7 @@ func (b *birth) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Sessi
 }
 
 // view is the session as it will be, made of the one where it starts.
-func (b *birth) view(there *plugin.View) *plugin.View {
+func (b *sessionDraft) view(there *plugin.View) *plugin.View {
 	v := &plugin.View{Window: b.config.Model.ContextWindow, Session: protocol.Session{
 		ID: b.id, Title: cmp.Or(b.params.Title, there.Session.Title), Cwd: b.cwd, State: protocol.SessionIdle, Config: b.config,
 		Relation: b.relation, Authority: b.authority, Head: there.Session.Head,
@@ -200,7 +200,7 @@ func (b *birth) view(there *plugin.View) *plugin.View {
 }
 
 // branch commits a session that starts where another one is.
-func (b *birth) branch(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
+func (b *sessionDraft) branch(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
 	source, pointer := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}, "/start"
 	if b.at != "" {
 		source.Node, pointer = b.at, "/atNode"
@@ -245,7 +245,7 @@ func (st *state) keepIdle(c *change.Change) {
 
 // change is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with
 // it.
-func (b *birth) change(source *protocol.ForkSource) *change.Change {
+func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	p := b.params
 	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
 		Title: p.Title, Cwd: b.cwd, Config: b.config, Relation: b.relation, Authority: b.authority, Source: source,
@@ -266,7 +266,7 @@ func (b *birth) change(source *protocol.ForkSource) *change.Change {
 		c.TellOf(protocol.Event{Type: protocol.EventSessionForked, Source: source})
 	}
 	if len(b.issues) > 0 {
-		c.Tell(complaint("", b.issues...))
+		c.Tell(issueEvent("", b.issues...))
 	}
 	for i, body := range p.Nodes {
 		n := body.Node(protocol.DeriveNodeID(b.id, "initial", i), c.AtMs)

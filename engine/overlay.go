@@ -40,7 +40,7 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 	if err != nil {
 		return nil, err
 	}
-	defer g.dismiss()
+	defer g.closeUnused()
 	asked := *p
 	asked.MCPServers = named(p.MCPServers)
 	result, err := mutate(ctx, e, p.SessionID, "session/setOverlay", p.Key(), &asked, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionOverlayResult, error) {
@@ -56,7 +56,7 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 		return st.setOverlay(ctx, t, next, g, rc)
 	})
 	if err == nil && result.Duplicate {
-		err = e.welcome(ctx, p.SessionID, g)
+		err = e.adoptServers(ctx, p.SessionID, g)
 	}
 	return result, err
 }
@@ -93,7 +93,7 @@ func checkOverlay(p *protocol.SessionOverlayParams) error {
 }
 
 // setOverlay commits an overlay, and other servers, with the catalog that they make; if that fails, everything is as before.
-func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *guests, rc receipt) (*protocol.SessionOverlayResult, error) {
+func (st *state) setOverlay(ctx context.Context, t *pluginSet, next overlay, g *clientServers, rc receipt) (*protocol.SessionOverlayResult, error) {
 	base, old := t.composer.Base(), st.guests
 	before, generation := base.Checkpoint(), base.Generation()
 	err := st.exchange(base, g)
@@ -107,7 +107,7 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if base.Generation() != generation {
 		c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(tools)})
-		c.Then(func() { st.saved = tools })
+		c.Then(func() { st.storedTools = tools })
 	}
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
 	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}
@@ -119,7 +119,7 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 		err = st.commit(ctx, c)
 	}
 	if err != nil {
-		g.leave()
+		g.disconnect()
 		base.Rollback(before)
 		return nil, errors.Join(err, t.overlay(st.overlay, old), st.rebuild(t))
 	}
@@ -131,21 +131,21 @@ func (st *state) setOverlay(ctx context.Context, t *toolbox, next overlay, g *gu
 
 // watchOverlay sees to it that an overlay goes with its client, if it is to. The one before is not watched any more.
 func (st *state) watchOverlay() {
-	if st.overlaid != nil {
-		close(st.overlaid)
-		st.overlaid = nil
+	if st.overlayReplaced != nil {
+		close(st.overlayReplaced)
+		st.overlayReplaced = nil
 	}
 	if !st.overlay.Passing {
 		return
 	}
 	over, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
-	st.overlaid = over
+	st.overlayReplaced = over
 	away := st.eng.presence.watch(st.overlay.ClientID)
 	st.eng.actors.Go(func() {
 		defer away.stop()
 		select {
 		case <-away.gone:
-			st.eng.pass(ctx, st.id, over)
+			st.eng.dropOverlayLater(ctx, st.id, over)
 		case <-over:
 		case <-st.closed: // it is watched again once the session is loaded again
 		case <-st.eng.done():
@@ -153,13 +153,13 @@ func (st *state) watchOverlay() {
 	})
 }
 
-// pass takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
+// dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
-func (e *Engine) pass(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	e.rid(ctx, id, "an overlay", func(ctx context.Context, st *state) error { return st.pass(ctx, over) })
+func (e *Engine) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
+	e.dropAddition(ctx, id, "an overlay", func(ctx context.Context, st *state) error { return st.dropOverlay(ctx, over) })
 }
 
-func (st *state) pass(ctx context.Context, over <-chan struct{}) error {
+func (st *state) dropOverlay(ctx context.Context, over <-chan struct{}) error {
 	select {
 	case <-over:
 		return nil

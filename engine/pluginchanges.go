@@ -19,7 +19,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 		ids = e.loaded()
 	}
 	for _, id := range ids {
-		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.tools != nil, nil })
+		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.plugins != nil, nil })
 		if asked {
 			_, err = e.RefreshTools(ctx, &protocol.SessionMutationParams{SessionID: id})
 		}
@@ -34,7 +34,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 func (e *Engine) PluginsRevoked(ctx context.Context) {
 	for _, id := range e.loaded() {
 		_, err := do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
-			if st.tools == nil || st.inUse() || !st.tools.plugins.From().Revoked() {
+			if st.plugins == nil || st.inUse() || !st.plugins.plugins.From().Revoked() {
 				return struct{}{}, nil
 			}
 			_, err := st.openTools(st.row.Config)
@@ -72,8 +72,8 @@ func (e *Engine) Running() (protocol.TurnID, bool) {
 	return "", false
 }
 
-// complaint tells what went wrong in plugins: of the first issue in words, of all of them in detail.
-func complaint(turn protocol.TurnID, issues ...protocol.Issue) change.Event {
+// issueEvent tells what went wrong in plugins: of the first issue in words, of all of them in detail.
+func issueEvent(turn protocol.TurnID, issues ...protocol.Issue) change.Event {
 	return change.Event{Event: protocol.Event{
 		Type: protocol.EventPluginStatus, TurnID: turn, Name: issues[0].Code, Text: issues[0].Message, Issues: issues,
 	}}

@@ -18,33 +18,33 @@ func isSlow(err error) bool {
 	return errors.Is(err, ErrSlowPlugin) || errors.As(err, new(*plugin.LeftError)) || errors.As(err, new(*tool.SlowError))
 }
 
-// patient has plugins do something that may take them pluginPatience. Whatever does not return then is left alone until it
-// does: nobody waits for it, and what it comes to goes nowhere.
-func patient[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+// callPlugin calls plugins, for pluginPatience at most. A call that does not return then is left alone: nobody waits for it, and its result is
+// dropped.
+func callPlugin[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
 	defer cancel()
-	return abandoning(ctx, e, call)
+	return callPluginOrLeave(ctx, e, call)
 }
 
-// abandoning is patient as long as ctx lasts.
-func abandoning[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
-	v, err, _ := attended(ctx, e, call, nil, nil)
+// callPluginOrLeave calls plugins until ctx is done, and leaves a call alone that does not return then.
+func callPluginOrLeave[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
+	v, err, _ := waitServing(ctx, e, call, nil, nil)
 	return v, err
 }
 
-// meanwhile is patient for the actor: whoever needs no plugins is served meanwhile. If that ends the state, so does the call's
-// context. What is stuck takes the state with it, which is loaded again.
-func meanwhile[T any](st *state, call func(context.Context) (T, error)) (T, error) {
+// callPluginOnActor is callPlugin for the actor, which serves requests meanwhile that need no plugins. If one of them ends the state, the
+// call's context ends, too. A call that does not return takes the state with it: the session is loaded again.
+func callPluginOnActor[T any](st *state, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
 	defer cancel()
-	return serving(ctx, st, call)
+	return serveWhile(ctx, st, call)
 }
 
-// serving is meanwhile as long as ctx lasts.
-func serving[T any](ctx context.Context, st *state, call func(context.Context) (T, error)) (T, error) {
+// serveWhile is callPluginOnActor until ctx is done.
+func serveWhile[T any](ctx context.Context, st *state, call func(context.Context) (T, error)) (T, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	v, err, returned := attended(ctx, st.eng, call, st.urgent, func(f func(*state)) {
+	v, err, returned := waitServing(ctx, st.eng, call, st.urgent, func(f func(*state)) {
 		f(st)
 		if st.broken != nil {
 			end(st.broken)
@@ -56,8 +56,8 @@ func serving[T any](ctx context.Context, st *state, call func(context.Context) (
 	return v, err
 }
 
-// attended calls plugins beside whoever waits for them, who serves what comes in meanwhile. It tells whether they have returned.
-func attended[T any](
+// waitServing calls plugins beside whoever waits for them, who serves what comes in meanwhile. It tells whether they have returned.
+func waitServing[T any](
 	ctx context.Context, e *Engine, call func(context.Context) (T, error), in <-chan func(*state), serve func(func(*state)),
 ) (v T, err error, returned bool) {
 	done := make(chan answer[T], 1)

@@ -19,17 +19,17 @@ type lease struct {
 	ctx     context.Context // of whoever borrows; it ends, too, when the session's state is given up, or the engine stops
 	end     func()
 	owner   *state
-	box     *toolbox
+	box     *pluginSet
 	trails  bool // guarded by box.lent.mu
 	isBack  bool // likewise
 }
 
-// lent counts who uses a toolbox.
+// lent counts who uses a pluginSet.
 type lent struct {
 	mu       sync.Mutex
 	out      int
 	trailing int           // of those
-	free     chan struct{} // closed once the last is back; nil: the toolbox is still lent
+	free     chan struct{} // closed once the last is back; nil: the set is still lent
 }
 
 // lend lends the plugins of a session.
@@ -43,11 +43,11 @@ func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) 
 	if err != nil {
 		return nil, err
 	}
-	return st.lendOut(ctx, t), nil
+	return st.newLease(ctx, t), nil
 }
 
-// lendOut lends what the session has open.
-func (st *state) lendOut(ctx context.Context, t *toolbox) *lease {
+// newLease lends what the session has open.
+func (st *state) newLease(ctx context.Context, t *pluginSet) *lease {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
 	unhookStop := context.AfterFunc(st.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
@@ -118,4 +118,4 @@ func (n *lent) used() bool {
 }
 
 // inUse tells whether somebody uses the session's plugins.
-func (st *state) inUse() bool { return st.tools != nil && st.tools.lent.used() }
+func (st *state) inUse() bool { return st.plugins != nil && st.plugins.lent.used() }

@@ -11,7 +11,7 @@ import (
 // openPlugins builds the session's plugins with what it was granted, gives them back what is stored of them, and records
 // what the protocol makes of it. If any of that fails, nothing is open, and it can be tried again.
 func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
-	plugins, err := meanwhile(st, func(ctx context.Context) (*plugin.Session, error) {
+	plugins, err := callPluginOnActor(st, func(ctx context.Context) (*plugin.Session, error) {
 		return st.eng.build(ctx, cfg, st.buildContext(), itself)
 	})
 	if err != nil {
@@ -22,7 +22,7 @@ func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.eng.shut(plugins))
 	}
-	resumed, err := meanwhile(st, func(ctx context.Context) (plugin.Resumed, error) { return st.eng.resume(ctx, plugins, stored) })
+	resumed, err := callPluginOnActor(st, func(ctx context.Context) (plugin.Resumed, error) { return st.eng.resume(ctx, plugins, stored) })
 	if err != nil {
 		st.eng.blame(err)
 		return nil, err
@@ -62,8 +62,8 @@ func (st *state) buildContext() plugin.BuildContext {
 func (st *state) stored(plugins *plugin.Session) (plugin.Stored, error) {
 	stored := plugin.Stored{Recorded: st.recorded.of(st.row.Head.Frame)}
 	var err error
-	if st.plugged != nil {
-		stored.Plugins, err = st.thaw(st.plugged, "")
+	if st.storedPlugins != nil {
+		stored.Plugins, err = st.thaw(st.storedPlugins, "")
 	}
 	if err == nil && plugins.Executes() {
 		stored.Execution, err = st.executed("")

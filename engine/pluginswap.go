@@ -14,20 +14,20 @@ import (
 // renew has the session take the newest plugins, if nothing works with those that it has. Why that fails, whoever needs them
 // finds out.
 func (st *state) renew() {
-	if st.tools != nil {
+	if st.plugins != nil {
 		_, _ = st.opened(st.row.Config)
 	}
 }
 
 // newest tells whether the plugins are those of a host, or can not be and may stay.
-func (t *toolbox) newest(host *plugin.Host) bool {
+func (t *pluginSet) newest(host *plugin.Host) bool {
 	return t.plugins.From() == host || t.refused == host && !t.plugins.From().Revoked()
 }
 
 // move has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
 // opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
-func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) {
-	old := st.tools
+func (st *state) move(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
+	old := st.plugins
 	if err := st.keepOutgoing(old.plugins); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 		old.refused = host
 		return old, errors.Join(old.plugins.Return(), st.rebuild(old))
 	}
-	st.tools = next
+	st.plugins = next
 	st.drop(old)
 	if err := st.tellMoved(before, next.composer.Base().State()); err != nil {
 		return next, err
@@ -53,8 +53,8 @@ func (st *state) move(cfg protocol.Config, host *plugin.Host) (*toolbox, error) 
 
 // keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
 func (st *state) keepOutgoing(plugins *plugin.Session) error {
-	stored := st.plugged
-	k, err := meanwhile(st, func(ctx context.Context) (*captured, error) {
+	stored := st.storedPlugins
+	k, err := callPluginOnActor(st, func(ctx context.Context) (*captured, error) {
 		k, _ := st.eng.captureAll(ctx, st.id, plugins, stored)
 		return k, nil
 	})

@@ -17,13 +17,13 @@ type composed struct {
 	shared *rendered // that it was made from
 }
 
-// ahead makes the run of a turn whose acceptance is about to be written, and has its plugins asked for the prompt while it
-// is: that costs no time then. Nothing has begun, and callOff undoes it. It is nil if the turn cannot be made: whoever drives
+// prefetchPrompt makes the run of a turn whose acceptance is about to be written, and has its plugins asked for the prompt while it
+// is: that costs no time then. Nothing has begun, and discard undoes it. It is nil if the turn cannot be made: whoever drives
 // it finds out why.
-func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *run {
+func (st *state) prefetchPrompt(turn persistence.StoredTurn, in protocol.QueuedInput) *run {
 	r := st.newRun(turn, false)
 	if st.prepare(r, append(slices.Clip(st.queue.Inputs()), in)) != nil {
-		r.callOff()
+		r.discard()
 		return nil
 	}
 	if r.machine == nil || r.plugins.Transforms() || !r.plugins.HasPromptHooks() {
@@ -48,27 +48,27 @@ func (st *state) ahead(turn persistence.StoredTurn, in protocol.QueuedInput) *ru
 	return r
 }
 
-// early is what was composed ahead.
-func (r *run) early() (turn.Response, error) {
+// prefetched is the prompt that was composed ahead.
+func (r *run) prefetched() (turn.Response, error) {
 	c := <-r.ahead
 	r.ahead = nil
 	*c.shared = c.memo
 	return c.env, c.err
 }
 
-// callOff ends a run that was made ahead and never began. Nil is nothing to call off.
-func (r *run) callOff() {
+// discard ends a run that was made ahead and never began. Nil is nothing to call off.
+func (r *run) discard() {
 	if r == nil {
 		return
 	}
 	r.halt(nil)
-	r.forgo(r.life)
+	r.dropPrefetch(r.life)
 	r.lease.back()
 }
 
-// forgo does without what was asked ahead, once ctx is done. Who was asked gets a moment to return, as anybody whose context
+// dropPrefetch does without what was asked ahead, once ctx is done. Who was asked gets a moment to return, as anybody whose context
 // ends.
-func (r *run) forgo(ctx context.Context) {
+func (r *run) dropPrefetch(ctx context.Context) {
 	if r.ahead != nil {
 		inTime(ctx, r.ahead)
 		r.ahead = nil

@@ -32,7 +32,7 @@ func (st *state) prepare(r *run, inputs []protocol.QueuedInput) (err error) {
 	if err != nil {
 		return err
 	}
-	r.lease = st.lendOut(st.ctx, tools)
+	r.lease = st.newLease(st.ctx, tools)
 	if !r.journal.begun {
 		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), optionsOf(inputs, r.begin.Inputs)); err != nil {
 			return err

@@ -29,7 +29,7 @@ func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams)
 	if err := v.held.taken(); err != nil {
 		return nil, err
 	}
-	defer v.held.leave()
+	defer v.held.release()
 	v.ask()
 	return v.result(), cancelledOr(ctx, nil)
 }
@@ -37,7 +37,7 @@ func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams)
 // preview is what a turn would begin with, as far as it is known.
 type preview struct {
 	eng     *Engine
-	held    *writer // the session; nil: plugins may not be asked
+	held    *sessionHold // the session; nil: plugins may not be asked
 	plugins *plugin.Session
 	view    *plugin.View
 	past    []*protocol.Message // history
@@ -71,13 +71,13 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	v.said = t.plugins.Texts()
 	switch asked := t.plugins.Shapers(); {
 	case len(asked) == 0:
-	case st.idle() != nil || len(st.writers) > 0:
+	case st.idle() != nil || len(st.waitingHolders) > 0:
 		for _, h := range asked {
 			v.failed("not_asked", h.Error())
 		}
 	default:
-		v.held = st.enlist(ctx)
-		st.kick()
+		v.held = st.requestHold(ctx)
+		st.startNextTurn()
 	}
 	return nil
 }
@@ -90,17 +90,17 @@ func (v *preview) failed(code, message string) {
 func (v *preview) ask() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
-	extra, err := patient(v.held.lease.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
+	extra, err := callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.extends() {
 		v.catalog = extra.mine
-		v.preamble, err = patient(v.held.lease.ctx, v.eng, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
+		v.preamble, err = callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {
 		v.extra = extra
 	} else {
 		v.failed("context_prepare_turn", err.Error())
 	}
-	said, err := patient(v.held.lease.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
+	said, err := callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
 		return v.plugins.Prompts(ctx, &plugin.PromptContext{View: v.view, Host: host})
 	})
 	if err == nil {

@@ -39,7 +39,7 @@ type scene struct {
 }
 
 func (st *state) scene(r *run) (s scene, err error) {
-	t := st.tools
+	t := st.plugins
 	s = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(r.begin.Config), memo: &t.rendered}
 	if !r.extra.extends() {
 		s.preamble, err = st.preamble(t)
@@ -51,7 +51,7 @@ func (st *state) scene(r *run) (s scene, err error) {
 // the actor: they may wait.
 func (r *run) environment(ctx context.Context) (turn.Response, error) {
 	if r.ahead != nil {
-		return r.early()
+		return r.prefetched()
 	}
 	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r) })
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *run) system(ctx context.Context, preamble string, layers []plugin.Promp
 	return systemOf(r.catalog, preamble, r.extra, said, layers), nil
 }
 
-// spoilt ends the turn because a plugin failed where the turn cannot go on without it.
-func (r *run) spoilt(ctx context.Context, failed *hookFailure) error {
+// failPrompt ends the turn because a plugin failed where the turn cannot go on without it.
+func (r *run) failPrompt(ctx context.Context, failed *hookFailure) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)
 	}

@@ -38,7 +38,7 @@ func (st *state) hold() protocol.QueueHold {
 		return protocol.HoldDecision
 	case st.current != nil:
 		return protocol.HoldTurn
-	case st.writer != nil:
+	case st.holder != nil:
 		return protocol.HoldCommand
 	case st.foreign(st.queue.Turns()[0]):
 		return protocol.HoldForeign
@@ -132,7 +132,7 @@ func (st *state) over(c *change.Change, ended []persistence.StoredTurn) {
 // startWoken starts a turn if a wake was queued.
 func (st *state) startWoken() {
 	if st.queue.TakeWake() {
-		st.kick()
+		st.startNextTurn()
 	}
 }
 

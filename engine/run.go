@@ -250,7 +250,7 @@ func (r *run) stop(cause error) error {
 	if !ok {
 		return cause
 	}
-	r.forgo(r.ctx)
+	r.dropPrefetch(r.ctx)
 	r.machine.Cancel(c.evidence, nil)
 	r.noteNodes()
 	return nil
@@ -266,7 +266,7 @@ func (r *run) sync(ctx context.Context, effect turn.Effect) error {
 	}
 	env, err := r.environment(ctx)
 	if failed, ok := errors.AsType[*hookFailure](err); ok {
-		return r.spoilt(ctx, failed)
+		return r.failPrompt(ctx, failed)
 	}
 	if err != nil {
 		return err

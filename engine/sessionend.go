@@ -54,7 +54,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 	loaded := false
 	_, err = aside(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
-		tell := st.withdrawn()
+		tell := st.withdrawFromParents()
 		if err := gone(ctx); err != nil {
 			return struct{}{}, err
 		}
@@ -103,7 +103,7 @@ func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationPa
 	if _, err := do(ctx, e, p.SessionID, idle); err != nil {
 		return nil, err
 	}
-	if err := e.bequeath(ctx, p.SessionID, transferred); err != nil {
+	if err := e.moveTasksToParent(ctx, p.SessionID, transferred); err != nil {
 		return nil, err
 	}
 	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {

@@ -11,8 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// toolbox is what plugins contribute to the session, built once it is needed.
-type toolbox struct {
+// pluginSet is what plugins contribute to the session, built once it is needed.
+type pluginSet struct {
 	lent     lent
 	plugins  *plugin.Session
 	composer *tool.Composer
@@ -27,58 +27,58 @@ type toolbox struct {
 
 // openTools builds what plugins contribute, on first use and whenever their options or the plugins themselves have changed,
 // unless somebody still works with what was built before.
-func (st *state) openTools(cfg protocol.Config) (*toolbox, error) {
-	if st.tools != nil && st.inUse() {
-		return st.tools, st.rebuild(st.tools)
+func (st *state) openTools(cfg protocol.Config) (*pluginSet, error) {
+	if st.plugins != nil && st.inUse() {
+		return st.plugins, st.rebuild(st.plugins)
 	}
 	t, err := st.openNewest(cfg)
 	if err == nil {
-		st.fresh = t
+		st.newestPlugins = t
 	}
 	return t, err
 }
 
-func (st *state) openNewest(cfg protocol.Config) (*toolbox, error) {
+func (st *state) openNewest(cfg protocol.Config) (*pluginSet, error) {
 	settings := settingsOf(cfg)
 	// However long plugins take that are loaded for the first time: each has its own limit.
-	host, err := serving(st.ctx, st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
+	host, err := serveWhile(st.ctx, st, func(ctx context.Context) (*plugin.Host, error) { return st.eng.Plugins.Host(ctx, st.row.Cwd) })
 	switch {
 	case err != nil:
 		return nil, err
-	case st.tools == nil:
-	case !bytes.Equal(st.tools.settings, settings):
+	case st.plugins == nil:
+	case !bytes.Equal(st.plugins.settings, settings):
 		st.dropTools()
-	case st.tools.left():
-		if err := st.giveUp(st.tools); err != nil {
+	case st.plugins.left():
+		if err := st.giveUp(st.plugins); err != nil {
 			return nil, err
 		}
-	case st.tools.newest(host):
-		return st.tools, st.rebuild(st.tools)
+	case st.plugins.newest(host):
+		return st.plugins, st.rebuild(st.plugins)
 	default:
 		return st.move(cfg, host)
 	}
-	t, err := st.newTools(cfg, settings, st.saved)
+	t, err := st.newTools(cfg, settings, st.storedTools)
 	if err != nil {
 		return nil, err
 	}
-	st.tools = t
+	st.plugins = t
 	return t, st.declareMonitors(t.plugins)
 }
 
 // opened is openTools for whoever needs nothing newer than what the message that the actor serves has opened already.
-func (st *state) opened(cfg protocol.Config) (*toolbox, error) {
-	t := st.fresh
-	if t == nil || t != st.tools || t.left() || t.plugins.From().Revoked() || !bytes.Equal(t.settings, settingsOf(cfg)) {
+func (st *state) opened(cfg protocol.Config) (*pluginSet, error) {
+	t := st.newestPlugins
+	if t == nil || t != st.plugins || t.left() || t.plugins.From().Revoked() || !bytes.Equal(t.settings, settingsOf(cfg)) {
 		return st.openTools(cfg)
 	}
 	return t, nil
 }
 
 // left tells whether a plugin was left alone at work, or while it was asked for its tools.
-func (t *toolbox) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
+func (t *pluginSet) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
 
 // giveUp lets go of plugins of which one was left alone at work: nobody knows what state that is in. The others' is stored.
-func (st *state) giveUp(t *toolbox) error {
+func (st *state) giveUp(t *pluginSet) error {
 	st.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", st.id, "plugins", t.plugins.Left())
 	if err := st.keepOutgoing(t.plugins); err != nil {
 		return err
@@ -88,12 +88,12 @@ func (st *state) giveUp(t *toolbox) error {
 }
 
 // newTools opens plugins, and makes the catalog of them, with what was decided about tools.
-func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol.ToolState) (*toolbox, error) {
+func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol.ToolState) (*pluginSet, error) {
 	plugins, err := st.openPlugins(cfg)
 	if err != nil {
 		return nil, err
 	}
-	t := &toolbox{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
+	t := &pluginSet{plugins: plugins, client: &clientTools{session: st.session}, settings: settings, appends: make(chan struct{}, 1)}
 	if err := st.fill(t, decided); err != nil {
 		return nil, errors.Join(err, st.eng.shut(plugins))
 	}
@@ -101,14 +101,14 @@ func (st *state) newTools(cfg protocol.Config, settings []byte, decided protocol
 }
 
 // fill makes the catalog of plugins that have just been built.
-func (st *state) fill(t *toolbox, decided protocol.ToolState) error {
+func (st *state) fill(t *pluginSet, decided protocol.ToolState) error {
 	guests := st.guests
-	base, err := meanwhile(st, func(context.Context) (*tool.Registry, error) {
+	base, err := callPluginOnActor(st, func(context.Context) (*tool.Registry, error) {
 		r := tool.NewRegistry(t.plugins.Without(), t.plugins.Sources(), decided)
 		if err := r.Refused(); err != nil {
 			return nil, err
 		}
-		guests.seat(r, st.leftOut)
+		guests.register(r, st.leftOut)
 		return r, nil
 	})
 	if err != nil {
@@ -142,14 +142,14 @@ func settingsOf(cfg protocol.Config) []byte {
 
 // dropTools lets go of the plugins.
 func (st *state) dropTools() {
-	if st.tools != nil {
-		st.drop(st.tools)
-		st.tools = nil
+	if st.plugins != nil {
+		st.drop(st.plugins)
+		st.plugins = nil
 	}
 }
 
 // drop closes plugins once the last lease is back; the session's id is free meanwhile.
-func (st *state) drop(t *toolbox) {
+func (st *state) drop(t *pluginSet) {
 	plugins, free := t.plugins, t.lent.retire()
 	closing := func() {
 		if err := st.eng.shut(plugins); err != nil {
@@ -162,7 +162,7 @@ func (st *state) drop(t *toolbox) {
 			st.soon(closing)
 			break
 		}
-		_, _ = meanwhile(st, func(context.Context) (struct{}, error) { closing(); return struct{}{}, nil })
+		_, _ = callPluginOnActor(st, func(context.Context) (struct{}, error) { closing(); return struct{}{}, nil })
 	default:
 		plugins.Leave()
 		st.eng.goCall(func() {
@@ -194,7 +194,7 @@ func (e *Engine) shut(plugins *plugin.Session) error {
 }
 
 // overlay puts a client's tools over those of the plugins. Those of its servers stay, whatever else goes.
-func (t *toolbox) overlay(o overlay, g *guests) error {
+func (t *pluginSet) overlay(o overlay, g *clientServers) error {
 	t.client.tools.Store(&o.Tools)
 	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.sources()}
 	if len(o.Tools) > 0 {
@@ -205,8 +205,8 @@ func (t *toolbox) overlay(o overlay, g *guests) error {
 }
 
 // rebuild looks what the catalog is by now.
-func (st *state) rebuild(t *toolbox) error {
-	view, err := meanwhile(st, func(ctx context.Context) (*tool.View, error) {
+func (st *state) rebuild(t *pluginSet) error {
+	view, err := callPluginOnActor(st, func(ctx context.Context) (*tool.View, error) {
 		sum, err := t.plugins.Fingerprint(ctx)
 		if err != nil {
 			return nil, err
@@ -241,11 +241,11 @@ func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugi
 }
 
 // preamble is that of the catalog as it is.
-func (st *state) preamble(t *toolbox) (string, error) {
+func (st *state) preamble(t *pluginSet) (string, error) {
 	if t.preamble.catalog == t.catalog {
 		return t.preamble.text, nil
 	}
-	next, err := meanwhile(st, func(ctx context.Context) (p preamble, err error) {
+	next, err := callPluginOnActor(st, func(ctx context.Context) (p preamble, err error) {
 		_, err = p.of(ctx, t.catalog, t.plugins)
 		return p, err
 	})

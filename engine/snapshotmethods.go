@@ -175,7 +175,7 @@ func (st *state) tryOut(s *snapshot) error {
 		return err
 	}
 	cfg, bc := st.row.Config, st.buildContext()
-	_, err = meanwhile(st, func(ctx context.Context) (struct{}, error) {
+	_, err = callPluginOnActor(st, func(ctx context.Context) (struct{}, error) {
 		plugins, err := st.eng.rehearse(ctx, cfg, bc, stored)
 		if err == nil {
 			err = plugins.Close()
@@ -216,9 +216,9 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 	if s.tools != nil {
 		tools = *s.tools
 	}
-	tools.Generation = max(tools.Generation, st.saved.Generation)
-	if st.tools != nil {
-		tools.Generation = max(tools.Generation, st.tools.composer.Base().Generation())
+	tools.Generation = max(tools.Generation, st.storedTools.Generation)
+	if st.plugins != nil {
+		tools.Generation = max(tools.Generation, st.plugins.composer.Base().Generation())
 	}
 	tools.Generation++
 	return tools
@@ -227,7 +227,7 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 // startOver forgets what was loaded of the session's components, history and place.
 func (st *state) startOver() {
 	st.dropTools()
-	st.history, st.saved, st.plugged, st.monitors = nil, protocol.ToolState{}, nil, nil
+	st.history, st.storedTools, st.storedPlugins, st.monitors = nil, protocol.ToolState{}, nil, nil
 	row, err := st.eng.store.Session(st.ctx, st.id)
 	if err == nil {
 		err = st.loadComponents(st.key)

@@ -37,7 +37,7 @@ func (st *state) sideNow() (side protocol.SnapshotSide, err error) {
 	if err != nil {
 		return side, err
 	}
-	plugins, tools := st.plugged, st.saved
+	plugins, tools := st.storedPlugins, st.storedTools
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
 	}

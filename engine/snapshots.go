@@ -46,7 +46,7 @@ func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *p
 	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
 		return nil, err
 	}
-	snap, err := patient(ctx, e, plugins.Capture)
+	snap, err := callPlugin(ctx, e, plugins.Capture)
 	if err != nil {
 		return nil, err
 	}

@@ -25,42 +25,42 @@ const (
 // state is everything about a session that changes. It belongs to the session's actor.
 type state struct {
 	*session
-	ctx       context.Context
-	end       context.CancelCauseFunc // of ctx, when the state is given up
-	closed    chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded  bool                    // an earlier state of this handle was given up
-	row       protocol.Session
-	commits   int // made by this state
-	branch    int64
-	refuses   error // why it takes nothing any more; nil: it does
-	broken    error // memory and store may differ: the actor loads the session again
-	queue     *queue.Queue
-	decisions map[protocol.DecisionID]*openDecision
-	approved  []standing // for this session, by a person
-	overlay   overlay
-	overlaid  chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
-	saved     protocol.ToolState
-	plugged   *pluginState                      // as it is stored; nil: nothing is
-	recorded  recorded                          // likewise
-	tasks     map[protocol.TaskID]protocol.Task // not over
-	onTheWay  map[protocol.TaskID]bool          // to another session
-	hidden    *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
-	monitors  *monitors                         // as they are stored; nil: there are none
-	updates   []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
-	cutOff    bool                              // some are to be begun again that another run of the daemon has begun
-	rewinds   []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
-	writer    *writer                           // holds the session: no turn starts
-	writers   []*writer                         // want to
-	history   *history
-	tools     *toolbox
-	fresh     *toolbox     // the newest there is, as the message that the actor serves has found; nil: it has not looked
-	working   atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
-	calls     map[protocol.CallID]*clientCall
-	current   *run
-	entering  protocol.TurnID // the turn that is started begins a frame; empty: it does not
-	alarm     *time.Timer     // for what is due next: a decision, or a retry
-	retry     time.Time       // when to try again what found no space; zero: nothing to try
-	told      outline         // of this session, to those who watch the daemon
+	ctx              context.Context
+	end              context.CancelCauseFunc // of ctx, when the state is given up
+	closed           chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded         bool                    // an earlier state of this handle was given up
+	row              protocol.Session
+	commits          int // made by this state
+	branch           int64
+	refuses          error // why it takes nothing any more; nil: it does
+	broken           error // memory and store may differ: the actor loads the session again
+	queue            *queue.Queue
+	decisions        map[protocol.DecisionID]*openDecision
+	approved         []standing // for this session, by a person
+	overlay          overlay
+	overlayReplaced  chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
+	storedTools      protocol.ToolState
+	storedPlugins    *pluginState                      // as it is stored; nil: nothing is
+	recorded         recorded                          // likewise
+	tasks            map[protocol.TaskID]protocol.Task // not over
+	transfers        map[protocol.TaskID]bool          // to another session
+	failedHiddenTask *protocol.Task                    // the first one that failed since somebody waited for such; nil: none
+	monitors         *monitors                         // as they are stored; nil: there are none
+	updates          []protocol.MonitorUpdate          // of them, that nobody has taken yet; the newest
+	monitorsCutOff   bool                              // some are to be begun again that another run of the daemon has begun
+	rewinds          []persistence.StoredPoint         // that an earlier daemon, or an earlier state, has begun
+	holder           *sessionHold                      // holds the session: no turn starts
+	waitingHolders   []*sessionHold                    // want to
+	history          *history
+	plugins          *pluginSet
+	newestPlugins    *pluginSet   // the newest there is, as the message that the actor serves has found; nil: it has not looked
+	working          atomic.Int32 // tasks at which plugins work: they would be lost if the session left memory
+	clientCalls      map[protocol.CallID]*clientCall
+	current          *run
+	frameTurn        protocol.TurnID // the turn that is started begins a frame; empty: it does not
+	alarm            *time.Timer     // for what is due next: a decision, or a retry
+	retry            time.Time       // when to try again what found no space; zero: nothing to try
+	lastPublished    outline         // of this session, to those who watch the daemon
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -76,7 +76,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}()
 	st = &state{
 		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
-		decisions: map[protocol.DecisionID]*openDecision{}, onTheWay: map[protocol.TaskID]bool{}, calls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
+		decisions: map[protocol.DecisionID]*openDecision{}, transfers: map[protocol.TaskID]bool{}, clientCalls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
 	}
 	if err := st.loadOpen(row.Key); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (st *state) loadComponents(key int64) error {
 		return err
 	}
 	into := map[string]any{
-		componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.saved, componentPlugins: &st.plugged,
+		componentApprovals: &st.approved, componentOverlay: &st.overlay, componentTools: &st.storedTools, componentPlugins: &st.storedPlugins,
 		componentProtocol: &st.recorded, componentMonitors: &st.monitors,
 	}
 	for name, value := range into {
@@ -166,12 +166,12 @@ func (st *state) unload() {
 
 // awaitLeases waits until nobody works with the plugins any more, but not for ever.
 func (st *state) awaitLeases() {
-	if st.tools == nil {
+	if st.plugins == nil {
 		return
 	}
 	limit := time.NewTimer(stopPatience)
 	defer limit.Stop()
-	if !st.await(st.tools.lent.retire(), limit.C) {
+	if !st.await(st.plugins.lent.retire(), limit.C) {
 		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
 	}
 }
@@ -222,7 +222,7 @@ func (st *state) leaving() error {
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.queue.Turns()) == 0 && len(st.calls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.Watched()
+	return len(st.queue.Turns()) == 0 && len(st.clientCalls) == 0 && len(st.decisions) == 0 && st.guests == nil && !st.inUse() && st.working.Load() == 0 && !st.feed.Watched()
 }
 
 // public is the session as clients see it.
@@ -236,7 +236,7 @@ func (st *state) doing() protocol.SessionState {
 	switch {
 	case slices.ContainsFunc(st.openDecisions(), (*openDecision).person):
 		return protocol.SessionRequiresAction
-	case len(st.queue.Turns()) > 0, st.writer != nil:
+	case len(st.queue.Turns()) > 0, st.holder != nil:
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle
@@ -279,5 +279,5 @@ func (st *state) alarmed() {
 		}
 	}
 	st.arm()
-	st.kick()
+	st.startNextTurn()
 }

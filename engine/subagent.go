@@ -17,8 +17,8 @@ import (
 // subagentLabel is that under which a parent's ledger shows what its subagents use.
 const subagentLabel = "subagent"
 
-// delegation is an attempt at a subagent.
-type delegation struct {
+// subagentRun is an attempt at a subagent.
+type subagentRun struct {
 	*work
 	*protocol.TaskChild
 	parent protocol.SessionID // has started the task, and is above the child for ever
@@ -26,7 +26,7 @@ type delegation struct {
 
 func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	t := w.now()
-	d := &delegation{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
+	d := &subagentRun{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
 	if asked := t.CancelRequested; asked != nil { // an earlier daemon had no time for it
 		return cmp.Or(d.halt(), (&taskStop{asked.By, asked.Reason}).outcome())
 	}
@@ -51,7 +51,7 @@ func passing(err error) bool {
 }
 
 // run is the turn, and another one if what it comes to is not what is wanted.
-func (d *delegation) run(ctx context.Context) (*protocol.TaskOutcome, error) {
+func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 	if err := d.queue(ctx); err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func (d *delegation) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 }
 
 // second is the turn in which the child corrects its answer.
-func (d *delegation) second() protocol.TurnID { return d.TurnID + "_again" }
+func (d *subagentRun) second() protocol.TurnID { return d.TurnID + "_again" }
 
 // queue waits for the task that comes before.
-func (d *delegation) queue(ctx context.Context) error {
+func (d *subagentRun) queue(ctx context.Context) error {
 	for d.After != "" {
 		again := d.eng.tasksMoved.Next()
 		t, err := d.eng.store.Task(ctx, d.owner(), d.After)
@@ -100,7 +100,7 @@ func (d *delegation) queue(ctx context.Context) error {
 }
 
 // find sees to it that there is the child, which has to work for the parent.
-func (d *delegation) find(ctx context.Context) error {
+func (d *subagentRun) find(ctx context.Context) error {
 	_, err := d.eng.store.Session(ctx, d.SessionID)
 	if isMissing(err) && d.New != nil {
 		err = d.make(ctx)
@@ -116,11 +116,11 @@ func (d *delegation) find(ctx context.Context) error {
 }
 
 // asker is the session that started the task, within what it could do then.
-func (d *delegation) asker() *requester {
+func (d *subagentRun) asker() *requester {
 	return &requester{session: d.parent, ceiling: d.now().Origin.Ceiling}
 }
 
-func (d *delegation) make(ctx context.Context) error {
+func (d *subagentRun) make(ctx context.Context) error {
 	p := *d.New
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
 	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
@@ -133,7 +133,7 @@ func (d *delegation) make(ctx context.Context) error {
 }
 
 // turn is the report of a turn of the child, which is started if it was not.
-func (d *delegation) turn(ctx context.Context, id protocol.TurnID, input []protocol.InputPart) (*protocol.TurnReport, error) {
+func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []protocol.InputPart) (*protocol.TurnReport, error) {
 	t, err := d.eng.store.Turn(ctx, id)
 	switch {
 	case isMissing(err):
@@ -155,7 +155,7 @@ func (d *delegation) turn(ctx context.Context, id protocol.TurnID, input []proto
 }
 
 // watch waits until a turn has ended, and the turns that follow it in new frames. The task is idle while a person is asked.
-func (d *delegation) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
+func (d *subagentRun) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	for {
 		again, turn := d.eng.childAsks.Next(), d.eng.waits.of(id)
 		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})

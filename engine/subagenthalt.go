@@ -11,7 +11,7 @@ import (
 const haltPatience = 5 * time.Second
 
 // halt has the turns of the child end. One that had ended by itself tells what the task came to; nil: none had.
-func (d *delegation) halt() (out *protocol.TaskOutcome) {
+func (d *subagentRun) halt() (out *protocol.TaskOutcome) {
 	for _, id := range []protocol.TurnID{d.TurnID, d.second()} {
 		for {
 			report, err := d.interrupt(id)
@@ -27,7 +27,7 @@ func (d *delegation) halt() (out *protocol.TaskOutcome) {
 }
 
 // unasked is what the task came to if a turn had ended by itself, and had not to be asked again; else nil.
-func (d *delegation) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
+func (d *subagentRun) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
 	if !r.State.Terminal() || r.State == protocol.TurnCancelled {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (d *delegation) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
 }
 
 // interrupt stops a turn and those that go on from it, and gives the last one as it is then; nil: there is none.
-func (d *delegation) interrupt(id protocol.TurnID) (last *protocol.TurnReport, err error) {
+func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, err error) {
 	ctx := d.eng.actorContext()
 	for id != "" {
 		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})

@@ -16,7 +16,7 @@ const (
 )
 
 // outcome is what a turn of the child means for the task.
-func (d *delegation) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
+func (d *subagentRun) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	o := r.Outcome
 	failed := &protocol.TaskOutcome{Kind: protocol.TaskError, Code: string(o.Kind), Value: o.Value, Message: cmp.Or(o.Text, issuesOf(r))}
 	switch {
@@ -37,7 +37,7 @@ func (d *delegation) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 }
 
 // value is what the turn came to: what it says, or else its text, as JSON if that has to fit a schema.
-func (d *delegation) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
+func (d *subagentRun) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
 	text := strings.TrimSpace(o.Text)
 	value := o.Value
 	if len(value) == 0 {

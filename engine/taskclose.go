@@ -13,8 +13,8 @@ import (
 // sessionDeleted is who ends the tasks of a session that is deleted.
 const sessionDeleted = "internal:session"
 
-// bequeath gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
-func (e *Engine) bequeath(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
+// moveTasksToParent gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
+func (e *Engine) moveTasksToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
 	var moving []protocol.TaskID
 	heir, err := aside(ctx, e, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
 		for _, t := range st.liveTasks() {
@@ -39,7 +39,7 @@ func (e *Engine) bequeath(ctx context.Context, id protocol.SessionID, meant func
 // leaveTasks gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
 // is not there, or cannot be loaded, leaves them where they are.
 func (e *Engine) leaveTasks(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
-	if err := e.bequeath(ctx, id, outliving); unlessGone(err) != nil {
+	if err := e.moveTasksToParent(ctx, id, outliving); unlessGone(err) != nil {
 		e.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
 	}
 	if ctx.Err() != nil {

@@ -38,12 +38,12 @@ func (st *state) checkHandler(spec *protocol.TaskSpec) error {
 	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
 		return nil
 	}
-	if st.tools == nil {
+	if st.plugins == nil {
 		if _, err := st.openTools(st.row.Config); err != nil {
 			return err
 		}
 	}
-	if st.tools.plugins.Handler(spec.Plugin, spec.Handler) == nil {
+	if st.plugins.plugins.Handler(spec.Plugin, spec.Handler) == nil {
 		return bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
 	}
 	return nil

@@ -8,15 +8,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// races are the waits that cancel the tasks which lose. Who waits is known in memory only; that it is decided cancels the others in the
+// taskRaces are the waits that cancel the tasks which lose. Who waits is known in memory only; that it is decided cancels the others in the
 // commit which decides it, as far as that is of their session, so that no crash comes in between.
-type races struct {
+type taskRaces struct {
 	mu  sync.Mutex
-	all map[*race]bool
+	all map[*taskRace]bool
 }
 
-// race is a wait for tasks, with whom the others are cancelled by.
-type race struct {
+// taskRace is a wait for tasks, with whom the others are cancelled by.
+type taskRace struct {
 	rule    protocol.TaskRule
 	by      string
 	members map[workKey]bool
@@ -25,11 +25,11 @@ type race struct {
 const lostRace = "another of its group was first"
 
 // begin lets the end of a task decide a race, until that is ended.
-func (rs *races) begin(r *race) (end func()) {
+func (rs *taskRaces) begin(r *taskRace) (end func()) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.all == nil {
-		rs.all = map[*race]bool{}
+		rs.all = map[*taskRace]bool{}
 	}
 	rs.all[r] = true
 	return func() {
@@ -40,7 +40,7 @@ func (rs *races) begin(r *race) (end func()) {
 }
 
 // decided are the races that the end of a task decides.
-func (rs *races) decided(t *protocol.Task) (won []*race) {
+func (rs *taskRaces) decided(t *protocol.Task) (won []*taskRace) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for r := range rs.all {
@@ -76,7 +76,7 @@ func (e *Engine) enter(ctx context.Context, client protocol.ClientID, p *protoco
 	if err != nil {
 		return nil, err
 	}
-	r := &race{rule: p.Rule, by: asker(client), members: map[workKey]bool{}}
+	r := &taskRace{rule: p.Rule, by: asker(client), members: map[workKey]bool{}}
 	for _, t := range slices.Concat(now.Settled, now.Live) {
 		r.members[workKey{t.SessionID, t.ID}] = true
 	}

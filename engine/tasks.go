@@ -44,7 +44,7 @@ func (m *taskDraft) add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, b
 		m.wakes = append(m.wakes, m.st.wakeOf(next, e, w))
 	}
 	if next.State.Final() {
-		m.orphan(t.ID)
+		m.endParts(t.ID)
 		m.runOver(next)
 		m.decide(next)
 	}
@@ -77,27 +77,27 @@ func (m *taskDraft) tell(t protocol.Task, e protocol.TaskEvent) {
 	m.c.TellOf(told)
 }
 
-// orphan settles what becomes of the parts of a task that is over.
-func (m *taskDraft) orphan(parent protocol.TaskID) {
+// endParts settles what becomes of the parts of a task that is over.
+func (m *taskDraft) endParts(parent protocol.TaskID) {
 	for _, t := range m.st.liveTasks() {
 		if t.Spec.Parent == parent {
-			m.depart(t, task.ParentEnd, "the task that it is a part of is over")
+			m.callerGone(t, task.ParentEnd, "the task that it is a part of is over")
 		}
 	}
 }
 
-// leaveTurn settles what becomes of the tasks that the turn which ends has started, or the turns that it goes on from. Only such
+// turnOver settles what becomes of the tasks that the turn which ends has started, or the turns that it goes on from. Only such
 // are left: others lost their turn when that ended.
-func (m *taskDraft) leaveTurn() {
+func (m *taskDraft) turnOver() {
 	for _, t := range m.st.liveTasks() {
 		if t.Origin.SessionID == m.st.id && t.Origin.TurnID != "" && !t.CallerDeparted {
-			m.depart(t, task.ParentEnd, "the turn that started it is over")
+			m.callerGone(t, task.ParentEnd, "the turn that started it is over")
 		}
 	}
 }
 
-// depart is what becomes of a task when whoever started it is over, as it has said itself.
-func (m *taskDraft) depart(t protocol.Task, by, reason string) {
+// callerGone is what becomes of a task when whoever started it is over, as it has said itself.
+func (m *taskDraft) callerGone(t protocol.Task, by, reason string) {
 	t = m.newest(t)
 	if t.Spec.ParentEnd == protocol.ParentEndCancel {
 		m.cancel(t, by, reason)
@@ -260,5 +260,5 @@ func (st *state) wakeUp() {
 	}
 	st.resumeMonitors()
 	st.resumeRewinds()
-	st.kick()
+	st.startNextTurn()
 }

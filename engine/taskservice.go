@@ -220,7 +220,7 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
 		live, ok := st.tasks[t.ID]
 		switch {
-		case st.onTheWay[t.ID]:
+		case st.transfers[t.ID]:
 			return t, fmt.Errorf("task %s: %w", t.ID, ErrTaskLeaving)
 		case !ok:
 			return st.eng.store.Task(ctx, st.id, t.ID)
@@ -241,7 +241,7 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 	if err != nil || s.turn == "" || mine.SessionID != s.session {
 		return r, err
 	}
-	return r, s.eng.untell(ctx, s.session, r.Settled)
+	return r, s.eng.withdrawWakes(ctx, s.session, r.Settled)
 }
 
 // SignalTask implements plugin.TaskService.

@@ -88,7 +88,7 @@ func (w *work) move(to protocol.SessionID) {
 	w.session = to
 }
 
-func (w *work) leave() {
+func (w *work) releaseSlot() {
 	ws := &w.eng.workers
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

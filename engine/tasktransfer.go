@@ -51,7 +51,7 @@ func (e *Engine) transfer(ctx context.Context, p *protocol.TaskTransferParams, r
 // handedOver is the end of a transfer. What tasks had to tell meanwhile has waited for it.
 func (st *state) handedOver(moving []protocol.Task, gone bool) {
 	for _, t := range moving {
-		delete(st.onTheWay, t.ID)
+		delete(st.transfers, t.ID)
 		if gone {
 			delete(st.tasks, t.ID) // it is there again if the session was loaded again meanwhile
 		} else {
@@ -82,7 +82,7 @@ func (st *state) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
 	}
 	for _, t := range moving {
 		delete(st.tasks, t.ID)
-		st.onTheWay[t.ID] = true
+		st.transfers[t.ID] = true
 	}
 	return moving, nil
 }

@@ -108,9 +108,9 @@ func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 	return len(r.Live) == 0
 }
 
-// untell withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn
+// withdrawWakes withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn
 // stays there.
-func (e *Engine) untell(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
+func (e *Engine) withdrawWakes(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
 	_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
 		told := slices.DeleteFunc(slices.Clone(st.queue.Inputs()), func(in protocol.QueuedInput) bool {
 			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == wakeSource(&t, t.Ordinal) })

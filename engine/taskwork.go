@@ -77,7 +77,7 @@ func (e *Engine) goWork(w *work, t protocol.Task) {
 
 func (w *work) live() {
 	defer close(w.ended)
-	defer w.leave()
+	defer w.releaseSlot()
 	defer w.release()
 	defer w.cancel(nil)
 	if err := w.await(w.ctx); err != nil {
@@ -182,7 +182,7 @@ func (w *work) tell(e protocol.TaskEvent) error {
 func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	t, ok := st.tasks[id]
 	switch {
-	case st.onTheWay[id]:
+	case st.transfers[id]:
 		return t, ErrTaskLeaving
 	case !ok:
 		return t, errTaskMoved

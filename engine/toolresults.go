@@ -50,8 +50,8 @@ type settling struct {
 	mu      sync.Mutex
 }
 
-// settle notes a result, and tells whether others are still to come.
-func (b *settling) settle(s *stage, reply *turn.ToolReply) bool {
+// addResult notes a result, and tells whether others are still to come.
+func (b *settling) addResult(s *stage, reply *turn.ToolReply) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.reply = reply

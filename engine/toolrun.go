@@ -132,7 +132,7 @@ func (r *run) dispatch(ctx context.Context, stages []*stage) error {
 	rank(stages)
 	one := func(s *stage) {
 		reply, ok := r.attempts(ctx, s)
-		if ok && b.settle(s, &reply) && !s.repeatable() {
+		if ok && b.addResult(s, &reply) && !s.repeatable() {
 			b.keep()
 		}
 	}

@@ -17,7 +17,7 @@ func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		records, err := meanwhile(st, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Records(), nil })
+		records, err := callPluginOnActor(st, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Records(), nil })
 		return &protocol.ToolListResult{Data: list(records), Generation: t.composer.Base().Generation()}, err
 	})
 }
@@ -91,7 +91,7 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 		base := t.composer.Base()
 		before := base.Checkpoint()
 		generation := base.Generation()
-		_, err = meanwhile(st, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
+		_, err = callPluginOnActor(st, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
 		if err != nil {
 			return nil, toolStateError(err)
 		}
@@ -108,7 +108,7 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 }
 
 // saveTools commits what the base registry says, with the catalog that it makes.
-func (st *state) saveTools(ctx context.Context, t *toolbox, rc receipt) (*protocol.ToolStateResult, error) {
+func (st *state) saveTools(ctx context.Context, t *pluginSet, rc receipt) (*protocol.ToolStateResult, error) {
 	if err := t.composer.Recompose(); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (st *state) saveTools(ctx context.Context, t *toolbox, rc receipt) (*protoc
 func (st *state) setTools(c *change.Change, next protocol.ToolState) {
 	c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(next)})
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &next})
-	c.Then(func() { st.saved = next })
+	c.Then(func() { st.storedTools = next })
 }
 
 // toolStateError is a refused change as clients get it.

@@ -53,7 +53,7 @@ func (r *run) transformed(ctx context.Context) (*turnContext, error) {
 	if err != nil || !made.extends() {
 		return made, err
 	}
-	composer, err := ask(r, func(_ context.Context, st *state) (*tool.Composer, error) { return st.tools.composer, nil })
+	composer, err := ask(r, func(_ context.Context, st *state) (*tool.Composer, error) { return st.plugins.composer, nil })
 	if err == nil {
 		r.catalog, err = made.catalog(r.catalog, composer)
 	}

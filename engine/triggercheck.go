@@ -86,7 +86,7 @@ func (e *Engine) checkStarts(ctx context.Context, a *protocol.TriggerAction) (st
 		err = checkNew(p)
 	}
 	if err == nil {
-		err = (&birth{eng: e, params: p, id: id}).prepare(ctx)
+		err = (&sessionDraft{eng: e, params: p, id: id}).prepare(ctx)
 	}
 	return filepath.Clean(a.Session.Cwd), under("/action/session", "", err)
 }

@@ -81,7 +81,7 @@ func (t *triggers) sent(ctx context.Context, r persistence.Reserved, d protocol.
 	id := r.Delivery.SessionID
 	delete(t.out.lanes, id)
 	if err == nil && d.State != protocol.DeliveryDelivered {
-		err = t.settle(ctx, r.Occurrence.ID, d)
+		err = t.storeUndelivered(ctx, r.Occurrence.ID, d)
 	}
 	if err == nil || errors.Is(err, persistence.ErrExists) { // somebody has settled it
 		return
@@ -91,8 +91,8 @@ func (t *triggers) sent(ctx context.Context, r persistence.Reserved, d protocol.
 	t.out.waiting = slices.Insert(t.out.waiting, 0, r)
 }
 
-// settle stores that a delivery was not made. A trigger whose session is gone is not at work any more.
-func (t *triggers) settle(ctx context.Context, id protocol.OccurrenceID, d protocol.TriggerDelivery) error {
+// storeUndelivered stores that a delivery was not made. A trigger whose session is gone is not at work any more.
+func (t *triggers) storeUndelivered(ctx context.Context, id protocol.OccurrenceID, d protocol.TriggerDelivery) error {
 	c := &persistence.Commit{AtMs: now(), Triggers: persistence.TriggerChange{Settled: []persistence.Settled{{Occurrence: id, TriggerDelivery: d}}}}
 	w := t.known[d.TriggerID]
 	gone := w != nil && d.State == protocol.DeliveryTargetGone && w.Action.Kind == protocol.TriggerWakes

@@ -54,7 +54,7 @@ func (e *Engine) askForEvents(ctx context.Context, cwd string) ([]plugin.Trigger
 	if err != nil {
 		return nil, err
 	}
-	return patient(ctx, e, func(ctx context.Context) ([]plugin.TriggerEvent, error) {
+	return callPlugin(ctx, e, func(ctx context.Context) ([]plugin.TriggerEvent, error) {
 		bc := plugin.BuildContext{SessionID: protocol.NewSessionID(), Cwd: cwd, StateDir: e.StateDir}
 		plugins, err := e.build(ctx, cfg, bc, (*plugin.Host).Isolated)
 		if err != nil {

@@ -148,7 +148,7 @@ func (st *state) commitTurn(ctx context.Context, r *run, c *change.Change) error
 
 // flush commits what the journal gathered, with journal rows and events that concern nobody else.
 func (r *run) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
-	r.files.settle(false)
+	r.files.joinLook(false)
 	return r.persist(ctx, func(ctx context.Context, st *state) error {
 		c := st.turnChange(r)
 		c.Effects = append(c.Effects, rows...)

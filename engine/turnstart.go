@@ -114,7 +114,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	if err := st.eng.store.Space(); err != nil {
 		return nil, err
 	}
-	idle := len(st.queue.Turns()) == 0 && st.writer == nil
+	idle := len(st.queue.Turns()) == 0 && st.holder == nil
 	if idle {
 		st.renew()
 	}
@@ -126,10 +126,10 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
 	var r *run
 	if idle {
-		r = st.ahead(turn, in) // it may commit what plugins declare
+		r = st.prefetchPrompt(turn, in) // it may commit what plugins declare
 	}
 	c := st.change(persistence.Commit{})
-	c.Undo(r.callOff)
+	c.Undo(r.discard)
 	q := st.queueIn(c)
 	q.Accept(c, turn, in)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
@@ -155,10 +155,10 @@ func (st *state) newTurn() persistence.StoredTurn {
 	return queue.NewTurn(st.id, st.eng.incarnation, now())
 }
 
-// kick starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
+// startNextTurn starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
 // again later.
-func (st *state) kick() {
-	if st.grant() {
+func (st *state) startNextTurn() {
+	if st.grantHold() {
 		return
 	}
 	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && st.retry.IsZero() && !st.eng.stopping() {

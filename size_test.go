@@ -1,0 +1,113 @@
+package lashd_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Limits of what a reader can hold in mind.
+const (
+	mostMethods = 60     // of a type
+	mostFields  = 30     // of a struct
+	mostLines   = 11_000 // of a package, without its tests
+)
+
+// larger are the types and packages beyond these limits, with the size that they have. A smaller size is entered here; a larger one fails.
+// Messages of the wire and rows of the store are values that land whole, and engine.Engine is the table of methods.
+var larger = map[string]size{
+	"lashd/engine":                {lines: 22_600},
+	"lashd/engine.Engine":         {methods: 252},
+	"lashd/engine.state":          {methods: 194, fields: 37},
+	"lashd/engine.run":            {methods: 174, fields: 52},
+	"lashd/engine/plugin.Session": {methods: 81},
+	"lashd/persistence.Store":     {methods: 147},
+	"lashd/persistence.Commit":    {fields: 36},
+	"lashd/rpc/protocol.Event":    {fields: 41},
+	"lashd/rpc/acp.session":       {methods: 79},
+}
+
+type size struct{ methods, fields, lines int }
+
+// TestSizes counts methods, fields and lines.
+func TestSizes(t *testing.T) {
+	sizes := map[string]*size{}
+	of := func(name string) *size {
+		if sizes[name] == nil {
+			sizes[name] = &size{}
+		}
+		return sizes[name]
+	}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".cache" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg := strings.TrimSuffix("lashd/"+filepath.ToSlash(filepath.Dir(path)), "/.")
+		of(pkg).lines += files.File(file.Pos()).LineCount()
+		for _, decl := range file.Decls {
+			count(decl, func(name string) *size { return of(pkg + "." + name) })
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range sizes {
+		known := larger[name]
+		if s.methods > max(mostMethods, known.methods) || s.fields > max(mostFields, known.fields) || s.lines > max(mostLines, known.lines) {
+			t.Errorf("%s has %d methods, %d fields, %d lines; at most %d, %d, %d, or what it had before (%+v)", name, s.methods, s.fields, s.lines, mostMethods, mostFields, mostLines, known)
+		}
+	}
+	for name := range larger {
+		if sizes[name] == nil {
+			t.Errorf("%s is not there any more", name)
+		}
+	}
+}
+
+func count(decl ast.Decl, of func(string) *size) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil {
+			of(receiver(d.Recv.List[0].Type)).methods++
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if s, ok := spec.(*ast.TypeSpec); ok {
+				if body, ok := s.Type.(*ast.StructType); ok {
+					of(s.Name.Name).fields += body.Fields.NumFields()
+				}
+			}
+		}
+	}
+}
+
+// receiver is the name of the type that a method belongs to.
+func receiver(e ast.Expr) string {
+	for {
+		switch t := e.(type) {
+		case *ast.StarExpr:
+			e = t.X
+		case *ast.IndexExpr:
+			e = t.X
+		case *ast.IndexListExpr:
+			e = t.X
+		case *ast.Ident:
+			return t.Name
+		default:
+			return ""
+		}
+	}
+}
