@@ -79,6 +79,7 @@ func TestLeftAlone(t *testing.T) {
 		}
 		var holds []chan struct{}
 		for range 2 {
+			synctest.Wait() // the call before has read what holds it
 			d.hold = make(chan struct{})
 			holds = append(holds, d.hold)
 			began := time.Now()

@@ -87,7 +87,7 @@ func (s *Session) CaptureExecution(ctx context.Context) (*Execution, error) {
 	}
 	return invoke(ctx, s, HookCodeSnapshot, s.executor.plugin, func() (*Execution, error) {
 		switch {
-		case s.running.Load(), s.away.has(s.executor.plugin):
+		case s.running.Load():
 			return nil, errExecuting
 		case !x.Dirty():
 			return nil, nil

@@ -100,7 +100,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 	done := begin(func() (struct{}, error) {
 		err := s.open(ctx, &step, append([]Factory{h.drivers[i]}, h.plugins...), options, bc)
 		if err == nil {
-			err = h.publish(ctx, &step, s)
+			err = h.publish(&step, s)
 		}
 		return struct{}{}, err
 	})
@@ -118,10 +118,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 	return s, nil
 }
 
-func (h *Host) publish(ctx context.Context, step *step, s *Session) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+func (h *Host) publish(step *step, s *Session) error {
 	if err := h.live.add(s); err != nil {
 		return err
 	}

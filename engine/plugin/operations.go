@@ -125,8 +125,8 @@ func (s *Session) change(ctx context.Context, kind protocol.OperationKind, hook 
 
 // prepare finds the operation, decides about its session, and checks its arguments, in this order.
 func (s *Session) prepare(kind protocol.OperationKind, name string, call *OperationCall, to Target) (operation, *OperationCall, error) {
-	op, ok := s.operations[name]
-	if !ok || op.info.Kind != kind {
+	op := s.operations[name]
+	if op.info.Kind != kind {
 		return op, nil, &OperationError{Code: UnknownOperation, Name: name}
 	}
 	mine := *call

@@ -60,7 +60,7 @@ func MergeTurnOptions(session, turn *protocol.TurnOptions) (*protocol.TurnOption
 		return nil, &OptionsError{Version: turn.SchemaVersion, Want: session.SchemaVersion}
 	}
 	var merged map[string]json.RawMessage
-	if json.Unmarshal(session.Payload, &merged) != nil || merged == nil || json.Unmarshal(turn.Payload, &merged) != nil || merged == nil {
+	if json.Unmarshal(session.Payload, &merged) != nil || json.Unmarshal(turn.Payload, &merged) != nil {
 		return turn, nil
 	}
 	payload, err := json.Marshal(merged)

@@ -53,7 +53,7 @@ func (s *Session) Response(ctx context.Context, r Response) (Response, error) {
 		next, err := invoke(ctx, s, HookResponse, h.plugin, func() (Response, error) {
 			return h.do(ctx, Response{Parts: own(r.Parts), Stop: r.Stop})
 		})
-		if err == nil && s.Sandboxed(h.plugin) && !authority.KeepsCalls(r.Parts, next.Parts) {
+		if s.Sandboxed(h.plugin) && !authority.KeepsCalls(r.Parts, next.Parts) {
 			err = &HookError{h.plugin, HookResponse, errAddsCalls}
 		}
 		if err != nil {
