@@ -18,6 +18,7 @@ type taskDraft struct {
 	st    *state
 	c     *change.Change
 	tasks map[protocol.TaskID]protocol.Task
+	begun map[protocol.TaskID]*work // that begin once the commit is stored
 	wakes []queue.Wake
 
 	monitors *monitors // nil: they stay as they are
@@ -26,7 +27,7 @@ type taskDraft struct {
 
 func (st *state) tasksIn(c *change.Change) *taskDraft {
 	return change.DraftOf(c, partTasks, func() *taskDraft {
-		return &taskDraft{st: st, c: c, tasks: map[protocol.TaskID]protocol.Task{}}
+		return &taskDraft{st: st, c: c, tasks: map[protocol.TaskID]protocol.Task{}, begun: map[protocol.TaskID]*work{}}
 	})
 }
 
@@ -120,7 +121,7 @@ func (m *taskDraft) cancel(t protocol.Task, by, reason string) protocol.Task {
 	if !ok {
 		return t
 	}
-	if w := m.st.eng.workers.of(m.st.id, t.ID); w != nil {
+	if w := cmp.Or(m.begun[t.ID], m.st.eng.workers.of(m.st.id, t.ID)); w != nil {
 		m.c.Then(func() { w.end(&taskStop{by: by, reason: reason}) })
 		return t
 	}

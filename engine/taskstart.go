@@ -114,6 +114,7 @@ func (m *taskDraft) launch(t protocol.Task, run worker) protocol.Task {
 		t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: m.st.eng.incarnation})
 	}
 	begun := t
+	m.begun[t.ID] = w
 	m.c.Then(func() { m.st.eng.goWork(w, begun) })
 	return t
 }
@@ -122,5 +123,6 @@ func (m *taskDraft) launch(t protocol.Task, run worker) protocol.Task {
 func (m *taskDraft) accompany(t protocol.Task, run worker) {
 	w := m.st.eng.newWork(&t, run)
 	w.begun, w.light = true, true
+	m.begun[t.ID] = w
 	m.c.Then(func() { m.st.eng.goWork(w, t) })
 }
