@@ -51,7 +51,12 @@ func TestRespond(t *testing.T) {
 			t.Errorf("outside/29 an answer to no question: %v", err)
 		}
 		for _, q := range open {
-			first := must[*protocol.DecisionRespondResult](t)(respond(q.ID, protocol.ChooseAllowOnce, q.ArgsHash))
+			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
+			p.IdempotencyKey = string(q.ID)
+			first := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			if same := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p)); !same.Won || same.Seq != first.Seq {
+				t.Errorf("outside/29 the answer comes to %+v, and repeated to %+v", first, same)
+			}
 			again := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_b", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject}))
 			a := again.Answer
 			if !first.Won || first.Seq == 0 || again.Won || again.Seq == 0 || a.Choice != protocol.ChooseAllowOnce || a.By != "cli_a" {
@@ -93,7 +98,8 @@ func TestOutcomes(t *testing.T) {
 					<-ctx.Done()
 					return tool.Result{}, ctx.Err()
 				}}
-				d := start(t, setup{model: replies(calls("hangs"), scripted.Reply{Text: "done"}), tools: []tool.Provider{hangs}})
+				soon := func(c *engine.Config) { c.Defaults.Unknown.DeadlineMs = new(int64(1000)) }
+				d := start(t, setup{model: replies(calls("hangs"), scripted.Reply{Text: "done"}), tools: []tool.Provider{hangs}, config: soon})
 				id := d.session(t)
 				turn := d.begin(t, id, "go").TurnID
 				synctest.Wait()
@@ -116,7 +122,11 @@ func TestOutcomes(t *testing.T) {
 				} else if choice != "" {
 					ok(t, d.replies(t, q.ID, choice, ""))
 				} // otherwise its deadline passes
+				began := time.Now()
 				got := d.wait(t, turn).ToolCalls[0].Output
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("it took %s", took)
+				}
 				status, says, _ := strings.Cut(want, " ")
 				text := got.Text
 				if got.Failure != nil {
@@ -428,9 +438,14 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestOrderOfQuestions has a turn ask about many calls, and end. Its questions are withdrawn in the order in which they were opened.
+// TestOrderOfQuestions has a turn ask about many calls, and end. Its questions are withdrawn in the order in which they were opened, and no call runs.
 func TestOrderOfQuestions(t *testing.T) {
-	d := start(t, setup{model: replies(calls("run", "run", "run", "run", "run", "run", "run")), tools: []tool.Provider{says("run", "ran")}, config: asking})
+	var ran notes
+	run := toolFunc{name: "run", run: func(context.Context, tool.Invocation) (tool.Result, error) {
+		ran.add("x")
+		return tool.Result{Output: protocol.Succeed("ran")}, nil
+	}}
+	d := start(t, setup{model: replies(calls("run", "run", "run", "run", "run", "run", "run")), tools: []tool.Provider{run}, config: asking})
 	id := d.session(t)
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "go").TurnID
@@ -445,7 +460,9 @@ func TestOrderOfQuestions(t *testing.T) {
 	if got := ids(protocol.EventDecisionResolved); !slices.Equal(got, opened) {
 		t.Errorf("outside/29 opened were %q, withdrawn %q", opened, got)
 	}
-	d.wait(t, turn)
+	if d.wait(t, turn); len(ran.list) != 0 {
+		t.Errorf("outside/29 %d calls ran", len(ran.list))
+	}
 }
 
 // TestAnswersThatAreNotStored has the store refuse answers. The questions stay open until it takes one.
@@ -506,4 +523,26 @@ func TestQuestionAboutAProtectedFile(t *testing.T) {
 	}
 	d.interrupt(t, turn)
 	d.wait(t, turn)
+}
+
+// TestOneAnswerOfTwo restarts the daemon after one of two calls of a batch was rejected. That answer holds, and only the other call is asked about.
+func TestOneAnswerOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, setup{model: replies(calls("run", "other"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran"), says("other", "ran")}, config: asking})
+		id := d.session(t)
+		turn := d.begin(t, id, "go").TurnID
+		synctest.Wait()
+		for _, q := range d.asking(t) {
+			if q.Call.Name == "run" {
+				ok(t, d.replies(t, q.ID, protocol.ChooseReject, ""))
+			}
+		}
+		d = d.restart(t, nil)
+		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		synctest.Wait()
+		asked, came := d.answered(t, id, turn, "other")
+		if !slices.Equal(asked, []string{"run", "other"}) || came["run"] != "denied" || came["other"] != "ran" {
+			t.Errorf("outside/29 asked about are %q, the calls came to %v", asked, came)
+		}
+	})
 }

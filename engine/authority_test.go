@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -149,4 +152,47 @@ func narrowedChild(t *testing.T, d *daemon) {
 	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*engine.ParamError)) {
 		t.Errorf("outside/29 a fork with a tool that the session has not: %+v, %v", made, err)
 	}
+}
+
+// TestAuthoritiesThatMakeNoSense has a person grant a session what it cannot be granted, and be told where that is.
+func TestAuthoritiesThatMakeNoSense(t *testing.T) {
+	d := start(t, setup{model: replies(), tools: []tool.Provider{says("a", "x")}})
+	many := make([]protocol.Policy, authority.MaxPolicies+1)
+	for _, c := range []struct {
+		granted protocol.Authority
+		pointer string
+	}{
+		{protocol.Authority{NoTools: true, Tools: []string{"a"}}, "/authority/noTools"},
+		{protocol.Authority{NoTools: true}, ""},
+		{protocol.Authority{Tools: []string{"a", ""}}, "/authority/tools/1"},
+		{protocol.Authority{Hidden: []string{""}}, "/authority/hiddenTools/0"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Tools: []string{""}}}, "/authority/ceiling/tools/0"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Hidden: []string{"a", ""}}}, "/authority/ceiling/hiddenTools/1"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Roots: []string{"/", "sub"}}}, "/authority/ceiling/roots/1"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Policies: []protocol.Policy{{}, {Approval: protocol.ApprovalConfig{Mode: "odd"}}}}}, "/authority/ceiling/policies/1/approval/mode"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Policies: many}}, "/authority/ceiling/policies"},
+		{protocol.Authority{Ceiling: &protocol.Ceiling{Policies: many[1:]}}, ""},
+	} {
+		_, err := d.grant(t, c.granted)
+		var pointer string
+		if e, ok := errors.AsType[*engine.ParamError](err); ok {
+			pointer = e.Pointer
+		}
+		if pointer != c.pointer || (err == nil) != (c.pointer == "") {
+			t.Errorf("outside/29 %+v: %v, want it at %q", c.granted, err, c.pointer)
+		}
+	}
+}
+
+// TestToolsThatNobodyCanRead has a session ask for others while nobody can tell which tools were taken from it. It gets none.
+func TestToolsThatNobodyCanRead(t *testing.T) {
+	d, id, host := asks(t, allowing)
+	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
+	db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")+"?_pragma=busy_timeout(10000)"))
+	defer db.Close()
+	must[sql.Result](t)(db.Exec("ALTER TABLE components RENAME TO lost"))
+	if made, err := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing}); err == nil {
+		t.Errorf("outside/29 there is %s", made.SessionID)
+	}
+	must[sql.Result](t)(db.Exec("ALTER TABLE lost RENAME TO components"))
 }

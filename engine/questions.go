@@ -193,7 +193,7 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 		st.broken = ErrTurnNotActive
 		return st.broken
 	}
-	if waits := len(c.Decisions) > 0 || st.waitingFor(r.id) > 0; waits && t.State != protocol.TurnWaiting {
+	if len(c.Decisions) > 0 && t.State != protocol.TurnWaiting { // what is open already has the turn wait since it was opened, or taken over
 		t.State = protocol.TurnWaiting
 		st.queueIn(c).SetTurn(c, t)
 	}
