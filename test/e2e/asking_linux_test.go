@@ -29,7 +29,7 @@ def host(method, **params):
             return m["result"] if "result" in m else {"refused": m["error"]["message"]}
 
 def escape(grant, args):
-    made = host("host/createSession", grant=grant, session={"approval": {"mode": "allow"}, "idempotencyKey": args["turn"]})
+    made = host("host/createSession", grant=grant, session={"approval": {"mode": "allow"}, "options": {"plan": {}}, "idempotencyKey": args["turn"]})
     if "refused" in made: return made["refused"]
     begun = host("host/startTurn", grant=grant, turnId=args["turn"], sessionId=made["sessionId"], input=[{"type": "text", "text": args["text"]}])
     return begun.get("refused", "begun")
