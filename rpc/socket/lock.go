@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -31,14 +32,18 @@ type Lock struct {
 // HeldError says that another process has the lock.
 type HeldError struct {
 	Path   string // the lock file
-	Pid    int    // 0 if the holder has not said yet
+	Pid    int    // 0 if the holder has not said, and the system does not tell
+	Locked string // the file or directory that is locked
 	Socket string // where the holder listens; empty if it does not yet
 }
 
 func (e *HeldError) Error() string {
 	text := fmt.Sprintf("%s is held by another lashd", e.Path)
-	if e.Pid != 0 {
+	switch {
+	case e.Pid != 0:
 		text += fmt.Sprintf(", pid %d", e.Pid)
+	case runtime.GOOS != "windows":
+		text += fmt.Sprintf(", whose pid is not known; to find it, run: lsof %s", e.Locked)
 	}
 	if e.Socket != "" {
 		text += ", listening on " + e.Socket
@@ -86,7 +91,7 @@ func holdDir(dir string) (l *Lock, err error) {
 	if l.dir, err = openDirLock(l.path); err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	if err := l.await(l.dir.try); err != nil {
+	if err := l.await(dir, l.dir.try); err != nil {
 		l.dir.close() // the failure to lock it is the news
 		return nil, err
 	}
@@ -129,7 +134,7 @@ func acquire(path, socket string) (*Lock, error) {
 }
 
 func (l *Lock) acquire(socket string) error {
-	if err := l.await(l.file.TryLock); err != nil {
+	if err := l.await(l.path, l.file.TryLock); err != nil {
 		return err
 	}
 	if err := l.publish(socket); err != nil {
@@ -139,21 +144,34 @@ func (l *Lock) acquire(socket string) error {
 	return nil
 }
 
-// await tries to lock until it is clear who else has the lock.
-func (l *Lock) await(try func() (bool, error)) error {
+// await tries to lock what is at path until it is clear who else has it locked.
+func (l *Lock) await(path string, try func() (bool, error)) error {
 	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
 		locked, err := try()
 		if err != nil {
-			return fmt.Errorf("lock %s: %w", l.path, err)
+			return fmt.Errorf("lock %s: %w", l.path, inTheWay(err, l.path))
 		}
 		if locked {
 			return nil
 		}
 		h := l.holder()
-		if h.alive() || time.Now().After(patience) {
-			return &HeldError{Path: l.path, Pid: h.Pid, Socket: h.Socket}
+		if h.alive() {
+			return &HeldError{Path: l.path, Locked: path, Pid: h.Pid, Socket: h.Socket}
+		}
+		if time.Now().After(patience) { // its name was deleted, or there was no space for it
+			return &HeldError{Path: l.path, Locked: path, Pid: lockedBy(path)}
 		}
 	}
+}
+
+// inTheWay is err, or which of the files that are to be written is a directory.
+func inTheWay(err error, files ...string) error {
+	for _, file := range files {
+		if info, failed := os.Lstat(file); failed == nil && info.IsDir() {
+			return fmt.Errorf("%s is a directory, and lashd keeps a file there: move the directory away", file)
+		}
+	}
+	return err
 }
 
 // Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.
@@ -204,7 +222,7 @@ func (l *Lock) publish(socket string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("publish holder of %s: %w", l.path, err)
+		return fmt.Errorf("publish holder of %s: %w", l.path, inTheWay(err, l.infoPath(), next))
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,11 +140,40 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 		t.Errorf("Acquire took %s, want less than ten seconds, on a slow machine", took)
 	}
 
+	t.Run("outside/15 the holder is named without its file", func(t *testing.T) {
+		if err := os.Remove(filepath.Join(dir, "lashd.lock.json")); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%s/lashd.lock is held by another lashd, pid %d", dir, first.Process.Pid)
+		if runtime.GOOS != "linux" {
+			want = fmt.Sprintf("%s/lashd.lock is held by another lashd, whose pid is not known; to find it, run: lsof %[1]s", dir)
+		}
+		if _, err := Acquire(dir); err == nil || err.Error() != want {
+			t.Errorf("Acquire: %v, want %q", err, want)
+		}
+	})
+
 	crash(first) // its child is alive, and must not have inherited the lock
 	l := mustListen(t, mustAcquire(t, dir), path)
 	greet(t, l)
 	if got := greeting(t, path); got != "hi" {
 		t.Errorf("after a crash, read %q, want %q", got, "hi")
+	}
+}
+
+func TestDirectoryInTheWayOfTheLock(t *testing.T) {
+	for _, name := range []string{"lashd.lock", "lashd.lock.json", "lashd.lock.json~"} {
+		t.Run("outside/15 a directory "+name+" is to be moved away", func(t *testing.T) {
+			dir := home(t)
+			path := filepath.Join(dir, name)
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			want := path + " is a directory, and lashd keeps a file there: move the directory away"
+			if _, err := Acquire(dir); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("Acquire: %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -279,8 +310,8 @@ func TestLockOnAFullDisk(t *testing.T) {
 		}
 		lock := mustAcquire(t, dir)
 		_, err := Acquire(dir)
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Pid != 0 || held.Socket != "" {
-			t.Errorf("Acquire: %v, want a HeldError that names nobody", err)
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.Pid != os.Getpid() || held.Socket != "" {
+			t.Errorf("Acquire: %v, want a HeldError that names pid %d and no socket", err, os.Getpid())
 		}
 		path := filepath.Join(dir, "run", "s")
 		greet(t, mustListen(t, lock, path))
