@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -23,6 +24,7 @@ func newSchema(raw json.RawMessage) *schema {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, fmt.Errorf("schema: %s", strictjson.Reason(err))
 		}
+		showConstants(reflect.ValueOf(&s))
 		resolved, err := s.Resolve(nil)
 		if err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
@@ -60,7 +62,7 @@ func (s *schema) validate(args json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return resolved.Validate(value)
+	return inJSON(resolved.Validate(shown(value)))
 }
 
 var errNoObject = errors.New("arguments: must be an object")

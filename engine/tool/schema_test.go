@@ -74,3 +74,28 @@ func TestValidate(t *testing.T) {
 		}
 	})
 }
+
+func TestErrorsShowJSON(t *testing.T) {
+	for _, c := range []struct{ schema, value, want string }{
+		{`{"enum": [{"a": 1}, [2, "x"], "b", null]}`, `{"c": {"d": []}}`, `enum: {"c":{"d":[]}} does not equal any of: [{"a":1} [2,"x"] b null]`},
+		{`{"properties": {"p": {"items": {"enum": [{}, {"k": null}]}}}}`, `{"p": [null]}`, `enum: null does not equal any of: [{} {"k":null}]`},
+		{`{"anyOf": [{"const": {"k": [1]}}]}`, `[{}]`, `const: [{}] does not equal {"k":[1]}`},
+		{`{"type": "string"}`, `{"k": {}}`, `type: {"k":{}} has type "object", want "string"`},
+	} {
+		t.Run("outside/21 "+c.want, func(t *testing.T) {
+			err := Fits(json.RawMessage(c.schema), json.RawMessage(c.value))
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "map[") {
+				t.Errorf("%s for %s: %v, want %q", c.value, c.schema, err, c.want)
+			}
+		})
+	}
+	t.Run("outside/21 constants that are objects and arrays still fit", func(t *testing.T) {
+		schema := `{"items": {"enum": [{"a": [1]}, []]}, "uniqueItems": true}`
+		if err := Fits(json.RawMessage(schema), json.RawMessage(`[{"a": [1.0]}, []]`)); err != nil {
+			t.Error(err)
+		}
+		if err := Fits(json.RawMessage(schema), json.RawMessage(`[[], []]`)); err == nil {
+			t.Error("two equal items are unique")
+		}
+	})
+}
