@@ -62,6 +62,9 @@ func TestSnapshots(t *testing.T) {
 			if want := data[size-3:]; err != nil || all != int64(size) || string(part) != string(want) {
 				t.Errorf("%d bytes: %q of %d, %v, want %q", size, part, all, err, want)
 			}
+			if part, all, err := s.BlobRange(t.Context(), b.Digest, int64(size)+7, 100); err != nil || all != int64(size) || len(part) > 0 {
+				t.Errorf("%d bytes, beyond the end: %q of %d, %v", size, part, all, err)
+			}
 		}
 	})
 }
