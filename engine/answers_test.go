@@ -34,6 +34,9 @@ func TestRespond(t *testing.T) {
 		if len(open) != 2 {
 			t.Fatalf("outside/29 open are %+v", open)
 		}
+		if strings.Contains(open[0].Prompt, "can run code later") {
+			t.Errorf("outside/29 asked is %q", open[0].Prompt)
+		}
 		respond := func(id protocol.DecisionID, choice protocol.DecisionChoice, hash protocol.Digest) (*protocol.DecisionRespondResult, error) {
 			return d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: id, Choice: choice, ArgsHash: hash})
 		}
@@ -226,6 +229,10 @@ func TestPayloadOfTold(t *testing.T) {
 		spec := work(protocol.TaskObserver, protocol.RecoverExternal)
 		spec.Events = []protocol.TaskEventType{{Name: "seen"}}
 		begun(t, host, &plugin.TaskStart{TaskID: "tsk_x", Spec: spec})
+		_, err := host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "heard"})
+		if e, wrong := errors.AsType[*engine.ParamError](err); !wrong || e.Pointer != "/name" {
+			t.Errorf("outside/29 an event that it does not declare: %v", err)
+		}
 		for bytes, want := range map[int]bool{256 << 10: true, 256<<10 + 1: false} {
 			payload := `"` + strings.Repeat("x", bytes-2) + `"`
 			_, err := host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "seen", Payload: json.RawMessage(payload)})
@@ -525,7 +532,7 @@ func TestQuestionAboutAProtectedFile(t *testing.T) {
 	d.wait(t, turn)
 }
 
-// TestOneAnswerOfTwo restarts the daemon after one of two calls of a batch was rejected. That answer holds, and only the other call is asked about.
+// TestOneAnswerOfTwo restarts the daemon after one of two calls of a batch was allowed. That answer holds, and only the other call is asked about.
 func TestOneAnswerOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, setup{model: replies(calls("run", "other"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran"), says("other", "ran")}, config: asking})
@@ -534,14 +541,15 @@ func TestOneAnswerOfTwo(t *testing.T) {
 		synctest.Wait()
 		for _, q := range d.asking(t) {
 			if q.Call.Name == "run" {
-				ok(t, d.replies(t, q.ID, protocol.ChooseReject, ""))
+				p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
+				must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
 			}
 		}
 		d = d.restart(t, nil)
 		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 		synctest.Wait()
-		asked, came := d.answered(t, id, turn, "other")
-		if !slices.Equal(asked, []string{"run", "other"}) || came["run"] != "denied" || came["other"] != "ran" {
+		asked, came := d.answered(t, id, turn, "run", "other")
+		if !slices.Equal(asked, []string{"run", "other"}) || came["run"] != "ran" || came["other"] != "ran" {
 			t.Errorf("outside/29 asked about are %q, the calls came to %v", asked, came)
 		}
 	})

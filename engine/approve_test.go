@@ -232,3 +232,17 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestRuleOfToolsBesideAClients has a rule about places, and a call that names none. It runs, also where a client has brought another tool.
+func TestRuleOfToolsBesideAClients(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"file":"a"}`)}}}
+	d := start(t, setup{model: replies(reply), tools: []tool.Provider{run}})
+	id := d.session(t)
+	rules := []protocol.ApprovalRule{{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}}
+	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: rules}}))
+	beside := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "another"}}}
+	must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
+	d.asksAbout(t, "outside/29 a tool beside a client's", id, d.begin(t, id, "go").TurnID)
+}

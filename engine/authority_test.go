@@ -196,3 +196,13 @@ func TestToolsThatNobodyCanRead(t *testing.T) {
 	}
 	must[sql.Result](t)(db.Exec("ALTER TABLE lost RENAME TO components"))
 }
+
+// TestToolsThatAreLeft has a session lose one of its tools. Sessions that it asks for have the others.
+func TestToolsThatAreLeft(t *testing.T) {
+	d, id, host := restricted(t, protocol.Authority{})
+	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"secret": false}}))
+	made := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{})).SessionID
+	if got := d.shown(t, made); !slices.Equal(got, []string{"other", "work"}) {
+		t.Errorf("outside/29 it has the tools %q", got)
+	}
+}

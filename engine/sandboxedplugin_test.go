@@ -209,6 +209,16 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 	})
 }
 
+// TestTasksOfReplacedArguments has a plugin in a sandbox replace the arguments of a call that starts a task. The task is held to its sandbox.
+func TestTasksOfReplacedArguments(t *testing.T) {
+	d := start(t, setup{cwd: t.TempDir(), model: obeying("start"), tools: []tool.Provider{wanting("start", watch("tsk_1"))}, plugins: []plugin.Factory{boxed{replacing("box", "start")}}})
+	id := d.session(t)
+	d.answered(t, id, d.begin(t, id, "start").TurnID, "start")
+	if c := d.readTask(t, id, "tsk_1").Task.Origin.Ceiling; c == nil || !c.Sandboxed {
+		t.Errorf("outside/29 it is held to %+v", c)
+	}
+}
+
 // asksFor has a plugin in a sandbox ask for a turn in a session.
 func (d *daemon) asksFor(t *testing.T, id protocol.SessionID, input string) protocol.TurnID {
 	t.Helper()
