@@ -98,7 +98,7 @@ func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) [
 		return append(asked, &question{stage: s, decision: d})
 	case old.Answer == nil:
 		return append(asked, &question{stage: s, decision: old, again: true})
-	case d.Kind == protocol.DecisionOutcome && old.Answer.Choice == protocol.ChooseRunAgain:
+	case old.Answer.Choice == protocol.ChooseRunAgain:
 		return append(asked, &question{stage: s, decision: d}) // it was run again, and interrupted again
 	}
 	s.settled(old.Answer)
