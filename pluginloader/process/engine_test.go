@@ -312,7 +312,7 @@ func TestGrantOfAnother(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"host":"host/snapshotSession","params":{"sessionId":"ses_none"}}`), f)
 		id := d.Session(t, nil)
 		d.Turn(t, id, "go")
-		if got := d.Result(t, id).Text; !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, `"kind":"failed"`) {
+		if got := d.Result(t, id).Text; !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, `"kind":"denied"`) {
 			t.Errorf("of a session that is not there: %.300q", got)
 		}
 	})
