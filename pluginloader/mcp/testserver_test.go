@@ -140,10 +140,10 @@ func goodServer() *sdk.Server {
 
 // misbehaviours are servers that do what they may not do.
 var misbehaviours = map[string]func(){
-	"mute":    func() { select {} },
+	"mute":    func() { forever() },
 	"exits":   func() { os.Exit(7) },
-	"silent":  func() { _ = os.Stdout.Close(); select {} },
-	"garbage": func() { fmt.Println(`{"jsonrpc": "2.0", "id": `); select {} },
+	"silent":  func() { _ = os.Stdout.Close(); forever() },
+	"garbage": func() { fmt.Println(`{"jsonrpc": "2.0", "id": `); forever() },
 	"babbles": func() {
 		for {
 			fmt.Println(strings.Repeat("la ", 1000))
@@ -160,7 +160,7 @@ var misbehaviours = map[string]func(){
 	"stays": func() { // ignores the end of its stdin, and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		greet()
-		select {}
+		forever()
 	},
 	"forks": func() { // leaves a child behind that holds its pipes, in a session of its own
 		cmd := exec.Command("sleep", "1000")
@@ -171,8 +171,8 @@ var misbehaviours = map[string]func(){
 		time.Sleep(100 * time.Millisecond)
 		os.Exit(1)
 	},
-	"hangs": func() { greet(); select {} },          // after the handshake it answers nothing
-	"deaf":  func() { select {} },                   // does not read
+	"hangs": func() { greet(); forever() },          // after the handshake it answers nothing
+	"deaf":  func() { forever() },                   // does not read
 	"wrong": func() { answers(`{"tools":"many"}`) }, // its list is none
 	"modern": func() { // knows only what came after initialize
 		in := bufio.NewScanner(os.Stdin)
@@ -216,7 +216,7 @@ const longName = "averyveryveryveryveryveryveryveryveryveryverylongnameofatoolth
 
 func rude(line string) {
 	fmt.Println(line)
-	select {}
+	forever()
 }
 
 // greet shakes hands, and lists one tool.
@@ -227,7 +227,7 @@ func answers(result string, times ...int) {
 	in := bufio.NewScanner(os.Stdin)
 	for n := 0; len(times) == 0 || n < times[0]; n++ {
 		if !in.Scan() {
-			select {}
+			forever()
 		}
 		var m struct {
 			ID     json.RawMessage
@@ -240,5 +240,12 @@ func answers(result string, times ...int) {
 		case m.ID != nil:
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 		}
+	}
+}
+
+// forever does nothing. Where nothing else goes on, Go takes "select {}" for a deadlock and ends the process.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
 	}
 }
