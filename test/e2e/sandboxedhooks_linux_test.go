@@ -239,3 +239,35 @@ func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
 		unmade(t, mark)
 	})
 }
+
+func TestSandboxThatComes(t *testing.T) {
+	t.Run("outside/1 calls of a plugin whose manifest puts it in a sandbox are asked about in sessions that run", func(t *testing.T) {
+		w, python := meddledWorld(t, `"hooks":["compact"]`)
+		base, err := exec.Command(python, "-c", "import os, sys; print(os.path.realpath(sys.base_prefix))").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.makes(python, "")
+		w.file(filepath.Join(w.work, "go"), "")
+		w.serve()
+		p := w.dial("")
+		p.loads("making", nil)
+		id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}}).SessionID
+		run := func(command string) protocol.TurnState {
+			turn := p.start(id, fakemodel.ToolMarker("make", mustArgs(map[string]string{"command": command}))).TurnID
+			defer try[protocol.Empty](p, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turn})
+			return p.waits(turn).State
+		}
+		before := p.listed("making").Digest
+		if got := run("true"); got != protocol.TurnCompleted {
+			t.Errorf("without a sandbox the turn is %s", got)
+		}
+		w.makes(python, fmt.Sprintf(`,"sandbox":{"read":[%q],"write":[%q]}`, strings.TrimSpace(string(base)), w.work))
+		p.loads("making", func(i protocol.PluginInfo) bool { return i.Sandbox != "" && i.Digest != before })
+		mark := filepath.Join(w.work, "mark")
+		if got := run("touch " + mark); got != protocol.TurnWaiting {
+			t.Errorf("with a sandbox the turn is %s", got)
+		}
+		unmade(t, mark)
+	})
+}
