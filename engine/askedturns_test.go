@@ -222,6 +222,31 @@ func TestTasksOfAskers(t *testing.T) {
 			}
 		})
 	})
+	t.Run("outside/1 outside/29 work that a session began in another one goes on when that session is gone, and what it asks for calls no tools", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			again := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
+				if run.Task.Attempt == 1 {
+					return lasting(ctx, run)
+				}
+				if _, err := run.Host.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{SessionID: "ses_made", Approval: allowing}); err != nil {
+					t.Errorf("it asks for a session: %v", err)
+				}
+				return done("again")
+			}
+			d := start(t, setup{model: obeying("run"), tools: []tool.Provider{run}, plugins: plugins(handling("p", map[string]plugin.TaskFunc{"again": again})), cwd: t.TempDir()})
+			id, free := d.session(t), d.session(t)
+			begun(t, d.host(t, id), &plugin.TaskStart{SessionID: free, TaskID: "tsk_1", Spec: handled("again")})
+			synctest.Wait()
+			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			d = d.restart(t, nil)
+			if got := d.ended(t, free, "tsk_1"); got.State != protocol.TaskCompleted {
+				t.Fatalf("it ended as %s %+v", got.State, got.Outcome)
+			}
+			if got := cameTo(t, d.turn(t, "ses_made", "run")); got == "ran" {
+				t.Errorf("the call came to %q", got)
+			}
+		})
+	})
 	t.Run("outside/1 a plugin in a sandbox writes to no shell", func(t *testing.T) {
 		d, id, host := setup{model: replies()}.asksForAll(t)
 		d.task(t, id, "tsk_shell", protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "sleep 600"}})

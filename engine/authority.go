@@ -213,7 +213,7 @@ func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParam
 		}
 	}
 	if p.Relation.Kind != protocol.RelationChild {
-		if from != nil && got.Subagent == nil {
+		if from != nil { // a root asks for no depth of its own: checkRelation
 			got.Subagent = from.row.Authority.Subagent
 		}
 		return got, p.Relation, nil

@@ -12,6 +12,7 @@ import (
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -145,8 +146,10 @@ func narrowedChild(t *testing.T, d *daemon) {
 		t.Errorf("outside/29 the fork of a child is as deep as %+v", a)
 	}
 	none := protocol.Relation{Kind: protocol.RelationChild, Parent: "ses_none"}
-	if made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none}); err == nil {
-		t.Errorf("outside/29 a child of no session: %+v", made)
+	for _, from := range []protocol.SessionStart{{}, {Kind: protocol.StartExisting, SessionID: parent}} {
+		if made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none, Start: from}); !errors.Is(err, persistence.ErrNotFound) {
+			t.Errorf("outside/29 a child of no session: %+v, %v", made, err)
+		}
 	}
 	fork := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: parent}, Authority: protocol.Authority{Tools: []string{"secret"}}}
 	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*engine.ParamError)) {
