@@ -143,7 +143,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		_, made := host.Lifecycle.CreateSession(t.Context(), lax())
 		_, begun := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")})
 		for name, err := range map[string]error{"a session": made, "a turn": begun} {
-			if err == nil || !strings.Contains(err.Error(), "workspace of the session that asks") {
+			if err == nil || !strings.Contains(err.Error(), "the workspace of the session that asks: ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -284,7 +284,11 @@ func TestNobodyGetsMore(t *testing.T) {
 		if _, err := host.Lifecycle.CreateSession(t.Context(), p); !errors.Is(err, authority.ErrTooMany) {
 			t.Errorf("one too many with that of %s: %v", id, err)
 		}
-		_ = d
+		p.Cwd = d.state(t, id).Cwd
+		full := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		if _, err := d.host(t, full).Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: id, Input: text("run")}); !errors.Is(err, authority.ErrTooMany) {
+			t.Errorf("a turn that one too many stand behind: %v", err)
+		}
 	})
 }
 

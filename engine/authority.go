@@ -30,9 +30,6 @@ func (a *requester) id() protocol.SessionID {
 	return a.session
 }
 
-// sandboxed tells whether the asker itself is in a sandbox.
-func (a *requester) sandboxed() bool { return a != nil && a.ceiling != nil && a.ceiling.Sandboxed }
-
 // What is refused to an asker where lashd itself would run a command.
 var (
 	errSandbox  = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
@@ -41,10 +38,12 @@ var (
 
 // runsCommands refuses commands, which lashd itself runs, to an asker in a sandbox or in plan mode.
 func (a *requester) runsCommands() error {
-	switch {
-	case a.sandboxed():
+	switch c := a.ceiling; {
+	case c == nil:
+		return nil
+	case c.Sandboxed:
 		return errSandbox
-	case a != nil && a.ceiling != nil && a.ceiling.ReadOnly:
+	case c.ReadOnly:
 		return errPlanning
 	}
 	return nil
@@ -105,7 +104,7 @@ func (e *Engine) removedTools(ctx context.Context, s *persistence.Session) (name
 	return names, nil
 }
 
-// realRoots are directories where they lead now, each once.
+// realRoots are directories where they lead now.
 func realRoots(roots []string) (all []string, err error) {
 	for _, root := range roots {
 		at, err := pathresolve.Real(root)
@@ -114,8 +113,7 @@ func realRoots(roots []string) (all []string, err error) {
 		}
 		all = append(all, at)
 	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	return all, nil
 }
 
 // rooted tells whether a directory is in all of the roots of a ceiling now.
@@ -147,7 +145,7 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 // taskCeiling is what a task may cause others to do, beside the limits of the session that has it now. In another session than where it was
 // started it may do no more than it could there.
 func (e *Engine) taskCeiling(ctx context.Context, t *protocol.Task, in protocol.SessionID) (*protocol.Ceiling, error) {
-	if t.Origin.SessionID == "" || t.Origin.SessionID == in || t.Origin.ClientID != "" {
+	if t.Origin.SessionID == in || t.Origin.ClientID != "" {
 		return t.Origin.Ceiling, nil
 	}
 	c, err := e.limits(ctx, &requester{session: t.Origin.SessionID, ceiling: t.Origin.Ceiling})

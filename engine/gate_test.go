@@ -23,7 +23,7 @@ func refusedTo(r *protocol.TurnReport) (all []protocol.IntentRefusal) {
 	return all
 }
 
-// TestIntentsOfOneCall has a call start a task and want more of it. Another call starts it again, and another one by its id, and wants something of one that is not there.
+// TestIntentsOfOneCall has a call start a task and want more of it. Another call starts it again, another one by its id, and one that nobody could do, and wants something of one that is not there.
 func TestIntentsOfOneCall(t *testing.T) {
 	begin := watch("tsk_w")
 	begin.StartTask.Spec.Signals = []protocol.TaskSignalType{{Name: "poke"}}
@@ -35,17 +35,18 @@ func TestIntentsOfOneCall(t *testing.T) {
 	}
 	other := watch("tsk_w")
 	other.StartTask.Spec.Label = "another"
+	nobody := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_n", Spec: protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverOwner}}}
 	none := protocol.IntentNoTask
 	d := start(t, setup{
 		model: replies(calls("first"), calls("again"), scripted.Reply{Text: "done"}),
 		tools: []tool.Provider{
 			wanting("first", begin, poke("tsk_w", "poke"), poke("tsk_w", "prod"), cancel("tsk_w"), tick("tsk_w", `{"n":1}`), tick("tsk_w", `{"m":1}`)),
-			wanting("again", begin, other, poke("tsk_none", "poke"), cancel("tsk_none"), tick("tsk_none", `{"n":1}`)),
+			wanting("again", begin, other, nobody, poke("tsk_none", "poke"), cancel("tsk_none"), tick("tsk_none", `{"n":1}`)),
 		},
 	})
 	id := d.session(t)
 	got := refusedTo(d.turn(t, id, "go"))
-	want := []protocol.IntentRefusal{"", "", protocol.IntentInvalid, "", "", protocol.IntentInvalid, "", protocol.IntentConflict, none, none, none}
+	want := []protocol.IntentRefusal{"", "", protocol.IntentInvalid, "", "", protocol.IntentInvalid, "", protocol.IntentConflict, protocol.IntentInvalid, none, none, none}
 	if !slices.Equal(got, want) {
 		t.Errorf("outside/29 refused are %q, want %q", got, want)
 	}
