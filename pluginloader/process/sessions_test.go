@@ -80,9 +80,10 @@ func TestReach(t *testing.T) {
 		return protocol.SessionID(id)
 	}
 	child, root := below(t, d, own), made(own, "ses_made")
+	elsewhere := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: own}}))(t).SessionID
 	sessions := map[string]protocol.SessionID{
 		"its own": own, "one that works for it": child, "one that it made": root, "one that one made that it made": made(root, "ses_again"), "one of the child": made(child, "ses_childs"),
-		"one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
+		"one of the child elsewhere": elsewhere, "one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
 	}
 	methods := map[string]string{
 		"snapshotSession": `{"sessionId":%q}`, "toolCatalog": `{"sessionId":%q}`, "closeSession": `{"sessionId":%q}`, "takeFirstTurnInput": `{"sessionId":%q}`,
@@ -96,7 +97,7 @@ func TestReach(t *testing.T) {
 			t.Run("outside/1 "+method+" of "+name, func(t *testing.T) {
 				got := hosted(t, d, own, strings.Fields(method)[0], fmt.Sprintf(params, id))
 				denied := strings.Contains(got, `"kind":"denied"`) && strings.Contains(got, "out of reach")
-				if want := id == sessions["one of the workspace"] || id == sessions["one of another workspace"] || name == "none"; denied != want {
+				if want := id == sessions["one of the workspace"] || id == sessions["one of another workspace"] || id == elsewhere || name == "none"; denied != want {
 					t.Errorf("denied %t, want %t: %s", denied, want, got)
 				}
 			})
