@@ -48,6 +48,21 @@ func TestRulesOfAskers(t *testing.T) {
 	}
 }
 
+// TestRulesWithoutADirectory holds a session to a policy that names no directory. Its rules are about places of that session.
+func TestRulesWithoutADirectory(t *testing.T) {
+	run := says("run", "ran")
+	run.schema = `{"type":"object"}`
+	d := start(t, setup{cwd: t.TempDir(), model: replies(), tools: []tool.Provider{run}})
+	denies := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "bin", Action: protocol.ApproveDeny}}}
+	p := &protocol.SessionNewParams{Cwd: d.setup.cwd, Approval: allowing, Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Policies: []protocol.Policy{{Approval: denies}}}}}
+	id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+	for args, want := range map[string]string{`{"path":"bin/x"}`: "denied", `{"path":"/bin/x"}`: "ran"} {
+		if got, _ := d.direct(t, id, args); got != want {
+			t.Errorf("outside/29 %s came to %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestWhoDenies(t *testing.T) {
 	d, id, host := asks(t, denying)
 	own := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID

@@ -41,12 +41,13 @@ func TestRulesOfCommands(t *testing.T) {
 		{"a path out of an allowed directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/../evil.sh"}, false},
 		{"a program of an allowed directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/good.sh"}, true},
 		{"the same path in another directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/good.sh", "workdir": "other"}, false},
+		{"a protected directory, of which a command is not about a file", allow, deny, "touch", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": ".git"}, true},
 		{"an allowed directory from elsewhere", ask, allow, "./scripts", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": "other"}, true},
 		{"the same path of a monitor in another directory", ask, allow, "./scripts", "start_monitor", map[string]any{"id": "m", "command": "./scripts/good.sh", "cwd": "other"}, false},
 	} {
 		t.Run("outside/6 "+string(c.action)+" "+c.prefix+": "+c.row, func(t *testing.T) {
 			ws := t.TempDir()
-			for _, name := range []string{"scripts/good.sh", "evil.sh", "git/evil.sh", "other/scripts/good.sh"} {
+			for _, name := range []string{"scripts/good.sh", "evil.sh", "git/evil.sh", "other/scripts/good.sh", ".git/x"} {
 				script(t, filepath.Join(ws, name), "#!/bin/sh\n: >"+filepath.Join(ws, "ran")+"\n")
 			}
 			args, err := json.Marshal(c.args)

@@ -111,9 +111,14 @@ type writer struct {
 
 func newWriter(t *testing.T, path string, approval protocol.ApprovalConfig) *writer {
 	t.Helper()
-	args := builtintest.Must(json.Marshal(map[string]string{"path": path, "content": "new\n"}))(t)
+	return newCaller(t, "write", map[string]string{"path": path, "content": "new\n"}, approval)
+}
+
+func newCaller(t *testing.T, tool string, about map[string]string, approval protocol.ApprovalConfig) *writer {
+	t.Helper()
+	args := builtintest.Must(json.Marshal(about))(t)
 	model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{
-		{ToolCalls: []scripted.Call{{ID: "c1", Name: "write", Args: args}}}, {Text: "done"},
+		{ToolCalls: []scripted.Call{{ID: "c1", Name: tool, Args: args}}}, {Text: "done"},
 	}}})
 	w := &writer{Daemon: builtintest.Start(t, t.TempDir(), 0, model, new(workspace.Factory)), dir: t.TempDir()}
 	for _, dir := range []string{"a", "b"} {
@@ -256,6 +261,19 @@ func TestProtectedFiles(t *testing.T) {
 		w.lead(t, ".git")
 		if asked, _ := w.turn(t, protocol.ChooseReject, nil); asked == nil {
 			t.Error("nobody was asked")
+		}
+	})
+	t.Run("outside/8 outside/29 a path that cannot be followed", func(t *testing.T) {
+		w := newWriter(t, "link/x", allow)
+		w.lead(t, "link")
+		if asked, _ := w.turn(t, protocol.ChooseReject, nil); asked == nil {
+			t.Error("nobody was asked")
+		}
+	})
+	t.Run("outside/8 outside/29 nobody is asked about a file that is only read", func(t *testing.T) {
+		w := newCaller(t, "read", map[string]string{"path": ".envrc"}, allow)
+		if asked, out := w.turn(t, protocol.ChooseReject, nil); asked != nil {
+			t.Errorf("a person was asked: %+v", out)
 		}
 	})
 	for names, want := range map[string]bool{
