@@ -5,6 +5,7 @@ package process_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,9 +82,12 @@ func TestReach(t *testing.T) {
 	}
 	child, root := below(t, d, own), made(own, "ses_made")
 	elsewhere := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: own}}))(t).SessionID
+	gone := anybody(cwd)
+	orphan := made(gone, "ses_orphan")
+	builtintest.Must(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))(t)
 	sessions := map[string]protocol.SessionID{
 		"its own": own, "one that works for it": child, "one that it made": root, "one that one made that it made": made(root, "ses_again"), "one of the child": made(child, "ses_childs"),
-		"one of the child elsewhere": elsewhere, "one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
+		"one below it elsewhere": elsewhere, "one whose asker is gone": orphan, "one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
 	}
 	methods := map[string]string{
 		"snapshotSession": `{"sessionId":%q}`, "toolCatalog": `{"sessionId":%q}`, "closeSession": `{"sessionId":%q}`, "takeFirstTurnInput": `{"sessionId":%q}`,
@@ -97,8 +101,9 @@ func TestReach(t *testing.T) {
 			t.Run("outside/1 "+method+" of "+name, func(t *testing.T) {
 				got := hosted(t, d, own, strings.Fields(method)[0], fmt.Sprintf(params, id))
 				denied := strings.Contains(got, `"kind":"denied"`) && strings.Contains(got, "out of reach")
-				if want := id == sessions["one of the workspace"] || id == sessions["one of another workspace"] || id == elsewhere || name == "none"; denied != want {
-					t.Errorf("denied %t, want %t: %s", denied, want, got)
+				foreign := slices.Contains([]string{"one of the workspace", "one of another workspace", "one below it elsewhere", "one whose asker is gone", "none"}, name)
+				if denied != foreign {
+					t.Errorf("denied %t, want %t: %s", denied, foreign, got)
 				}
 			})
 		}
