@@ -4,7 +4,9 @@ package process_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +121,14 @@ func TestReach(t *testing.T) {
 			}
 		})
 	}
+	t.Run("outside/1 nothing is in reach while nobody can tell where the workspace is", func(t *testing.T) {
+		if err := errors.Join(os.RemoveAll(cwd), os.Symlink(cwd, cwd)); err != nil {
+			t.Fatal(err)
+		}
+		if got := hosted(t, d, own, "snapshotSession", fmt.Sprintf(`{"sessionId":%q}`, root)); !strings.HasPrefix(got, "refused") {
+			t.Errorf("it came to %s", got)
+		}
+	})
 }
 
 func TestAskAndInject(t *testing.T) {
