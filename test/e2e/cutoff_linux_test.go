@@ -18,7 +18,7 @@ func TestStartCommandCutOff(t *testing.T) {
 	for try := range 10 {
 		p := w.dial("")
 		ran := fmt.Sprintf("ran%d", try)
-		turn := p.start(p.session(w.home), fakemodel.ToolMarker("start_command", mustArgs(startsCommand{Command: "echo begun; echo x >>" + ran + "; sleep 1000"})))
+		turn := p.start(p.session(w.home), fakemodel.ToolMarker("start_command", mustArgs(startsCommand{Command: "echo begun; sleep 0.1; echo x >>" + ran + "; sleep 1000"})))
 		eventually(t, "the command runs", func() error {
 			if w.size(ran) == 0 {
 				return errors.New("it does not")
