@@ -9,23 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
 
-// counter is a plugin that counts, and whose operations are of all kinds.
-type counter struct{ n, revision uint64 }
+// counter is a plugin that counts, and whose operations are of all kinds. The engine asks for its revision also while an operation runs.
+type counter struct{ n, revision atomic.Uint64 }
 
 func (c *counter) ID() string                                       { return "counter" }
 func (c *counter) Build(plugin.BuildContext) (plugin.Plugin, error) { return &counter{}, nil }
-func (c *counter) Revision() uint64                                 { return c.revision }
+func (c *counter) Revision() uint64                                 { return c.revision.Load() }
 
 func (c *counter) Register(r *plugin.Registrar) error {
 	ops := r.Operations()
 	ops.Query(protocol.OperationInfo{Name: "count", Description: "How many?"}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
-		return json.Marshal(c.n)
+		return json.Marshal(c.n.Load())
 	})
 	ops.Query(protocol.OperationInfo{Name: "about", Session: protocol.SessionForbidden}, func(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 		return json.RawMessage(`"counts"`), nil
@@ -43,21 +44,25 @@ func (c *counter) add(_ context.Context, call *plugin.OperationCall) (*plugin.Op
 	if err := json.Unmarshal(call.Args, &args); err != nil || args.By == 13 {
 		return nil, errors.New("not by so many")
 	}
-	c.n, c.revision = c.n+args.By, c.revision+1
-	out, err := json.Marshal(c.n)
+	c.revision.Add(1)
+	out, err := json.Marshal(c.n.Add(args.By))
 	return &plugin.OperationResult{Output: out, Events: []protocol.PluginNode{{Type: "counted", Body: out}}}, err
 }
 
 func (c *counter) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMessage, error) {
-	return json.Marshal(c.n)
+	return json.Marshal(c.n.Load())
 }
 
 func (c *counter) Restore(_ context.Context, meta plugin.Meta, _ *plugin.ArtifactReader) error {
-	c.n, c.revision = 0, meta.Revision
-	if meta.State == nil {
-		return nil
+	c.revision.Store(meta.Revision)
+	var n uint64
+	if meta.State != nil {
+		if err := json.Unmarshal(meta.State, &n); err != nil {
+			return err
+		}
 	}
-	return json.Unmarshal(meta.State, &c.n)
+	c.n.Store(n)
+	return nil
 }
 
 func TestPluginsOnTheWire(t *testing.T) {
