@@ -6,7 +6,7 @@ import (
 )
 
 // Stateful is a Plugin that keeps state. Revision grows with every change of it: state that changed under an unchanged
-// revision is not stored.
+// revision is not stored. Revision may be called while an operation, a task or a call of the plugin runs: guard what it reads.
 type Stateful interface {
 	Revision() uint64
 	// Snapshot gives the state, and writes bulk bytes as artifacts.
