@@ -144,7 +144,7 @@ func (d *Draft) cancel(c *change.Change, why protocol.WakeRefusal, which func(pr
 // endEmptied ends the queued turns that have no input any more, and says why they have none.
 func (d *Draft) endEmptied(c *change.Change, why string) (ended []persistence.StoredTurn) {
 	for _, t := range slices.Clone(d.turns) {
-		if t.State != protocol.TurnQueued || len(Of(t.ID, d.inputs)) > 0 {
+		if t.State != protocol.TurnQueued || len(of(t.ID, d.inputs)) > 0 {
 			continue
 		}
 		outcome := protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{RequestID: "internal:queue", Reason: why}}

@@ -20,7 +20,7 @@ const (
 // no more wakes, so that a turn which is driven again consists of what it did.
 func (d *Draft) place(in *protocol.QueuedInput) *persistence.StoredTurn {
 	if n := len(d.turns); n > 0 && d.turns[n-1].State == protocol.TurnQueued && d.policy.Drain != protocol.DrainOne {
-		if with := Of(d.turns[n-1].ID, d.inputs); shares(*in, with) && textSize(*in)+textSize(with...) <= d.policy.Room/mergeReserve {
+		if with := of(d.turns[n-1].ID, d.inputs); shares(*in, with) && textSize(*in)+textSize(with...) <= d.policy.Room/mergeReserve {
 			in.TurnID = d.turns[n-1].ID
 			return nil
 		}

@@ -14,8 +14,8 @@ import (
 
 // Limits of the inputs that wait in a session. The last input may exceed the second.
 const (
-	MaxInputs = 256
-	MaxBytes  = 8 << 20
+	maxInputs = 256
+	maxBytes  = 8 << 20
 )
 
 // Queue is what is stored. Only its drafts change it.
@@ -63,7 +63,7 @@ func (q *Queue) HasRoom() bool {
 	for _, in := range q.inputs {
 		size += protocol.InputSize(in.Input)
 	}
-	return len(q.inputs) < MaxInputs && size < MaxBytes
+	return len(q.inputs) < maxInputs && size < maxBytes
 }
 
 // Waiting are the inputs that have not entered a turn: what queue/changed tells of.
@@ -96,8 +96,8 @@ func NewTurn(session protocol.SessionID, incarnation string, atMs int64) persist
 	}}
 }
 
-// Of are those of the inputs that a turn answers.
-func Of(id protocol.TurnID, inputs []protocol.QueuedInput) (its []protocol.QueuedInput) {
+// of are those of the inputs that a turn answers.
+func of(id protocol.TurnID, inputs []protocol.QueuedInput) (its []protocol.QueuedInput) {
 	for _, in := range inputs {
 		if in.TurnID == id {
 			its = append(its, in)

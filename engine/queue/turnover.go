@@ -30,7 +30,7 @@ func (d *Draft) TurnOver(c *change.Change, id protocol.TurnID) {
 		c.Inputs = append(c.Inputs, in)
 	}
 	for _, t := range d.turns[known:] {
-		c.Tell(accepted(t.ID, Of(t.ID, d.inputs)...))
+		c.Tell(accepted(t.ID, of(t.ID, d.inputs)...))
 	}
 	if late {
 		d.TellWaiting(c)
