@@ -40,8 +40,12 @@ func (g *Gate) close() bool {
 }
 
 // Change is Do for work that changes something after it has passed its gate. If it is given up before that, it changes nothing any more,
-// and the error is cause or that of ctx. After that only limit ends the wait for it, with unknown: nobody knows what it has done or still does.
+// and the error is cause or that of ctx. Work of a ctx that has ended is not begun. After that only limit ends the wait for it, with unknown: nobody knows what it has done or still does.
 func Change[T any](ctx context.Context, limit time.Duration, cause, unknown error, work func(context.Context, *Gate) (T, error)) (T, error) {
+	if ctx.Err() != nil {
+		var zero T
+		return zero, context.Cause(ctx)
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, cause)
 	defer cancel()
 	late := time.NewTimer(limit)
