@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { inside } from "./model/folders";
 import type { ClientTool } from "./protocol";
 import { confirm } from "./views/proposal";
-import type { Texts } from "./views/texts";
+import type { Texts } from "./views/textDocuments";
 
 /** Handler is a tool that this window offers, and what it does. */
 export interface Handler {

@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
-import { Calls } from "./model/calls";
+import { Calls } from "./model/callsOnce";
 import { looks } from "./model/modes";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
 import { handlers, type From, type Handler } from "./editorHandlers";
-import type { Texts } from "./views/texts";
+import type { Texts } from "./views/textDocuments";
 
 /**
  * EditorTools lets the agent of the session in front use the editor it is shown in: tools that this window offers, and runs.

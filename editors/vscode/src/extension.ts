@@ -12,12 +12,12 @@ import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { ConfigFile } from "./views/configFile";
 import { Questions } from "./views/questions";
-import { Seen } from "./views/seen";
+import { Seen } from "./views/unread";
 import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
-import { Texts } from "./views/texts";
+import { Texts } from "./views/textDocuments";
 import { Traces } from "./views/traces";
-import { Workshop } from "./workshop";
+import { Sidebar } from "./sidebar";
 
 const demoKey = "lashd.demo";
 
@@ -38,14 +38,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = new StatusItem();
   const tools = new EditorTools(daemon, texts, log);
   const config = new ConfigFile(() => program(context, false), daemon, log);
-  const workshop = new Workshop(daemon, sessions, log, context.globalState, texts);
+  const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
     const open = sessions.decisions.filter((d) => mine(sessions, d.sessionId));
     status.show(daemon.state, sessions, inDemo());
     view.badge = { value: open.length, tooltip: `${open.length} open questions` };
     questions.look();
-    workshop.look(chats);
+    sidebar.look(chats);
     tree.refresh();
   };
   daemon.onState((state) => {
@@ -63,7 +63,7 @@ export function activate(context: vscode.ExtensionContext): void {
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
     void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
     questions.look();
-    workshop.look(chats);
+    sidebar.look(chats);
     void tools.offer(offered(sessions, chats.active?.followed.id));
   });
 
@@ -76,10 +76,10 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   context.subscriptions.push(
-    log, view, status, workshop, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
+    log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...workshop.commands, ...chatCommands(daemon, chats, traces),
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces),
       openConfig: () => config.open(),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),

@@ -1250,7 +1250,7 @@ export interface PluginInfo {
   /** that it came with */
   generation?: number;
   problems?: PluginProblem[];
-  /** what confines all its programs; absent: it has none */
+  /** what confines all its programs, and those of the version before that sessions still have; absent: it has none */
   sandbox?: string;
   process?: PluginProcess;
   /** MCP servers, by name */
@@ -1326,7 +1326,7 @@ export interface PluginProblem {
 
 /** PluginProcess is the process of a plugin. */
 export interface PluginProcess {
-  /** idle, starting, running, failed, quarantined */
+  /** idle, starting, running, failed, quarantined, resumed */
   state: string;
   /** what confines it */
   sandbox?: string;
@@ -1410,7 +1410,7 @@ export interface PluginServer {
   name: string;
   /** stdio, http */
   transport: string;
-  /** idle, starting, ready, failed, quarantined, unreachable */
+  /** idle, starting, ready, failed, quarantined, unreachable, resumed */
   state: string;
   /** that it offers */
   tools: number;

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { parse, sides, undo } from "../model/diff";
 import type { FileChange, SessionDiffParams } from "../protocol";
-import type { Texts } from "../views/texts";
+import type { Texts } from "../views/textDocuments";
 
 type Change = Pick<FileChange, "path" | "diff">;
 

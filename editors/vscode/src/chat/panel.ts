@@ -4,7 +4,7 @@ import { messageOf } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { Followed } from "../sessions";
-import type { Texts } from "../views/texts";
+import type { Texts } from "../views/textDocuments";
 import { showChange, showChanges } from "./changes";
 import { pick, toInput } from "./attachments";
 import type { Attached, FromWebview, Options, ToWebview } from "./messages";

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { Decision, Event, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import { words } from "../words";
+import { words } from "../decisionWords";
 import { answerOf, prompt, Spoken } from "./prompt";
 import { begin } from "./tools";
 

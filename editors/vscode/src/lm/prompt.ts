@@ -1,6 +1,6 @@
 import type * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { append, type Grown } from "../model/bytes";
+import { append, type Grown } from "../model/streamedText";
 import type { Event, ItemID, SessionID, TurnReport } from "../protocol";
 
 /** prompt gives a session an input and waits for the end of its turn; who does not wait for it any more stops it. */

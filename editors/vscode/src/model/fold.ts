@@ -1,5 +1,5 @@
 import type { Event, Item, ItemID, QueuedInput } from "../protocol";
-import { append, byteLength } from "./bytes";
+import { append, byteLength } from "./streamedText";
 import type { SessionView } from "./session";
 
 /** longest is how much of the output of a running call is kept, in characters. */

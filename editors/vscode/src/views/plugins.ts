@@ -3,9 +3,9 @@ import { join, relative } from "node:path";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { PluginInfo, PluginReadResult } from "../protocol";
-import type { Tools } from "../tools";
+import type { Tools } from "../sessionTools";
 import type { ToolNode } from "./toolTree";
-import { showTexts, type Texts } from "./texts";
+import { showTexts, type Texts } from "./textDocuments";
 
 /** How much of a file is shown to whoever is to approve it. What is longer is told by its digest only. */
 const longest = 256 * 1024;

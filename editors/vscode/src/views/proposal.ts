@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { showTexts, type Texts } from "./texts";
+import { showTexts, type Texts } from "./textDocuments";
 
 /** Proposal is a change of a file that somebody wants to make. */
 export interface Proposal {

@@ -3,7 +3,7 @@ import { messageOf, type Daemon } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
 import type { Decision, DecisionChoice, DecisionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import { words } from "../words";
+import { words } from "../decisionWords";
 
 /**
  * Questions shows a notification for each open question whose chat nobody sees. It goes when the question is settled, by

@@ -7,7 +7,7 @@ import { restoreText, sideText } from "../model/snapshots";
 import type { FilePoint, SnapshotInfo, SnapshotPreviewResult } from "../protocol";
 import type { Sessions } from "../sessions";
 import type { Snapshots } from "./snapshotTree";
-import type { Texts } from "./texts";
+import type { Texts } from "./textDocuments";
 
 /** Restore is what a person does with snapshots of the session in front. */
 export class Restore {

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { age, children, groupOf, groups, shown, titleOf, type Group } from "../model/sessions";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import type { Seen } from "./seen";
+import type { Seen } from "./unread";
 
 /** Node is an entry of the tree: a group, or a session. */
 export type Node = { group: Group; title: string } | { session: Session };

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { PluginInfo, PluginStatus, ToolRecord } from "../protocol";
-import { sourcesOf, type Tools } from "../tools";
+import { sourcesOf, type Tools } from "../sessionTools";
 
 /** ToolNode is a plugin, or one of its tools. */
 export type ToolNode = { source: string; plugin?: PluginInfo } | { tool: ToolRecord };

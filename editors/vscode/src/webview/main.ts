@@ -3,7 +3,7 @@ import { modeOf } from "../model/modes";
 import { page, reduce, type SessionView } from "../model/session";
 import { usageText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
-import { Asked } from "./asked";
+import { Asked } from "./questions";
 import { Composer, type Draft } from "./composer";
 import { button, byId, h } from "./dom";
 import { Items } from "./items";

@@ -4,7 +4,7 @@ import type { FromWebview } from "../../src/chat/messages";
 import { reduce, snapshot } from "../../src/model/session";
 import { usageText } from "../../src/model/usage";
 import type { Decision, Item } from "../../src/protocol";
-import { Asked } from "../../src/webview/asked";
+import { Asked } from "../../src/webview/questions";
 import { Items } from "../../src/webview/items";
 import { Growing, render, settledEnd } from "../../src/webview/markdown";
 import { endText, planOf, rowsOf, summaryOf } from "../../src/webview/rows";

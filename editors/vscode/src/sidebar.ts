@@ -4,21 +4,21 @@ import type { Commands } from "./commands";
 import type { Daemon } from "./daemon/daemon";
 import type { Task } from "./protocol";
 import type { Sessions } from "./sessions";
-import { Tools } from "./tools";
+import { Tools } from "./sessionTools";
 import { Plugins } from "./views/plugins";
 import { Problems } from "./views/problems";
 import { Restore } from "./views/restore";
 import { Snapshots, SnapshotTree } from "./views/snapshotTree";
 import { showTask } from "./views/taskTerminal";
 import { Tasks, TaskTree } from "./views/taskTree";
-import type { Texts } from "./views/texts";
+import type { Texts } from "./views/textDocuments";
 import { ToolTree, type ToolNode } from "./views/toolTree";
 
 /** How long a tree of files takes that is made at once. */
 const settleMs = 500;
 
-/** Workshop is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks, snapshots. */
-export class Workshop {
+/** Sidebar is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks, snapshots. */
+export class Sidebar {
   private readonly tools: Tools;
   private readonly tasks: Tasks;
   private readonly plugins: Plugins;

@@ -1,6 +1,6 @@
 import type { FromWebview } from "../chat/messages";
 import type { Decision, DecisionChoice } from "../protocol";
-import { words } from "../words";
+import { words } from "../decisionWords";
 import { button, h } from "./dom";
 
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { Calls } from "../../src/model/calls";
+import { Calls } from "../../src/model/callsOnce";
 
 describe("issue/6-1 calls of the editor's tools", () => {
   it("are run once, however often they are asked for", async () => {
