@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lashd/engine/feed"
@@ -17,15 +18,18 @@ import (
 // session is the handle of a session in memory. Its state belongs to one goroutine, the actor; everybody else sends
 // it functions.
 type session struct {
-	eng    *Engine
-	id     protocol.SessionID
-	key    int64             // in the store; set before the first function is taken
-	feed   *feed.Feed        // it outlives a state that is loaded again
-	guests *clientServers    // likewise; the actor's alone; nil: there are none
-	mail   chan func(*state) // unbuffered: what was sent was received
-	urgent chan func(*state) // likewise; served also while the actor waits for plugins: what it takes needs none
-	gone   chan struct{}
-	err    error // why it could not be loaded; read after gone is closed
+	eng       *Engine
+	id        protocol.SessionID
+	key       int64             // in the store; set before the first function is taken
+	feed      *feed.Feed        // it outlives a state that is loaded again
+	guests    *clientServers    // likewise; nil: there are none. Changed on the actor by who holds the lock of the plugins
+	mail      chan func(*state) // unbuffered: what was sent was received
+	gone      chan struct{}
+	live      atomic.Pointer[state]            // what the actor serves; nil: nothing now
+	newestRow atomic.Pointer[protocol.Session] // as of the newest commit, for those beside the actor
+	steered   atomic.Bool                      // inputs wait for a checkpoint of the running turn
+	taken     int                              // functions, by the actor
+	err       error                            // why it could not be loaded; read after gone is closed
 
 	turnMu   sync.Mutex
 	turn     *run                  // the running turn, for those who do not want to wait for the actor
@@ -39,18 +43,8 @@ type answer[T any] struct {
 }
 
 // do runs f on the actor of a session, loading it first if need be. f is short: it commits and starts work, it never
-// waits for work. Once f runs, it runs to its end whatever happens to ctx.
+// waits for work. ctx ends the wait for the actor, not that for f, which runs to its end.
 func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
-	return send(ctx, e, id, func(s *session) chan func(*state) { return s.mail }, f)
-}
-
-// aside is do for what needs no plugins, and may be done in the middle of something that waits for them: it reads, or ends the
-// state.
-func aside[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
-	return send(ctx, e, id, func(s *session) chan func(*state) { return s.urgent }, f)
-}
-
-func send[T any](ctx context.Context, e *Engine, id protocol.SessionID, to func(*session) chan func(*state), f func(context.Context, *state) (T, error)) (T, error) {
 	var zero T
 	for {
 		s, err := e.lookup(ctx, id)
@@ -59,7 +53,7 @@ func send[T any](ctx context.Context, e *Engine, id protocol.SessionID, to func(
 		}
 		done := make(chan answer[T], 1)
 		select {
-		case to(s) <- func(st *state) { done <- contained(st, f) }:
+		case s.mail <- func(st *state) { done <- contained(st, f) }:
 		case <-s.gone:
 			if s.err != nil {
 				return zero, s.err
@@ -68,7 +62,8 @@ func send[T any](ctx context.Context, e *Engine, id protocol.SessionID, to func(
 		case <-ctx.Done():
 			return zero, context.Cause(ctx)
 		}
-		return answered(ctx, done)
+		a := <-done
+		return a.v, a.err
 	}
 }
 
@@ -97,25 +92,43 @@ func ready[T any](from <-chan T) (v T, ok bool) {
 
 // ask is do for a turn: f runs only on the state that the turn belongs to. Once that is given up, the answer is
 // errStopped: whoever loads the session again goes on from the journal.
-func ask[T any](r *run, f func(context.Context, *state) (T, error)) (T, error) {
+func ask[T any](t *turnStore, f func(context.Context, *state) (T, error)) (T, error) {
 	done := make(chan answer[T], 1)
 	select {
-	case r.mail <- func(st *state) {
-		if st != r.owner {
+	case t.mail <- func(st *state) {
+		if st != t.owner {
 			done <- answer[T]{err: errStopped}
 			return
 		}
 		a := contained(st, f)
 		if st.broken != nil {
-			r.halt(st.leaving()) // before the turn learns what has failed
+			t.halt(st.leaving()) // before the turn learns what has failed
 		}
 		done <- a
 	}:
-	case <-r.owner.closed:
+	case <-t.owner.closed:
 		return answer[T]{}.v, errStopped
 	}
 	a := <-done
 	return a.v, a.err
+}
+
+// onState is do for work that belongs to one state of a session. It fails if that was given up.
+func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v T, err error) {
+	done := make(chan answer[T], 1)
+	select {
+	case owner.mail <- func(st *state) {
+		if st != owner {
+			done <- answer[T]{err: ErrReloaded}
+			return
+		}
+		done <- contained(st, f)
+	}:
+		a := <-done
+		return a.v, a.err
+	case <-owner.closed:
+		return v, owner.refusal()
+	}
 }
 
 // contained runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
@@ -124,7 +137,6 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 		return answer[T]{err: st.refuses}
 	}
 	defer func() {
-		st.newestPlugins = nil
 		if p := recover(); p != nil {
 			a.err = st.eng.panicked("session", st.id, p)
 			st.broken = a.err
@@ -175,7 +187,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), urgent: make(chan func(*state)), gone: make(chan struct{})}
+	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), gone: make(chan struct{})}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.actors.Go(func() { s.act(actors) })
@@ -232,17 +244,18 @@ func (s *session) act(ctx context.Context) {
 }
 
 func (s *session) serve(ctx context.Context, st *state) {
+	s.live.Store(st)
 	st.guarded(st.wakeUp)
-	s.resumed()
+	if st.current == nil {
+		s.resumed() // no turn goes on that would say so
+	}
 	idle := time.NewTimer(s.eng.Idle)
 	defer idle.Stop()
 	for st.broken == nil {
 		s.show(st)
 		select {
 		case f := <-s.mail:
-			f(st)
-			idle.Reset(s.eng.Idle)
-		case f := <-s.urgent:
+			s.taken++
 			f(st)
 			idle.Reset(s.eng.Idle)
 		case <-st.alarm.C:

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -46,11 +48,11 @@ func TestRespond(t *testing.T) {
 			pointer string
 		}{{protocol.ChooseHappened, open[0].ArgsHash, "/choice"}, {protocol.ChooseAllowOnce, "", "/argsHash"}, {protocol.ChooseAllowAlways, "other", "/argsHash"}} {
 			_, err := respond(open[0].ID, c.choice, c.hash)
-			if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != c.pointer {
+			if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != c.pointer {
 				t.Errorf("outside/29 answered %s for %q: %v", c.choice, c.hash, err)
 			}
 		}
-		if _, err := respond("dec_none", protocol.ChooseReject, ""); !errors.Is(err, persistence.ErrNotFound) {
+		if _, err := respond("dec_none", protocol.ChooseReject, ""); !errors.Is(err, persistence.ErrNotFound) || !strings.Contains(err.Error(), "dec_none") {
 			t.Errorf("outside/29 an answer to no question: %v", err)
 		}
 		for _, q := range open {
@@ -72,7 +74,7 @@ func TestRespond(t *testing.T) {
 			t.Fatalf("outside/29 open are %+v", waits)
 		}
 		_, err := respond(waits[0].ID, protocol.ChooseAnswer, waits[0].ArgsHash)
-		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/decisionId" {
+		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/decisionId" {
 			t.Errorf("outside/29 a completion is answered as a question: %v", err)
 		}
 		d.complete(t, work.key(), "worked")
@@ -192,7 +194,7 @@ func TestAnswersInTwoWorkspaces(t *testing.T) {
 func TestTraceOfQuestions(t *testing.T) {
 	keep, read := traced(t)
 	var ran notes
-	d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asker(protocol.ReplayNever, &ran)}, config: keep})
+	d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asker(protocol.ReplayNever, &ran, 2)}, config: keep})
 	id := d.session(t)
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "go").TurnID
@@ -205,7 +207,7 @@ func TestTraceOfQuestions(t *testing.T) {
 	d.wait(t, turn)
 	records, _ := read()
 	found := kinds(records)
-	for kind, choice := range map[engine.TraceKind]string{engine.TraceWaitParked: "", engine.TraceWaitResolved: "answer"} {
+	for kind, choice := range map[trace.Kind]string{trace.WaitParked: "", trace.WaitResolved: "answer"} {
 		var got []protocol.DecisionID
 		for _, r := range found[kind] {
 			var body struct {
@@ -230,13 +232,13 @@ func TestPayloadOfTold(t *testing.T) {
 		spec.Events = []protocol.TaskEventType{{Name: "seen"}}
 		begun(t, host, &plugin.TaskStart{TaskID: "tsk_x", Spec: spec})
 		_, err := host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "heard"})
-		if e, wrong := errors.AsType[*engine.ParamError](err); !wrong || e.Pointer != "/name" {
+		if e, wrong := errors.AsType[*param.Error](err); !wrong || e.Pointer != "/name" {
 			t.Errorf("outside/29 an event that it does not declare: %v", err)
 		}
 		for bytes, want := range map[int]bool{256 << 10: true, 256<<10 + 1: false} {
 			payload := `"` + strings.Repeat("x", bytes-2) + `"`
 			_, err := host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "seen", Payload: json.RawMessage(payload)})
-			if e, wrong := errors.AsType[*engine.ParamError](err); wrong == want || wrong && e.Pointer != "/payload" || !wrong && err != nil {
+			if e, wrong := errors.AsType[*param.Error](err); wrong == want || wrong && e.Pointer != "/payload" || !wrong && err != nil {
 				t.Errorf("outside/29 %d bytes: %v", bytes, err)
 			}
 		}
@@ -452,12 +454,12 @@ func TestOrderOfQuestions(t *testing.T) {
 		ran.add("x")
 		return tool.Result{Output: protocol.Succeed("ran")}, nil
 	}}
-	d := start(t, setup{model: replies(calls("run", "run", "run", "run", "run", "run", "run")), tools: []tool.Provider{run}, config: asking})
+	d := start(t, setup{model: replies(calls(slices.Repeat([]string{"run"}, 12)...)), tools: []tool.Provider{run}, config: asking})
 	id := d.session(t)
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "go").TurnID
 	ids := func(kind protocol.EventType) (all []protocol.DecisionID) {
-		for range 7 {
+		for range 12 {
 			all = append(all, o.typed(kind).Decision.ID)
 		}
 		return all

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/rpc/protocol"
 )
 
@@ -12,28 +13,26 @@ import (
 // are open and it wants to know. It is told in the order in which things are stored, on no actor, and may refuse.
 
 // appendTold adds nodes to a session, after its protocol was told of them.
-func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt) (*protocol.GraphAppendResult, error) {
-	var l *lease
-	// Not with ctx: who borrows must be there to give back.
-	result, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(own context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
+func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if st.plugins == nil || !st.plugins.plugins.Protocol().Appends() {
-			return st.append(own, operation, p, rc)
+			return st.append(ctx, operation, p, rc)
 		}
-		l, err = st.lend(ctx, st.row.Config)
-		return nil, err
+		return nil, nil
 	})
-	if err != nil || l == nil {
+	if err != nil || result != nil {
 		return result, err
+	}
+	l, err := e.lend(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
 	}
 	defer l.back()
 	stored, err := l.announce(l.ctx, p.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	result, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
-		if st != l.owner {
-			return nil, ErrReloaded
-		}
+	result, err = onState(l.owner, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
 		return st.append(ctx, operation, p, rc)
 	})
 	stored(err == nil && result.Status == protocol.Appended)
@@ -71,18 +70,13 @@ func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored
 // session is loaded again.
 func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
 	mine := func(f func(*state) (*plugin.View, error)) (*plugin.View, error) {
-		return do(ctx, e, owner.id, func(_ context.Context, st *state) (*plugin.View, error) {
-			if st != owner {
-				return nil, ErrReloaded
-			}
-			return f(st)
-		})
+		return onState(owner, func(_ context.Context, st *state) (*plugin.View, error) { return f(st) })
 	}
 	view, err := mine((*state).view)
 	if err == nil {
 		_, err = callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
 	}
-	if err == nil || errors.Is(err, ErrReloaded) {
+	if err == nil || owner.ctx.Err() != nil {
 		return
 	}
 	e.Log.Error("the protocol cannot take back what was not stored", "session", owner.id, "error", err)

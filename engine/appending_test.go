@@ -59,7 +59,7 @@ func (f *follower) setup(more ...hooked) setup {
 
 func (d *daemon) appendText(t *testing.T, id protocol.SessionID, text string) error {
 	t.Helper()
-	_, err := d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)})
+	_, err := d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)})
 	return err
 }
 
@@ -84,7 +84,7 @@ func TestAppendingIsTold(t *testing.T) {
 		}
 		p := &protocol.GraphAppendParams{SessionID: id, Nodes: summary("by the way"), OperationID: "op"}
 		for range 2 {
-			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), p))
+			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), p))
 		}
 		before++
 		must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "note")))
@@ -129,8 +129,8 @@ func TestAppendingIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		base := d.graph(t, id).Head.Leaf
-		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: left}))
-		stale := must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("two"), RequiresAncestorNodeID: base}))
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: left}))
+		stale := must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("two"), RequiresAncestorNodeID: base}))
 		if stale.Status != protocol.StaleBranch {
 			t.Fatalf("%+v", stale)
 		}
@@ -149,7 +149,7 @@ func TestAppendingIsTold(t *testing.T) {
 			f.fails = map[string]error{"restore ok": errors.New("no")}
 			f.mu.Unlock()
 		}
-		stale := must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("x"), RequiresAncestorNodeID: "nod_none"}))
+		stale := must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("x"), RequiresAncestorNodeID: "nod_none"}))
 		if stale.Status != protocol.StaleBranch {
 			t.Fatalf("%+v", stale)
 		}

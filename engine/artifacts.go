@@ -4,58 +4,58 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
 const (
-	maxChunk   = 1 << 20                                // of an artifact, in a request or an answer
 	maxUploads = 4 * (persistence.MaxBlob + uploadCost) // bytes of uploads that are not done
 	uploadCost = 256 << 10                              // of these, that each takes beside its own
 	uploadIdle = 10 * time.Minute                       // after which one may be forgotten
 )
 
-// ReadArtifact reads a part of an artifact, or of what a plugin keeps.
-func (e *Engine) ReadArtifact(ctx context.Context, p *protocol.ArtifactReadParams) (*protocol.ArtifactReadResult, error) {
-	if err := checkDigest(p.Digest); err != nil {
+// Artifacts takes the artifacts that clients send in parts, and reads what is stored.
+type Artifacts struct {
+	store    *persistence.Store
+	receipts *receipt.Flights
+	commit   func(context.Context, protocol.SessionID, persistence.Commit) error // in a session
+	uploads  uploads
+}
+
+// Read reads a part of an artifact, or of what a plugin keeps.
+func (a *Artifacts) Read(ctx context.Context, p *protocol.ArtifactReadParams) (*protocol.ArtifactReadResult, error) {
+	if err := param.CheckDigest(p.Digest); err != nil {
 		return nil, err
 	}
 	limit := p.Limit
 	if limit == 0 {
-		limit = maxChunk
+		limit = param.MaxChunk
 	}
-	if limit < 1 || limit > maxChunk {
-		return nil, bad("/limit", "must be 1 to %d", maxChunk)
+	if limit < 1 || limit > param.MaxChunk {
+		return nil, param.Bad("/limit", "must be 1 to %d", param.MaxChunk)
 	}
 	if p.Offset < 0 {
-		return nil, bad("/offset", "must not be negative")
+		return nil, param.Bad("/offset", "must not be negative")
 	}
-	data, size, err := e.store.BlobRange(ctx, p.Digest, p.Offset, limit)
+	data, size, err := a.store.BlobRange(ctx, p.Digest, p.Offset, limit)
 	return &protocol.ArtifactReadResult{Digest: p.Digest, Size: size, Offset: p.Offset, Bytes: data}, err
 }
 
-func checkDigest(d protocol.Digest) error {
-	if len(d) != 64 || strings.Trim(string(d), "0123456789abcdef") != "" {
-		return bad("/digest", "must be 64 hexadecimal digits")
-	}
-	return nil
-}
-
-// WriteArtifact takes a part of an upload, and stores the whole with the last one. A part that came before is taken again
-// without effect.
-func (e *Engine) WriteArtifact(ctx context.Context, p *protocol.ArtifactWriteParams) (*protocol.ArtifactWriteResult, error) {
-	if err := checkUpload(p); err != nil {
+// Write takes a part of an upload, and stores the whole with the last one. A part that came before is taken again without effect.
+func (a *Artifacts) Write(ctx context.Context, p *protocol.ArtifactWriteParams) (*protocol.ArtifactWriteResult, error) {
+	if err := param.CheckUpload(p); err != nil {
 		return nil, err
 	}
-	return single(ctx, e, "artifact/write", p.Key(), p, func(rc receipt) (*protocol.ArtifactWriteResult, error) {
-		if _, err := e.store.Session(ctx, p.SessionID); err != nil {
+	return receipt.Once(ctx, a.receipts, "artifact/write", p.Key(), p, func(rc receipt.Request) (*protocol.ArtifactWriteResult, error) {
+		if _, err := a.store.Session(ctx, p.SessionID); err != nil {
 			return nil, err
 		}
-		data, err := e.uploads.add(p)
+		data, err := a.uploads.add(p)
 		if err != nil {
 			return nil, err
 		}
@@ -63,41 +63,23 @@ func (e *Engine) WriteArtifact(ctx context.Context, p *protocol.ArtifactWritePar
 		if !p.Done {
 			return result, nil
 		}
-		return result, e.storeUpload(ctx, p, data, result, rc)
+		return result, a.storeUpload(ctx, p, data, result, rc)
 	})
 }
 
-func checkUpload(p *protocol.ArtifactWriteParams) error {
-	switch {
-	case p.UploadID == "":
-		return bad("/uploadId", "must not be empty")
-	case p.Offset < 0:
-		return bad("/offset", "must not be negative")
-	case len(p.Bytes) > maxChunk:
-		return bad("/bytes", "has %d bytes, at most %d", len(p.Bytes), maxChunk)
-	case p.Digest != "" && !p.Done:
-		return bad("/digest", "comes with the last part")
-	case p.Digest != "":
-		return checkDigest(p.Digest)
-	}
-	return checkName("/uploadId", p.UploadID)
-}
-
 // storeUpload commits an upload that is whole, and forgets it.
-func (e *Engine) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParams, data []byte, result *protocol.ArtifactWriteResult, rc receipt) error {
+func (a *Artifacts) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParams, data []byte, result *protocol.ArtifactWriteResult, rc receipt.Request) error {
 	if p.Digest != "" && protocol.DigestOf(data) != p.Digest {
-		return bad("/digest", "is not that of the %d bytes that came", len(data))
+		return param.Bad("/digest", "is not that of the %d bytes that came", len(data))
 	}
-	blob, err := e.store.PrepareBlob(data)
+	blob, err := a.store.PrepareBlob(data)
 	if err != nil {
 		return err
 	}
 	result.Digest, result.Durable = blob.Digest, true
-	_, err = do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Blobs: []persistence.Blob{blob}, Receipt: rc.with(result)}))
-	})
+	err = a.commit(context.WithoutCancel(ctx), p.SessionID, persistence.Commit{Blobs: []persistence.Blob{blob}, Receipt: rc.With(result)})
 	if err == nil {
-		e.uploads.forget(p)
+		a.uploads.forget(p)
 	}
 	return err
 }
@@ -167,7 +149,7 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 	}
 	switch have := len(one.data); {
 	case p.Offset != int64(have):
-		return bad("/offset", "must be %d: so many bytes have come; parts of an upload that is not done are lost when the daemon ends", have)
+		return param.Bad("/offset", "must be %d: so many bytes have come; parts of an upload that is not done are lost when the daemon ends", have)
 	case have+len(p.Bytes) > persistence.MaxBlob:
 		return fmt.Errorf("artifact of more than %d bytes: %w", persistence.MaxBlob, persistence.ErrBudget)
 	case u.size+one.cost(p) > maxUploads:

@@ -17,7 +17,7 @@ func TestUploads(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			id := d.session(t)
 			part := func(n int) error {
-				_, err := d.WriteArtifact(t.Context(), &protocol.ArtifactWriteParams{SessionID: id, UploadID: fmt.Sprint("u", n)})
+				_, err := d.Artifacts.Write(t.Context(), &protocol.ArtifactWriteParams{SessionID: id, UploadID: fmt.Sprint("u", n)})
 				return err
 			}
 			open := 0

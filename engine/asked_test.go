@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -64,7 +65,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			}
 		}
 		_, err := host.CreateSession(t.Context(), &protocol.SessionNewParams{Authority: protocol.Authority{Tools: []string{"secret"}}})
-		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/authority/tools" {
+		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/authority/tools" {
 			t.Errorf("with a tool that %s does not have: %v", id, err)
 		}
 	})
@@ -85,7 +86,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			return err
 		}
 		for _, parent := range []protocol.SessionID{root.SessionID, "ses_asks", d.session(t)} {
-			if err := child(parent); !errors.As(err, new(*engine.ParamError)) {
+			if err := child(parent); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a child of %s: %v", parent, err)
 			}
 		}
@@ -108,7 +109,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			}
 		}
 		for _, a := range []protocol.Authority{{NoTools: true, Tools: []string{"work"}}, {Tools: []string{"work"}, Subagent: &protocol.Subagent{Parent: id, Depth: 1, MaxDepth: 1}}} {
-			if _, err := d.grant(t, a); !errors.As(err, new(*engine.ParamError)) {
+			if _, err := d.grant(t, a); !errors.As(err, new(*param.Error)) {
 				t.Errorf("%+v: %v", a, err)
 			}
 		}
@@ -131,7 +132,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 		}
 		d.turn(t, child, "hi")
 		for _, theirs := range []protocol.SessionID{id, other} {
-			if err := host.DeleteSession(t.Context(), theirs); !errors.As(err, new(*engine.ParamError)) {
+			if err := host.DeleteSession(t.Context(), theirs); !errors.As(err, new(*param.Error)) {
 				t.Errorf("deleting %s: %v", theirs, err)
 			}
 		}

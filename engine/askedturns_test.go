@@ -186,7 +186,7 @@ func TestWakesOfAskers(t *testing.T) {
 			made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(authority.FromSandbox(t.Context()), &protocol.SessionNewParams{})).SessionID
 			for _, trigger := range []protocol.Trigger{d.trigger(t, "wakes", manual(), wakes(made, "run")), d.trigger(t, "begins", manual(), begins(d.state(t, id).Cwd, "run"))} {
 				d.emit(t, trigger.Key, `{}`)
-				must[*protocol.TriggerResult](t)(d.UpdateTrigger(t.Context(), &protocol.TriggerUpdateParams{Key: trigger.Key, Enabled: new(false)}))
+				must[*protocol.TriggerResult](t)(d.Triggers.Update(t.Context(), &protocol.TriggerUpdateParams{Key: trigger.Key, Enabled: new(false)}))
 				synctest.Wait()
 				to, want := d.occurrences(t, trigger.ID)[0].Deliveries[0], []string(nil)
 				if to.SessionID == made {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
 	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -239,7 +239,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			"a turn": start, "a fork": fork, "a session above": above, "a message": said, "members of the catalog": member,
 			"the availability of tools": available, "the state of tools": state, "a signal": signal,
 		} {
-			if !errors.As(err, new(*engine.ParamError)) {
+			if !errors.As(err, new(*param.Error)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -277,7 +277,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		for i := range authority.MaxPolicies + 1 {
 			p.Authority.Ceiling.Policies = append(p.Authority.Ceiling.Policies, protocol.Policy{Cwd: "/" + string(rune('a'+i))})
 		}
-		if _, err := host.Lifecycle.CreateSession(t.Context(), p); !errors.As(err, new(*engine.ParamError)) {
+		if _, err := host.Lifecycle.CreateSession(t.Context(), p); !errors.As(err, new(*param.Error)) {
 			t.Errorf("more policies than may be: %v", err)
 		}
 		p.Authority.Ceiling.Policies = p.Authority.Ceiling.Policies[:authority.MaxPolicies]
@@ -288,6 +288,11 @@ func TestNobodyGetsMore(t *testing.T) {
 		full := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
 		if _, err := d.host(t, full).Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: id, Input: text("run")}); !errors.Is(err, authority.ErrTooMany) {
 			t.Errorf("a turn that one too many stand behind: %v", err)
+		}
+		p.Authority.Ceiling.Policies = p.Authority.Ceiling.Policies[:authority.MaxPolicies-1]
+		most := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		if _, err := d.host(t, most).Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_2", SessionID: id, Input: text("run")}); err != nil {
+			t.Errorf("a turn that as many stand behind as may: %v", err)
 		}
 	})
 }
@@ -332,7 +337,7 @@ func TestSandboxedAskers(t *testing.T) {
 				}
 			}
 			other := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: elsewhere})).SessionID
-			if _, err := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: other, Spec: shell}); !errors.As(err, new(*engine.ParamError)) {
+			if _, err := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: other, Spec: shell}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a command in another workspace: %v", err)
 			}
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_free", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: takes(time.Second, "")})

@@ -13,13 +13,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asker is a tool that asks a person twice the same, and says what was answered.
-func asker(replay protocol.Replay, ran *notes) tool.Provider {
+// asker is a tool that asks a person the same a few times, and says what was answered.
+func asker(replay protocol.Replay, ran *notes, times int) tool.Provider {
 	q := tool.Question{Prompt: "Which?", Form: []byte(`{"type":"object","required":["n"]}`), Deadline: time.Hour}
 	return toolFunc{name: "work", contract: protocol.ToolContract{Replay: replay}, run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 		ran.add("x")
 		var text strings.Builder
-		for range 2 {
+		for range times {
 			a, err := c.Host.Ask(ctx, q)
 			if err != nil {
 				return tool.Result{}, err
@@ -30,10 +30,15 @@ func asker(replay protocol.Replay, ran *notes) tool.Provider {
 	}}
 }
 
-// asked runs a turn whose model calls such a tool, until it asks.
+// asked runs a turn whose model calls such a tool, until it asks for the first of two times.
 func asked(t *testing.T, replay protocol.Replay, ran *notes) (*daemon, *observer, protocol.SessionID, protocol.TurnID, *protocol.Decision) {
 	t.Helper()
-	d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asker(replay, ran)}})
+	return askedTimes(t, replay, ran, 2)
+}
+
+func askedTimes(t *testing.T, replay protocol.Replay, ran *notes, times int) (*daemon, *observer, protocol.SessionID, protocol.TurnID, *protocol.Decision) {
+	t.Helper()
+	d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asker(replay, ran, times)}})
 	id := d.session(t)
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "go").TurnID
@@ -109,7 +114,13 @@ func TestAskPerson(t *testing.T) {
 	t.Run("runtime/K05 reliability/P28 a question of a call that is not made again is withdrawn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
-			d, _, id, turn, first := asked(t, protocol.ReplayNever, &ran)
+			d, o, id, turn, q := askedTimes(t, protocol.ReplayNever, &ran, 12) // of 12, the first that is looked at is hardly the open one
+			for range 11 {
+				if err := d.replies(t, q.ID, protocol.ChooseAnswer, `{"n":1}`); err != nil {
+					t.Fatal(err)
+				}
+				q = o.typed(protocol.EventDecisionOpened).Decision
+			}
 			d = d.restart(t, nil)
 			must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 			synctest.Wait()
@@ -123,7 +134,7 @@ func TestAskPerson(t *testing.T) {
 			if got := d.wait(t, turn); got.ToolCalls[0].Output.Failure.Code != "not_executed" || len(ran.list) != 1 {
 				t.Errorf("%+v, ran %d times", got.ToolCalls, len(ran.list))
 			}
-			if got := must[protocol.Decision](t)(d.store.Decision(t.Context(), first.ID)); got.Answer == nil || got.Answer.Choice != protocol.ChooseCancelled {
+			if got := must[protocol.Decision](t)(d.store.Decision(t.Context(), q.ID)); got.Answer == nil || got.Answer.Choice != protocol.ChooseCancelled {
 				t.Errorf("%+v", got)
 			}
 		})

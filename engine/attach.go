@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 
 	"lashd/engine/feed"
 	"lashd/engine/graph"
@@ -13,10 +12,8 @@ import (
 // Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
 // not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
 func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *feed.Subscription, error) {
-	var hand handover
-	a, err := e.attach(ctx, p, &hand)
+	a, err := e.attach(ctx, p)
 	if err != nil {
-		hand.refuse()
 		return nil, nil, err
 	}
 	below, err := e.decisionsBelow(ctx, p.SessionID, a.key)
@@ -47,18 +44,17 @@ func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protoc
 }
 
 // attach waits until a turn that was under way goes on, since what the log tells of it is else nowhere.
-func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams, hand *handover) (attached, error) {
+func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams) (attached, error) {
 	for waited := false; ; waited = true {
 		var s *session
 		var resuming chan struct{}
-		a, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
+		a, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
 			if s = st.session; !waited {
 				if _, resuming = s.underWay(); resuming != nil {
 					return attached{}, nil
 				}
 			}
-			a := st.attach(p)
-			return a, hand.give(a.sub)
+			return st.attach(p), nil
 		})
 		if err != nil || resuming == nil {
 			return a, err
@@ -80,10 +76,10 @@ type attached struct {
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{key: st.key, branch: st.branch, result: &protocol.SessionAttachResult{
-		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisionList(), Tasks: st.listedTasks(),
+		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisionList(), Tasks: st.tasks.Listed(),
 	}}
 	if st.current != nil {
-		a.drafts = st.current.drafts()
+		a.drafts = st.current.journal.drafts()
 	}
 	if len(st.queue.Turns()) > 0 && st.begun() { // also if it waits for its plugins
 		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.entered(a.drafts)
@@ -112,33 +108,6 @@ func (st *state) entered(told []protocol.Node) (inputs []protocol.QueuedInput) {
 		}
 	}
 	return inputs
-}
-
-// handover sees to it that a subscription ends which nobody takes, because the caller left while it was made.
-type handover struct {
-	mu      sync.Mutex
-	sub     *feed.Subscription
-	refused bool
-}
-
-func (h *handover) give(s *feed.Subscription) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.refused {
-		s.Close()
-		return context.Canceled
-	}
-	h.sub = s
-	return nil
-}
-
-func (h *handover) refuse() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refused = true
-	if h.sub != nil {
-		h.sub.Close()
-	}
 }
 
 // attachItems is how many nodes a snapshot shows at most; older ones are read by page.
@@ -172,7 +141,7 @@ func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *prot
 
 func (st *state) decisionList() []protocol.Decision {
 	open := []protocol.Decision{}
-	for _, d := range st.openDecisions() {
+	for _, d := range st.decisions.All() {
 		open = append(open, d.Decision)
 	}
 	return open

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
@@ -55,12 +55,6 @@ func mayRun(by *requester, spec *protocol.TaskSpec) error {
 		return nil
 	}
 	return by.runsCommands()
-}
-
-// askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
-func (r *run) askerOf(s *stage) *requester {
-	boxed := s.sandboxed || s.entry != nil && r.plugins.Sandboxed(s.entry.Source())
-	return &requester{session: r.session.id, ceiling: authority.MeetAll(r.ceiling, authority.Sandboxed(boxed))}
 }
 
 // limits are what an asker may cause others to do.
@@ -137,7 +131,7 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 		return nil, err
 	}
 	if !rooted(&c, row.Cwd) {
-		return nil, bad("/sessionId", "must be a session in the workspace of the session that asks, or below it")
+		return nil, param.Bad("/sessionId", "must be a session in the workspace of the session that asks, or below it")
 	}
 	return authority.Beyond(c, authority.Held(&row.Session)), nil
 }
@@ -172,7 +166,7 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 // refused is an error of the package authority as clients are told it.
 func refused(err error) error {
 	if r, ok := errors.AsType[*authority.Refusal](err); ok {
-		return bad(r.Pointer, "%s", r.Reason)
+		return param.Bad(r.Pointer, "%s", r.Reason)
 	}
 	return err
 }
@@ -201,7 +195,7 @@ func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams,
 // authorityAmong is what a session is granted beside its parent and the session where it starts.
 func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
 	got := p.Authority
-	if err := checkAuthority(&got); err != nil {
+	if err := param.CheckAuthority(&got); err != nil {
 		return got, p.Relation, err
 	}
 	var err error
@@ -225,41 +219,4 @@ func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParam
 	}
 	got.Subagent, err = authority.Below(&parent.Session, got)
 	return got, p.Relation, err
-}
-
-// checkAuthority refuses an authority that makes no sense.
-func checkAuthority(a *protocol.Authority) error {
-	if a.NoTools && len(a.Tools) > 0 {
-		return bad("/authority/noTools", "must not be set beside tools")
-	}
-	lists := map[string][]string{"/authority/tools": a.Tools, "/authority/hiddenTools": a.Hidden}
-	if c := a.Ceiling; c != nil {
-		lists["/authority/ceiling/tools"], lists["/authority/ceiling/hiddenTools"] = c.Tools, c.Hidden
-	}
-	for pointer, names := range lists {
-		if i := slices.Index(names, ""); i >= 0 {
-			return bad(pointer+"/"+itoa(i), "must not be empty")
-		}
-	}
-	return checkCeiling(a.Ceiling)
-}
-
-func checkCeiling(c *protocol.Ceiling) error {
-	if c == nil {
-		return nil
-	}
-	if len(c.Policies) > authority.MaxPolicies {
-		return bad("/authority/ceiling/policies", "are %d, at most %d", len(c.Policies), authority.MaxPolicies)
-	}
-	for i, root := range c.Roots {
-		if !filepath.IsAbs(root) {
-			return bad("/authority/ceiling/roots/"+itoa(i), "must be an absolute path")
-		}
-	}
-	for i, p := range c.Policies {
-		if err := checkApproval(p.Approval); err != nil {
-			return under("/authority/ceiling/policies/"+itoa(i)+"/approval", "/approval", err)
-		}
-	}
-	return nil
 }

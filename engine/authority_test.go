@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -132,7 +133,7 @@ func narrowedChild(t *testing.T, d *daemon) {
 		{ceiling(protocol.Ceiling{Roots: []string{"/"}, Policies: []protocol.Policy{{}}}), []string{"shown", "other"}, ""},
 	} {
 		got, err := d.grant(t, c.asked)
-		if e, ok := errors.AsType[*engine.ParamError](err); ok && e.Pointer == c.pointer {
+		if e, ok := errors.AsType[*param.Error](err); ok && e.Pointer == c.pointer {
 			continue
 		}
 		if err != nil || c.pointer != "" {
@@ -152,7 +153,7 @@ func narrowedChild(t *testing.T, d *daemon) {
 		}
 	}
 	fork := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: parent}, Authority: protocol.Authority{Tools: []string{"secret"}}}
-	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*engine.ParamError)) {
+	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*param.Error)) {
 		t.Errorf("outside/29 a fork with a tool that the session has not: %+v, %v", made, err)
 	}
 }
@@ -178,7 +179,7 @@ func TestAuthoritiesThatMakeNoSense(t *testing.T) {
 	} {
 		_, err := d.grant(t, c.granted)
 		var pointer string
-		if e, ok := errors.AsType[*engine.ParamError](err); ok {
+		if e, ok := errors.AsType[*param.Error](err); ok {
 			pointer = e.Pointer
 		}
 		if pointer != c.pointer || (err == nil) != (c.pointer == "") {

@@ -8,28 +8,29 @@ import (
 	"strings"
 	"syscall"
 
+	"lashd/engine/param"
 	"lashd/rpc/protocol"
 )
 
 // Backup copies all that is stored into a new directory, which can be used as a data directory. Turns go on meanwhile.
 func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*protocol.ServerBackupResult, error) {
 	if !filepath.IsAbs(p.Dir) {
-		return nil, bad("/dir", "must be an absolute path, not %.200q", p.Dir)
+		return nil, param.Bad("/dir", "must be an absolute path, not %.200q", p.Dir)
 	}
 	if strings.ContainsRune(p.Dir, 0) {
-		return nil, bad("/dir", "must not contain a NUL")
+		return nil, param.Bad("/dir", "must not contain a NUL")
 	}
 	dir := filepath.Clean(p.Dir)
 	report, err := e.store.Backup(ctx, dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, bad("/dir", "names %s, which is there already; name a directory that is not", dir)
+		return nil, param.Bad("/dir", "names %s, which is there already; name a directory that is not", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, bad("/dir", "names a directory that cannot be made: %s is not there", filepath.Dir(dir))
+		return nil, param.Bad("/dir", "names a directory that cannot be made: %s is not there", filepath.Dir(dir))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, bad("/dir", "names a directory that cannot be made: %s may not be written", filepath.Dir(dir))
+		return nil, param.Bad("/dir", "names a directory that cannot be made: %s may not be written", filepath.Dir(dir))
 	case unusablePath(err) != nil:
-		return nil, bad("/dir", "names a directory that cannot be made: %v", unusablePath(err))
+		return nil, param.Bad("/dir", "names a directory that cannot be made: %v", unusablePath(err))
 	case err != nil:
 		return nil, err
 	}

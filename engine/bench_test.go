@@ -161,7 +161,7 @@ func (d *daemon) filled(b *testing.B, n int) protocol.SessionID {
 	note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("a note ", 30)}}}}
 	nodes := slices.Repeat([]protocol.NodeBody{note}, min(n, 100))
 	for range n / len(nodes) {
-		must[*protocol.GraphAppendResult](b)(d.Append(b.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}))
+		must[*protocol.GraphAppendResult](b)(d.History.Append(b.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}))
 	}
 	return id
 }

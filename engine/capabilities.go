@@ -7,7 +7,9 @@ import (
 	"errors"
 
 	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -20,22 +22,21 @@ type services struct {
 	turn    protocol.TurnID   // whose hook it is; empty: of none
 	ceiling *protocol.Ceiling // of that turn, or of the task
 	work    *work             // of the task that it is; nil: it is none
-	tracer  func(kind TraceKind, body any)
+	tracer  func(kind trace.Kind, body any)
 }
 
-// capabilities are those of the turn's session.
-func (r *run) capabilities() plugin.Capabilities { return r.capabilitiesFor(nil) }
+// capabilities are those of the session that the hooks work for.
+func (h *hooks) capabilities() plugin.Capabilities { return h.capabilitiesFor(nil) }
 
-// capabilitiesFor are those of the turn's session for an asker with a ceiling of its own; nil: none.
-func (r *run) capabilitiesFor(asker *protocol.Ceiling) plugin.Capabilities {
-	s := &services{eng: r.eng, session: r.session.id, ceiling: authority.MeetAll(r.ceiling, asker), tracer: r.trace}
-	if r.owner != nil { // a call without a turn has none
-		s.turn = r.id
+// capabilitiesFor are capabilities for an asker with a ceiling of its own; nil: none.
+func (h *hooks) capabilitiesFor(asker *protocol.Ceiling) plugin.Capabilities {
+	s := &services{
+		eng: h.eng, session: h.session.id, turn: h.caller.turnID(), ceiling: authority.MeetAll(h.judge.ceiling, asker), tracer: h.trace.add,
 	}
 	return s.all()
 }
 
-func (e *Engine) capabilities(id protocol.SessionID, tracer func(TraceKind, any)) plugin.Capabilities {
+func (e *Engine) capabilities(id protocol.SessionID, tracer func(trace.Kind, any)) plugin.Capabilities {
 	return (&services{eng: e, session: id, tracer: tracer}).all()
 }
 
@@ -198,7 +199,7 @@ func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) err
 	case err != nil:
 		return err
 	case row.Relation.Parent != s.session:
-		return bad("/sessionId", "must be a session that works for %s", s.session)
+		return param.Bad("/sessionId", "must be a session that works for %s", s.session)
 	}
 	_, err = s.eng.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id})
 	return err
@@ -246,7 +247,8 @@ func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 	return err
 }
 
-// InjectTurnInput implements plugin.LifecycleService. A hook does not steer its own turn: it has directives for that.
+// InjectTurnInput implements plugin.LifecycleService. It reaches the sessions that StartTurn does. A hook does not steer its own turn: it has
+// directives for that.
 func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerParams) (protocol.InputID, error) {
 	t, err := s.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
@@ -254,9 +256,6 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 	}
 	if t.Session == s.session {
 		return "", ErrSessionInUse
-	}
-	if below, err := s.WorksForOwn(ctx, t.Session); err != nil || !below {
-		return "", cmp.Or(err, bad("/turnId", "must be a turn of a session that works for %s", s.session))
 	}
 	ceiling, err := s.ceilingIn(ctx, t.Session)
 	if err != nil {
@@ -289,7 +288,7 @@ func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParam
 	if mine.SessionID, err = s.within(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	return s.eng.Append(ctx, &mine)
+	return s.eng.History.Append(ctx, &mine)
 }
 
 // Complete implements plugin.CompletionService.
@@ -304,5 +303,5 @@ func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (
 
 // Trace implements plugin.TraceService.
 func (s *services) Trace(name string, payload json.RawMessage) {
-	s.tracer(TraceKind("plugin."+name), payload)
+	s.tracer(trace.Kind("plugin."+name), payload)
 }

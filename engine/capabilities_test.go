@@ -12,6 +12,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -103,7 +104,7 @@ func TestCapabilities(t *testing.T) {
 		if _, err := host.Graph.AppendNodes(t.Context(), &other); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("other nodes for the same operation: %v", err)
 		}
-		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: base}))
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: base}))
 		left := &protocol.GraphAppendParams{OperationID: "late", RequiresAncestorNodeID: first.Leaf, Nodes: summary("late")}
 		if got := must[*protocol.GraphAppendResult](t)(host.Graph.AppendNodes(t.Context(), left)); got.Status != protocol.StaleBranch || d.graph(t, id).Head.Leaf != base {
 			t.Errorf("onto a branch that was left: %+v", got)
@@ -128,8 +129,8 @@ func TestCapabilities(t *testing.T) {
 			t.Error("the call is not in the session's ledger")
 		}
 		records, _ := read()
-		for _, kind := range []engine.TraceKind{engine.TraceModelStarted, engine.TraceModelCompleted} {
-			if !slices.ContainsFunc(kinds(records)[kind], func(r engine.TraceRecord) bool {
+		for _, kind := range []trace.Kind{trace.ModelStarted, trace.ModelCompleted} {
+			if !slices.ContainsFunc(kinds(records)[kind], func(r trace.Record) bool {
 				return r.SessionID == id && r.TurnID == "" && bytes.Contains(r.Body, []byte(`"label":"memory"`))
 			}) {
 				t.Errorf("the trace has no %s of the call", kind)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
@@ -69,7 +69,7 @@ func TestSettingsOfChildren(t *testing.T) {
 		d, id := parent(t)
 		asks := &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}, GenerationMode: "mix"}
 		_, err := d.NewSession(t.Context(), asks)
-		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/generationMode" {
+		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/generationMode" {
 			t.Errorf("%v", err)
 		}
 		asks.GenerationMode = ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lashd/engine/change"
+	"lashd/engine/decision"
 	"lashd/rpc/protocol"
 )
 
@@ -15,12 +16,12 @@ import (
 // decisionsBelow are the open questions of sessions that work for this one.
 func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
 	open, err := e.store.FamilyDecisions(ctx, key)
-	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !forPerson(d) }), err
+	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !decision.ForPerson(d) }), err
 }
 
 // notifyParents tells who watches the sessions above of questions that are open or answered now.
 func (st *state) notifyParents(events []change.Event) {
-	events = slices.DeleteFunc(slices.Clone(events), func(e change.Event) bool { return e.Decision == nil || !forPerson(*e.Decision) })
+	events = slices.DeleteFunc(slices.Clone(events), func(e change.Event) bool { return e.Decision == nil || !decision.ForPerson(*e.Decision) })
 	if st.row.Relation.Kind != protocol.RelationChild || len(events) == 0 {
 		return
 	}
@@ -49,7 +50,7 @@ func (e *Engine) notifyParent(above []protocol.SessionID, event protocol.Event) 
 
 // withdrawFromParents prepares to tell those above that what this session asks is asked no more, once it is deleted.
 func (st *state) withdrawFromParents() (tell func()) {
-	open := st.openDecisions()
+	open := st.decisions.All()
 	if st.row.Relation.Kind != protocol.RelationChild || len(open) == 0 {
 		return func() {}
 	}
@@ -59,7 +60,7 @@ func (st *state) withdrawFromParents() (tell func()) {
 	}
 	return func() {
 		for _, o := range open {
-			if d := o.Decision; o.person() {
+			if d := o.Decision; o.ForPerson() {
 				d.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:session", AtMs: now()}
 				st.eng.notifyParent(above, protocol.Event{Type: protocol.EventDecisionResolved, Decision: &d})
 			}
@@ -83,6 +84,3 @@ func (e *Engine) openDecisionsOf(ctx context.Context, id protocol.SessionID) ([]
 	}
 	return e.store.FamilyDecisions(ctx, row.Key)
 }
-
-// forPerson tells whether a person is asked, not the completion of a call.
-func forPerson(d protocol.Decision) bool { return d.Kind != protocol.DecisionCompletion }

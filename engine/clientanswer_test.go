@@ -66,7 +66,7 @@ func newOpener(t *testing.T) *opener {
 }
 
 func (o *opener) connect(t *testing.T) {
-	disconnect := o.Connected(openerClient)
+	disconnect := o.Clients.Connected(openerClient)
 	t.Cleanup(disconnect)
 }
 

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"lashd/engine/change"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -46,9 +50,10 @@ type clientServers struct {
 	over    chan struct{} // closed once they are let go
 	leaving sync.Once
 
-	mu    sync.Mutex
-	taken bool // the session has them, or has had them
-	given bool // up, by who has brought them
+	mu     sync.Mutex
+	taken  bool            // the session has them, or has had them
+	given  bool            // up, by who has brought them
+	failed map[string]bool // those of which the session was told that they are not there
 }
 
 // connecting is how long a client that brings servers waits for their tools. What comes later comes with tools/changed.
@@ -59,7 +64,7 @@ func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id proto
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	g := &clientServers{client: client, servers: map[string]Server{}, over: make(chan struct{})}
+	g := &clientServers{client: client, servers: map[string]Server{}, over: make(chan struct{}), failed: map[string]bool{}}
 	for name, s := range wanted {
 		server, err := e.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { e.guestTells(ctx, id, g, name, failed) })
 		if err != nil {
@@ -83,21 +88,32 @@ func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id proto
 	return g, nil
 }
 
-// guestTells brings other tools of a server into the session, or tells that it cannot be reached.
+// guestTells brings other tools of a server into the session, or tells that it is not there, or is there again.
 func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
 	select {
 	case <-g.over:
 		return
 	default:
 	}
-	if failed == nil {
-		e.ToolsChanged(ctx, id)
+	before := g.fails(name, failed != nil)
+	event := change.Event{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: protocol.ServerRecovered, Text: "the MCP server " + name + " is there again"}}
+	if failed != nil {
+		event = issueEvent("", protocol.Issue{Kind: "mcpServer", Code: protocol.ServerFailed, Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)})
+	} else if e.ToolsChanged(ctx, id); !before {
 		return
 	}
-	issue := protocol.Issue{Kind: "mcpServer", Code: "mcp_server_failed", Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)}
-	if err := e.publishIssue(ctx, id, issue); err != nil {
-		e.Log.Warn("a session was not told that an MCP server is not there", "session", id, "server", name, "error", err)
+	if err := e.publish(ctx, id, event); err != nil {
+		e.Log.Warn("a session was not told what has become of an MCP server", "session", id, "server", name, "error", err)
 	}
+}
+
+// fails notes whether a server is there, and tells how it was before.
+func (g *clientServers) fails(name string, now bool) (before bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before = g.failed[name]
+	g.failed[name] = now
+	return before
 }
 
 // take has the session keep the servers, unless who has brought them has given up.
@@ -201,26 +217,29 @@ func (e *Engine) adoptServers(ctx context.Context, id protocol.SessionID, g *cli
 	if g == nil {
 		return nil
 	}
-	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
-		if st.guests != nil {
+	_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
+		if k.owner.guests != nil {
 			return struct{}{}, nil
 		}
-		return struct{}{}, st.replaceServers(ctx, g)
+		return struct{}{}, k.replaceServers(g)
 	})
 	return err
 }
 
 // replaceServers puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
-func (st *state) replaceServers(ctx context.Context, g *clientServers) error {
-	if st.plugins != nil {
-		_, err := st.setOverlay(ctx, st.plugins, st.overlay, g, receipt{})
+func (k *pluginLock) replaceServers(g *clientServers) error {
+	if t := k.owner.plugins; t != nil {
+		_, err := k.setOverlay(t, k.owner.overlay, g, receipt.Request{})
 		return err
 	}
 	if err := g.take(); err != nil {
 		return err
 	}
-	st.keepGuests(g)
-	return nil
+	_, err := onState(k.owner, func(_ context.Context, st *state) (struct{}, error) {
+		st.keepGuests(g)
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // keepGuests lets those before go, and watches whose they are.
@@ -230,11 +249,11 @@ func (st *state) keepGuests(g *clientServers) {
 	if g == nil {
 		return
 	}
-	away, ctx := st.eng.presence.watch(g.client), context.WithoutCancel(st.ctx)
+	away, ctx := st.eng.Clients.Watch(g.client), context.WithoutCancel(st.ctx)
 	st.eng.actors.Go(func() {
-		defer away.stop()
+		defer away.Stop()
 		select {
-		case <-away.gone:
+		case <-away.Gone:
 			st.eng.dropServersLater(ctx, st.id, g)
 		case <-g.over:
 		case <-st.eng.done():
@@ -245,18 +264,18 @@ func (st *state) keepGuests(g *clientServers) {
 // dropServersLater takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
 func (e *Engine) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
 	g.disconnect()
-	e.dropAddition(ctx, id, "tools", func(ctx context.Context, st *state) error {
-		if st.guests != g {
+	e.dropAddition(ctx, id, "tools", func(k *pluginLock) error {
+		if k.owner.guests != g {
 			return nil
 		}
-		return st.replaceServers(ctx, nil)
+		return k.replaceServers(nil)
 	})
 }
 
 // dropAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
-func (e *Engine) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(context.Context, *state) error) {
+func (e *Engine) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
 	for {
-		_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, let(ctx, st) })
+		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, let(k) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
 			return
 		}
@@ -270,9 +289,9 @@ func (e *Engine) dropAddition(ctx context.Context, id protocol.SessionID, what s
 }
 
 // exchange registers the tools of servers in the place of those that are there.
-func (st *state) exchange(r *tool.Registry, g *clientServers) error {
-	old := st.guests
-	_, err := callPluginOnActor(st, func(context.Context) (struct{}, error) {
+func (k *pluginLock) exchange(r *tool.Registry, g *clientServers) error {
+	st, old := k.owner, k.owner.guests
+	_, err := callPlugin(k.ctx, k.eng, func(context.Context) (struct{}, error) {
 		old.unregister(r)
 		g.register(r, st.leftOut)
 		return struct{}{}, nil
@@ -285,10 +304,49 @@ func (s *session) leftOut(server string, why error) {
 	s.eng.Log.Warn("tools of an MCP server that a client has brought are left out", "session", s.id, "server", server, "error", why)
 }
 
-// publishIssue tells a session's observers of something that went wrong.
-func (e *Engine) publishIssue(ctx context.Context, id protocol.SessionID, issue protocol.Issue) error {
-	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, issueEvent("", issue))
-	})
+// publish tells a session's observers of something.
+func (e *Engine) publish(ctx context.Context, id protocol.SessionID, event change.Event) error {
+	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, st.tell(ctx, event) })
 	return err
+}
+
+// checkServers refuses servers that cannot be, or whose name a plugin's server has.
+func (e *Engine) checkServers(ctx context.Context, cwd string, wanted protocol.MCPServers) error {
+	switch {
+	case len(wanted) == 0:
+		return nil
+	case e.Servers == nil:
+		return param.Bad("/mcpServers", "cannot be brought to this lashd")
+	case len(wanted) > param.MaxServers:
+		return param.Bad("/mcpServers", "has %d servers, at most %d", len(wanted), param.MaxServers)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		pointer := "/mcpServers/" + param.Escape(name)
+		if len(name) == 0 || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return !param.IsIDRune(c) }) {
+			return param.Bad(pointer, "must have a name of 1 to 64 letters, digits, - and _")
+		}
+		if err := param.CheckServer(pointer, wanted[name]); err != nil {
+			return err
+		}
+		plugin, err := e.Servers.Taken(ctx, cwd, name)
+		if err != nil {
+			return err
+		}
+		if plugin != "" {
+			return &ServerTakenError{name, plugin}
+		}
+	}
+	return nil
+}
+
+// named are servers without what stands in them, for a receipt: that is stored.
+func named(servers protocol.MCPServers) protocol.MCPServers {
+	if len(servers) == 0 {
+		return nil
+	}
+	names := protocol.MCPServers{}
+	for name := range servers {
+		names[name] = protocol.MCPServer{}
+	}
+	return names
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -92,6 +94,13 @@ func (i *inn) here() string {
 	return strings.Join(names, " ")
 }
 
+// of is the server of a name.
+func (i *inn) of(name string) *room {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.rooms[slices.IndexFunc(i.rooms, func(r *room) bool { return r.name == name })]
+}
+
 // hosted is a daemon with the tool own, to which clients bring servers.
 func hosted(t *testing.T, s setup) (*daemon, *inn) {
 	t.Helper()
@@ -121,13 +130,13 @@ func TestGuests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, i := hosted(t, setup{})
 			id := d.session(t)
-			leave := d.Connected("cli_a")
+			leave := d.Clients.Connected("cli_a")
 			d.overlay(t, id, server("a b"))
 			members := &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}
 			must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), members))
 			leave()
 			time.Sleep(29 * time.Second)
-			leave = d.Connected("cli_a")
+			leave = d.Clients.Connected("cli_a")
 			time.Sleep(time.Hour)
 			if got := d.told(t, id); got != "a own" || i.here() != "x" {
 				t.Errorf("while it is there: told %q, servers %q", got, i.here())
@@ -139,7 +148,7 @@ func TestGuests(t *testing.T) {
 			if got := d.told(t, id); got != "own" || i.here() != "" || !state.Tools["a"].Orphaned {
 				t.Errorf("without it: told %q, servers %q, %+v", got, i.here(), state)
 			}
-			defer d.Connected("cli_a")()
+			defer d.Clients.Connected("cli_a")()
 			d.overlay(t, id, server("a b"))
 			if got := d.told(t, id); got != "a own" {
 				t.Errorf("brought again: told %q", got)
@@ -149,7 +158,7 @@ func TestGuests(t *testing.T) {
 	t.Run("issue/4-2 a session waits two seconds for tools, and gets those that come later in the next call of the model", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, i := hosted(t, setup{})
-			defer d.Connected("cli_a")()
+			defer d.Clients.Connected("cli_a")()
 			began := time.Now()
 			id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
 			late := protocol.MCPServers{"now": {Command: "a"}, "later": {Command: "b", Args: []string{"9s"}}, "never": {Command: "broken", Args: []string{"5s"}}}
@@ -170,6 +179,15 @@ func TestGuests(t *testing.T) {
 			o.typed(protocol.EventToolsChanged)
 			if got := d.told(t, id); got != "a b own" || time.Since(began) != 9*time.Second {
 				t.Errorf("told %q after %v", got, time.Since(began))
+			}
+			for range 2 {
+				i.of("never").tell(t.Context(), nil)
+			}
+			i.of("later").tell(t.Context(), errors.New("it is gone"))
+			for _, want := range []string{"mcp_server_recovered: the MCP server never is there again", "mcp_server_failed: the MCP server later is not there: it is gone"} {
+				if e := o.typed(protocol.EventPluginStatus); e.Name+": "+e.Text != want {
+					t.Errorf("outside/26 told %+v, want %q", e, want)
+				}
 			}
 			if i.here() == "" {
 				t.Error("nothing is there")
@@ -301,7 +319,7 @@ func TestGuests(t *testing.T) {
 		id := d.session(t)
 		d.overlay(t, id, server("a b"))
 		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
-		fork := must[*protocol.SessionNewResult](t)(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id})).SessionID
+		fork := must[*protocol.SessionNewResult](t)(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id})).SessionID
 		if got := d.told(t, fork); got != "own" {
 			t.Errorf("told %q", got)
 		}
@@ -313,7 +331,7 @@ func TestGuests(t *testing.T) {
 	t.Run("issue/4-2 only clients bring servers", func(t *testing.T) {
 		d, _, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), config: func(c *engine.Config) { c.Servers = &inn{} }})
 		_, err := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: server("a")})
-		if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != "/mcpServers" {
+		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/mcpServers" {
 			t.Errorf("%v", err)
 		}
 		if n := len(must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data); n != 1 {
@@ -365,7 +383,7 @@ func TestServersThatCannotBe(t *testing.T) {
 			_, overlay := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: c.servers})
 			_, session := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: c.servers})
 			for _, err := range []error{overlay, session} {
-				if e, ok := errors.AsType[*engine.ParamError](err); !ok || e.Pointer != c.pointer || len(e.Reason) > 200 {
+				if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != c.pointer || len(e.Reason) > 200 {
 					t.Errorf("%v, want %s", err, c.pointer)
 				}
 			}

@@ -20,7 +20,7 @@ func TestClientTool(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(calls("open_file"), scripted.Reply{Text: "done"})})
 			id := d.session(t)
-			disconnect := d.Connected(client)
+			disconnect := d.Clients.Connected(client)
 			defer disconnect()
 			tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}, DeadlineMs: deadlineMs}}
 			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
@@ -116,7 +116,7 @@ func TestClientTool(t *testing.T) {
 		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, disconnect func()) {
 			disconnect()
 			time.Sleep(29 * time.Second)
-			defer d.Connected(client)()
+			defer d.Clients.Connected(client)()
 			time.Sleep(29 * time.Second)
 			must[*protocol.ToolRespondResult](t)(respond(t, d, e, protocol.ToolRespondParams{Output: said("back")}))
 			if got := d.wait(t, e.TurnID).ToolCalls[0].Output.Text; got != "back" {
@@ -133,7 +133,7 @@ func TestClientTool(t *testing.T) {
 					list := must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
 					return slices.ContainsFunc(list.Data, func(r protocol.ToolRecord) bool { return r.Name == "open_file" && !r.Orphan })
 				}
-				disconnect := d.Connected(client)
+				disconnect := d.Clients.Connected(client)
 				tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
 				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools, WhileConnected: true}))
 				time.Sleep(time.Hour)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -105,39 +107,31 @@ var errWithdrawn = errors.New("the client has withdrawn the tool")
 func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.Duration) (class protocol.FailureClass, text string) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	lost := c.session.eng.presence.watch(pending.client)
-	defer lost.stop()
+	lost := c.session.eng.Clients.Watch(pending.client)
+	defer lost.Stop()
 	select {
 	case <-pending.done:
 		return "", ""
 	case <-deadline.C:
 		return protocol.FailTimeout, "the client did not answer in time"
-	case <-lost.gone:
+	case <-lost.Gone:
 		return protocol.FailUnavailable, "the client that provides the tool is gone"
 	case <-ctx.Done():
 		return "", ""
 	}
 }
 
-// checkOutput lets only such outputs in from outside as tools give.
-func checkOutput(out *protocol.ToolOutput) error {
-	if !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, out.Status) {
-		return bad("/output/status", "must be success, failure or cancelled")
-	}
-	return nil
-}
-
 // RespondTool takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
 func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 	if p.Output == nil && !p.Ack {
-		return nil, bad("/output", "is required, unless ack is true")
+		return nil, param.Bad("/output", "is required, unless ack is true")
 	}
 	if p.Output != nil {
-		if err := checkOutput(p.Output); err != nil {
+		if err := param.CheckOutput(p.Output); err != nil {
 			return nil, err
 		}
 	}
-	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolRespondResult, error) {
+	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 		call, ok := st.clientCalls[p.CallID]
 		if !ok || call.client != client {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
@@ -155,15 +149,15 @@ func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *p
 }
 
 // take makes a client's output durable, and lets the call that waits for it go on.
-func (st *state) take(ctx context.Context, call *clientCall, out protocol.ToolOutput, rc receipt) (*protocol.ToolRespondResult, error) {
+func (st *state) take(ctx context.Context, call *clientCall, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 	leave, ok := call.host.stay()
 	if !ok {
-		return nil, fmt.Errorf("call %s: %w", call.host.stage.call.CallID, ErrNoCall)
+		return nil, fmt.Errorf("call %s: %w", call.host.call.CallID, ErrNoCall)
 	}
 	defer leave()
 	out = tidy(out)
 	result := &protocol.ToolRespondResult{Accepted: true}
-	c := st.change(persistence.Commit{Receipt: rc.with(result)})
+	c := st.change(persistence.Commit{Receipt: rc.With(result)})
 	call.host.give(c, out)
 	if c.Receipt != nil || len(c.Effects) > 0 {
 		if err := st.commit(ctx, c); err != nil {

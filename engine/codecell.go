@@ -15,8 +15,8 @@ import (
 func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	reply := turn.CellReply{Error: plugin.ErrNoExecutor.Error()}
 	switch {
-	case r.mayRunCells() != "":
-		reply.Error = r.mayRunCells()
+	case r.judge.mayRunCells() != "":
+		reply.Error = r.judge.mayRunCells()
 	case len(r.journal.replay[effect.ID]) > 0:
 		reply.Error = "The code was started, then lashd was interrupted. Nobody knows how far it came, and it was not run again."
 	case r.plugins.Executes():
@@ -26,21 +26,21 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 		}
 	}
 	r.deliver(effect, turn.Response{Code: &reply})
-	if r.machine.Finished() {
+	if r.journal.finished() {
 		return nil // the turn's own commit follows at once
 	}
-	return r.flush(ctx, nil)
+	return r.store.flush(ctx, nil)
 }
 
 // startCell gives the reply of a cell, or why there is none. What goes wrong in the executor is said in the reply.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
-	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.prints.envelope(&effect), Body: []byte("{}")}
-	r.lookBefore(ctx)
-	if err := r.flush(ctx, []persistence.Effect{row}); err != nil {
+	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.journal.prints.envelope(&effect), Body: []byte("{}")}
+	r.files.LookBefore(ctx)
+	if err := r.store.flush(ctx, []persistence.Effect{row}); err != nil {
 		return turn.CellReply{}, err
 	}
-	r.files.atWork()
-	defer r.afterFiles(ctx)
+	r.files.ToolsStart()
+	defer r.files.ToolsEnd(ctx)
 	done := make(chan answer[turn.CellReply], 1)
 	call := &plugin.CodeCall{TurnID: r.id, Language: effect.Code.Language, Source: effect.Code.Source, AcceptFinish: effect.Code.AcceptFinish}
 	r.eng.goCall(func() {
@@ -57,7 +57,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	case a.err != nil:
 		return turn.CellReply{Error: a.err.Error()}, nil
 	}
-	a.v.Control = r.meant(ctx, a.v.Control)
+	a.v.Control = meant(ctx, r.eng, r.journal.begin.Frame, a.v.Control)
 	return storable(a.v), nil
 }
 

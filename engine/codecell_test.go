@@ -195,13 +195,13 @@ func TestCells(t *testing.T) {
 		id := d.session(t)
 		d.ran(t, id, "a")
 		name := &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}
-		must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name))
+		must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name))
 		fork := d.fork(t, id, "").SessionID
 		d.ran(t, fork, "f")
 		if got := d.ran(t, id, "b"); got != "printed ab error " {
 			t.Errorf("the source has %q", got)
 		}
-		must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), name))
+		must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), name))
 		if got := d.ran(t, id, "c"); got != "printed ac error " {
 			t.Errorf("after the restore there is %q", got)
 		}

@@ -7,7 +7,10 @@ import (
 
 	"lashd/engine/change"
 	"lashd/engine/feed"
+	"lashd/engine/receipt"
+	"lashd/engine/trace"
 	"lashd/persistence"
+	"lashd/rpc/protocol"
 )
 
 // change begins a change of the session with some rows of its commit. Nothing else may be committed before it.
@@ -39,7 +42,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 	// Nothing cuts off the wait for it: nobody could tell then whether it is stored.
 	res, err := st.eng.store.Commit(context.WithoutCancel(ctx), &c.Commit)
 	if err == nil && res.Replayed {
-		err = errReplayed
+		err = receipt.ErrReplayed
 	}
 	if err != nil {
 		st.commitFailed(err)
@@ -53,17 +56,20 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 		st.grow(before, res.Nodes)
 	}
 	c.Land(res)
+	row := st.row
+	st.newestRow.Store(&row)
+	st.steered.Store(st.queue.Steered())
+	if len(c.Decisions) > 0 {
+		st.arm()
+	}
 	st.notifyParents(c.Told())
 	return nil
 }
 
-// errReplayed means that the commit's receipt is known: another request with its key came first.
-var errReplayed = errors.New("the idempotency key was used meanwhile")
-
 func (st *state) commitFailed(err error) {
 	for _, sure := range []error{
 		persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, persistence.ErrInvalid, persistence.ErrReceiptConflict,
-		persistence.ErrExists, persistence.ErrNotFound, persistence.ErrNotRetained, errReplayed,
+		persistence.ErrExists, persistence.ErrNotFound, persistence.ErrNotRetained, receipt.ErrReplayed,
 	} {
 		if errors.Is(err, sure) {
 			return
@@ -72,7 +78,7 @@ func (st *state) commitFailed(err error) {
 	if _, stale := errors.AsType[*persistence.StaleBranchError](err); stale {
 		return
 	}
-	st.eng.Trace.append(TraceStoreError, TraceRecord{SessionID: st.id}, tracedError{Error: err.Error()})
+	st.eng.Trace.Add(trace.StoreError, trace.Record{SessionID: st.id}, trace.Failure{Error: err.Error()})
 	st.broken = err
 }
 
@@ -96,4 +102,55 @@ func (st *state) tell(ctx context.Context, events ...change.Event) error {
 	c := st.change(persistence.Commit{})
 	c.Tell(events...)
 	return st.commit(ctx, c)
+}
+
+// remembered makes the receipt of a request durable that stores nothing else.
+func (st *state) remembered(ctx context.Context, rc receipt.Request, result any) error {
+	kept := rc.With(result)
+	if kept == nil {
+		return nil
+	}
+	return st.commit(ctx, st.change(persistence.Commit{Receipt: kept}))
+}
+
+// mutate runs a change of a session on its actor, unless its key was seen before: then the first answer is given again.
+// A repetition that comes while the first is still in progress waits for it, because the actor does one at a time.
+func mutate[T any, P receipt.Result[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
+	f func(context.Context, *state, receipt.Request) (*T, error),
+) (*T, error) {
+	rc, err := receipt.For(method, key, params)
+	if err != nil {
+		return nil, err
+	}
+	result, err := do(ctx, e, id, func(ctx context.Context, st *state) (*T, error) {
+		if result, hit, err := receipt.Find[T, P](ctx, e.store, rc); hit || err != nil {
+			return result, err
+		}
+		return f(ctx, st, rc)
+	})
+	return receipt.First[T, P](ctx, e.store, rc, result, err)
+}
+
+// Once answers a request that changes what is not the engine's: with the first answer, if its key was seen before, and else with
+// what f comes to, which is remembered. It runs one f of a key at a time. After a crash f may be run once more with the same key,
+// unless it was answered.
+func Once[T any, P receipt.Result[T]](
+	ctx context.Context, e *Engine, method string, params interface{ Key() string }, f func() (*T, error),
+) (*T, error) {
+	return receipt.Once[T, P](ctx, e.receipts, method, params.Key(), params, func(rc receipt.Request) (*T, error) {
+		result, err := f()
+		if err != nil || rc.Key == "" {
+			return result, err
+		}
+		_, err = e.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: rc.With(result), AtMs: now()})
+		return result, err
+	})
+}
+
+// commitIn makes a change durable in a session that follows from no state of it.
+func (e *Engine) commitIn(ctx context.Context, id protocol.SessionID, c persistence.Commit) error {
+	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
+		return struct{}{}, st.commit(ctx, st.change(c))
+	})
+	return err
 }

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"lashd/engine/change"
 	"lashd/engine/graph"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -19,7 +22,7 @@ import (
 // before it, while people still do. It waits for the running turn to end, and no turn starts meanwhile. Without a plugin that
 // summarises, nothing changes.
 func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
-	return single(ctx, e, "session/compact", p.Key(), p, func(rc receipt) (*protocol.SessionCompactResult, error) {
+	return receipt.Once(ctx, e.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
 		w, err := e.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
@@ -29,7 +32,7 @@ func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) 
 }
 
 // compact compacts the history of a session that is held.
-func (e *Engine) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt) (result *protocol.SessionCompactResult, err error) {
+func (e *Engine) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt.Request) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
 	summarise := func(ctx context.Context, l *lease) (*summed, error) {
@@ -80,7 +83,7 @@ func (e *Engine) compactUnasked(w *sessionHold) (err error) {
 	var cancel context.CancelFunc
 	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
 	defer cancel()
-	_, err = e.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt{})
+	_, err = e.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt.Request{})
 	return err
 }
 
@@ -102,15 +105,15 @@ const (
 )
 
 // used is how many tokens of the context the conversation takes at the end of the turn: what the model has told, or a guess.
-func (r *run) used() int64 {
-	if r.begin.Config.Model.ContextWindow <= 0 {
+func (p *prompt) used() int64 {
+	if p.seams.journal.begin.Config.Model.ContextWindow <= 0 {
 		return 0
 	}
-	if calls := r.machine.Result().Calls; len(calls) > 0 && calls[len(calls)-1].Usage != nil {
+	if calls := p.seams.journal.result().Calls; len(calls) > 0 && calls[len(calls)-1].Usage != nil {
 		return calls[len(calls)-1].Usage.Total()
 	}
 	var n int64
-	for _, m := range slices.Concat(r.shown(), messagesOf(r.nodes)) {
+	for _, m := range slices.Concat(p.shown(), messagesOf(p.seams.journal.nodes)) {
 		for i := range m.Parts {
 			n += guess(&m.Parts[i])
 		}
@@ -148,7 +151,7 @@ func (e *Engine) summarise(ctx context.Context, plugins *plugin.Session, p *prot
 	s := &summed{messages: len(view.Messages())}
 	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Unasked: unasked, Host: host})
 	if err == nil && len(s.nodes) > 0 {
-		err = checkFrame(s.nodes)
+		err = checkFrame(s.nodes, view.Messages())
 	}
 	if err != nil {
 		return nil, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", s.by, err)}
@@ -168,7 +171,7 @@ func (st *state) stillTells(s *summed) error {
 	return err
 }
 
-func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt) (*protocol.SessionCompactResult, error) {
+func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt.Request) (*protocol.SessionCompactResult, error) {
 	nodes, by := done.result.nodes, done.result.by
 	c := st.change(persistence.Commit{})
 	st.keep(c, done.captured)
@@ -184,7 +187,7 @@ func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt
 		}
 	}
 	result.Seq = c.Seq()
-	c.Receipt = rc.with(result)
+	c.Receipt = rc.With(result)
 	if len(nodes)+len(c.Component) == 0 && c.Receipt == nil {
 		return result, nil
 	}
@@ -205,17 +208,21 @@ func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, 
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
 }
 
-// checkFrame lets a conversation begin only with what it can go on from: every call with its result.
-func checkFrame(nodes []protocol.NodeBody) error {
+// checkFrame lets a conversation begin only with what it can go on from: every call with its result. Messages may keep the origins that
+// the history before it has.
+func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
 	var msgs []*protocol.Message
 	plain := slices.Clone(nodes)
 	for i, n := range nodes {
 		if n.Message != nil {
 			msgs = append(msgs, n.Message)
 			plain[i].Message = withoutWork(n.Message)
+			if slices.ContainsFunc(past, func(m protocol.Message) bool { return m.Origin != nil && reflect.DeepEqual(m.Origin, n.Message.Origin) }) {
+				plain[i].Message.Origin = nil
+			}
 		}
 	}
-	return cmp.Or(checkAppend(plain), graph.ResumeSafe(msgs))
+	return cmp.Or(param.CheckAppend(plain), graph.ResumeSafe(msgs))
 }
 
 // withoutWork is a message with a text in place of each call, each result and each code cell.

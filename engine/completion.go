@@ -4,31 +4,36 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
+	"time"
+
+	"lashd/engine/param"
 	"lashd/engine/provider"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
-	"time"
 )
 
 // Complete makes one model call outside of any turn. Its tokens are booked to the session under the label.
 func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	if len(p.Messages) == 0 {
-		return nil, bad("/messages", "must have at least one message")
+		return nil, param.Bad("/messages", "must have at least one message")
 	}
 	for i := range p.Messages {
-		if err := checkMessage("/messages/"+itoa(i), &p.Messages[i]); err != nil {
+		if err := param.CheckMessage("/messages/"+strconv.Itoa(i), &p.Messages[i]); err != nil {
 			return nil, err
 		}
 	}
 	if err := e.checkCompletion(ctx, p); err != nil {
 		return nil, err
 	}
-	m, err := e.model(p.Model)
+	m, err := e.Models.named(p.Model)
 	if err != nil {
 		return nil, err
 	}
-	return single(ctx, e, "completion/create", p.Key(), p, func(rc receipt) (*protocol.CompletionResult, error) {
+	return receipt.Once(ctx, e.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
 		result, err := e.complete(ctx, m, p)
 		if err != nil {
 			return nil, err
@@ -39,11 +44,11 @@ func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*p
 
 // checkCompletion refuses before the call what could not be answered or booked after it.
 func (e *Engine) checkCompletion(ctx context.Context, p *protocol.CompletionParams) error {
-	if err := cmp.Or(checkGeneration(p.Generation), checkName("/label", p.Label)); err != nil {
+	if err := cmp.Or(param.CheckGeneration(p.Generation), param.CheckName("/label", p.Label)); err != nil {
 		return err
 	}
 	if err := tool.CheckSchema(p.Schema); err != nil {
-		return bad("/schema", "%v", err)
+		return param.Bad("/schema", "%v", err)
 	}
 	if p.SessionID == "" {
 		return nil
@@ -61,13 +66,13 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	for i := range p.Messages {
 		req.Messages = append(req.Messages, &p.Messages[i])
 	}
-	scope, body := TraceRecord{SessionID: p.SessionID}, tracedCompletion{Label: completionLabel(p), Model: m.Spec.ID}
-	e.Trace.append(TraceModelStarted, scope, body)
+	scope, body := trace.Record{SessionID: p.SessionID}, trace.Completion{Label: completionLabel(p), Model: m.Spec.ID}
+	e.Trace.Add(trace.ModelStarted, scope, body)
 	began := time.Now()
 	reply, err := e.collect(ctx, m, req)
 	if err != nil {
 		body.Error = err.Error()
-		e.Trace.append(TraceModelFailed, scope, body)
+		e.Trace.Add(trace.ModelFailed, scope, body)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -77,7 +82,7 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	msg := reply.Message()
 	call := record(1, m.Spec, &reply, time.Since(began))
 	body.Record = &call
-	e.Trace.append(TraceModelCompleted, scope, body)
+	e.Trace.Add(trace.ModelCompleted, scope, body)
 	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
 }
 
@@ -107,12 +112,12 @@ func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (r
 	return reply, err
 }
 
-func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt) error {
+func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt.Request) error {
 	if p.SessionID == "" {
-		if rc.key == "" {
+		if rc.Key == "" {
 			return nil
 		}
-		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.with(result), AtMs: now()})
+		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.With(result), AtMs: now()})
 		return err
 	}
 	row := protocol.UsageRow{Source: completionLabel(p), Model: result.Call.Model, Calls: 1}
@@ -127,7 +132,7 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 			return struct{}{}, err
 		}
 		c := st.change(persistence.Commit{
-			Receipt: rc.with(result), Total: &total,
+			Receipt: rc.With(result), Total: &total,
 			Usage: []persistence.Usage{{Operation: "completion:" + string(protocol.NewInputID()), Row: row}},
 		})
 		c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, Usage: &row.Usage, Total: &total})

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -18,7 +21,7 @@ func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigurePara
 	for {
 		c, err := e.proposed(ctx, p)
 		if err != nil {
-			return repeated[protocol.HeadResult](ctx, e, "session/configure", p.Key(), p, err)
+			return receipt.Repeated[protocol.HeadResult](ctx, e.store, "session/configure", p.Key(), p, err)
 		}
 		result, err := c.apply(ctx, p)
 		if !errors.Is(err, errConfigured) {
@@ -43,29 +46,23 @@ type configChange struct {
 
 // proposed is the change that a request wants, with options that plugins take. Whoever asks settles it.
 func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
-	var bc plugin.BuildContext
-	// Not with ctx: who borrows must be there to give back.
-	c, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (*configChange, error) {
-		cfg, err := e.changed(st.row.Config, p)
-		if err == nil {
-			err = e.checkOptions(st.ctx, st.row.Cwd, p.Options, st.row.Config.Options)
-		}
-		if err != nil {
-			return nil, err
-		}
-		bc = st.buildContext()
-		c := &configChange{eng: e, id: st.id, previous: st.row.Config, current: cfg}
-		if c.lease, err = st.lend(ctx, st.row.Config); err != nil { // it may be these settings that are wrong
-			e.Log.Warn("session is configured without its plugins", "session", st.id, "error", err)
-			return c, nil
-		}
-		c.plugins = c.lease.plugins
-		return c, nil
-	})
+	row, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (protocol.Session, error) { return st.row, nil })
 	if err != nil {
 		return nil, err
 	}
-	if err := c.tryOut(ctx, bc); err != nil {
+	c := &configChange{eng: e, id: row.ID, previous: row.Config}
+	if c.current, err = e.changed(row.Config, p); err != nil {
+		return nil, err
+	}
+	if err := e.checkOptions(ctx, row.Cwd, p.Options, row.Config.Options); err != nil {
+		return nil, err
+	}
+	if c.lease, err = e.lend(ctx, row.ID); err == nil {
+		c.plugins = c.lease.plugins
+	} else { // it may be these settings that are wrong
+		e.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
+	}
+	if err := c.tryOut(ctx, buildContextOf(e, &row)); err != nil {
 		c.lease.back()
 		return nil, err
 	}
@@ -130,7 +127,7 @@ func (c *configChange) possible(cfg protocol.Config) error {
 	if cfg.Driver != c.current.Driver {
 		return errDriverChanged
 	}
-	return checkConfig(cfg)
+	return param.CheckConfig(cfg)
 }
 
 func (c *configChange) failed(code string, f plugin.Failure) {
@@ -138,13 +135,13 @@ func (c *configChange) failed(code string, f plugin.Failure) {
 	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
 }
 
-func (c *configChange) trace(kind TraceKind, body any) {
-	c.eng.Trace.append(kind, TraceRecord{SessionID: c.id}, body)
+func (c *configChange) trace(kind trace.Kind, body any) {
+	c.eng.Trace.Add(kind, trace.Record{SessionID: c.id}, body)
 }
 
 // store commits the change, unless the settings are others by now.
 func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
-	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.HeadResult, error) {
+	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.HeadResult, error) {
 		if !sameConfig(st.row.Config, c.previous) {
 			return nil, errConfigured
 		}
@@ -152,7 +149,7 @@ func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigurePa
 		next.TellOf(protocol.Event{Type: protocol.EventSessionConfigured, Config: &c.current, Issues: c.issues})
 		result := &protocol.HeadResult{Head: st.row.Head, Seq: next.Seq()}
 		result.Head.Revision++
-		next.Receipt = rc.with(result)
+		next.Receipt = rc.With(result)
 		st.pin(next)
 		next.Then(func() { st.row.Config, c.stored = c.current, true })
 		return result, st.commit(ctx, next)

@@ -107,7 +107,7 @@ func slots() []slot {
 		if err := d.tools(t, id); err != nil {
 			t.Error(err)
 		}
-		_, err := d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("more")})
+		_, err := d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("more")})
 		return err
 	}
 	extends := func(t *testing.T, d *daemon, id protocol.SessionID) error {
@@ -123,7 +123,7 @@ func slots() []slot {
 		if _, err := d.Command(t.Context(), d.operation(id, "faulty.command")); err != nil {
 			t.Error(err)
 		}
-		_, err := d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
+		_, err := d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
 		return err
 	}
 	closes := func(t *testing.T, d *daemon, id protocol.SessionID) error {

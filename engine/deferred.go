@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"lashd/engine/decision"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -23,9 +27,9 @@ const (
 // CompletionKey implements tool.Deferrer.
 func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.CompletionKey, error) {
 	switch {
-	case !h.stage.entry.Terms().MayDefer:
+	case !h.call.entry.Terms().MayDefer:
 		return "", tool.ErrMayNotDefer
-	case h.run.owner == nil:
+	case h.maker.caller.decisions() == nil:
 		return "", tool.ErrNoTurn
 	}
 	_, leave, err := h.enter(ctx)
@@ -33,28 +37,28 @@ func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (pr
 		return "", err
 	}
 	defer leave()
-	if h.stage.awaited == nil {
-		if err := h.run.deferCall(h.stage, how); err != nil {
+	if h.call.awaited == nil {
+		if err := h.maker.caller.decisions().deferCall(h.call, how); err != nil {
 			return "", err
 		}
 	}
-	return h.run.eng.keyOf(&h.stage.awaited.Decision), nil
+	return h.maker.eng.keyOf(&h.call.awaited.Decision), nil
 }
 
 // deferCall makes the wait for a completion durable.
-func (r *run) deferCall(s *stage, how protocol.Deferral) error {
+func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 	wait := defaultDeferral
 	if how.DeadlineMs > 0 {
 		wait = time.Duration(min(how.DeadlineMs, maxDeferral.Milliseconds())) * time.Millisecond
 	}
-	d := r.decision(protocol.Decision{
-		Kind: protocol.DecisionCompletion, ArgsHash: protocol.DigestOf(s.call.Args), Default: protocol.ChooseUnavailable, Deferral: &how,
-		Prompt: fmt.Sprintf("The tool %s waits for its completion.", s.call.Name), Choices: []protocol.DecisionChoice{},
-	}, s.call, wait)
-	open, err := ask(r, func(ctx context.Context, st *state) (*openDecision, error) {
-		c := st.turnChange(r)
-		open := st.decisionsIn(c).ask(c, d)
-		if err := st.commitTurn(ctx, r, c); err != nil {
+	d := a.decision(protocol.Decision{
+		Kind: protocol.DecisionCompletion, ArgsHash: protocol.DigestOf(s.Args), Default: protocol.ChooseUnavailable, Deferral: &how,
+		Prompt: fmt.Sprintf("The tool %s waits for its completion.", s.Name), Choices: []protocol.DecisionChoice{},
+	}, s.ToolCall, wait)
+	open, err := ask(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
+		c := a.change(st)
+		open := st.decisions.Ask(c, d)
+		if err := a.commit(ctx, st, c); err != nil {
 			return nil, err
 		}
 		return open, nil
@@ -64,13 +68,13 @@ func (r *run) deferCall(s *stage, how protocol.Deferral) error {
 }
 
 // recallDeferral finds the key that an earlier run of the daemon took for a call.
-func (r *run) recallDeferral(s *stage) error {
-	d, ok := r.asked[asking{kind: protocol.DecisionCompletion, call: s.call.CallID}]
+func (a *asks) recallDeferral(s *toolCall) error {
+	d, ok := a.before[asking{kind: protocol.DecisionCompletion, call: s.CallID}]
 	if !ok || s.reply != nil {
 		return nil
 	}
-	open, err := ask(r, func(ctx context.Context, st *state) (*openDecision, error) {
-		if open := st.decisions[d.ID]; open != nil {
+	open, err := ask(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
+		if open := st.decisions.Find(d.ID); open != nil {
 			return open, nil
 		}
 		return st.answeredDecision(ctx, d.ID)
@@ -79,23 +83,14 @@ func (r *run) recallDeferral(s *stage) error {
 	return err
 }
 
-// waits tells whether a call that an earlier run of the daemon began is not made again, because its completion decides.
-func (s *stage) waits() bool { return s.awaited != nil && (s.parked || !s.repeatable()) }
-
 // park makes durable that a call has returned and waits: from then on it is not made again.
-func (r *run) park(s *stage) error {
+func (a *asks) park(s *toolCall) error {
 	s.parked = true
-	row := r.callRow(s)
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		c := st.turnChange(r)
-		c.Effects = append(c.Effects, row)
-		return struct{}{}, st.commitTurn(ctx, r, c)
-	})
-	return err
+	return a.keep(s.effectRow(a.turn, s.row()))
 }
 
 // pending is the outcome of a call that says that it is not done.
-func (r *run) pending(ctx context.Context, s *stage) outcome {
+func (m *callMaker) pending(ctx context.Context, s *toolCall) outcome {
 	var code, text string
 	switch {
 	case !s.entry.Terms().MayDefer:
@@ -103,35 +98,33 @@ func (r *run) pending(ctx context.Context, s *stage) outcome {
 	case s.awaited == nil:
 		code, text = "pending_without_key", "the tool answered that it is pending, but took no completion key"
 	default:
-		if err := r.park(s); err != nil && !r.left() { // after a crash the call waits all the same, unless it may be made again
-			r.eng.Log.Error("that a call waits is not stored", "turn", r.id, "call", s.call.CallID, "error", err)
+		a := m.caller.decisions()
+		if err := a.park(s); err != nil && !a.left() { // after a crash the call waits all the same, unless it may be made again
+			m.eng.Log.Error("that a call waits is not stored", "turn", a.turn, "call", s.CallID, "error", err)
 		}
-		return r.completion(ctx, s)
+		return a.completion(ctx, s)
 	}
 	return outcome{Result: tool.Result{Output: protocol.Fail(protocol.FailInternal, code, text, protocol.FromRuntime)}}
 }
 
 // completion waits for the completion of a call.
-func (r *run) completion(ctx context.Context, s *stage) outcome {
+func (a *asks) completion(ctx context.Context, s *toolCall) outcome {
 	d := s.awaited
-	r.trace(TraceWaitParked, tracedWait{Decision: d.ID, Kind: d.Kind, CallID: s.call.CallID})
-	select {
-	case <-d.done:
-	case <-ctx.Done():
-		if !errors.As(context.Cause(ctx), new(*cancelled)) || r.withdraw(d.ID) != nil {
+	if err := a.wait(ctx, d); err != nil {
+		if !errors.As(err, new(*cancelled)) || a.withdraw(d.ID) != nil {
 			return outcome{unknown: true}
 		}
+		a.traceWait(trace.WaitResolved, d)
 	}
-	r.trace(TraceWaitResolved, tracedWait{Decision: d.ID, Kind: d.Kind, CallID: s.call.CallID, Choice: d.Answer.Choice})
-	out := r.completed(ctx, s, d)
+	out := a.completed(ctx, s, d)
 	s.awaited, s.parked = nil, false // another attempt takes another key
 	return outcome{Result: tool.Result{Output: out}}
 }
 
 // withdraw ends the wait for an answer or a completion, unless it came first.
-func (r *run) withdraw(id protocol.DecisionID) error {
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		open := st.decisions[id]
+func (a *asks) withdraw(id protocol.DecisionID) error {
+	_, err := ask(a.turnStore, func(ctx context.Context, st *state) (struct{}, error) {
+		open := st.decisions.Find(id)
 		if open == nil {
 			return struct{}{}, nil
 		}
@@ -142,7 +135,7 @@ func (r *run) withdraw(id protocol.DecisionID) error {
 }
 
 // completed is what the end of a wait means for the call.
-func (r *run) completed(ctx context.Context, s *stage, d *openDecision) (out protocol.ToolOutput) {
+func (a *asks) completed(ctx context.Context, s *toolCall, d *decision.Open) (out protocol.ToolOutput) {
 	switch d.Answer.Choice {
 	case protocol.ChooseAnswer:
 		if err := json.Unmarshal(d.Answer.Value, &out); err != nil {
@@ -151,7 +144,7 @@ func (r *run) completed(ctx context.Context, s *stage, d *openDecision) (out pro
 		return tidy(out)
 	case protocol.ChooseCancelled:
 		if d.Deferral.OnCancel == protocol.CancelWork {
-			r.cancelWork(ctx, s, r.eng.keyOf(&d.Decision))
+			a.cancelWork(ctx, s, a.eng.keyOf(&d.Decision))
 		}
 		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was completed"}
 	default:
@@ -165,29 +158,29 @@ func (r *run) completed(ctx context.Context, s *stage, d *openDecision) (out pro
 }
 
 // completeRest ends the waits of calls, where an earlier run of the daemon began them, when the turn is cancelled.
-func (r *run) completeRest(ctx context.Context, stages []*stage) {
-	for _, s := range stages {
-		if !s.began || s.reply != nil || r.recallDeferral(s) != nil || s.awaited == nil {
+func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
+	for _, s := range calls {
+		if !s.began || s.reply != nil || a.recallDeferral(s) != nil || s.awaited == nil {
 			continue
 		}
-		if got := r.completion(ctx, s); !got.unknown {
+		if got := a.completion(ctx, s); !got.unknown {
 			s.answer(got.Output)
 		}
 	}
 }
 
 // cancelWork has the tool cancel what it has begun outside. It gets the time of a plugin, whatever the turn's context is.
-func (r *run) cancelWork(ctx context.Context, s *stage, key protocol.CompletionKey) {
+func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.CompletionKey) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), pluginPatience, ErrSlowPlugin)
 	defer cancel()
 	call := tool.Invocation{
-		SessionID: r.session.id, TurnID: r.id, CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
+		SessionID: a.session.id, TurnID: a.turn, CallID: s.CallID, Attempt: s.attempt, Name: s.Name, Args: s.Args,
 	}
 	done := make(chan error, 1)
-	r.eng.goCall(func() {
+	a.eng.goCall(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- r.eng.panicked("tool", s.call.Name, p)
+				done <- a.eng.panicked("tool", s.Name, p)
 			}
 		}()
 		done <- s.entry.CancelWork(ctx, call, key)
@@ -199,7 +192,7 @@ func (r *run) cancelWork(ctx context.Context, s *stage, key protocol.CompletionK
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		r.eng.Log.Error("the work of a call is not cancelled", "turn", r.id, "call", s.call.CallID, "error", err)
+		a.eng.Log.Error("the work of a call is not cancelled", "turn", a.turn, "call", s.CallID, "error", err)
 	}
 }
 
@@ -210,10 +203,10 @@ func (e *OverdueError) Error() string {
 	return fmt.Sprintf("no completion of the call %s of %s came in time", e.Call.CallID, e.Call.Name)
 }
 
-func overdue(stages []*stage) error {
-	for _, s := range stages {
+func overdue(calls []*toolCall) error {
+	for _, s := range calls {
 		if s.overdue {
-			return &OverdueError{s.call}
+			return &OverdueError{s.ToolCall}
 		}
 	}
 	return nil
@@ -221,23 +214,23 @@ func overdue(stages []*stage) error {
 
 // CompleteTool gives a call that waits its output. The first completion counts.
 func (e *Engine) CompleteTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
-	if err := checkOutput(&p.Output); err != nil {
+	if err := param.CheckOutput(&p.Output); err != nil {
 		return nil, err
 	}
 	d, err := e.waitOf(ctx, p.Key)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolCompleteResult, error) {
-		open, ok := st.decisions[d.ID]
-		if !ok {
+	return mutate(ctx, e, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolCompleteResult, error) {
+		open := st.decisions.Find(d.ID)
+		if open == nil {
 			return &protocol.ToolCompleteResult{Seq: st.row.Seq}, nil
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseAnswer, Value: encode(p.Output), By: string(client), AtMs: now()}
 		result := &protocol.ToolCompleteResult{Accepted: true}
 		return result, st.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
 			result.Seq = seq
-			return rc.with(result)
+			return rc.With(result)
 		})
 	})
 }

@@ -6,7 +6,12 @@ import (
 	"errors"
 	"fmt"
 
+	"lashd/engine/approval"
 	"lashd/engine/authority"
+	"lashd/engine/change"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
+	"lashd/engine/undo"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -15,66 +20,125 @@ import (
 // have to be asked about is allowed, because a person made the request. With a key the call is journaled, so that a
 // repetition after a crash does not run it twice.
 func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
-	return single(ctx, e, "tool/call", p.Key(), p, func(rc receipt) (*protocol.ToolCallResult, error) {
+	return receipt.Once(ctx, e.receipts, "tool/call", p.Key(), p, func(rc receipt.Request) (*protocol.ToolCallResult, error) {
 		l, err := e.lend(ctx, p.SessionID)
 		if err != nil {
 			return nil, err
 		}
 		defer l.back()
-		r, s, err := l.call(p, rc)
+		d, s, err := l.call(p, rc)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.direct(l.ctx, s); err != nil {
+		if err := d.make(l.ctx, s); err != nil {
 			return nil, s.interrupted(cancelledOr(l.ctx, err))
 		}
-		result := &protocol.ToolCallResult{CallID: s.call.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
-		return result, s.interrupted(r.endDirect(ctx, rc.with(result)))
+		result := &protocol.ToolCallResult{CallID: s.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
+		return result, s.interrupted(d.end(ctx, rc.With(result)))
 	})
 }
 
 // interrupted is why a call without a turn has no end, if it has none.
-func (s *stage) interrupted(err error) error {
+func (s *toolCall) interrupted(err error) error {
 	if err == nil || s.attempt == 0 {
 		return err
 	}
-	return &InterruptedError{fmt.Sprintf("the tool %s", s.call.Name), err}
+	return &InterruptedError{fmt.Sprintf("the tool %s", s.Name), err}
+}
+
+// directCall is a call of a tool that a client makes, without a turn.
+type directCall struct {
+	*callMaker
+	id    protocol.TurnID // that its rows in the journal stand under
+	keyed bool            // it is journaled
+}
+
+// turnID implements caller.
+func (d *directCall) turnID() protocol.TurnID { return "" }
+
+// journalID implements caller.
+func (d *directCall) journalID() protocol.TurnID { return d.id }
+
+// tell implements caller.
+func (d *directCall) tell(ctx context.Context, events []change.Event) error {
+	_, err := do(ctx, d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+		return struct{}{}, st.tell(ctx, events...)
+	})
+	return err
+}
+
+// decisions implements caller.
+func (d *directCall) decisions() *asks { return nil }
+
+// watched implements caller.
+func (d *directCall) watched() *undo.Point { return nil }
+
+// nested implements caller. The calls are made one after the other.
+func (d *directCall) nested(ctx context.Context, _ *callMaker, calls []*toolCall) error {
+	for _, s := range calls {
+		if s.reply != nil {
+			continue
+		}
+		if err := d.make(ctx, s); err != nil {
+			return err
+		}
+		if err := d.store(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carriesOut implements caller.
+func (d *directCall) carriesOut() bool { return false }
+
+// addRow implements caller.
+func (d *directCall) addRow(c *change.Change, row persistence.Effect) {
+	if d.keyed {
+		c.Effects = append(c.Effects, row)
+	}
 }
 
 // call is a call of a tool that was borrowed.
-func (l *lease) call(p *protocol.ToolCallParams, rc receipt) (*run, *stage, error) {
+func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCall, *toolCall, error) {
 	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
-	if rc.key != "" {
-		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32]))
+	if rc.Key != "" {
+		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32]))
 	}
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &stage{asked: call, call: call, effect: 1}
+	s := &toolCall{asked: call, ToolCall: call, effect: 1}
 	s.check(l.catalog)
 	if s.entry == nil {
 		return nil, nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
 	}
 	if s.reply != nil {
-		return nil, nil, bad("/args", "%s", s.reply.Output.Text)
+		return nil, nil, param.Bad("/args", "%s", s.reply.Output.Text)
 	}
-	return &run{
-		session: l.session, id: protocol.TurnID(call.CallID), begin: beginning{Config: l.about.Config}, cwd: l.about.Cwd, about: l.about, life: l.ctx,
-		ceiling: authority.Planning(l.about.Config, l.about.Authority.Ceiling), plugins: l.plugins, catalog: l.catalog, base: l.box.composer.Base(), keyed: rc.key != "",
-	}, s, nil
+	d := &directCall{id: protocol.TurnID(call.CallID), keyed: rc.Key != ""}
+	j := &judge{
+		config: &l.about.Config, cwd: l.about.Cwd, asker: l.about.Authority.Ceiling, plugins: l.plugins, base: l.box.composer.Base(),
+		ceiling: authority.Planning(l.about.Config, l.about.Authority.Ceiling),
+	}
+	h := &hooks{
+		session: l.session, caller: d, plugins: l.plugins, judge: j, trace: turnTrace{out: l.eng.Trace, session: l.session.id, turn: d.id},
+	}
+	d.callMaker = &callMaker{session: l.session, caller: d, hooks: h, catalog: l.catalog}
+	return d, s, nil
 }
 
-// direct runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
-func (r *run) direct(ctx context.Context, s *stage) error {
-	if err := r.recallDirect(ctx, s); err != nil || s.reply != nil {
+// make runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
+func (d *directCall) make(ctx context.Context, s *toolCall) error {
+	if err := d.recall(ctx, s); err != nil || s.reply != nil {
 		return err
 	}
 	if s.given == nil {
-		if err := r.startDirect(ctx, s); err != nil || s.reply != nil {
+		if err := d.start(ctx, s); err != nil || s.reply != nil {
 			return err
 		}
 	}
-	reply, ok := r.attempts(ctx, s)
+	reply, ok := d.attempts(ctx, s)
 	if !ok {
 		return ErrShuttingDown
 	}
@@ -93,33 +157,33 @@ func cancellation(ctx context.Context) error {
 	return nil
 }
 
-// startDirect makes durable that a call is about to run, unless it is refused.
-func (r *run) startDirect(ctx context.Context, s *stage) error {
-	if err := r.beforeCalls(ctx, []*stage{s}); err != nil || s.reply != nil {
+// start makes durable that a call is about to run, unless it is refused.
+func (d *directCall) start(ctx context.Context, s *toolCall) error {
+	if err := d.hooks.beforeCalls(ctx, []*toolCall{s}); err != nil || s.reply != nil {
 		return err
 	}
-	v := r.unanswered(s)
-	if v.mode == protocol.ApproveAsk && s.sandboxed { // a plugin in a sandbox makes the call, not the person, and nobody can be asked
-		v = verdict{mode: protocol.ApproveDeny, beyond: true}
+	v := d.hooks.judge.unanswered(s)
+	if v.Mode == protocol.ApproveAsk && s.sandboxed { // a plugin in a sandbox makes the call, not the person, and nobody can be asked
+		v = approval.Verdict{Mode: protocol.ApproveDeny, Beyond: true}
 	}
-	if v.mode == protocol.ApproveDeny {
+	if v.Mode == protocol.ApproveDeny {
 		s.deny(v)
 		return nil
 	}
 	s.begin()
-	err := r.storeDirect(ctx, s)
+	err := d.store(ctx, s)
 	if err != nil {
 		s.attempt-- // it is not made
 	}
 	return err
 }
 
-// recallDirect looks what a daemon that died knew of the call, and of those that it has made.
-func (r *run) recallDirect(ctx context.Context, s *stage) error {
-	if !r.keyed {
+// recall looks what a daemon that died knew of the call, and of those that it has made.
+func (d *directCall) recall(ctx context.Context, s *toolCall) error {
+	if !d.keyed {
 		return nil
 	}
-	rows, err := r.eng.store.Effects(ctx, r.id)
+	rows, err := d.eng.store.Effects(ctx, d.id)
 	if err != nil {
 		return err
 	}
@@ -137,26 +201,31 @@ func (r *run) recallDirect(ctx context.Context, s *stage) error {
 	return err
 }
 
-// storeDirect makes durable that a call is about to run, or what it came to.
-func (r *run) storeDirect(ctx context.Context, s *stage) error {
-	if !r.keyed {
+// store makes durable that a call is about to run, or what it came to.
+func (d *directCall) store(ctx context.Context, s *toolCall) error {
+	if !d.keyed {
 		return nil
 	}
-	row := r.callRow(s)
-	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+	row := d.row(s)
+	_, err := do(context.WithoutCancel(ctx), d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Effects: []persistence.Effect{row}}))
 	})
 	return err
 }
 
-// endDirect stores what the call came to, and what plugins keep then.
-func (r *run) endDirect(ctx context.Context, rc *persistence.Receipt) error {
-	_, err := do(context.WithoutCancel(ctx), r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+// end stores what the call came to, and what plugins keep then.
+func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
+	ctx = context.WithoutCancel(ctx)
+	var kept idleCapture
+	if st, err := loadedState(ctx, d.eng, d.session.id); err == nil {
+		kept = st.captureFor(ctx)
+	}
+	_, err := do(ctx, d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		rows := persistence.Commit{Receipt: rc}
 		if rc != nil {
-			rows.Retire = []protocol.TurnID{r.id}
+			rows.Retire = []protocol.TurnID{d.id}
 		}
-		return struct{}{}, st.commitKept(ctx, rows)
+		return struct{}{}, st.commitKept(ctx, rows, kept)
 	})
 	return err
 }

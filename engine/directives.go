@@ -8,25 +8,26 @@ import (
 	"lashd/engine/authority"
 	"lashd/engine/change"
 	"lashd/engine/plugin"
+	"lashd/engine/trace"
 	"lashd/rpc/protocol"
 )
 
 // apply does what directives want that concern neither the conversation nor the call, in order. What was done before one
 // that fails stays. at tells the seam's place in the turn, so that what is done again after a restart is the same.
-func (r *run) apply(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned) error {
+func (h *hooks) apply(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned) error {
 	for i, o := range all {
 		if err := plugin.CheckSeam(seam, o); err != nil {
 			return err
 		}
 		switch o.Kind {
 		case plugin.EmitTrace:
-			r.trace(TraceKind("plugin."+o.Plugin+"."+o.Trace.Name), o.Trace.Payload)
+			h.trace.add(trace.Kind("plugin."+o.Plugin+"."+o.Trace.Name), o.Trace.Payload)
 		case plugin.EmitEvents:
-			if err := r.tell(ctx, o); err != nil {
+			if err := h.caller.tell(ctx, pluginEvents(h.caller.journalID(), o)); err != nil {
 				return err
 			}
 		case plugin.CreateSession:
-			if err := r.createFor(ctx, o, fmt.Sprintf("%s:%s:%s:%d", r.id, seam, at, i)); err != nil {
+			if err := h.createFor(ctx, o, fmt.Sprintf("%s:%s:%s:%d", h.caller.journalID(), seam, at, i)); err != nil {
 				return fmt.Errorf("plugin %s: create a session: %w", o.Plugin, err)
 			}
 		}
@@ -35,26 +36,14 @@ func (r *run) apply(ctx context.Context, seam plugin.Hook, at string, all []plug
 }
 
 // createFor creates the session that a plugin wants, once for each place in a turn.
-func (r *run) createFor(ctx context.Context, o plugin.Owned, key string) error {
+func (h *hooks) createFor(ctx context.Context, o plugin.Owned, key string) error {
 	p := *o.Session
 	if p.IdempotencyKey == "" {
 		p.IdempotencyKey = key
 	}
-	ceiling := authority.MeetAll(r.ceiling, authority.Sandboxed(r.plugins.Sandboxed(o.Plugin)))
-	_, err := r.eng.newSession(ctx, &requester{r.session.id, ceiling, r.plugins.Loaded(o.Plugin)}, &p)
+	ceiling := authority.MeetAll(h.judge.ceiling, authority.Sandboxed(h.plugins.Sandboxed(o.Plugin)))
+	_, err := h.eng.newSession(ctx, &requester{h.session.id, ceiling, h.plugins.Loaded(o.Plugin)}, &p)
 	return err
-}
-
-// tell makes news of a plugin durable, and so shows them.
-func (r *run) tell(ctx context.Context, o plugin.Owned) error {
-	events := pluginEvents(r.id, o)
-	if r.owner == nil {
-		_, err := do(ctx, r.eng, r.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-			return struct{}{}, st.tell(ctx, events...)
-		})
-		return err
-	}
-	return r.flush(ctx, nil, events...)
 }
 
 func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
@@ -89,11 +78,8 @@ func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	return msgs
 }
 
-// originOf is where a plugin's message comes from: from the plugin, unless it says something else.
+// originOf is the origin of a message of a plugin, which chooses only whether it is transient.
 func originOf(plugin string, said *protocol.Origin) *protocol.Origin {
-	if said != nil && said.Kind != "" && said.Kind != protocol.OriginPlugin {
-		return said
-	}
 	return &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: plugin, Transient: said != nil && said.Transient}
 }
 

@@ -5,15 +5,21 @@ import (
 	"time"
 
 	"lashd/engine/change"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// drive starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error
-// means that not even this could be stored.
-func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
+// drive starts the goroutine of a turn, which gets a lease of the plugins if somebody has one for it, and else takes one itself. A turn that
+// cannot even be prepared ends with that as its outcome; an error means that not even this could be stored.
+func (st *state) drive(turn persistence.StoredTurn, resumed bool, l *lease) error {
 	r := st.newRun(turn, resumed)
-	if err := st.prepare(r, st.queue.Inputs()); err != nil {
+	r.lease = l
+	err := st.begin(r)
+	if err == nil && l != nil {
+		err = st.collect(r)
+	}
+	if err != nil {
 		r.discard()
 		return st.abandon(turn, err)
 	}
@@ -26,13 +32,28 @@ func (st *state) drive(turn persistence.StoredTurn, resumed bool) error {
 
 func (st *state) newRun(turn persistence.StoredTurn, resumed bool) *run {
 	r := &run{
-		session: st.session, owner: st, id: turn.ID, started: time.Now(), startedMs: turn.StartedMs,
-		acceptedMs: turn.AcceptedMs, resumed: resumed, ended: make(chan struct{}), cwd: st.row.Cwd, about: st.row,
+		session: st.session, owner: st, id: turn.ID, ended: make(chan struct{}),
+		journal: journal{session: st.id, turn: turn.ID}, files: st.eng.Files.NewPoint(st.id, st.key, turn.ID, st.row.Cwd),
 		entering: turn.ID == st.frameTurn, entered: make(chan struct{}),
 	}
+	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: resumed}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
 	r.ctx, r.cancel = context.WithCancelCause(r.life)
+	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, asker: st.row.Authority.Ceiling}
+	r.trace = turnTrace{out: st.eng.Trace, session: st.id, turn: turn.ID, journal: &r.journal}
+	r.store = &turnStore{session: st.session, owner: st, turn: turn.ID, life: r.life, halt: r.halt, journal: &r.journal, files: r.files, trace: r.trace}
+	r.asks = asks{turnStore: r.store, judge: &r.judge}
+	r.hooks = &hooks{session: st.session, caller: r, judge: &r.judge, trace: r.trace}
+	r.seams = &seams{hooks: r.hooks, store: r.store, journal: &r.journal, result: &r.result, about: st.row}
+	r.prompt = &prompt{seams: r.seams}
+	r.emissions = emissions{eng: st.eng, turn: turn.ID, cwd: st.row.Cwd, life: r.life}
 	return r
+}
+
+// discard ends a run that has ended or never began.
+func (r *run) discard() {
+	r.halt(nil)
+	r.lease.back()
 }
 
 func (st *state) launch(r *run) {
@@ -41,17 +62,28 @@ func (st *state) launch(r *run) {
 	started := st.eng.goTurn(func() {
 		defer close(r.ended)
 		defer r.discard()
-		defer r.leaveFiles()
+		defer func() {
+			r.files.Release()
+			r.eng.tidyFiles()
+		}()
 		r.drive()
 	})
 	if !started {
 		st.current = nil
 		r.discard()
-		return
 	}
-	if err := st.beginArmed(st.ctx, true); err != nil {
-		st.eng.Log.Error("monitors are not begun yet", "session", st.id, "error", err)
+}
+
+// abandonRun is abandon for a turn whose goroutine has begun, and has the session go on.
+func (st *state) abandonRun(r *run, cause error) {
+	st.current = nil
+	if turn, ok := st.queue.Turn(r.id); ok {
+		if err := st.abandon(turn, cause); err != nil {
+			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", r.id, "error", err)
+			st.later()
+		}
 	}
+	st.startNextTurn()
 }
 
 // abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
@@ -62,7 +94,7 @@ func (st *state) abandon(turn persistence.StoredTurn, cause error) error {
 		turn: turn, state: protocol.TurnFailed, issues: []protocol.Issue{issue},
 		outcome: protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: cause.Error()},
 	}
-	return st.endUnstarted(st.ctx, end, receipt{}, nil)
+	return st.endUnstarted(st.ctx, end, receipt.Request{}, nil)
 }
 
 // unstarted is how a turn ends that does not run.
@@ -73,7 +105,7 @@ type unstarted struct {
 	issues  []protocol.Issue
 }
 
-func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt, result any) error {
+func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt.Request, result any) error {
 	turn := u.turn
 	turn.State = u.state
 	turn.Report = &protocol.TurnReport{
@@ -84,11 +116,11 @@ func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt, resu
 	if err != nil {
 		return err
 	}
-	c := st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.with(result)})
+	c := st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.With(result)})
 	q := st.queueIn(c)
 	q.EndUnstarted(c, turn)
 	c.Tell(events...)
-	st.decisionsIn(c).turnOver(c, turn.ID)
+	st.decisions.TurnOver(c, turn.ID)
 	c.TellOf(protocol.Event{
 		Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &u.outcome, Issues: u.issues, Usage: &protocol.Usage{},
 	})

@@ -55,7 +55,7 @@ func TestTurnCommit(t *testing.T) {
 		<-g.called
 		before := must[persistence.Session](t)(d.store.Session(t.Context(), id)).Head
 		note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "note"}}}}
-		appended := must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
+		appended := must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
 		configured := must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new")}))
 		if configured.Head.Revision != before.Revision+2 || configured.Head.Leaf != appended.Leaf {
 			t.Errorf("head %+v after two changes of %+v", configured.Head, before)
@@ -70,7 +70,7 @@ func TestTurnCommit(t *testing.T) {
 		if got := d.history(t, id); !slices.Equal(got, want) {
 			t.Errorf("history %q, want %q", got, want)
 		}
-		_, err := d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: "nod_none"})
+		_, err := d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: "nod_none"})
 		if !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("rewind to a node that never was: %v", err)
 		}
@@ -228,7 +228,7 @@ func TestDelete(t *testing.T) {
 		d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{g}})
 		id := d.session(t)
 		d.turn(t, id, "go")
-		fork := must[*protocol.SessionNewResult](t)(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))
+		fork := must[*protocol.SessionNewResult](t)(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))
 		o := d.observe(t, id)
 		stalled := d.begin(t, id, "work").TurnID
 		<-g.called

@@ -7,38 +7,41 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"lashd/engine/background"
-	"lashd/engine/filepoint"
+	"lashd/engine/daemonevents"
 	"lashd/engine/plugin"
+	"lashd/engine/presence"
 	"lashd/engine/provider"
+	"lashd/engine/receipt"
 	"lashd/engine/tip"
+	"lashd/engine/trace"
+	"lashd/engine/trigger"
+	"lashd/engine/undo"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
 )
 
 // Config is what an Engine needs. The caller owns the store and runs it for longer than the engine.
 type Config struct {
-	Store    *persistence.Store
-	Plugins  Plugins
-	Servers  Servers         // nil: clients bring none
-	Models   []Model         // the first is the default
-	Keys     *provider.Keys  // of the models' servers; nil: clients hand over none
-	Defaults protocol.Config // of new sessions; Driver and Budget are required
-	Log      *slog.Logger
-	Trace    *Trace        // nil: no trace
-	StateDir string        // no tool may touch it
-	Idle     time.Duration // after which a session nobody uses leaves memory; default ten minutes
-	Environ  []string      // of the commands of tasks, without secrets
-	Nonce    string        // begins the mark of their processes, for proc.Sweep
-	Files    FileLimits
+	Store      *persistence.Store
+	Plugins    Plugins
+	Servers    Servers         // nil: clients bring none
+	Models     []Model         // the first is the default
+	Keys       *provider.Keys  // of the models' servers; nil: clients hand over none
+	Defaults   protocol.Config // of new sessions; Driver and Budget are required
+	Log        *slog.Logger
+	Trace      *trace.File   // nil: no trace
+	StateDir   string        // no tool may touch it
+	Idle       time.Duration // after which a session nobody uses leaves memory; default ten minutes
+	Environ    []string      // of the commands of tasks, without secrets
+	Nonce      string        // begins the mark of their processes, for proc.Sweep
+	FileLimits undo.Limits
 }
 
 // Plugins are the plugins that sessions have.
@@ -61,23 +64,25 @@ type Model struct {
 // Engine runs sessions.
 type Engine struct {
 	Config
+	Artifacts   *Artifacts
+	Models      *Models
+	Triggers    *trigger.Registry
+	Files       *undo.Files
+	History     *History
+	Snapshots   *Snapshots
 	store       *persistence.Store
 	incarnation string // of this run: turns of another one are taken over before they are driven
-	keys        flights
-	uploads     uploads
-	presence    presence
-	bulletin    bulletin
+	receipts    *receipt.Flights
+	Clients     *presence.Clients       // those that are connected
+	Events      *daemonevents.Publisher // of the daemon as a whole
 	waits       waits
-	triggers    *triggers
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
 	tasksMoved  tip.Tip // a task has changed
 	childAsks   tip.Tip // a session that works for another asks a person, or is answered
 	workers     workers
 	races       taskRaces
-	outputs     *background.Outputs
 	commands    background.Commands
-	files       files
 	turns       sync.WaitGroup
 	actors      sync.WaitGroup
 
@@ -96,16 +101,18 @@ func New(cfg Config) *Engine {
 	if cfg.Idle == 0 {
 		cfg.Idle = 10 * time.Minute
 	}
-	cfg.Files = cfg.Files.withDefaults()
-	outputs := background.NewOutputs(cfg.StateDir)
 	e := &Engine{
-		workers: newWorkers(), outputs: outputs, commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: outputs},
-		Config: cfg, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
-		sessions: map[protocol.SessionID]*session{}, presence: presence{clients: map[protocol.ClientID]*clientState{}},
-		keys: flights{open: map[string]*flight{}}, waits: waits{turns: map[protocol.TurnID]*waiting{}},
-		files: files{shelf: filepoint.NewShelf(cfg.StateDir, cfg.Files.Budget/packShare), open: map[string]*workspace{}, places: semaphore.NewWeighted(fileUsers)},
+		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: background.NewOutputs(cfg.StateDir)},
+		Config: cfg, Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
+		sessions: map[protocol.SessionID]*session{}, Clients: presence.New(), Events: &daemonevents.Publisher{},
+		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},
+		Files: undo.New(undo.Config{Store: cfg.Store, StateDir: cfg.StateDir, Limits: cfg.FileLimits, Idle: cfg.Idle, Log: cfg.Log}),
 	}
-	e.triggers = newTriggers(e)
+	e.History, e.Snapshots = &History{e}, &Snapshots{e}
+	e.Artifacts = &Artifacts{store: cfg.Store, receipts: e.receipts, commit: e.commitIn}
+	e.Triggers = trigger.New(trigger.Config{
+		Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,
+	})
 	return e
 }
 
@@ -122,13 +129,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Unlock()
 	close(e.running)
 	e.actors.Go(func() { e.watchStore(actors) })
-	stopTriggers, err := e.triggers.start(ctx)
-	if err == nil {
-		err = e.recover(ctx)
-	}
+	stopTriggers := e.Triggers.Start(ctx)
+	err := e.recover(ctx)
 	if err == nil {
 		e.actors.Go(func() { e.tidyOutputs(actors) })
-		e.actors.Go(func() { e.tidyFiles(actors) })
+		e.actors.Go(func() { e.Files.Tidy(actors) })
 		<-ctx.Done()
 	}
 	stopTriggers()
@@ -141,8 +146,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopActors()
 	e.mu.Unlock()
 	e.actors.Wait()
-	e.files.forgetIdle()
-	return errors.Join(err, e.files.shelf.Close())
+	return errors.Join(err, e.Files.Close())
 }
 
 func (e *Engine) stopTurns() {
@@ -175,6 +179,18 @@ func (e *Engine) goTurn(f func()) bool {
 		e.mu.Unlock()
 	})
 	return true
+}
+
+// tidyFiles tidies copies of files beside whoever calls it, if there are many new ones.
+func (e *Engine) tidyFiles() {
+	if !e.Files.NeedsTidy() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ctx := e.ctx; ctx.Err() == nil {
+		e.actors.Go(func() { e.Files.Tidy(ctx) })
+	}
 }
 
 // goCall runs a tool call, which may outlive whoever waits for it.
@@ -229,26 +245,6 @@ func (e *Engine) done() <-chan struct{} {
 		return nil
 	}
 	return e.ctx.Done()
-}
-
-// model finds a model by the name sessions know it by; "" is the default.
-func (e *Engine) model(name string) (Model, error) {
-	for i, m := range e.Models {
-		if m.Name == name || name == "" && i == 0 {
-			return m, nil
-		}
-	}
-	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
-}
-
-// configured finds the model of a spec; a zero one if no model of the configuration is of that spec any more.
-func (e *Engine) configured(spec protocol.ModelSpec) Model {
-	for _, m := range e.Models {
-		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
-			return m
-		}
-	}
-	return Model{}
 }
 
 // errStopped is why a turn is left as it is, to be resumed: the daemon stops, or the session is loaded again.

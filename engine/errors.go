@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -21,32 +19,9 @@ var (
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
 	ErrSlowPlugin    = errors.New("the plugins took too long")
-	ErrFilesInUse    = errors.New("tools of a session are at work in this workspace; wait for their turn, or interrupt it")
 	ErrQueueFull     = errors.New("as much waits in the session as may: 256 inputs, or 8 MiB; wait for a turn to end, or withdraw some with queue/cancel")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
-
-// RewindConflictError means that a rewind would lose something, or cannot bring back everything: force does what can be done.
-type RewindConflictError struct{ Files []protocol.FileRewind }
-
-func (e *RewindConflictError) Error() string {
-	f := e.Files[0]
-	why := cmp.Or(string(f.Conflict), string(f.Unkept))
-	return fmt.Sprintf("%d files stand against it, %s (%s) among them; force brings back what can be brought back, whatever is lost", len(e.Files), f.Path, why)
-}
-
-// UnrestorableError means that files cannot be brought back, as not all that was done to them is known.
-type UnrestorableError struct {
-	Point  protocol.PointID // that is not known; empty: it is what there is now, and force does not help
-	Reason string
-}
-
-func (e *UnrestorableError) Error() string {
-	if e.Point == "" {
-		return "the files cannot be looked at: " + e.Reason
-	}
-	return fmt.Sprintf("not all that was done to files in %s is known: %s; force brings back what is known", e.Point, e.Reason)
-}
 
 // TurnActiveError means that a turn runs which the request will not wait for.
 type TurnActiveError struct {
@@ -59,29 +34,6 @@ func (e *TurnActiveError) Error() string {
 		return fmt.Sprintf("turn %s is running; wait for it, interrupt it, or send the input with whenBusy queue or steer", e.TurnID)
 	}
 	return fmt.Sprintf("turn %s is running; wait for it, or interrupt it", e.TurnID)
-}
-
-// ParamError points at a parameter whose value makes no sense.
-type ParamError struct {
-	Pointer string // JSON pointer, such as /cwd
-	Reason  string
-}
-
-func (e *ParamError) Error() string { return e.Pointer + ": " + e.Reason }
-
-func bad(pointer, format string, args ...any) error {
-	return &ParamError{Pointer: pointer, Reason: fmt.Sprintf(format, args...)}
-}
-
-// notOneOf is a word that is none of those that a parameter may be; the empty one need not be told.
-func notOneOf[W ~string](pointer string, words []W) error {
-	var names []string
-	for _, w := range words {
-		if w != "" {
-			names = append(names, string(w))
-		}
-	}
-	return bad(pointer, "must be one of %s", strings.Join(names, ", "))
 }
 
 // GenerationError means that tool state was changed by somebody else meanwhile.
@@ -116,6 +68,8 @@ type ProviderError struct{ Issue protocol.Issue }
 func (e *ProviderError) Error() string { return e.Issue.Message }
 
 func isMissing(err error) bool { return errors.Is(err, persistence.ErrNotFound) }
+
+func isGone(err error) bool { return isMissing(err) || errors.Is(err, persistence.ErrDeleted) }
 
 // TaskConflictError means that a task of that id was started to do something else.
 type TaskConflictError struct{ ID protocol.TaskID }

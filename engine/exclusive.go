@@ -14,8 +14,7 @@ type sessionHold struct {
 	ctx   context.Context // of whoever wants it
 	owner *state
 	ready chan struct{} // closed when it has the session
-	lease *lease        // set then
-	err   error         // or why there is none
+	lease *lease        // set then, for what needs plugins
 	over  bool          // it has let go
 
 	after protocol.TurnID         // the turn after which a plugin wants it; empty: a client does
@@ -24,19 +23,20 @@ type sessionHold struct {
 
 // hold waits until a command may have the session, after check has found that there is such a command.
 func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*plugin.Session) error) (*sessionHold, error) {
-	// Not with ctx: who has asked must be there to leave.
-	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*sessionHold, error) {
-		t, err := st.openTools(st.row.Config)
-		if err == nil {
-			err = check(t.plugins)
-		}
-		if err != nil {
-			return nil, err
-		}
+	l, err := e.lend(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(l.plugins); err != nil {
+		l.back()
+		return nil, err
+	}
+	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		w := st.requestHold(ctx)
 		st.startNextTurn()
 		return w, nil
 	})
+	l.back() // by the time that the command has the session, its plugins may be others
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (st *state) requestHold(ctx context.Context) *sessionHold {
 func (w *sessionHold) taken() error {
 	err := w.granted()
 	if err == nil {
-		err = w.err
+		w.lease, err = w.owner.lend(w.ctx, nil) // from now on the plugins stay as they are
 	}
 	if err != nil {
 		w.release()
@@ -111,10 +111,7 @@ func (w *sessionHold) release() {
 // meanwhile.
 func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) (T, error) {
 	w.over = true
-	v, err := do(context.WithoutCancel(w.ctx), w.owner.eng, w.owner.session.id, func(ctx context.Context, st *state) (v T, err error) {
-		if st != w.owner {
-			return v, ErrReloaded
-		}
+	v, err := onState(w.owner, func(ctx context.Context, st *state) (v T, err error) {
 		defer st.endHold(w)
 		return f(ctx, st)
 	})
@@ -142,7 +139,6 @@ func (st *state) grantHold() bool {
 	}
 	w := st.waitingHolders[0]
 	st.holder, st.waitingHolders = w, st.waitingHolders[1:]
-	w.lease, w.err = st.lend(w.ctx, st.row.Config) // from now on the plugins stay as they are
 	close(w.ready)
 	return true
 }

@@ -63,36 +63,61 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 	return k, issues
 }
 
-// captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
-func (st *state) captureIdle() (*captured, error) {
-	if st.plugins == nil || st.idle() != nil {
-		return nil, nil
-	}
-	if st.plugins.left() && !st.inUse() {
-		if _, err := st.openTools(st.row.Config); err != nil {
-			return nil, err
-		}
-	}
-	plugins, stored := st.plugins.plugins, st.storedPlugins
-	return callPluginOnActor(st, func(ctx context.Context) (*captured, error) {
-		k, err := st.eng.capture(ctx, plugins, stored)
-		if err != nil {
-			return nil, err
-		}
-		return st.eng.captureExecution(ctx, plugins, k)
-	})
+// idleCapture is what plugins keep that nothing works with, and where the session was when they were asked.
+type idleCapture struct {
+	captured *captured // nil: what is stored is what counts
+	at       change.Base
 }
 
-// commitKept commits, with what plugins keep by now unless something works with them. If that cannot be captured, it is
-// stored later.
-func (st *state) commitKept(ctx context.Context, rows persistence.Commit, events ...change.Event) error {
-	k, err := st.captureIdle()
+// captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
+func (k *pluginLock) captureIdle() (c idleCapture, err error) {
+	if t := k.owner.plugins; t != nil && t.left() && !t.lent.used() {
+		if _, err := k.open(k.row().Config); err != nil {
+			return c, err
+		}
+	}
+	var plugins *plugin.Session
+	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) {
+		if st.plugins != nil && st.idle() == nil {
+			plugins, c.at = st.plugins.plugins, st.base()
+		}
+		return st.storedPlugins, nil
+	})
+	if err != nil || plugins == nil {
+		return c, err
+	}
+	if c.captured, err = k.eng.capture(k.ctx, plugins, stored); err != nil {
+		return idleCapture{}, err
+	}
+	c.captured, err = k.eng.captureExecution(k.ctx, plugins, c.captured)
+	return c, err
+}
+
+// keepIdle adds what was captured to a change, unless something has worked with the plugins since, or may have.
+func (st *state) keepIdle(c *change.Change, k idleCapture) {
+	if k.at == st.base() && st.idle() == nil {
+		st.keep(c, k.captured)
+	}
+}
+
+// captureFor is captureIdle for a commit that does not fail for want of it: what cannot be captured is stored later.
+func (st *state) captureFor(ctx context.Context) (c idleCapture) {
+	k, err := st.lockPlugins(context.WithoutCancel(ctx)) // also when the turn is left, as the daemon stops
+	if err == nil {
+		defer k.unlock()
+		c, err = k.captureIdle()
+	}
 	if err != nil {
 		st.eng.Log.Error("the state of plugins is not captured", "session", st.id, "error", err)
 	}
+	return c
+}
+
+// commitKept commits, with what was captured of plugins.
+func (st *state) commitKept(ctx context.Context, rows persistence.Commit, k idleCapture, events ...change.Event) error {
 	c := st.change(rows)
 	c.Tell(events...)
-	st.keep(c, k)
+	st.keepIdle(c, k)
 	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
 		return nil
 	}
@@ -102,7 +127,8 @@ func (st *state) commitKept(ctx context.Context, rows persistence.Commit, events
 // capture captures what plugins keep for the commit of the turn.
 func (r *run) capture() {
 	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.storedPlugins)
-	r.captured, r.issues = k, append(r.issues, issues...)
+	r.result.captured = k
+	r.result.note(issues...)
 }
 
 // keep adds what was captured to a change.

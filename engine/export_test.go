@@ -33,7 +33,7 @@ func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake)
 func (e *Engine) WakeTogether(ctx context.Context, id protocol.SessionID, all ...Wake) (inputs []protocol.QueuedInput, err error) {
 	return do(ctx, e, id, func(ctx context.Context, st *state) ([]protocol.QueuedInput, error) {
 		c := st.change(persistence.Commit{})
-		st.tasksIn(c).wakes = all
+		st.tasks.In(c).Wake(all...)
 		if err := st.commit(ctx, c); err != nil {
 			return nil, err
 		}
@@ -43,30 +43,21 @@ func (e *Engine) WakeTogether(ctx context.Context, id protocol.SessionID, all ..
 
 // HandOver does the first half of a transfer of tasks, and gives what takes it back.
 func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...protocol.TaskID) (back func() error, err error) {
-	moving, err := do(ctx, e, id, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.handOver(tasks) })
+	moving, err := do(ctx, e, id, func(_ context.Context, st *state) ([]protocol.Task, error) { return st.tasks.handOver(tasks) })
 	return func() error {
 		_, err := do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
-			st.handedOver(moving, false)
+			st.tasks.HandedOver(moving, false)
 			return struct{}{}, nil
 		})
 		return err
 	}, err
 }
 
-// TidyFiles lets go of copies of files that nothing needs.
-func (e *Engine) TidyFiles(ctx context.Context) { e.tidyFiles(ctx) }
-
-// RewindJournal is what a rewind that was cut off leaves.
-type RewindJournal = rewindJournal
-
-// HoldWorkspace has nobody look at the files of a directory until back is called.
-func (e *Engine) HoldWorkspace(ctx context.Context, dir string) (back func(), err error) {
-	w, err := e.use(dir)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		w.giveBack()
-		w.forgo()
-	}, w.take(ctx)
+// Handed tells how many functions the actor of a session that is in memory has taken, without this one, and how many commits it has made.
+func (e *Engine) Handed(ctx context.Context, id protocol.SessionID) (taken, commits int, err error) {
+	_, err = do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
+		taken, commits = st.taken-1, st.commits
+		return struct{}{}, nil
+	})
+	return taken, commits, err
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -36,11 +38,11 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 	case o == nil:
 		return nil
 	case o.SchemaVersion < 1:
-		return bad("/turnOptions/schemaVersion", "must be at least 1")
+		return param.Bad("/turnOptions/schemaVersion", "must be at least 1")
 	case !json.Valid(o.Payload):
-		return bad("/turnOptions/payload", "must be JSON")
+		return param.Bad("/turnOptions/payload", "must be JSON")
 	case len(o.Payload) > protocol.MaxTurnOptions:
-		return bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
+		return param.Bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
 	_, err := withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
 		return callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) {
@@ -69,7 +71,7 @@ func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protoc
 // ApplyExtension gives the session's protocol something that only it understands. It waits for the running turn to end, and
 // no turn starts meanwhile. What plugins keep then is stored with the receipt.
 func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
-	return single(ctx, e, "session/applyExtension", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
+	return receipt.Once(ctx, e.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
 		w, err := e.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
@@ -81,7 +83,7 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 		}
 		return withHeld(w, extend, func(ctx context.Context, st *state, done worked[struct{}]) (*protocol.SeqResult, error) {
 			result := &protocol.SeqResult{Seq: st.row.Seq}
-			c := st.change(persistence.Commit{Receipt: rc.with(result)})
+			c := st.change(persistence.Commit{Receipt: rc.With(result)})
 			st.keep(c, done.captured)
 			if c.Receipt == nil && len(c.Component) == 0 {
 				return result, nil

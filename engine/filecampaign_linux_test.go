@@ -29,7 +29,7 @@ func TestManyTurnsInALargeTree(t *testing.T) {
 				}
 			})
 		}
-		d, id, dir := workspaceOf(t, setup{config: func(c *engine.Config) { c.Files.Budget = budget }}, steps...)
+		d, id, dir := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.Budget = budget }}, steps...)
 		for i := range files {
 			write(t, dir, fmt.Sprintf("d%d/f%d", i%100, i), text[turns*5+i:][:kib<<10])
 		}
@@ -48,12 +48,12 @@ func TestManyTurnsInALargeTree(t *testing.T) {
 			t.Errorf("copies took %d bytes, the budget is %d", most, budget)
 		}
 		oldest := onlyFiles(id, d.points(t, id)[0].TurnID)
-		if _, err := d.Rewind(t.Context(), &oldest); err == nil {
+		if _, err := d.History.Rewind(t.Context(), &oldest); err == nil {
 			t.Error("the oldest point can be undone, so nothing was let go")
 		}
-		undo := onlyFiles(id, last)
-		undo.Force = true // there is no room for copies of all files
-		res := d.undo(t, undo)
+		params := onlyFiles(id, last)
+		params.Force = true // there is no room for copies of all files
+		res := d.undo(t, params)
 		if len(res.Files) != 5 {
 			t.Errorf("the last turn has changed %+v", res.Files)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
 	"lashd/engine/filepoint"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -18,6 +17,14 @@ import (
 	"lashd/rpc/protocol"
 	"lashd/test/tree"
 )
+
+// rewindJournal is what a rewind that was cut off leaves in the store.
+type rewindJournal struct {
+	Steps  []filepoint.Step      `json:"steps"`
+	Files  []protocol.FileRewind `json:"files"`
+	Leaf   protocol.NodeID       `json:"leaf"`
+	ToNode protocol.NodeID       `json:"toNode,omitempty"`
+}
 
 // cutOff is a directory in which a turn has changed a.txt, and a rewind of that turn with history was cut off before it began.
 type cutOff struct {
@@ -31,7 +38,7 @@ type cutOff struct {
 	at, on  chan struct{}   // of the tool that writes a.txt
 	found   string          // by that, the last time
 	rewind  persistence.StoredPoint
-	journal engine.RewindJournal
+	journal rewindJournal
 }
 
 func newCutOff(t *testing.T) *cutOff {
@@ -48,9 +55,9 @@ func newCutOff(t *testing.T) *cutOff {
 	c.turn = c.work(t, c.id)
 	c.leaf = c.row(t).Head.Leaf
 	key := c.row(t).Key
-	p := must[[]persistence.StoredPoint](t)(c.store.FilePoints(t.Context(), key))[0]
-	change := must[[]persistence.FileChange](t)(c.store.FileChanges(t.Context(), p.Workspace, p.Row))[0]
-	c.journal = engine.RewindJournal{
+	p := must[[]persistence.StoredPoint](t)(c.store.Files.Points(t.Context(), key))[0]
+	change := must[[]persistence.FileChange](t)(c.store.Files.Changes(t.Context(), p.Workspace, p.Row))[0]
+	c.journal = rewindJournal{
 		Steps: []filepoint.Step{{Path: "a.txt", Now: change.After, Want: change.Before}},
 		Files: []protocol.FileRewind{{Path: "a.txt"}}, Leaf: c.leaf, ToNode: c.root,
 	}
@@ -94,7 +101,7 @@ func (c *cutOff) load(t *testing.T, id protocol.SessionID) {
 func (c *cutOff) open(t *testing.T, id protocol.SessionID) []persistence.StoredPoint {
 	t.Helper()
 	row := must[persistence.Session](t)(c.store.Session(t.Context(), id))
-	return must[[]persistence.StoredPoint](t)(c.store.OpenRewinds(t.Context(), row.Key))
+	return must[[]persistence.StoredPoint](t)(c.store.Files.OpenRewinds(t.Context(), row.Key))
 }
 
 func (c *cutOff) file(t *testing.T) string {
@@ -187,7 +194,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		p := c.rewind
 		other := must[persistence.Session](t)(c.store.Session(t.Context(), c.other))
 		p.ID, p.SessionID = protocol.NewPointID(), c.other
-		p.Journal = must[[]byte](t)(json.Marshal(engine.RewindJournal{Leaf: other.Head.Leaf, Files: c.journal.Files, Steps: c.journal.Steps}))
+		p.Journal = must[[]byte](t)(json.Marshal(rewindJournal{Leaf: other.Head.Leaf, Files: c.journal.Files, Steps: c.journal.Steps}))
 		f := persistence.FileCommit{Workspace: p.Root, Points: []persistence.StoredPoint{p}}
 		must[persistence.Result](t)(c.store.Commit(t.Context(), &persistence.Commit{Session: c.other, Files: f}))
 		third := c.begin(t, c.beside(t, c.dir), "go").TurnID

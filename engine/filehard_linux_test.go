@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/provider"
 	"lashd/engine/tool"
-	"lashd/persistence"
+	"lashd/engine/undo"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
 	"lashd/test/tree"
@@ -103,9 +103,9 @@ func TestHardFiles(t *testing.T) {
 		})
 		ok(t, os.Symlink("to\xff", filepath.Join(dir, "l")))
 		turn := d.turn(t, id, "go")
-		undo := onlyFiles(id, turn.TurnID)
-		_, err := d.Rewind(t.Context(), &undo)
-		if refused, is := errors.AsType[*engine.RewindConflictError](err); !is || refused.Files[0].Unkept != protocol.FileUnreadable {
+		params := onlyFiles(id, turn.TurnID)
+		_, err := d.History.Rewind(t.Context(), &params)
+		if refused, is := errors.AsType[*undo.ConflictError](err); !is || refused.Files[0].Unkept != protocol.FileUnreadable {
 			t.Errorf("rewind: %v", err)
 		}
 	})
@@ -119,13 +119,13 @@ func TestHardFiles(t *testing.T) {
 			write(t, dir, "program", "old\n")
 			ok(t, os.Chmod(filepath.Join(dir, "program"), 0o755|special))
 			turn := d.turn(t, id, "go")
-			undo := onlyFiles(id, turn.TurnID)
-			_, err := d.Rewind(t.Context(), &undo)
-			if refused, is := errors.AsType[*engine.RewindConflictError](err); !is || refused.Files[0].Unkept != protocol.FilePrivileged {
+			params := onlyFiles(id, turn.TurnID)
+			_, err := d.History.Rewind(t.Context(), &params)
+			if refused, is := errors.AsType[*undo.ConflictError](err); !is || refused.Files[0].Unkept != protocol.FilePrivileged {
 				t.Errorf("rewind: %v", err)
 			}
-			undo.Force = true
-			d.undo(t, undo)
+			params.Force = true
+			d.undo(t, params)
 			now := tree.Read(t, dir)
 			if now["program"] != "-rwxr-xr-x new\n" || !strings.HasSuffix(now["a.txt"], " one\ntwo\nthree\n") {
 				t.Errorf("files %q", now)
@@ -151,12 +151,12 @@ func TestHardFiles(t *testing.T) {
 		if p := d.points(t, id); turn.State != protocol.TurnCompleted || len(p) != 1 || p[0].Unrestorable == "" || p[0].State != protocol.PointClosed {
 			t.Errorf("turn %s, points %+v", turn.State, p)
 		}
-		undo := onlyFiles(id, turn.TurnID)
-		if _, err := d.Rewind(t.Context(), &undo); !errors.As(err, new(*engine.ParamError)) {
+		params := onlyFiles(id, turn.TurnID)
+		if _, err := d.History.Rewind(t.Context(), &params); !errors.As(err, new(*param.Error)) {
 			t.Errorf("rewind: %v", err)
 		}
 		ok(t, os.Mkdir(dir, 0o755))
-		if _, err := d.Rewind(t.Context(), &undo); !errors.As(err, new(*engine.UnrestorableError)) {
+		if _, err := d.History.Rewind(t.Context(), &params); !errors.As(err, new(*undo.UnrestorableError)) {
 			t.Errorf("rewind when it is there again: %v", err)
 		}
 		if again := d.turn(t, id, "go"); again.State != protocol.TurnCompleted || len(d.points(t, id)) != 1 {
@@ -267,9 +267,9 @@ func TestFilesOfOthers(t *testing.T) {
 		if p := d.points(t, id); p[0].Unrestorable != "" || p[0].Unkept != 1 {
 			t.Errorf("point %+v", p[0])
 		}
-		undo := onlyFiles(id, first.TurnID)
-		undo.Force = true
-		d.undo(t, undo)
+		params := onlyFiles(id, first.TurnID)
+		params.Force = true
+		d.undo(t, params)
 		now := tree.Read(t, dir)
 		if !strings.HasSuffix(now["closed/f"], " precious\n") || !strings.HasSuffix(now["open/f"], " precious\n") || now["b.txt"] != "" {
 			t.Errorf("files %q", now)
@@ -326,7 +326,7 @@ func TestLooksBesideTurns(t *testing.T) {
 			on <- struct{}{}
 			d.wait(t, one.TurnID)
 			for id, turn := range map[protocol.SessionID]protocol.TurnID{first: one.TurnID, second: two.TurnID} {
-				diff := must[*protocol.SessionDiffResult](t)(d.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id, TurnID: turn}))
+				diff := must[*protocol.SessionDiffResult](t)(d.Files.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id, TurnID: turn}))
 				if len(diff.Data) != 1 {
 					t.Fatalf("the turn has changed %+v", diff.Data)
 				}
@@ -336,10 +336,7 @@ func TestLooksBesideTurns(t *testing.T) {
 }
 
 func TestNoSpaceInRewind(t *testing.T) {
-	state := t.TempDir()
-	err := syscall.Mount("tmpfs", state, "tmpfs", 0, "size=40m")
-	skip.Unless(t, "MOUNT", err == nil, fmt.Sprint("no small file system can be mounted: ", err))
-	t.Cleanup(func() { ok(t, syscall.Unmount(state, 0)) })
+	state := smallDisk(t)
 	t.Run("issue/6-2 a rewind whose end finds no space waits for it, and is whole then", func(t *testing.T) {
 		const many = 300
 		name := func(i int) string { return fmt.Sprintf("f%03d", i) }
@@ -354,14 +351,7 @@ func TestNoSpaceInRewind(t *testing.T) {
 		}
 		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
-		filler := fill(t, state)
-		for d.store.Space() == nil { // until the store has given up what it keeps back
-			_, err := d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
-			if err != nil && !errors.Is(err, persistence.ErrFull) {
-				t.Fatal(err)
-			}
-		}
-		fill(t, state)
+		filler := d.fillDisk(t, id)
 		fi, err := os.Stat(filler)
 		ok(t, err, os.Truncate(filler, fi.Size()-2<<20))
 		type answer struct {
@@ -369,9 +359,9 @@ func TestNoSpaceInRewind(t *testing.T) {
 			err error
 		}
 		answers := make(chan answer, 1)
-		undo := onlyFiles(id, turn.TurnID)
+		params := onlyFiles(id, turn.TurnID)
 		go func() {
-			res, err := d.Rewind(t.Context(), &undo)
+			res, err := d.History.Rewind(t.Context(), &params)
 			answers <- answer{res, err}
 		}()
 		for data := ""; data != "old\n"; time.Sleep(time.Millisecond) {

@@ -16,6 +16,7 @@ import (
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/undo"
 	"lashd/rpc/protocol"
 	"lashd/test/tree"
 )
@@ -67,12 +68,12 @@ func workspaceOf(t *testing.T, s setup, steps ...func(dir string)) (*daemon, pro
 
 func (d *daemon) undo(t testing.TB, p protocol.SessionRewindParams) *protocol.SessionRewindResult {
 	t.Helper()
-	return must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &p))
+	return must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &p))
 }
 
 func (d *daemon) points(t testing.TB, id protocol.SessionID) []protocol.FilePoint {
 	t.Helper()
-	return must[*protocol.SessionPointsResult](t)(d.Points(t.Context(), &protocol.SessionParams{SessionID: id})).Data
+	return must[*protocol.SessionPointsResult](t)(d.Files.Points(t.Context(), &protocol.SessionParams{SessionID: id})).Data
 }
 
 // everything changes files in all ways that there are.
@@ -136,8 +137,8 @@ func TestFilePoints(t *testing.T) {
 		write(t, dir, "other.txt", "mine, too\n")
 		present := tree.Read(t, dir)
 		p := protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly}
-		_, err := d.Rewind(t.Context(), &p)
-		refused, ok := errors.AsType[*engine.RewindConflictError](err)
+		_, err := d.History.Rewind(t.Context(), &p)
+		refused, ok := errors.AsType[*undo.ConflictError](err)
 		if !ok || len(refused.Files) != 1 || refused.Files[0].Path != "a.txt" || refused.Files[0].Conflict != protocol.ConflictChanged {
 			t.Fatalf("rewind: %v, %+v", err, refused)
 		}
@@ -160,8 +161,8 @@ func TestFilePoints(t *testing.T) {
 		second := d.turn(t, id, "go")
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: second.TurnID, Files: protocol.RewindOnly})
 		sameTree(t, dir, present)
-		_, err := d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToTurn: first.TurnID, Files: protocol.RewindOnly})
-		if refused, ok := errors.AsType[*engine.RewindConflictError](err); !ok || refused.Files[0].Path != "a.txt" {
+		_, err := d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToTurn: first.TurnID, Files: protocol.RewindOnly})
+		if refused, ok := errors.AsType[*undo.ConflictError](err); !ok || refused.Files[0].Path != "a.txt" {
 			t.Errorf("rewind: %v", err)
 		}
 		sameTree(t, dir, present)
@@ -171,9 +172,9 @@ func TestFilePoints(t *testing.T) {
 			func(dir string) { write(t, dir, "a.txt", "first\n") },
 			func(dir string) { write(t, dir, "a.txt", "second\n") },
 		)
-		begin := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		begin := must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		first := d.turn(t, id, "go")
-		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		second := d.turn(t, id, "go")
 		afterSecond := tree.Read(t, dir)
 		res := d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: second.TurnID, Files: protocol.RewindAlso})
@@ -194,7 +195,7 @@ func TestFilePoints(t *testing.T) {
 			func(dir string) { write(t, dir, "a.txt", "second\n") },
 		)
 		d.turn(t, id, "go")
-		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		afterFirst, middle := tree.Read(t, dir), must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		d.turn(t, id, "go")
 		res := d.undo(t, protocol.SessionRewindParams{SessionID: id, ToNode: middle.Leaf, Files: protocol.RewindAlso})
 		sameTree(t, dir, afterFirst)
@@ -209,8 +210,8 @@ func TestFilePoints(t *testing.T) {
 		)
 		d.turn(t, id, "go")
 		second := d.turn(t, id, "go")
-		one := must[*protocol.SessionDiffResult](t)(d.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id, TurnID: second.TurnID}))
-		all := must[*protocol.SessionDiffResult](t)(d.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id}))
+		one := must[*protocol.SessionDiffResult](t)(d.Files.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id, TurnID: second.TurnID}))
+		all := must[*protocol.SessionDiffResult](t)(d.Files.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id}))
 		if len(one.Data) != 1 || one.Data[0].Diff != "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n 2\n-three\n+3\n" {
 			t.Errorf("turn: %+v", one.Data)
 		}
@@ -256,7 +257,7 @@ func TestFilePoints(t *testing.T) {
 	})
 	t.Run("issue/6-2 a file of which there is no copy is told, and left as it is by force", func(t *testing.T) {
 		big := strings.Repeat("x", 2000)
-		d, id, dir := workspaceOf(t, setup{config: func(c *engine.Config) { c.Files.FileSize = 1000 }}, func(dir string) {
+		d, id, dir := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.FileSize = 1000 }}, func(dir string) {
 			write(t, dir, "big", big+"y")
 			write(t, dir, "a.txt", "changed\n")
 		})
@@ -266,8 +267,8 @@ func TestFilePoints(t *testing.T) {
 			t.Errorf("point %+v", p)
 		}
 		p := protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly}
-		_, err := d.Rewind(t.Context(), &p)
-		if refused, ok := errors.AsType[*engine.RewindConflictError](err); !ok || refused.Files[0].Unkept != protocol.FileTooLarge {
+		_, err := d.History.Rewind(t.Context(), &p)
+		if refused, ok := errors.AsType[*undo.ConflictError](err); !ok || refused.Files[0].Unkept != protocol.FileTooLarge {
 			t.Fatalf("rewind: %v", err)
 		}
 		p.Force = true
@@ -277,7 +278,7 @@ func TestFilePoints(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-2 a workspace that is too large makes the point unrestorable, loudly, and fails no turn", func(t *testing.T) {
-		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.Files.Files = 3 }}, everything(t))
+		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.Files = 3 }}, everything(t))
 		turn := d.turn(t, id, "go")
 		if turn.State != protocol.TurnCompleted {
 			t.Errorf("turn %+v", turn)
@@ -286,8 +287,8 @@ func TestFilePoints(t *testing.T) {
 		if len(points) != 1 || !strings.Contains(points[0].Unrestorable, "more than 3 files") {
 			t.Errorf("points %+v", points)
 		}
-		_, err := d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly})
-		if _, ok := errors.AsType[*engine.UnrestorableError](err); !ok {
+		_, err := d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly})
+		if _, ok := errors.AsType[*undo.UnrestorableError](err); !ok {
 			t.Errorf("rewind: %v", err)
 		}
 	})

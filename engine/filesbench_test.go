@@ -40,7 +40,7 @@ func BenchmarkFilePoints(b *testing.B) {
 						write(b, dir, "d000/f00000.txt", fmt.Sprint(i))
 						return tool.Result{Output: protocol.Succeed("done")}, nil
 					}
-					d := start(b, setup{model: thinks(reply), tools: []tool.Provider{w}, config: func(c *engine.Config) { c.Files.Off = off }})
+					d := start(b, setup{model: thinks(reply), tools: []tool.Provider{w}, config: func(c *engine.Config) { c.FileLimits.Off = off }})
 					id := d.beside(b, dir)
 					d.turn(b, id, "go") // the first look
 					var took []time.Duration

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"lashd/engine"
 	"lashd/engine/tool"
+	"lashd/engine/undo"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 	"lashd/test/tree"
@@ -56,17 +56,17 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		d.wait(t, turn.TurnID)
 		other := d.begin(t, second, "go")
 		<-at
-		undo := onlyFiles(first, turn.TurnID)
-		if _, err := d.Rewind(t.Context(), &undo); !errors.Is(err, engine.ErrFilesInUse) {
+		params := onlyFiles(first, turn.TurnID)
+		if _, err := d.History.Rewind(t.Context(), &params); !errors.Is(err, undo.ErrInUse) {
 			t.Errorf("beside another session: %v", err)
 		}
 		running := onlyFiles(second, other.TurnID)
-		if _, err := d.Rewind(t.Context(), &running); !errors.As(err, new(*engine.TurnActiveError)) {
+		if _, err := d.History.Rewind(t.Context(), &running); !errors.As(err, new(*engine.TurnActiveError)) {
 			t.Errorf("beside its own turn: %v", err)
 		}
 		on <- struct{}{}
 		d.wait(t, other.TurnID)
-		d.undo(t, undo)
+		d.undo(t, params)
 		if got := tree.Read(t, dir)["a.txt"]; !strings.HasSuffix(got, " old\n") {
 			t.Errorf("a.txt is %q", got)
 		}
@@ -86,9 +86,9 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		on <- struct{}{}
 		d.wait(t, one.TurnID)
 		d.wait(t, two.TurnID)
-		undo := onlyFiles(first, one.TurnID)
-		_, err := d.Rewind(t.Context(), &undo)
-		refused, ok := errors.AsType[*engine.RewindConflictError](err)
+		params := onlyFiles(first, one.TurnID)
+		_, err := d.History.Rewind(t.Context(), &params)
+		refused, ok := errors.AsType[*undo.ConflictError](err)
 		if !ok || refused.Files[0].Conflict != protocol.ConflictShared {
 			t.Errorf("rewind: %v", err)
 		}
@@ -119,13 +119,13 @@ func TestFilePointsBesideOthers(t *testing.T) {
 			Cwd: other, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
 		})).SessionID
 		d.turn(t, child, "go")
-		undo := onlyFiles(id, turn.TurnID)
-		_, err := d.Rewind(t.Context(), &undo)
-		if refused, ok := errors.AsType[*engine.UnrestorableError](err); !ok || !strings.Contains(refused.Reason, other) {
+		params := onlyFiles(id, turn.TurnID)
+		_, err := d.History.Rewind(t.Context(), &params)
+		if refused, ok := errors.AsType[*undo.UnrestorableError](err); !ok || !strings.Contains(refused.Reason, other) {
 			t.Errorf("rewind: %v", err)
 		}
-		undo.Force = true
-		d.undo(t, undo)
+		params.Force = true
+		d.undo(t, params)
 		sameTree(t, dir, before)
 		if got := tree.Read(t, other)["b.txt"]; !strings.HasSuffix(got, " child\n") {
 			t.Errorf("elsewhere b.txt is %q", got)
@@ -154,15 +154,15 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 	t.Run("issue/6-2 the same request is done once, and its answer is given again", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
 		turn := d.turn(t, id, "go")
-		undo := onlyFiles(id, turn.TurnID)
-		undo.IdempotencyKey = "k"
-		first := d.undo(t, undo)
+		params := onlyFiles(id, turn.TurnID)
+		params.IdempotencyKey = "k"
+		first := d.undo(t, params)
 		write(t, dir, "a.txt", "later\n")
-		if again := d.undo(t, undo); !again.Duplicate || again.Point != first.Point {
+		if again := d.undo(t, params); !again.Duplicate || again.Point != first.Point {
 			t.Errorf("answer %+v, first %+v", again, first)
 		}
-		undo.Force = true
-		if _, err := d.Rewind(t.Context(), &undo); !errors.Is(err, persistence.ErrReceiptConflict) {
+		params.Force = true
+		if _, err := d.History.Rewind(t.Context(), &params); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("another request with the key: %v", err)
 		}
 		if got := tree.Read(t, dir)["a.txt"]; !strings.HasSuffix(got, " later\n") {
@@ -179,9 +179,9 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			write(t, dir, "secret.env", "precious\n")
 			d.turn(t, id, "go")
 			turn := d.turn(t, id, "go")
-			undo := onlyFiles(id, turn.TurnID)
-			undo.Force = true
-			d.undo(t, undo)
+			params := onlyFiles(id, turn.TurnID)
+			params.Force = true
+			d.undo(t, params)
 			now := tree.Read(t, dir)
 			if !strings.HasSuffix(now["secret.env"], " precious\n") || !strings.HasSuffix(now[".gitignore"], " secret.env\n") {
 				t.Errorf("%s: files %q", what, now)
@@ -213,28 +213,6 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
 		sameTree(t, dir, after)
 	})
-	t.Run("issue/6-2 what is announced and cannot be looked at makes the point unrestorable, loudly", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			dir := t.TempDir()
-			write(t, dir, ".gitignore", "*.env\n")
-			write(t, dir, "a.env", "old\n")
-			var d *daemon
-			edit := toolFunc{name: "work", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
-				back := must[func()](t)(d.HoldWorkspace(ctx, dir))
-				ok(t, call.Host.Touch(ctx, "a.env"))
-				back()
-				write(t, dir, "a.env", "new\n")
-				return tool.Result{Output: protocol.Succeed("done")}, nil
-			}}
-			d = start(t, setup{model: callsWork(), tools: []tool.Provider{edit}})
-			id := d.beside(t, dir)
-			turn := d.turn(t, id, "go")
-			p := d.points(t, id)
-			if turn.State != protocol.TurnCompleted || len(p) != 1 || !strings.Contains(p[0].Unrestorable, "a.env") {
-				t.Errorf("turn %s, points %+v", turn.State, p)
-			}
-		})
-	})
 	t.Run("issue/6-2 what is ignored from a turn on is neither deleted nor forgotten", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
 			write(t, dir, ".gitignore", "b.txt\n")
@@ -258,7 +236,7 @@ func TestFileBudget(t *testing.T) {
 				write(t, dir, "a.txt", string(noise))
 			})
 		}
-		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.Files.Budget = budget }}, steps...)
+		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.Budget = budget }}, steps...)
 		var turns []protocol.TurnID
 		for range steps {
 			turns = append(turns, d.turn(t, id, "go").TurnID)
@@ -272,7 +250,7 @@ func TestFileBudget(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		oldest := onlyFiles(id, turns[0])
-		if _, err := d.Rewind(t.Context(), &oldest); !errors.As(err, new(*engine.UnrestorableError)) {
+		if _, err := d.History.Rewind(t.Context(), &oldest); !errors.As(err, new(*undo.UnrestorableError)) {
 			t.Errorf("to before the oldest turn: %v", err)
 		}
 		d.undo(t, onlyFiles(id, turns[len(turns)-1]))
@@ -321,10 +299,10 @@ func TestTidyBesideATurn(t *testing.T) {
 		id := d.beside(t, dir)
 		turn := d.begin(t, id, "go")
 		<-at
-		d.TidyFiles(t.Context())
+		d.Files.Tidy(t.Context())
 		on <- struct{}{}
 		<-at
-		d.TidyFiles(t.Context())
+		d.Files.Tidy(t.Context())
 		on <- struct{}{}
 		d.wait(t, turn.TurnID)
 		d.undo(t, onlyFiles(id, turn.TurnID))

@@ -25,8 +25,8 @@ func (e *JournalError) Error() string {
 }
 
 // sameEffect compares an effect with the one that a row of the journal answered.
-func (r *run) sameEffect(e turn.Effect, row persistence.Effect) error {
-	asked := r.prints.envelope(&e)
+func (j *journal) sameEffect(e turn.Effect, row persistence.Effect) error {
+	asked := j.prints.envelope(&e)
 	if bytes.Equal(row.Hash, asked) && row.Kind == string(e.Kind) {
 		return nil
 	}

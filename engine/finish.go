@@ -6,6 +6,8 @@ import (
 
 	"lashd/engine/change"
 	"lashd/engine/graph"
+	"lashd/engine/trace"
+	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -14,23 +16,23 @@ import (
 // cannot be stored as it is ends with that as its outcome, and the head stays where it was.
 func (r *run) finish() (stored bool) {
 	r.capture()
-	r.files.joinLook(true)
+	r.files.Join(true)
 	for {
-		err := r.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
+		err := r.store.persist(r.life, func(ctx context.Context, st *state) error { return st.complete(ctx, r) })
 		switch {
 		case err == nil:
 			return true
-		case r.left():
+		case r.store.left():
 			return false
-		case r.given != nil:
+		case r.result.discarded != nil:
 			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
 			if pause(r.life, spaceCheck) != nil {
 				return false
 			}
 		default:
 			r.eng.Log.Error("turn cannot be stored", "turn", r.id, "error", err)
-			r.trace(TraceStoreError, tracedError{Error: err.Error()})
-			r.given = &givenUp{protocol.Issue{Kind: "store", Code: codeOf(err, "turn_not_finalised"), Message: err.Error()}}
+			r.trace.add(trace.StoreError, trace.Failure{Error: err.Error()})
+			r.result.discarded = &protocol.Issue{Kind: "store", Code: codeOf(err, "turn_not_finalised"), Message: err.Error()}
 		}
 	}
 }
@@ -40,7 +42,7 @@ var errUnpaired = errors.New("the turn left a tool call without a result")
 
 // ending is a turn that is over, with what becomes of it.
 type ending struct {
-	result resultOf
+	result turn.Result
 	report *protocol.TurnReport
 	total  protocol.Usage
 	next   *following // goes on in another frame; nil: nothing does
@@ -53,25 +55,25 @@ func (st *state) complete(ctx context.Context, r *run) error {
 		st.broken = ErrTurnNotActive
 		return st.broken
 	}
-	e := &ending{result: r.result(stored.Cancel)}
+	e := &ending{result: r.result.result(stored.Cancel)}
 	e.total = st.totalWith(&e.result)
 	to, err := st.switched(ctx, r, &e.result)
 	if err != nil {
 		return err
 	}
 	c := st.change(persistence.Commit{
-		Retire: []protocol.TurnID{r.id}, Usage: r.ledger(e.result, 0), Turned: true, Total: &e.total,
+		Retire: []protocol.TurnID{r.id}, Usage: r.journal.ledger(e.result, 0), Turned: true, Total: &e.total,
 		Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
 	})
-	c.Shown = r.streamed
+	c.Shown = r.journal.streamed
 	if err := st.conclude(c, r, e, stored); err != nil {
 		return err
 	}
 	if to != nil {
 		e.follow(c, st.follow(r, to))
 	}
-	st.decisionsIn(c).turnOver(c, r.id)
-	c.Tell(r.files.close(&c.Commit)...)
+	st.decisions.TurnOver(c, r.id)
+	r.files.Close(c)
 	c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &e.result.Usage, Total: &e.total})
 	c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: e.result.Outcome, Usage: &e.result.Usage, Issues: e.report.Issues, Follower: e.report.FollowedBy})
 	if e.next == nil {
@@ -79,9 +81,9 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	} else {
 		st.queueIn(c).GoOn(c, r.id, e.next.turn, e.next.input)
 	}
-	st.keep(c, r.kept(e.next != nil))
+	st.keep(c, r.result.kept(e.next != nil))
 	if e.next == nil {
-		st.tasksIn(c).turnOver()
+		st.tasks.In(c).TurnOver()
 	}
 	c.Then(func() { st.ended(r, e) })
 	if err := st.commit(ctx, c); err != nil {
@@ -90,7 +92,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	switch {
 	case e.next != nil:
 		r.next = st.proceed(e.next)
-	case r.full && r.given == nil:
+	case r.result.compacts && r.result.discarded == nil:
 		st.compactNext(r.id)
 	}
 	st.startNextTurn()
@@ -100,22 +102,26 @@ func (st *state) complete(ctx context.Context, r *run) error {
 // conclude adds the turn's nodes, its report, and the last events about its items.
 func (st *state) conclude(c *change.Change, r *run, e *ending, stored persistence.StoredTurn) error {
 	revision := st.row.Head.Revision
-	if r.given == nil && len(r.nodes) > 0 {
-		if graph.ResumeSafe(messagesOf(r.nodes)) != nil {
+	if r.result.discarded == nil && len(r.journal.nodes) > 0 {
+		if graph.ResumeSafe(messagesOf(r.journal.nodes)) != nil {
 			return errUnpaired
 		}
-		c.Nodes = r.nodes
+		c.Nodes = r.journal.nodes
 		revision++
 	}
-	e.report = r.report(e.result, revision)
+	e.report = r.result.reportOf(e.result, revision)
 	stored.State, stored.Report = e.report.State, e.report
 	c.Turns = []persistence.Turn{stored.Turn}
-	c.Tell(r.closing(e.result)...)
+	if r.result.discarded != nil {
+		c.Tell(r.journal.withdrawal(e.result)...)
+	} else {
+		c.Tell(r.journal.closing(e.result)...)
+	}
 	return nil
 }
 
 // totalWith is what the session has used with a turn. What cannot be counted fails the turn, and is not counted.
-func (st *state) totalWith(result *resultOf) protocol.Usage {
+func (st *state) totalWith(result *turn.Result) protocol.Usage {
 	total, err := st.row.Usage.Add(result.Usage)
 	if err != nil {
 		fail(result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
@@ -135,25 +141,11 @@ func (e *ending) follow(c *change.Change, next *following) {
 func (st *state) ended(r *run, e *ending) {
 	st.row.Usage = e.total
 	st.row.TurnIndex++
-	r.streamed, r.told, st.current = nil, e.report, nil
+	r.journal.streamed, r.result.report, st.current = nil, e.report, nil
 	r.lease.trail() // what follows may be with other plugins
-	r.traceEnd(e.report)
+	r.trace.end(e.report)
 	st.eng.Log.Info("turn ended", "session", st.id, "turn", r.id, "state", e.report.State, "outcome", e.report.Outcome.Kind, "ms", e.report.DurationMs)
 	st.turnOver(r.id, e.report)
-}
-
-// kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
-// frame that the turn was in.
-func (r *run) kept(left bool) *captured {
-	switch {
-	case r.given != nil:
-		r.captured = nil
-	case r.captured != nil && left:
-		k := *r.captured
-		k.execution = nil
-		return &k
-	}
-	return r.captured
 }
 
 func messagesOf(nodes []protocol.Node) []*protocol.Message {
@@ -162,22 +154,4 @@ func messagesOf(nodes []protocol.Node) []*protocol.Message {
 		msgs[i] = nodes[i].Message
 	}
 	return msgs
-}
-
-// closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
-func (r *run) closing(result resultOf) []change.Event {
-	if r.given != nil {
-		var events []change.Event
-		for i := r.logged.Calls; i < len(result.Calls); i++ {
-			events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &result.Calls[i]}})
-		}
-		return append(events, r.logged.retractions(r.session.id, r.id)...)
-	}
-	_, events := r.news(result)
-	if gone := len(r.logged.Nodes) - len(r.nodes); gone > 0 { // the journal was told of more than could be replayed
-		all := r.logged.retractions(r.session.id, r.id)
-		kept := progress{Nodes: r.logged.Nodes[:len(r.nodes)]}
-		events = append(events, all[len(kept.retractions(r.session.id, r.id)):]...)
-	}
-	return events
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"lashd/engine/change"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -14,12 +17,12 @@ import (
 // maxSwitches is how often work may go on in another frame before somebody has to say something.
 const maxSwitches = 32
 
-// opens tells whether a switch asks for a frame other than the one that the turn began in.
-func (r *run) opens(ctx context.Context, to *protocol.FrameSwitch) bool {
+// opensFrame tells whether a switch asks for a frame other than the one that its turn began in.
+func opensFrame(ctx context.Context, e *Engine, from protocol.FrameID, to *protocol.FrameSwitch) bool {
 	if !to.Meant() {
 		return false
 	}
-	key, err := r.eng.frameKey(ctx, r.begin.Frame)
+	key, err := e.frameKey(ctx, from)
 	return err != nil || key != to.Key // who cannot know it here fails over it at the end
 }
 
@@ -32,8 +35,8 @@ func (e *Engine) frameKey(ctx context.Context, id protocol.FrameID) (string, err
 }
 
 // meant takes away a wish for another frame that asks for nothing.
-func (r *run) meant(ctx context.Context, c *protocol.ToolControl) *protocol.ToolControl {
-	if c != nil && c.Kind == protocol.ControlSwitchFrame && !r.opens(ctx, c.Frame) {
+func meant(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.ToolControl) *protocol.ToolControl {
+	if c != nil && c.Kind == protocol.ControlSwitchFrame && !opensFrame(ctx, e, from, c.Frame) {
 		return nil
 	}
 	return c
@@ -45,21 +48,20 @@ func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	if !p.Switches() {
 		return false, nil
 	}
-	to, err := p.BeforeModel(ctx, &plugin.BeforeModel{TurnID: r.id, View: r.view(r.machine.Messages()), Host: r.capabilities()})
+	to, err := p.BeforeModel(ctx, &plugin.BeforeModel{TurnID: r.id, View: r.seams.view(r.journal.messages()), Host: r.hooks.capabilities()})
 	if cause := context.Cause(ctx); cause != nil {
 		return true, r.stop(cause)
 	}
-	if err == nil && r.opens(ctx, to) {
+	if err == nil && opensFrame(ctx, r.eng, r.journal.begin.Frame, to) {
 		err = checkSeeds(to)
 	}
 	switch {
 	case err != nil:
 		return true, r.failPrompt(ctx, &hookFailure{"before_llm_call_failed", err})
-	case !r.opens(ctx, to):
+	case !opensFrame(ctx, r.eng, r.journal.begin.Frame, to):
 		return false, nil
 	}
-	r.machine.Switch(to)
-	r.noteNodes()
+	r.journal.switchFrame(to)
 	return true, nil
 }
 
@@ -67,11 +69,11 @@ func checkSeeds(to *protocol.FrameSwitch) error {
 	if len(to.Nodes) == 0 {
 		return nil
 	}
-	return checkAppend(to.Nodes)
+	return param.CheckAppend(to.Nodes)
 }
 
 // switched is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
-func (st *state) switched(ctx context.Context, r *run, result *resultOf) (*protocol.FrameSwitch, error) {
+func (st *state) switched(ctx context.Context, r *run, result *turn.Result) (*protocol.FrameSwitch, error) {
 	to := result.Outcome.Frame
 	if result.Outcome.Kind != protocol.OutcomeFrameSwitch || !to.Meant() {
 		return nil, nil
@@ -86,7 +88,7 @@ func (st *state) switched(ctx context.Context, r *run, result *resultOf) (*proto
 	}
 	if st.switches(r.id) >= maxSwitches {
 		fail(result, protocol.Issue{Kind: "runtime", Code: "frame_switch_limit",
-			Message: "the work went on in another frame " + itoa(maxSwitches) + " times in a row; say something to have it go on"})
+			Message: "the work went on in another frame " + strconv.Itoa(maxSwitches) + " times in a row; say something to have it go on"})
 		result.Outcome.Kind = protocol.OutcomeMaxTurns
 		return nil, nil
 	}
@@ -118,11 +120,11 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 	f.input = protocol.QueuedInput{
 		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
 		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		Switches: st.switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.begin.Inputs), PluginInputs: r.forPlugins, Ceiling: r.ceiling,
+		Switches: st.switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.journal.begin.Inputs), PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling,
 	}
 	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
 	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {
-		n := b.Node(r.nodeID(len(r.nodes)+i), now())
+		n := b.Node(r.journal.nodeID(len(r.journal.nodes)+i), now())
 		n.TurnID = r.id
 		f.nodes = append(f.nodes, n)
 		if i > 0 {
@@ -144,7 +146,7 @@ func (f *following) into(c *persistence.Commit) {
 // proceed starts the turn that follows.
 func (st *state) proceed(f *following) *run {
 	st.frameTurn = f.turn.ID
-	if err := st.drive(f.turn, false); err != nil {
+	if err := st.drive(f.turn, false, nil); err != nil {
 		st.later() // it is durable
 	}
 	st.frameTurn = ""
@@ -158,7 +160,7 @@ func (r *run) enter() error {
 	if !r.entering {
 		return nil
 	}
-	view := r.view(nil)
+	view := r.seams.view(nil)
 	_, err := callPlugin(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
 		err := r.plugins.RestoreExecution(ctx, nil)
 		if err == nil {
@@ -166,7 +168,7 @@ func (r *run) enter() error {
 		}
 		return struct{}{}, err
 	})
-	if err == nil || r.left() {
+	if err == nil || r.store.left() {
 		return err
 	}
 	return r.reload("protocol_restore_failed", err)
@@ -176,7 +178,7 @@ func (r *run) enter() error {
 func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
 	told := issueEvent(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := ask(r.store, func(ctx context.Context, st *state) (struct{}, error) {
 		err := st.tell(ctx, told)
 		st.broken = errors.Join(cause, st.broken)
 		return struct{}{}, err

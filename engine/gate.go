@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 
+	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/task"
+	"lashd/engine/task/live"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -14,19 +17,20 @@ import (
 // gate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
 // error is one of the store.
 type gate struct {
-	run     *run
+	batch   *batch
 	st      *state
-	tasks   *taskDraft
+	tasks   *live.Draft
+	over    bool // the turn is: nothing is let through
 	signals []*protocol.SignalTaskIntent
 }
 
 // pass is the reply of a call with what became of its intents.
-func (g *gate) pass(ctx context.Context, s *stage) (turn.ToolReply, error) {
+func (g *gate) pass(ctx context.Context, s *toolCall) (turn.ToolReply, error) {
 	reply := *s.reply
 	var outcomes []protocol.IntentOutcome
 	for _, in := range s.intents {
 		out := in.IntentOutcome
-		if out.Refused == "" && g.run.ctx.Err() != nil {
+		if out.Refused == "" && g.over {
 			out.Refused = protocol.IntentTurnOver
 		}
 		if out.Refused == "" {
@@ -40,7 +44,7 @@ func (g *gate) pass(ctx context.Context, s *stage) (turn.ToolReply, error) {
 	return reply, nil
 }
 
-func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
+func (g *gate) do(ctx context.Context, s *toolCall, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
 	switch out.Kind {
 	case protocol.IntentStart:
 		return g.start(ctx, s, want.StartTask, out)
@@ -55,7 +59,7 @@ func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out 
 		out.TaskID = want.CancelTask.TaskID
 		t, err := g.live(ctx, out)
 		if err == nil && out.Refused == "" {
-			g.tasks.cancel(t, "internal:tool", want.CancelTask.Reason)
+			g.tasks.Cancel(t, "internal:tool", want.CancelTask.Reason)
 		}
 		return err
 	case protocol.IntentTell:
@@ -69,12 +73,12 @@ func (g *gate) do(ctx context.Context, s *stage, want *protocol.ToolIntent, out 
 	return nil // an occurrence is checked already, and emitted after the commit
 }
 
-func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
+func (g *gate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
 	out.TaskID = want.TaskID
 	if out.TaskID == "" {
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
-	by := g.run.askerOf(s)
+	by := g.askerOf(s)
 	if err := cmp.Or(g.st.eng.checkTask(out.TaskID, &want.Spec), mayRun(by, &want.Spec)); err != nil {
 		refuse(out, err)
 		return nil
@@ -87,31 +91,35 @@ func (g *gate) start(ctx context.Context, s *stage, want *protocol.StartTaskInte
 	case known || err != nil:
 		return err
 	}
-	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.run.id, CallID: s.call.CallID, Ceiling: by.ceiling}
-	if _, err := g.tasks.start(out.TaskID, &want.Spec, origin, nil); err != nil {
+	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.batch.caller.turnID(), CallID: s.CallID, Ceiling: by.ceiling}
+	if _, err := startTask(g.st.eng, g.tasks, out.TaskID, &want.Spec, origin, nil); err != nil {
 		refuse(out, err)
 	}
 	return nil
 }
 
+// askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
+func (g *gate) askerOf(s *toolCall) *requester {
+	j := g.batch.hooks.judge
+	boxed := s.sandboxed || s.entry != nil && j.plugins.Sandboxed(s.entry.Source())
+	return &requester{session: g.st.id, ceiling: authority.MeetAll(j.ceiling, authority.Sandboxed(boxed))}
+}
+
 // known tells whether a task was started before, also by this commit.
 func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
-	if t, ok := g.tasks.tasks[id]; ok {
+	if t, ok := g.tasks.Changed(id); ok {
 		if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
 			return false, &TaskConflictError{id}
 		}
 		return true, nil
 	}
-	t, err := g.st.knownTask(ctx, id, spec)
+	t, err := g.st.tasks.known(ctx, id, spec)
 	return t != nil, err
 }
 
 // live is a task of the session as the commit leaves it, unless it is over.
 func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
-	t, ok := g.tasks.tasks[out.TaskID]
-	if !ok {
-		t, ok = g.st.tasks[out.TaskID]
-	}
+	t, ok := g.tasks.Find(out.TaskID)
 	if ok && !t.State.Final() {
 		return t, nil
 	}
@@ -130,9 +138,9 @@ func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.
 	return ended, err
 }
 
-func (g *gate) signal(s *stage, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
-	_, begins := g.tasks.tasks[t.ID]
-	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), mayRun(g.run.askerOf(s), &t.Spec)); {
+func (g *gate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
+	_, begins := g.tasks.Changed(t.ID)
+	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), mayRun(g.askerOf(s), &t.Spec)); {
 	case err != nil:
 		refuse(out, err)
 	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:
@@ -147,7 +155,7 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 		refuse(out, err)
 		return
 	}
-	if _, ok := g.tasks.add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
+	if _, ok := g.tasks.Add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: want.Name, Payload: want.Payload}); !ok {
 		out.Refused = protocol.IntentTaskEnded
 	}
 }
@@ -179,12 +187,12 @@ func refuse(out *protocol.IntentOutcome, err error) {
 // checkTold refuses an event that a task does not declare.
 func checkTold(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
 	if len(payload) > task.MaxPayload {
-		return bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
+		return param.Bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
 	}
 	for _, declared := range spec.Events {
 		if declared.Name == name {
-			return checkPayload("/payload", declared.Schema, payload)
+			return param.CheckPayload("/payload", declared.Schema, payload)
 		}
 	}
-	return bad("/name", "is no event that the task declares")
+	return param.Bad("/name", "is no event that the task declares")
 }

@@ -15,7 +15,7 @@ func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) 
 	}
 	for {
 		again := s.eng.tasksMoved.Next()
-		live, err := do(ctx, s.eng, session, func(_ context.Context, st *state) (bool, error) { return st.drainHidden(s.work) })
+		live, err := do(ctx, s.eng, session, func(_ context.Context, st *state) (bool, error) { return st.tasks.drainHidden(s.work) })
 		if err != nil || !live {
 			return err
 		}
@@ -28,22 +28,16 @@ func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) 
 }
 
 // drainHidden tells whether hidden tasks are live, besides the one that asks. If none is, it fails with the first one that failed.
-func (st *state) drainHidden(asks *work) (live bool, err error) {
-	for _, t := range st.tasks {
-		if t.Spec.Hidden && (asks == nil || t.ID != asks.id) {
-			return true, nil
-		}
+func (ts sessionTasks) drainHidden(asks *work) (live bool, err error) {
+	var self protocol.TaskID
+	if asks != nil {
+		self = asks.id
 	}
-	failed := st.failedHiddenTask
-	if st.failedHiddenTask = nil; failed != nil {
+	if ts.AnyHidden(self) {
+		return true, nil
+	}
+	if failed := ts.TakeFailedHidden(); failed != nil {
 		return false, &plugin.TaskFailedError{Task: *failed}
 	}
 	return false, nil
-}
-
-// failedHidden keeps the first hidden task that fails, until somebody waits for hidden tasks.
-func (st *state) failedHidden(t protocol.Task) {
-	if t.Spec.Hidden && st.failedHiddenTask == nil && (t.State == protocol.TaskFailed || t.State == protocol.TaskAbandoned) {
-		st.failedHiddenTask = &t
-	}
 }

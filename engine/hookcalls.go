@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/engine/trace"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -17,12 +18,21 @@ type wanted struct {
 	by string
 }
 
+// hooks asks plugins about tool calls, of a turn or of a client, and does what they want.
+type hooks struct {
+	*session
+	caller  caller
+	plugins *plugin.Session
+	judge   *judge
+	trace   turnTrace
+}
+
 // beforeCalls lets plugins look at the calls of a batch, one after the other, and then validates them. Calls that an earlier
 // run of the daemon has started were looked at then.
-func (r *run) beforeCalls(ctx context.Context, stages []*stage) error {
-	for _, s := range stages {
+func (h *hooks) beforeCalls(ctx context.Context, calls []*toolCall) error {
+	for _, s := range calls {
 		if s.reply == nil && !s.began {
-			if err := r.beforeCall(ctx, s); err != nil {
+			if err := h.beforeCall(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -33,21 +43,21 @@ func (r *run) beforeCalls(ctx context.Context, stages []*stage) error {
 	return nil
 }
 
-func (r *run) beforeCall(ctx context.Context, s *stage) error {
-	if !r.plugins.HasBeforeToolCall() {
+func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
+	if !h.plugins.HasBeforeToolCall() {
 		return nil
 	}
-	verdict, err := r.plugins.BeforeToolCall(ctx, r.callHook(s))
+	verdict, err := h.plugins.BeforeToolCall(ctx, h.callHook(s))
 	if err != nil {
 		return err
 	}
-	r.eng.blame(verdict.Err)
-	r.conflicts(ctx, verdict.Conflicts)
+	h.eng.blame(verdict.Err)
+	h.conflicts(ctx, verdict.Conflicts)
 	if verdict.Args != nil {
-		s.call.Args = verdict.Args
-		s.sandboxed = s.sandboxed || slices.ContainsFunc(verdict.ArgsBy, r.plugins.Sandboxed)
+		s.Args = verdict.Args
+		s.sandboxed = s.sandboxed || slices.ContainsFunc(verdict.ArgsBy, h.plugins.Sandboxed)
 	}
-	if err := r.apply(ctx, plugin.HookBeforeTool, string(s.call.CallID), verdict.Effects); err != nil {
+	if err := h.apply(ctx, plugin.HookBeforeTool, string(s.CallID), verdict.Effects); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -57,37 +67,37 @@ func (r *run) beforeCall(ctx context.Context, s *stage) error {
 	switch {
 	case verdict.Output != nil:
 		s.answer(tidy(*verdict.Output))
-		r.projected(ctx, s, s.reply)
+		h.projected(ctx, s, s.reply)
 	case verdict.Approval != nil:
 		s.approval = &wanted{*verdict.Approval, verdict.Plugin}
 	}
 	return nil
 }
 
-func (r *run) callHook(s *stage) *plugin.ToolCallContext {
+func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
-		TurnID: r.id, CallID: s.call.CallID, Parent: s.call.Parent, Tool: s.call.Name, Kind: r.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial,
-		Args: s.call.Args, Host: r.capabilities(),
+		TurnID: h.caller.journalID(), CallID: s.CallID, Parent: s.Parent, Tool: s.Name, Kind: h.judge.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial,
+		Args: s.Args, Host: h.capabilities(),
 	}
 }
 
-func (r *run) resultHook(s *stage, reply *turn.ToolReply) *plugin.ToolResultContext {
-	return &plugin.ToolResultContext{ToolCallContext: *r.callHook(s), Attempt: s.attempt, Output: reply.Output, DurationMs: reply.DurationMs}
+func (h *hooks) resultHook(s *toolCall, reply *turn.ToolReply) *plugin.ToolResultContext {
+	return &plugin.ToolResultContext{ToolCallContext: *h.callHook(s), Attempt: s.attempt, Output: reply.Output, DurationMs: reply.DurationMs}
 }
 
 // afterCall lets plugins look at the result of a call. What they say of a call whose turn is cancelled meanwhile is lost.
-func (r *run) afterCall(ctx context.Context, s *stage, reply *turn.ToolReply) {
-	if !r.plugins.HasAfterToolCall() {
+func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
+	if !h.plugins.HasAfterToolCall() {
 		return
 	}
-	verdict, err := r.plugins.AfterToolCall(ctx, r.resultHook(s, reply))
+	verdict, err := h.plugins.AfterToolCall(ctx, h.resultHook(s, reply))
 	if err != nil {
 		return // the context is done, and whoever waits for the call sees to that
 	}
-	r.eng.blame(verdict.Err)
-	r.conflicts(ctx, verdict.Conflicts)
-	if err := r.apply(ctx, plugin.HookAfterTool, string(s.call.CallID), verdict.Effects); err != nil && ctx.Err() == nil {
+	h.eng.blame(verdict.Err)
+	h.conflicts(ctx, verdict.Conflicts)
+	if err := h.apply(ctx, plugin.HookAfterTool, string(s.CallID), verdict.Effects); err != nil && ctx.Err() == nil {
 		out := protocol.Fail(protocol.FailInternal, "after_tool_call_failed", err.Error(), protocol.FromPlugin)
 		verdict.Output = &out
 	}
@@ -100,19 +110,19 @@ func (r *run) afterCall(ctx context.Context, s *stage, reply *turn.ToolReply) {
 }
 
 // projected gives a reply the output that enters the conversation, where that is not the output itself.
-func (r *run) projected(ctx context.Context, s *stage, reply *turn.ToolReply) {
-	out := tidy(r.plugins.ProjectResult(ctx, r.resultHook(s, reply)))
+func (h *hooks) projected(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
+	out := tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply)))
 	if !reflect.DeepEqual(out, reply.Output) {
 		reply.Shown = &out
 	}
 }
 
 // conflicts tells of directives that had to give way to those of another plugin.
-func (r *run) conflicts(ctx context.Context, all []plugin.Conflict) {
+func (h *hooks) conflicts(ctx context.Context, all []plugin.Conflict) {
 	for _, c := range all {
-		r.trace(TraceKind(fmt.Sprintf("plugin.%s.%s.directive_conflict", c.Later, c.Hook)), c)
-		r.feed.Show(protocol.Event{
-			Type: protocol.EventPluginStatus, TurnID: r.id, Plugin: c.Later, Name: "directive_conflict",
+		h.trace.add(trace.Kind(fmt.Sprintf("plugin.%s.%s.directive_conflict", c.Later, c.Hook)), c)
+		h.feed.Show(protocol.Event{
+			Type: protocol.EventPluginStatus, TurnID: h.caller.journalID(), Plugin: c.Later, Name: "directive_conflict",
 			Text: fmt.Sprintf("%s of %s gives way to %s of %s", c.LoserKind, c.Loser, c.WinnerKind, c.Winner),
 		})
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"lashd/engine/change"
 	"lashd/engine/plugin"
@@ -18,41 +19,82 @@ type prepared struct {
 	Outcome  protocol.OutcomeKind `json:"outcome,omitempty"`  // and how
 }
 
+// seams asks the plugins of a turn at its beginning, at its checkpoints and at its end, and does what they want.
+type seams struct {
+	*hooks
+	store   *turnStore
+	journal *journal
+	result  *turnResult
+	about   protocol.Session      // as it was when the turn began, or went on after a restart
+	past    []*protocol.Message   // the history before the turn
+	input   []protocol.Message    // what the turn begins with
+	inputs  protocol.PluginInputs // what the turn brings the plugins
+	held    []protocol.Message    // of plugins, from tool seams, for the next checkpoint
+}
+
 // beforeTurn asks plugins before the turn begins, unless an earlier run of the daemon has stored what they said. An error
 // means that the daemon stops.
-func (r *run) beforeTurn(ctx context.Context) error {
-	if r.machine != nil {
+func (s *seams) beforeTurn(ctx context.Context) error {
+	if s.journal.machine != nil {
 		return nil
 	}
 	p := &prepared{}
 	var told []change.Event
-	all, err := r.plugins.BeforeTurn(ctx, &plugin.TurnContext{
-		TurnID: r.id, View: r.view(nil), Input: r.input, Inputs: r.forPlugins, Host: r.capabilities(),
+	all, err := s.plugins.BeforeTurn(ctx, &plugin.TurnContext{
+		TurnID: s.store.turn, View: s.view(nil), Input: s.input, Inputs: s.inputs, Host: s.capabilities(),
 	})
 	if err == nil {
-		told, err = r.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
+		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		if r.left() {
+		if s.store.left() {
 			return cause
 		}
 		err = nil // the turn is cancelled, which its first effect sees to
 	}
 	if err != nil {
-		r.eng.blame(err)
+		s.eng.blame(err)
 		p.Abort, p.Outcome = issueOfSeam(err, "plugin_prepare_turn")
 	}
-	r.begin.Prepared = p
-	r.assemble()
+	s.journal.begin.Prepared = p
+	s.start()
 	if len(all) == 0 {
 		return nil
 	}
-	err = r.flush(r.life, nil, told...) // hooks that wanted something are not asked again
-	if err != nil && !r.left() {
-		r.unprepared(&hookFailure{"plugin_prepare_turn", err})
+	err = s.store.flush(s.store.life, nil, told...) // hooks that wanted something are not asked again
+	if err != nil && !s.store.left() {
+		s.unprepared(&hookFailure{"plugin_prepare_turn", err})
 		return nil
 	}
 	return err
+}
+
+// start makes the machine of what the turn begins with.
+func (s *seams) start() {
+	input, shown := s.input, []protocol.Message(nil)
+	if p := s.journal.begin.Prepared; p != nil {
+		var lasting []protocol.Message
+		lasting, shown = apart(p.Messages)
+		input = append(slices.Clip(input), lasting...)
+	}
+	s.journal.start(turn.New(s.plugins.Driver(), turn.Config{
+		Input: input, Transient: shown, Budget: s.journal.begin.Config.Budget, Generation: s.journal.begin.Config.Generation, Options: s.journal.begin.TurnOptions,
+	}))
+	if p := s.journal.begin.Prepared; p != nil && p.Abort != nil {
+		s.journal.fail(p.Outcome, *p.Abort)
+	}
+}
+
+// unprepared ends a turn whose context could not be made, before it begins.
+func (s *seams) unprepared(failed *hookFailure) {
+	s.eng.blame(failed)
+	s.eng.Log.Error("turn failed", "session", s.session.id, "turn", s.store.turn, "error", failed)
+	if s.journal.machine == nil {
+		s.journal.begin.Prepared = &prepared{Abort: new(failed.issue()), Outcome: protocol.OutcomeRuntimeError}
+		s.start()
+		return
+	}
+	s.journal.fail(protocol.OutcomeRuntimeError, failed.issue())
 }
 
 // abortion is the error of a seam at which a plugin stops the turn.
@@ -62,7 +104,7 @@ func (a *abortion) Error() string { return a.owned.Message }
 
 // seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
 // What they tell is to be stored with what they said.
-func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []change.Event, err error) {
+func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []change.Event, err error) {
 	var stop error
 	for i, o := range all {
 		switch o.Kind {
@@ -76,10 +118,10 @@ func (r *run) seam(ctx context.Context, seam plugin.Hook, at string, all []plugi
 			case plugin.EnqueueMessages:
 				say(messagesOfPlugin(o))
 			default:
-				told = append(told, pluginEvents(r.id, o)...)
+				told = append(told, pluginEvents(s.store.turn, o)...)
 			}
 		default:
-			if err := r.apply(ctx, seam, at+"#"+itoa(i), []plugin.Owned{o}); err != nil {
+			if err := s.apply(ctx, seam, at+"#"+strconv.Itoa(i), []plugin.Owned{o}); err != nil {
 				return told, err
 			}
 		}
@@ -104,20 +146,20 @@ type passage struct {
 
 // atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
 // now.
-func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, error) {
-	msgs := r.held
-	r.held = nil
+func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, error) {
+	msgs := s.held
+	s.held = nil
 	p := passage{Delivery: delivery(msgs)}
-	if !r.plugins.HasCheckpoint() {
+	if !s.plugins.HasCheckpoint() {
 		return p, nil
 	}
-	all, err := r.plugins.Checkpoint(ctx, &plugin.CheckpointContext{
-		TurnID: r.id, Kind: effect.Checkpoint.Kind, View: r.view(r.machine.Messages()), Host: r.capabilities(),
+	all, err := s.plugins.Checkpoint(ctx, &plugin.CheckpointContext{
+		TurnID: s.store.turn, Kind: effect.Checkpoint.Kind, View: s.view(s.journal.messages()), Host: s.capabilities(),
 	})
 	p.acted = len(all) > 0
 	if err == nil {
-		at := itoa(int(effect.ID))
-		p.told, err = r.seam(ctx, plugin.HookCheckpoint, at, all, func(said []protocol.Message) { msgs = append(slices.Clip(msgs), said...) })
+		at := strconv.Itoa(int(effect.ID))
+		p.told, err = s.seam(ctx, plugin.HookCheckpoint, at, all, func(said []protocol.Message) { msgs = append(slices.Clip(msgs), said...) })
 		p.Delivery = delivery(msgs)
 	}
 	switch {
@@ -125,7 +167,7 @@ func (r *run) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, er
 	case context.Cause(ctx) != nil:
 		return p, context.Cause(ctx)
 	default:
-		r.eng.blame(err)
+		s.eng.blame(err)
 		issue, _ := issueOfSeam(err, "plugin_checkpoint")
 		p.Delivery = turn.Delivery{Abort: issue}
 	}
@@ -139,101 +181,122 @@ func delivery(msgs []protocol.Message) (d turn.Delivery) {
 }
 
 // afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
-func (r *run) afterTurn() error {
-	if r.plugins == nil || !r.plugins.HasAfterTurn() && !r.plugins.Listens() {
+func (s *seams) afterTurn(used func() int64) error {
+	if !s.plugins.HasAfterTurn() && !s.plugins.Listens() {
 		return nil
 	}
-	if r.plugins.HasAfterTurn() {
-		if err := r.concluded(r.life); err != nil { // a turn that was cancelled has an end too
-			if r.left() {
+	if s.plugins.HasAfterTurn() {
+		if err := s.concluded(s.store.life, used()); err != nil { // a turn that was cancelled has an end too
+			if s.store.left() {
 				return err
 			}
-			r.eng.blame(err)
+			s.eng.blame(err)
 			issue, _ := issueOfSeam(err, "plugin_finalize_turn")
 			issue.Code = "plugin_finalize_turn"
-			r.given = &givenUp{*issue}
+			s.result.discarded = issue
 		}
 	}
-	r.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnFinalized, Report: r.report(r.result(nil), 0)})
+	s.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnFinalized, Report: s.result.reportOf(s.result.result(nil), 0)})
 	return nil
 }
 
 // concluded applies what plugins want of a turn that is over. Events are told after the commit.
-func (r *run) concluded(ctx context.Context) error {
-	all, err := r.plugins.AfterTurn(ctx, &plugin.TurnSummary{
-		TurnID: r.id, Report: r.report(r.result(nil), 0), Window: r.begin.Config.Model.ContextWindow, Context: r.used(), Host: r.capabilities(),
+func (s *seams) concluded(ctx context.Context, used int64) error {
+	all, err := s.plugins.AfterTurn(ctx, &plugin.TurnSummary{
+		TurnID: s.store.turn, Report: s.result.reportOf(s.result.result(nil), 0), Window: s.journal.begin.Config.Model.ContextWindow, Context: used, Host: s.capabilities(),
 	})
 	if err != nil {
 		return err
 	}
 	for _, o := range all {
-		r.full = r.full || o.Kind == plugin.CompactHistory
+		s.result.compacts = s.result.compacts || o.Kind == plugin.CompactHistory
 	}
-	told, err := r.seam(ctx, plugin.HookAfterTurn, "", all, r.appendLasting)
+	told, err := s.seam(ctx, plugin.HookAfterTurn, "", all, s.appendLasting)
 	if err == nil {
-		r.after = append(r.after, told...)
+		s.result.after = append(s.result.after, told...)
 	}
 	return err
 }
 
 // appendLasting adds messages of plugins to the history that the turn becomes. There is no model call that could be shown the others.
-func (r *run) appendLasting(msgs []protocol.Message) {
+func (s *seams) appendLasting(msgs []protocol.Message) {
 	lasting, transient := apart(spoken(msgs))
-	r.append(lasting)
+	s.journal.append(lasting)
 	for _, m := range transient {
-		r.issues = append(r.issues, protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",
+		s.result.note(protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",
 			Message: "a transient message of " + m.Origin.Plugin + " was dropped: no model is called after a turn"})
 	}
 }
 
-// append adds messages to the history that the turn becomes.
-func (r *run) append(msgs []protocol.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, msg := range msgs {
-		r.nodes = append(r.nodes, protocol.Node{ID: r.nodeID(len(r.nodes)), TurnID: r.id, Frame: r.begin.Frame, AtMs: now(), Message: &msg})
-	}
-}
-
 // emitLifecycle tells plugins of a fact. What fails there is an issue of the turn.
-func (r *run) emitLifecycle(event *plugin.LifecycleEvent) {
-	if r.plugins == nil || !r.plugins.Listens() {
+func (s *seams) emitLifecycle(event *plugin.LifecycleEvent) {
+	if !s.plugins.Listens() {
 		return
 	}
-	event.Host = r.capabilities()
-	for _, f := range r.plugins.Emit(r.life, event) {
-		r.eng.blame(f.Err)
-		r.eng.Log.Error("lifecycle hook failed", "turn", r.id, "plugin", f.Plugin, "event", event.Kind, "error", f.Err)
-		r.issues = append(r.issues, protocol.Issue{Kind: "plugin", Code: "lifecycle_hook_failed", Message: f.Plugin + ": " + f.Err.Error()})
+	event.Host = s.capabilities()
+	for _, f := range s.plugins.Emit(s.store.life, event) {
+		s.eng.blame(f.Err)
+		s.eng.Log.Error("lifecycle hook failed", "turn", s.store.turn, "plugin", f.Plugin, "event", event.Kind, "error", f.Err)
+		s.result.note(protocol.Issue{Kind: "plugin", Code: "lifecycle_hook_failed", Message: f.Plugin + ": " + f.Err.Error()})
 	}
 }
 
 // afterCommit tells what was to be told once the turn is history.
-func (r *run) afterCommit() {
-	if r.plugins == nil {
+func (s *seams) afterCommit() {
+	before := len(s.result.issues)
+	if s.plugins.Listens() {
+		s.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: s.result.report, View: s.view(s.journal.messages())})
+	}
+	for _, issue := range s.result.issues[before:] {
+		s.result.after = append(s.result.after, issueEvent(s.store.turn, issue))
+	}
+	if len(s.result.after) == 0 && !s.plugins.Listens() {
 		return
 	}
-	before := len(r.issues)
-	if r.plugins.Listens() {
-		r.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: r.told, View: r.view(r.machine.Messages())})
-	}
-	for _, issue := range r.issues[before:] {
-		r.after = append(r.after, issueEvent(r.id, issue))
-	}
-	if len(r.after) == 0 && !r.plugins.Listens() {
-		return
-	}
-	_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitKept(ctx, persistence.Commit{}, r.after...)
+	kept := s.store.owner.captureFor(s.store.life)
+	_, err := ask(s.store, func(ctx context.Context, st *state) (struct{}, error) {
+		return struct{}{}, st.commitKept(ctx, persistence.Commit{}, kept, s.result.after...)
 	})
-	if err != nil && !r.left() {
-		r.eng.Log.Error("what came after a turn is not stored", "turn", r.id, "error", err)
+	if err != nil && !s.store.left() {
+		s.eng.Log.Error("what came after a turn is not stored", "turn", s.store.turn, "error", err)
 	}
 }
 
 // view is the session as its plugins see it, with messages of the turn.
-func (r *run) view(more []protocol.Message) *plugin.View {
-	v := &plugin.View{Session: r.about, Window: r.begin.Config.Model.ContextWindow, TurnOptions: r.begin.TurnOptions}
-	v.Session.Config, v.Session.State = r.begin.Config, protocol.SessionRunning
-	return v.Holding(r.past, more...)
+func (s *seams) view(more []protocol.Message) *plugin.View {
+	v := &plugin.View{Session: s.about, Window: s.journal.begin.Config.Model.ContextWindow, TurnOptions: s.journal.begin.TurnOptions}
+	v.Session.Config, v.Session.State = s.journal.begin.Config, protocol.SessionRunning
+	return v.Holding(s.past, more...)
+}
+
+// project makes the turn's answer what a person should see. Reports take it from here: who makes the last one is the actor, which
+// asks no plugins.
+func (s *seams) project() {
+	raw := answerOf(s.journal.result())
+	s.result.answer = projection{raw, s.visible(raw)}
+}
+
+// visible is prose as a person should see it; as it is, if the driver panics over it.
+func (s *seams) visible(raw string) (safe string) {
+	if raw == "" {
+		return raw
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.eng.panicked("turn", s.store.turn, p)
+			safe = raw
+		}
+	}()
+	safe, err := s.plugins.Prose(s.store.life, s.plugins.Driver().Visible(raw))
+	if err != nil && !s.store.left() {
+		s.unprojected(err)
+		s.result.note((&hookFailure{"plugin_prose", err}).issue())
+	}
+	return safe
+}
+
+// unprojected tells that text is shown with what a plugin would have hidden.
+func (s *seams) unprojected(err error) {
+	s.eng.blame(err)
+	s.eng.Log.Warn("a plugin failed to make text readable", "session", s.session.id, "turn", s.store.turn, "error", err)
 }

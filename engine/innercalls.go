@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"lashd/engine/tool"
@@ -18,9 +17,9 @@ const innerRows = 1 << 16
 
 // inner are the calls that a call makes, in order.
 type inner struct {
-	known  map[int]persistence.Effect // rows of an earlier run of the daemon
-	stages []*stage
-	next   int // of the present attempt; one that is made again begins anew
+	known map[int]persistence.Effect // rows of an earlier run of the daemon
+	calls []*toolCall
+	next  int // of the present attempt; one that is made again begins anew
 }
 
 func (in *inner) know(n int, row persistence.Effect) {
@@ -32,51 +31,30 @@ func (in *inner) know(n int, row persistence.Effect) {
 
 // callFor makes calls for a call that runs, and gives what they came to as the model would see it. What they came to is
 // durable then.
-func (r *run) callFor(ctx context.Context, outer *stage, wanted []tool.Request) ([]protocol.ToolOutput, error) {
-	stages := make([]*stage, len(wanted))
+func (m *callMaker) callFor(ctx context.Context, outer *toolCall, wanted []tool.Request) ([]protocol.ToolOutput, error) {
+	calls := make([]*toolCall, len(wanted))
 	for i, w := range wanted {
 		var err error
-		if stages[i], err = r.innerStage(outer, w); err != nil {
+		if calls[i], err = m.nestedCall(outer, w); err != nil {
 			return nil, err
 		}
 	}
-	if r.owner == nil {
-		if err := r.directly(ctx, stages); err != nil {
-			return nil, err
-		}
-		return outputs(stages), nil
+	if err := m.caller.nested(ctx, m, calls); err != nil {
+		return nil, err
 	}
-	err := r.perform(ctx, stages)
-	switch {
-	case errors.As(err, new(*OverdueError)): // the turn fails once the maker has returned
-	case errors.As(err, new(*cancelled)):
-		r.completeRest(ctx, stages)
-		cancelRest(stages)
-	case err != nil:
-		return nil, errors.Join(err, r.keepResults(stages))
-	}
-	rank(stages)
-	if rows := r.results(stages); len(rows) > 0 {
-		if err := r.flush(ctx, rows); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range stages {
-		s.stored = true
-	}
-	return outputs(stages), nil
+	return outputs(calls), nil
 }
 
-func outputs(stages []*stage) []protocol.ToolOutput {
-	all := make([]protocol.ToolOutput, len(stages))
-	for i, s := range stages {
+func outputs(calls []*toolCall) []protocol.ToolOutput {
+	all := make([]protocol.ToolOutput, len(calls))
+	for i, s := range calls {
 		all[i] = s.reply.Seen()
 	}
 	return all
 }
 
-// innerStage is the next call that a call makes: the same one that was made before, if it was.
-func (r *run) innerStage(outer *stage, w tool.Request) (*stage, error) {
+// nestedCall is the next call that a call makes: the same one that was made before, if it was.
+func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, error) {
 	n := outer.inner.next
 	if n >= innerRows {
 		return nil, fmt.Errorf("a call may make %d calls", innerRows)
@@ -89,34 +67,34 @@ func (r *run) innerStage(outer *stage, w tool.Request) (*stage, error) {
 		w.Name = w.Grant.Manifest.Name
 	}
 	call := protocol.ToolCall{
-		CallID: protocol.CallID(fmt.Sprintf("%s/%d", outer.call.CallID, n)), Name: w.Name, Args: w.Args, Parent: outer.call.CallID,
+		CallID: protocol.CallID(fmt.Sprintf("%s/%d", outer.CallID, n)), Name: w.Name, Args: w.Args, Parent: outer.CallID,
 	}
 	if !json.Valid(call.Args) {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &stage{asked: call, call: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
-	s.sandboxed = outer.sandboxed || r.plugins.Sandboxed(outer.entry.Source())
-	if n < len(outer.inner.stages) {
-		before := outer.inner.stages[n]
+	s := &toolCall{asked: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
+	s.sandboxed = outer.sandboxed || m.hooks.plugins.Sandboxed(outer.entry.Source())
+	if n < len(outer.inner.calls) {
+		before := outer.inner.calls[n]
 		if string(before.hash()) != string(s.hash()) {
 			return nil, &JournalError{Effect: outer.effect, Kind: "tools", Diff: fmt.Sprintf("call %d", s.ordinal)}
 		}
 		return before, nil
 	}
-	s.find(r.catalog)
+	s.find(m.catalog)
 	if row, ok := outer.inner.known[n]; ok {
 		if err := s.recall(row); err != nil {
 			return nil, err
 		}
 	}
-	outer.inner.stages = append(outer.inner.stages, s)
+	outer.inner.calls = append(outer.inner.calls, s)
 	return s, nil
 }
 
 // gather adds to the reply of a call what came of the calls that it made.
-func (s *stage) gather(reply *turn.ToolReply) {
+func (s *toolCall) gather(reply *turn.ToolReply) {
 	var said []protocol.Message
-	for _, made := range s.inner.stages {
+	for _, made := range s.inner.calls {
 		if made.reply == nil {
 			if made.attempt == 0 && !made.began {
 				continue
@@ -125,8 +103,8 @@ func (s *stage) gather(reply *turn.ToolReply) {
 		}
 		got := made.reply
 		reply.Calls = append(reply.Calls, protocol.ToolCallRecord{
-			CallID: got.CallID, Name: got.Name, Args: made.call.Args, Output: got.Output, DurationMs: got.DurationMs, Order: got.Order,
-			Parent: s.call.CallID,
+			CallID: got.CallID, Name: got.Name, Args: made.Args, Output: got.Output, DurationMs: got.DurationMs, Order: got.Order,
+			Parent: s.CallID,
 		})
 		if reply.Control == nil && got.Output.Status == protocol.OutputSuccess {
 			reply.Control = got.Control
@@ -135,20 +113,4 @@ func (s *stage) gather(reply *turn.ToolReply) {
 		s.overdue = s.overdue || made.overdue
 	}
 	s.messages = append(said, s.messages...)
-}
-
-// directly makes the calls of a call that belongs to no turn, one after the other.
-func (r *run) directly(ctx context.Context, stages []*stage) error {
-	for _, s := range stages {
-		if s.reply != nil {
-			continue
-		}
-		if err := r.direct(ctx, s); err != nil {
-			return err
-		}
-		if err := r.storeDirect(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

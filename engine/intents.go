@@ -18,9 +18,9 @@ type intent struct {
 }
 
 // want notes what a call wants, for when its batch is over. Where nothing comes after it, it is told at once that nothing is done.
-func (r *run) want(s *stage, reply *turn.ToolReply) {
-	s.intents = r.intentsOf(s, s.wanted, reply.Output.Status)
-	if r.owner == nil || s.call.Parent != "" {
+func (m *callMaker) want(s *toolCall, reply *turn.ToolReply) {
+	s.intents = m.intentsOf(s, s.wanted, reply.Output.Status)
+	if !m.caller.carriesOut() || s.Parent != "" {
 		var outcomes []protocol.IntentOutcome
 		for _, in := range s.intents {
 			outcomes = append(outcomes, in.IntentOutcome)
@@ -41,11 +41,11 @@ func settleIntents(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
 }
 
 // intentsOf are what a call wants, within the limits: what is beyond them is told of and not kept.
-func (r *run) intentsOf(s *stage, wanted []protocol.ToolIntent, came protocol.OutputStatus) (all []intent) {
+func (m *callMaker) intentsOf(s *toolCall, wanted []protocol.ToolIntent, came protocol.OutputStatus) (all []intent) {
 	kinds, size := map[protocol.IntentKind]int{}, 0
 	for i := range wanted {
 		in := intent{Want: &wanted[i]}
-		in.ID, in.Kind = r.intentID(s, i), in.Want.Kind()
+		in.ID, in.Kind = m.intentID(s, i), in.Want.Kind()
 		text, err := json.Marshal(in.Want)
 		size += len(text)
 		kinds[in.Kind]++
@@ -53,7 +53,7 @@ func (r *run) intentsOf(s *stage, wanted []protocol.ToolIntent, came protocol.Ou
 		case i == protocol.MaxIntents:
 			in.Refused, in.Kind = protocol.IntentTooMany, ""
 			in.Message = fmt.Sprintf("the call wants %d things, at most %d", len(wanted), protocol.MaxIntents)
-		case r.owner == nil || s.call.Parent != "":
+		case !m.caller.carriesOut() || s.Parent != "":
 			in.Refused = protocol.IntentNoTurn
 		case came != protocol.OutputSuccess:
 			in.Refused = protocol.IntentCallFailed
@@ -76,48 +76,50 @@ func (r *run) intentsOf(s *stage, wanted []protocol.ToolIntent, came protocol.Ou
 }
 
 // intentID is the same whenever the call is made.
-func (r *run) intentID(s *stage, place int) string {
-	sum := sha256.Sum256(encode([]any{r.session.id, r.id, s.call.CallID, place}))
+func (m *callMaker) intentID(s *toolCall, place int) string {
+	sum := sha256.Sum256(encode([]any{m.session.id, m.caller.journalID(), s.CallID, place}))
 	return "int_" + hex.EncodeToString(sum[:16])
 }
 
 // wants tells whether something of the call is left to be carried out.
-func (s *stage) wants() bool {
+func (s *toolCall) wants() bool {
 	return s.reply != nil && len(s.intents) > 0 && len(s.reply.Output.Intents) == 0
 }
 
 // drain carries out what the calls of a batch want, in the order of the calls, in the commit that stores what became of it together
 // with their results. So it happens once, whatever happens to the daemon.
-func (r *run) drain(ctx context.Context, stages []*stage) error {
-	var wanting []*stage
-	for _, s := range stages {
+func (b *batch) drain(ctx context.Context) error {
+	var wanting []*toolCall
+	for _, s := range b.calls {
 		if s.wants() {
-			r.checkEmissions(ctx, s)
+			b.emissions.check(ctx, s)
 			wanting = append(wanting, s)
 		}
 	}
 	if len(wanting) == 0 {
 		return nil
 	}
-	if err := r.persist(r.life, func(ctx context.Context, st *state) error { return r.carryOut(ctx, st, wanting) }); err != nil {
+	// Not with ctx: what calls of a cancelled turn want is refused, and that is stored.
+	err := b.store.persist(b.store.life, func(actor context.Context, st *state) error { return b.carryOut(actor, st, wanting, ctx.Err() != nil) })
+	if err != nil {
 		return err
 	}
 	for _, s := range wanting {
-		r.owe(s)
+		b.emissions.owe(s)
 	}
-	r.pay()
+	b.emissions.pay()
 	return nil
 }
 
-// carryOut does what calls want, in one commit with their replies.
-func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err error) {
-	c := st.turnChange(r)
+// carryOut does what calls want, in one commit with their replies, unless the turn is over.
+func (b *batch) carryOut(ctx context.Context, st *state, wanting []*toolCall, over bool) (err error) {
+	c := b.store.change(st)
 	defer func() {
 		if err != nil {
 			c.Drop()
 		}
 	}()
-	g := &gate{run: r, st: st, tasks: st.tasksIn(c)}
+	g := &gate{batch: b, st: st, tasks: st.tasks.In(c), over: over}
 	replies := make([]turn.ToolReply, len(wanting))
 	for i, s := range wanting {
 		if replies[i], err = g.pass(ctx, s); err != nil {
@@ -125,12 +127,12 @@ func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err er
 		}
 		settled := *s
 		settled.reply = &replies[i]
-		c.Effects = append(c.Effects, r.callRow(&settled))
+		c.Effects = append(c.Effects, b.row(&settled))
 	}
 	if err := c.Finish(); err != nil { // wakes come before what is told of files
 		return err
 	}
-	if err := st.commitTurn(ctx, r, c); err != nil {
+	if err := b.store.commit(ctx, st, c); err != nil {
 		return err
 	}
 	for i, s := range wanting {
@@ -138,4 +140,62 @@ func (r *run) carryOut(ctx context.Context, st *state, wanting []*stage) (err er
 	}
 	g.send()
 	return nil
+}
+
+// emissions are what the calls of a turn tell triggers of. A daemon that dies before it is told leaves it to the next one.
+type emissions struct {
+	eng  *Engine
+	turn protocol.TurnID
+	cwd  string
+	life context.Context // until the turn is left or over
+	owed []*protocol.TriggerEmitParams
+}
+
+// of is an occurrence that a call wants to be told of. Its key is the id of the intent: told again, it is the same one.
+func (e *emissions) of(in intent) *protocol.TriggerEmitParams {
+	want := in.Want.EmitTrigger
+	return &protocol.TriggerEmitParams{
+		Type: want.Type, Cwd: e.cwd, SourceKey: want.SourceKey, OccurrenceKey: in.ID, Payload: want.Payload,
+	}
+}
+
+// check refuses what nobody could be told of, before the actor is asked: whose types they are is for plugins to say.
+func (e *emissions) check(ctx context.Context, s *toolCall) {
+	for i := range s.intents {
+		in := &s.intents[i]
+		if in.Refused != "" || in.Kind != protocol.IntentEmit {
+			continue
+		}
+		if err := e.eng.Triggers.CheckEmit(ctx, e.of(*in)); err != nil {
+			refuse(&in.IntentOutcome, err)
+		}
+	}
+}
+
+// owe notes what is to be emitted because of a call whose result is stored.
+func (e *emissions) owe(s *toolCall) {
+	if s.reply == nil {
+		return
+	}
+	for i, out := range s.reply.Output.Intents {
+		if out.Kind == protocol.IntentEmit && out.Refused == "" && i < len(s.intents) {
+			e.owed = append(e.owed, e.of(s.intents[i]))
+		}
+	}
+}
+
+// pay emits what is owed. A daemon that dies before leaves it to the next one, which emits all of the turn's once more.
+func (e *emissions) pay() {
+	for len(e.owed) > 0 {
+		_, err := e.eng.Triggers.Emit(e.life, e.owed[0])
+		switch {
+		case noSpace(err) && pause(e.life, spaceCheck) == nil:
+			continue
+		case e.life.Err() != nil:
+			return
+		case err != nil:
+			e.eng.Log.Error("what a tool tells of is not emitted", "turn", e.turn, "type", e.owed[0].Type, "error", err)
+		}
+		e.owed = e.owed[1:]
+	}
 }

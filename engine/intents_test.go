@@ -233,7 +233,7 @@ func TestIntentsKilled(t *testing.T) {
 			if got, want := d.happenings(t, victimSession, "tsk_w"), []string{"created", `event {"n":1}`}; !slices.Equal(got, want) {
 				t.Errorf("the task saw %q, want %q", got, want)
 			}
-			happened := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data
+			happened := must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{})).Data
 			if len(happened) != 1 || string(happened[0].Payload) != `{"n":1}` || !strings.HasPrefix(happened[0].Key, "int_") {
 				t.Errorf("what happened: %+v", happened)
 			}

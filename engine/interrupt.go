@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -16,7 +17,7 @@ func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnInterruptResult, error) {
+	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 		open, ok := st.queue.Turn(p.TurnID)
 		after := st.wantedAfter(p.TurnID)
 		switch {
@@ -51,7 +52,7 @@ func (st *state) wantedAfter(id protocol.TurnID) *sessionHold {
 }
 
 // endUnasked ends what a plugin wants after a turn that has ended.
-func (st *state) endUnasked(ctx context.Context, w *sessionHold, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt) (*protocol.TurnInterruptResult, error) {
+func (st *state) endUnasked(ctx context.Context, w *sessionHold, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
 	if err := st.remembered(ctx, rc, result); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (st *state) endUnasked(ctx context.Context, w *sessionHold, client protocol
 	return result, nil
 }
 
-func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
+func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	err := st.endUnstarted(ctx, unstarted{
 		turn: t, state: protocol.TurnCancelled, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence},
 	}, rc, result)
@@ -71,9 +72,9 @@ func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evi
 }
 
 // requestCancel makes the wish durable, then stops the turn: a crash in between stops it after the restart.
-func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt, result any) error {
+func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	t.Cancel = &evidence
-	c := st.change(persistence.Commit{Receipt: rc.with(result)})
+	c := st.change(persistence.Commit{Receipt: rc.With(result)})
 	st.queueIn(c).SetTurn(c, t)
 	if err := st.commit(ctx, c); err != nil {
 		return err

@@ -4,22 +4,39 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"lashd/engine/change"
+	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-// journal holds the answers to a turn's effects: those of an earlier run of the daemon, to replay, and those of this
-// run that are not written yet. A turn without tools never writes one.
+// journal is what a turn has come to, and how much of it is durable: the answers that its machine was given, the nodes that its messages
+// become, and what the log tells of them. A turn without tools writes no rows before its end. The goroutine of the turn changes it, and
+// the actor while that goroutine waits; mu guards what others may read meanwhile.
 type journal struct {
-	begun   bool // the row with the turn's beginning is written
-	replay  map[uint64][]persistence.Effect
-	pending []noted
-	lastEnv *turn.Environment // of the newest sync that was noted, and its effect
+	session protocol.SessionID
+	turn    protocol.TurnID
+	begin   beginning
+	machine *turn.Machine // nil: plugins are asked first what the turn begins with
+	prints  fingerprints
+	size    turnSize
+
+	begun   bool                            // the row with the turn's beginning is written
+	replay  map[uint64][]persistence.Effect // answers that an earlier run of the daemon has stored
+	pending []noted                         // answers that are not written yet
+	lastEnv *turn.Environment               // of the newest sync that was noted, and its effect
 	lastID  uint64
+
+	logged   progress              // written by the actor only
+	emits    []protocol.PluginNode // what the driver told observers
+	streamed []*feed.Item          // items of model output that are not in the log yet
+
+	mu    sync.Mutex
+	nodes []protocol.Node // of the machine's messages; guarded where the goroutine of the turn does not wait
 }
 
 // noted is an answer that is encoded once it must be written, which for most turns is never.
@@ -77,25 +94,25 @@ type syncAgain struct {
 	SameAs uint64 `json:"sameAs"`
 }
 
-// loadJournal reads what an earlier run of the daemon left of the turn.
-func (r *run) loadJournal(ctx context.Context) error {
-	rows, err := r.eng.store.Effects(ctx, r.id)
+// load reads what an earlier run of the daemon left of the turn.
+func (j *journal) load(ctx context.Context, store *persistence.Store) error {
+	rows, err := store.Effects(ctx, j.turn)
 	if err != nil {
 		return err
 	}
-	r.journal.replay = map[uint64][]persistence.Effect{}
+	j.replay = map[uint64][]persistence.Effect{}
 	for _, row := range rows {
 		switch {
 		case row.ID > 0:
-			r.journal.replay[row.ID] = append(r.journal.replay[row.ID], row)
+			j.replay[row.ID] = append(j.replay[row.ID], row)
 		case row.Ordinal == rowBegin:
-			r.journal.begun = true
-			if err := json.Unmarshal(row.Body, &r.begin); err != nil {
-				return fmt.Errorf("beginning of turn %s: %w", r.id, err)
+			j.begun = true
+			if err := json.Unmarshal(row.Body, &j.begin); err != nil {
+				return fmt.Errorf("beginning of turn %s: %w", j.turn, err)
 			}
 		}
 	}
-	r.logged, err = progressOf(rows)
+	j.logged, err = progressOf(rows)
 	return err
 }
 
@@ -111,16 +128,13 @@ func progressOf(rows []persistence.Effect) (progress, error) {
 	return p, nil
 }
 
-// known finds the answer to an effect in the journal. A batch is known only when all of its calls are.
-func (r *run) known(e turn.Effect) (answer turn.Response, known bool, err error) {
-	rows := r.journal.replay[e.ID]
+// known finds the answer to an effect that is no batch of calls.
+func (j *journal) known(e turn.Effect) (answer turn.Response, known bool, err error) {
+	rows := j.replay[e.ID]
 	if len(rows) == 0 {
 		return answer, false, nil
 	}
-	if e.Kind == turn.EffectTools {
-		return r.knownBatch(e)
-	}
-	if err := r.sameEffect(e, rows[0]); err != nil {
+	if err := j.sameEffect(e, rows[0]); err != nil {
 		return answer, false, err
 	}
 	if !rows[0].Finished { // a code cell that was started
@@ -128,45 +142,27 @@ func (r *run) known(e turn.Effect) (answer turn.Response, known bool, err error)
 	}
 	body := rows[0].Body
 	var again syncAgain
-	if e.Kind == turn.EffectSync && json.Unmarshal(body, &again) == nil && again.SameAs != 0 && len(r.journal.replay[again.SameAs]) > 0 {
-		body = r.journal.replay[again.SameAs][0].Body
+	if e.Kind == turn.EffectSync && json.Unmarshal(body, &again) == nil && again.SameAs != 0 && len(j.replay[again.SameAs]) > 0 {
+		body = j.replay[again.SameAs][0].Body
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return answer, false, fmt.Errorf("journal of effect %d: %w", e.ID, err)
 	}
 	if answer.Sync != nil {
-		r.journal.lastEnv, r.journal.lastID = answer.Sync, e.ID
+		j.lastEnv, j.lastID = answer.Sync, e.ID
 		if again.SameAs != 0 {
-			r.journal.lastID = again.SameAs
+			j.lastID = again.SameAs
 		}
 	}
 	return answer, true, nil
 }
 
-func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
-	stages, err := r.stages(e)
-	if err != nil {
-		return turn.Response{}, false, err
-	}
-	for _, s := range stages {
-		if !s.stored || s.overdue || s.wants() {
-			return turn.Response{}, false, nil
-		}
-	}
-	for _, s := range stages {
-		r.owe(s)
-		r.held = append(r.held, s.messages...)
-	}
-	return turn.Response{Tools: replies(stages)}, true, nil
-}
-
 // note keeps an answer until the next commit of the turn writes it.
-func (r *run) note(e turn.Effect, answer turn.Response) {
+func (j *journal) note(e turn.Effect, answer turn.Response) {
 	if e.Kind == turn.EffectTools {
 		return // its rows are written call by call
 	}
 	n := noted{effect: e, answer: answer}
-	j := &r.journal
 	switch {
 	case answer.Sync == nil:
 	case j.lastEnv != nil && sameEnvironment(j.lastEnv, answer.Sync):
@@ -186,26 +182,26 @@ func sameEnvironment(a, b *turn.Environment) bool {
 }
 
 // unwritten are the rows that the next commit of the turn writes, which also says how much the log then tells.
-func (r *run) unwritten(after progress) []persistence.Effect {
+func (j *journal) unwritten(after progress) []persistence.Effect {
 	var rows []persistence.Effect
-	if !r.journal.begun {
-		rows = append(rows, r.beginRow())
+	if !j.begun {
+		rows = append(rows, j.beginRow())
 	}
-	for i := range r.journal.pending {
-		n := &r.journal.pending[i]
+	for i := range j.pending {
+		n := &j.pending[i]
 		if n.row.Body == nil {
-			n.row = r.answerRow(n)
+			n.row = j.answerRow(n)
 		}
 		rows = append(rows, n.row)
 	}
 	return append(rows, persistence.Effect{
-		Turn: r.id, Ordinal: rowProgress, Kind: "progress", Finished: true, Body: encode(after),
+		Turn: j.turn, Ordinal: rowProgress, Kind: "progress", Finished: true, Body: encode(after),
 	})
 }
 
-func (r *run) answerRow(n *noted) persistence.Effect {
+func (j *journal) answerRow(n *noted) persistence.Effect {
 	row := persistence.Effect{
-		Turn: r.id, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: r.prints.envelope(&n.effect),
+		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.envelope(&n.effect),
 	}
 	if n.sameAs != 0 {
 		row.Body = encode(syncAgain{n.sameAs})
@@ -215,16 +211,29 @@ func (r *run) answerRow(n *noted) persistence.Effect {
 	return row
 }
 
-func (r *run) beginRow() persistence.Effect {
-	return persistence.Effect{Turn: r.id, Ordinal: rowBegin, Kind: "begin", Finished: true, Body: encode(r.begin)}
+func (j *journal) beginRow() persistence.Effect {
+	return persistence.Effect{Turn: j.turn, Ordinal: rowBegin, Kind: "begin", Finished: true, Body: encode(j.begin)}
 }
 
 // pin writes the beginning of the running turn with a commit that moves the session on beside it.
 func (st *state) pin(c *change.Change) {
-	r := st.current
-	if r == nil || r.journal.begun {
+	if st.current == nil || st.current.plugins == nil || st.current.journal.begun {
 		return
 	}
-	c.Effects = append(c.Effects, r.beginRow())
-	c.Then(func() { r.journal.begun = true })
+	j := &st.current.journal
+	c.Effects = append(c.Effects, j.beginRow())
+	c.Then(func() { j.begun = true })
+}
+
+// addTo adds to a change of the turn what the next commit of it writes anyway, and the events of what the log does not tell yet.
+func (j *journal) addTo(c *change.Change) {
+	result := j.result()
+	after, events := j.news(result)
+	c.Usage, c.Effects = j.ledger(result, j.logged.Calls), j.unwritten(after)
+	c.Shown = j.streamed
+	c.Tell(events...)
+	c.Then(func() {
+		j.begun, j.pending = true, nil
+		j.logged, j.streamed = after, nil
+	})
 }

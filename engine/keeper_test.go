@@ -171,9 +171,9 @@ func (d *daemon) held(t *testing.T, id protocol.SessionID, who string) keeping {
 func (d *daemon) plugged(t *testing.T, id protocol.SessionID) *protocol.SnapshotReadResult {
 	t.Helper()
 	name := &protocol.SnapshotMutationParams{SessionID: id, Name: "look"}
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name))
-	defer func() { must[*protocol.SeqResult](t)(d.DeleteSnapshot(t.Context(), name)) }()
-	return must[*protocol.SnapshotReadResult](t)(d.ReadSnapshot(t.Context(), &protocol.SnapshotParams{SessionID: id, Name: "look"}))
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name))
+	defer func() { must[*protocol.SeqResult](t)(d.Snapshots.Delete(t.Context(), name)) }()
+	return must[*protocol.SnapshotReadResult](t)(d.Snapshots.Read(t.Context(), &protocol.SnapshotParams{SessionID: id, Name: "look"}))
 }
 
 func (d *daemon) blob(t *testing.T, digest protocol.Digest) (string, bool) {

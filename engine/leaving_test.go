@@ -122,7 +122,7 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 	})
 	t.Run("runtime/T10 a session does not wait for an answer that nobody wants", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "done"}), config: func(c *engine.Config) { c.Idle = 50 * time.Millisecond }})
-		defer d.Connected("cli_editor")()
+		defer d.Clients.Connected("cli_editor")()
 		id := d.session(t)
 		tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
 		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_editor", &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))

@@ -20,37 +20,37 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if ended, err := r.switchFrame(ctx); ended || err != nil {
 		return err
 	}
-	if err := r.weigh(); err != nil {
+	if err := r.journal.weigh(); err != nil {
 		return err
 	}
 	r.feed.Show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
 	req := r.request(effect)
-	r.traceRequest(effect, req)
-	s := &streaming{run: r, node: r.nodeID(len(r.nodes))}
+	r.trace.request(effect, req, r.prompt.shown())
+	s := &streaming{run: r, node: r.journal.nodeID(len(r.journal.nodes))}
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
-	reply.Usage = priced(reply.Usage, r.eng.configured(r.begin.Config.Model).Price)
-	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.begin.Config.Model, &reply, time.Since(began))}
+	reply.Usage = priced(reply.Usage, r.eng.Models.configured(r.journal.begin.Config.Model).Price)
+	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
 	if r.lost {
 		r.lost = false
 		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
 	}
 	spoilt := s.respond(ctx, failed, &answer.Reply)
-	r.streamed = append(r.streamed, s.items...)
+	r.journal.streamed = append(r.journal.streamed, s.items...)
 	s.finished(ctx, s.end(ctx, failed))
 	cause := context.Cause(ctx)
 	if _, ok := errors.AsType[*cancelled](cause); cause != nil && !ok {
 		return cause
 	}
 	failed = r.conclude(&answer, cause, failed, spoilt)
-	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.machine.Messages())
-	r.traceReply(effect, &answer, failed)
+	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.journal.messages())
+	r.trace.reply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
 	if len(s.events) == 0 {
 		return nil
 	}
-	return r.flush(ctx, nil, s.events...)
+	return r.store.flush(ctx, nil, s.events...)
 }
 
 // conclude notes in an answer how its call ended, and gives what it failed with: it was cancelled, it failed itself, or a plugin
@@ -86,12 +86,12 @@ func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provi
 
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
-	past := r.shown()
-	msgs := make([]*protocol.Message, 0, len(past)+len(r.nodes)+len(call.Transient)+1)
+	past := r.prompt.shown()
+	msgs := make([]*protocol.Message, 0, len(past)+len(r.journal.nodes)+len(call.Transient)+1)
 	msgs = append(msgs, past...)
 	var causes []*protocol.Message
 	for i := range call.Messages {
-		if m := r.nodes[i].Message; m.Cause() == nil {
+		if m := r.journal.nodes[i].Message; m.Cause() == nil {
 			msgs = append(msgs, m)
 		} else {
 			causes = append(causes, m)
@@ -102,7 +102,7 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	}
 	msgs = append(msgs, together(causes)...)
 	return &provider.Request{
-		Model: r.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
+		Model: r.journal.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
 		Options: call.Generation, Output: call.Output,
 		Scope: provider.Scope{SessionID: r.session.id, RequestID: fmt.Sprintf("%s-%d", r.id, effect.ID)},
 	}

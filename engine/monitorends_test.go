@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
 )
@@ -91,10 +91,10 @@ func TestMonitorRestore(t *testing.T) {
 		w := d.watched(t)
 		w.start(again)
 		w.start(once)
-		must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
 		w.start(follow("later"))
 		before := w.status().Revision
-		must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
+		must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: w.id, Name: "s"}))
 		for _, id := range []protocol.TaskID{"monitor:again:1", "monitor:once:2", "monitor:later:3"} {
 			if got := w.ended(t, w.id, id); got.State != protocol.TaskCancelled {
 				t.Errorf("%s ended as %s", id, got.State)
@@ -138,11 +138,11 @@ func TestMonitorRestore(t *testing.T) {
 		w, other := d.watched(t), d.watched(t)
 		w.start(once)
 		_, err := d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: w.id, TaskIDs: []protocol.TaskID{"monitor:once:1"}, To: other.id})
-		if !errors.As(err, new(*engine.ParamError)) {
+		if !errors.As(err, new(*param.Error)) {
 			t.Errorf("a transfer: %v", err)
 		}
 		spec := protocol.TaskSpec{Kind: protocol.TaskMonitor, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
-		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*engine.ParamError)) {
+		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*param.Error)) {
 			t.Errorf("task/start: %v", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -49,7 +50,7 @@ func TestMonitorSpecs(t *testing.T) {
 		t.Run("plugin/MN-01 a wrong "+field+" is refused, and nothing is changed", func(t *testing.T) {
 			w := d.watched(t)
 			_, err := d.StartMonitor(t.Context(), "cli_a", &protocol.MonitorStartParams{SessionID: w.id, Spec: spec})
-			wrong, ok := errors.AsType[*engine.ParamError](err)
+			wrong, ok := errors.AsType[*param.Error](err)
 			if !ok || wrong.Pointer != "/spec/"+field {
 				t.Errorf("error %v", err)
 			}
@@ -80,7 +81,7 @@ func TestMonitorSpecs(t *testing.T) {
 			w.start(protocol.MonitorSpec{ID: fmt.Sprint("m", i), Command: "true"})
 		}
 		_, err := d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "more", Command: "true"}})
-		if !errors.As(err, new(*engine.ParamError)) {
+		if !errors.As(err, new(*param.Error)) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -265,7 +266,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 		w.stop("m")
 		lead(t, w.dir, "sub", outside)
 		_, err := w.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}})
-		if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != "/spec/cwd" {
+		if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != "/spec/cwd" {
 			t.Fatalf("error %v", err)
 		}
 		if ran(outside) {

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"lashd/engine/change"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -21,25 +23,25 @@ func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (
 
 // newSession creates a session for an asker; nil: a client asks.
 func (e *Engine) newSession(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	p, err := whole(by.id(), asked)
+	p, err := param.ResolveNewSession(by.id(), asked)
 	if err == nil {
-		err = checkNew(p)
+		err = param.CheckNewSession(p)
 	}
 	if err == nil && by != nil && len(p.MCPServers) > 0 {
-		err = bad("/mcpServers", "must not be set: only clients bring MCP servers")
+		err = param.Bad("/mcpServers", "must not be set: only clients bring MCP servers")
 	}
 	if err != nil {
 		return nil, err
 	}
 	servers := p.MCPServers
 	p.MCPServers = named(servers)
-	return single(ctx, e, "session/new", p.Key(), p, func(rc receipt) (*protocol.SessionNewResult, error) {
+	return receipt.Once(ctx, e.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
 		return e.createSession(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
 	})
 }
 
 // createSession makes a session, in one commit once all about it is known.
-func (e *Engine) createSession(ctx context.Context, b *sessionDraft, rc receipt) (*protocol.SessionNewResult, error) {
+func (e *Engine) createSession(ctx context.Context, b *sessionDraft, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	b.eng = e
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
@@ -47,8 +49,12 @@ func (e *Engine) createSession(ctx context.Context, b *sessionDraft, rc receipt)
 	if b.origin == nil {
 		return e.create(ctx, b.change(nil), rc)
 	}
+	kept, err := b.keptIdle(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return do(ctx, e, b.origin.row.ID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
-		return b.branch(ctx, st, rc)
+		return b.branch(ctx, st, kept, rc)
 	})
 }
 
@@ -77,13 +83,13 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if b.origin != nil && p.Driver != "" && p.Driver != b.base.Driver {
-		return bad("/driver", "must be %s, as where it starts", b.base.Driver)
+		return param.Bad("/driver", "must be %s, as where it starts", b.base.Driver)
 	}
 	if b.config, err = b.eng.configFor(b.base, p); err != nil {
 		return err
 	}
 	if b.cwd == p.Cwd {
-		if b.cwd, err = checkCwd(p.Cwd); err != nil {
+		if b.cwd, err = param.CheckCwd(p.Cwd); err != nil {
 			return err
 		}
 	}
@@ -104,7 +110,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 // elsewhere later.
 func (b *sessionDraft) place() error {
 	if !rooted(b.authority.Ceiling, b.cwd) {
-		return bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
+		return param.Bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
 	}
 	if at, err := pathresolve.Real(b.cwd); err == nil && b.by != nil && b.params.Cwd != "" {
 		b.cwd = at
@@ -199,48 +205,16 @@ func (b *sessionDraft) view(there *plugin.View) *plugin.View {
 	return v.Holding(nil, messages...)
 }
 
-// branch commits a session that starts where another one is.
-func (b *sessionDraft) branch(ctx context.Context, st *state, rc receipt) (*protocol.SessionNewResult, error) {
-	source, pointer := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}, "/start"
-	if b.at != "" {
-		source.Node, pointer = b.at, "/atNode"
+// keptIdle is what plugins of the origin keep by now, if this session takes that over and it can be had; else it gets what is stored.
+func (b *sessionDraft) keptIdle(ctx context.Context) (kept idleCapture, err error) {
+	if b.params.PluginSource == protocol.PluginsFresh || b.params.Start.Snapshot != "" {
+		return kept, nil
 	}
-	if name := b.params.Start.Snapshot; name != "" {
-		s, err := b.eng.store.Snapshot(ctx, st.key, name)
-		if err != nil {
-			return nil, err
-		}
-		source.Node = s.Node
+	st, err := loadedState(ctx, b.eng, b.origin.row.ID)
+	if err == nil {
+		kept = st.captureFor(ctx)
 	}
-	node, err := b.eng.node(ctx, source.Node)
-	if err != nil {
-		return nil, err
-	}
-	if err := restable(node, pointer); err != nil {
-		return nil, err
-	}
-	c := b.change(source)
-	if !c.Create.Blank && c.Create.Snapshot == "" {
-		st.keepIdle(c)
-	}
-	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
-		c.Component = append(c.Component, persistence.Component{Name: componentApprovals}, persistence.Component{Name: componentMonitors})
-	}
-	if b.freshTools {
-		c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
-	}
-	return b.eng.create(ctx, c, rc)
-}
-
-// keepIdle has a session that shares this one's history take over what the plugins are like now, if that can be had; else it
-// gets what is stored.
-func (st *state) keepIdle(c *change.Change) {
-	k, err := st.captureIdle()
-	if err != nil {
-		st.eng.Log.Error("what plugins keep is not captured for a new session", "session", st.id, "error", err)
-		return
-	}
-	st.keep(c, k)
+	return kept, err
 }
 
 // change is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with

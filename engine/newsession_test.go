@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -29,7 +29,7 @@ func born(t *testing.T) *family {
 	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{k}, tools: []tool.Provider{says("a", "x"), says("b", "x")}})
 	f := &family{daemon: d, id: id, host: host, keeper: k}
 	d.holds(t, id, "then", "")
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
 	d.turn(t, id, "more")
 	d.holds(t, id, "now", "")
 	prompt := "of the current"
@@ -173,7 +173,7 @@ func relations(t *testing.T) {
 		t.Errorf("below it there is %q, %+v", got, below.Authority.Subagent)
 	}
 	_, err := f.host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: below.ID}})
-	if p, ok := errors.AsType[*engine.ParamError](err); !ok || p.Pointer != "/authority/subagent/depth" {
+	if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/authority/subagent/depth" {
 		t.Errorf("too deep: %v", err)
 	}
 	again := f.create(t, plugin.NewSession(protocol.SessionStart{Kind: protocol.StartExisting, SessionID: narrow.ID}))
@@ -202,7 +202,7 @@ func failedBirths(t *testing.T) {
 	f.keeper.change(func() { f.keeper.refuses = errors.New("no") })
 	fails("state that a plugin refuses", &protocol.SessionNewParams{Start: early}, func(err error) bool { return errors.As(err, new(*plugin.HookError)) })
 	f.keeper.change(func() { f.keeper.refuses = nil })
-	fails("nodes that cannot be", &protocol.SessionNewParams{Nodes: make([]protocol.NodeBody, 1)}, func(err error) bool { return errors.As(err, new(*engine.ParamError)) })
+	fails("nodes that cannot be", &protocol.SessionNewParams{Nodes: make([]protocol.NodeBody, 1)}, func(err error) bool { return errors.As(err, new(*param.Error)) })
 	row := f.create(t, &protocol.SessionNewParams{SessionID: "ses_new", Start: early})
 	if got := f.held(t, row.ID, "keeper").Text; got != "then" {
 		t.Errorf("with the same id later: kept %q", got)
@@ -232,12 +232,12 @@ func refusedBirths(t *testing.T) {
 		{"/cwd", protocol.SessionNewParams{Cwd: "here"}},
 	} {
 		_, err := f.host.Lifecycle.CreateSession(t.Context(), &c.p)
-		if p, ok := errors.AsType[*engine.ParamError](err); !ok || p.Pointer != c.pointer {
+		if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != c.pointer {
 			t.Errorf("%+v: %v, want an error at %s", c.p, err, c.pointer)
 		}
 	}
 	_, err := f.NewSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartCurrent}})
-	if p, ok := errors.AsType[*engine.ParamError](err); !ok || p.Pointer != "/start/kind" {
+	if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/start/kind" {
 		t.Errorf("a client's current session: %v", err)
 	}
 }

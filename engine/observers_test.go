@@ -20,7 +20,7 @@ func TestSnapshotsGoOnInPages(t *testing.T) {
 		var want []string
 		for i := range 250 {
 			said := "note " + strconv.Itoa(i)
-			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{
+			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{
 				{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: said}}}},
 			}}))
 			want = append(want, "userMessage: "+said)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"lashd/engine/authority"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -24,7 +26,7 @@ type operation struct {
 	kind    protocol.OperationKind
 	params  *protocol.OperationParams
 	scope   string
-	receipt receipt
+	receipt receipt.Request
 	info    protocol.OperationInfo
 	ceiling *protocol.Ceiling // of its plugin, if that is in a sandbox
 	begun   bool              // and that is durable, if there is a key
@@ -39,13 +41,13 @@ func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error)
 
 // begin makes durable that the operation is about to run: after a crash it is not run again.
 func (o *operation) begin(ctx context.Context) error {
-	if o.receipt.key == "" {
+	if o.receipt.Key == "" {
 		o.begun = true
 		return nil
 	}
-	r, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.begun(), AtMs: now()})
+	r, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.Begun(), AtMs: now()})
 	if err == nil && r.Replayed {
-		err = errReplayed
+		err = receipt.ErrReplayed
 	}
 	o.begun = err == nil
 	return err
@@ -58,12 +60,12 @@ func (o *operation) unended(ctx context.Context, why error) error {
 	switch {
 	case !o.begun:
 		return why
-	case refused && o.receipt.key == "":
+	case refused && o.receipt.Key == "":
 		return why
 	case !refused:
 		return &InterruptedError{fmt.Sprintf("the operation %s", o.params.Name), why}
 	}
-	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.key, AtMs: now()}); err != nil {
+	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.Key, AtMs: now()}); err != nil {
 		o.eng.Log.Error("that an operation has failed is not stored, and it is not run again", "operation", o.params.Name, "error", err)
 	}
 	return why
@@ -74,19 +76,19 @@ func (o *operation) unended(ctx context.Context, why error) error {
 func (o *operation) left(ctx context.Context, why *plugin.OperationError) (*operationEnd, error) {
 	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
 	end := &operationEnd{Left: why.Message}
-	if o.receipt.key == "" {
+	if o.receipt.Key == "" {
 		return end, nil
 	}
-	_, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(end), AtMs: now()})
+	_, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.With(end), AtMs: now()})
 	return end, err
 }
 
 // scopeOf is unique to one run of an operation; a repetition of a request runs in the same one.
-func scopeOf(name string, rc receipt) string {
-	if rc.key == "" {
+func scopeOf(name string, rc receipt.Request) string {
+	if rc.Key == "" {
 		return "operation:" + name + ":" + string(protocol.NewInputID())
 	}
-	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.key), rc.hash...))[:32])
+	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32])
 }
 
 // known refuses what need not wait for the session to be refused.
@@ -155,7 +157,7 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 		return nil, err
 	}
 	for _, q := range result.Queue {
-		if err := cmp.Or(checkInput(q.Input), checkPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
+		if err := cmp.Or(param.CheckInput(q.Input), param.CheckPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
 			return nil, o.failed(err)
 		}
 	}
@@ -180,8 +182,8 @@ func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, erro
 			return nil, o.failed(errNowhere)
 		}
 		r := o.answer(result)
-		if o.receipt.key != "" {
-			_, err = o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.with(r), AtMs: now()})
+		if o.receipt.Key != "" {
+			_, err = o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Receipt: o.receipt.With(r), AtMs: now()})
 		}
 		return r, err
 	})
@@ -211,7 +213,7 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 		return nil, err
 	}
 	r.Inputs, r.Issues, r.Seq = list(inputs), done.issues, c.Seq()
-	c.Receipt = o.receipt.with(r)
+	c.Receipt = o.receipt.With(r)
 	if len(c.Told())+len(c.Component) == 0 && c.Receipt == nil {
 		return r, nil
 	}

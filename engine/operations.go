@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
+	"lashd/engine/trace"
 	"lashd/rpc/protocol"
 )
 
@@ -59,7 +61,7 @@ func (e *Engine) Action(ctx context.Context, p *protocol.OperationParams) (*prot
 }
 
 func (e *Engine) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	end, err := single(ctx, e, method, p.Key(), p, func(rc receipt) (*operationEnd, error) {
+	end, err := receipt.Once(ctx, e.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationEnd, error) {
 		o := &operation{eng: e, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
 		r, err := o.run(ctx)
 		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationLeft {
@@ -71,8 +73,8 @@ func (e *Engine) operate(ctx context.Context, method string, kind protocol.Opera
 		return &operationEnd{OperationReceipt: *r}, nil
 	})
 	switch {
-	case errors.Is(err, errBegun):
-		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: errBegun.Error()}
+	case errors.Is(err, receipt.ErrBegun):
+		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: receipt.ErrBegun.Error()}
 	case err != nil:
 		return nil, err
 	case end.Left != "":
@@ -123,8 +125,8 @@ func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
 	return e.capabilities(id, e.traceOf(id))
 }
 
-func (e *Engine) traceOf(id protocol.SessionID) func(TraceKind, any) {
-	return func(kind TraceKind, body any) { e.Trace.append(kind, TraceRecord{SessionID: id}, body) }
+func (e *Engine) traceOf(id protocol.SessionID) func(trace.Kind, any) {
+	return func(kind trace.Kind, body any) { e.Trace.Add(kind, trace.Record{SessionID: id}, body) }
 }
 
 // cancelledOr is why an operation failed: because it was cancelled, if it was. One that was left alone has failed with that.

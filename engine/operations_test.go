@@ -198,8 +198,8 @@ func turnAfterTask(t *testing.T) {
 		t.Errorf("beside a task a turn is %s", started.State)
 	}
 	name := &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name))
-	if _, err := d.RestoreSnapshot(t.Context(), name); err == nil {
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name))
+	if _, err := d.Snapshots.Restore(t.Context(), name); err == nil {
 		t.Error("restored beside a task")
 	}
 	close(p.end)

@@ -5,8 +5,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -33,7 +34,7 @@ func (st *state) othersVisit(client protocol.ClientID) bool {
 // are brought anew. A client that adds nothing leaves what another one adds while it is there. What stands in servers is not stored, so a
 // repetition that has other ones is the same request.
 func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
-	if err := cmp.Or(checkOverlay(p), e.checkGuests(ctx, p)); err != nil {
+	if err := cmp.Or(param.CheckOverlay(p), e.checkGuests(ctx, p)); err != nil {
 		return nil, err
 	}
 	g, err := e.connect(ctx, client, p.SessionID, p.MCPServers)
@@ -43,17 +44,18 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 	defer g.closeUnused()
 	asked := *p
 	asked.MCPServers = named(p.MCPServers)
-	result, err := mutate(ctx, e, p.SessionID, "session/setOverlay", p.Key(), &asked, func(ctx context.Context, st *state, rc receipt) (*protocol.SessionOverlayResult, error) {
-		t, err := st.openTools(st.row.Config)
+	result, err := mutatePlugins(ctx, e, p.SessionID, "session/setOverlay", p.Key(), &asked, func(k *pluginLock, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
 		}
+		st := k.owner // its overlay and its guests change with the lock alone
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
 		same := st.guests == nil && bytes.Equal(encode(next), encode(st.overlay))
 		if g == nil && (same || next.nothing() && st.othersVisit(client)) {
-			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: st.row.Seq}, nil
+			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: k.row().Seq}, nil
 		}
-		return st.setOverlay(ctx, t, next, g, rc)
+		return k.setOverlay(t, next, g, rc)
 	})
 	if err == nil && result.Duplicate {
 		err = e.adoptServers(ctx, p.SessionID, g)
@@ -61,67 +63,49 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 	return result, err
 }
 
-func checkOverlay(p *protocol.SessionOverlayParams) error {
-	if len(p.Tools) > maxClientTools {
-		return bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
-	}
-	seen, ids := map[string]bool{}, map[string]bool{}
-	for i, t := range p.Tools {
-		pointer := "/tools/" + itoa(i)
-		if t.Name == "" || len(t.Name) > 64 || strings.ContainsFunc(t.Name, func(c rune) bool { return !isIDRune(c) }) {
-			return bad(pointer+"/name", "must have 1 to 64 letters, digits, - and _")
-		}
-		if seen[t.Name] {
-			return bad(pointer+"/name", "%q is there twice", t.Name)
-		}
-		id := cmp.Or(string(t.ID), t.Name)
-		if ids[id] {
-			return bad(pointer+"/id", "%.200q occurs twice; a tool without an id has its name as id", id)
-		}
-		seen[t.Name], ids[id] = true, true
-		if err := tool.CheckSchema(t.Input); err != nil {
-			return bad(pointer+"/input", "%v", err)
-		}
-		if t.Replay != "" && t.Replay != protocol.ReplayNever && t.Replay != protocol.ReplaySafe && t.Replay != protocol.ReplayIdempotent {
-			return bad(pointer+"/replay", "must be never, safe or idempotent")
-		}
-		if err := checkWait(pointer+"/deadlineMs", t.DeadlineMs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // setOverlay commits an overlay, and other servers, with the catalog that they make; if that fails, everything is as before.
-func (st *state) setOverlay(ctx context.Context, t *pluginSet, next overlay, g *clientServers, rc receipt) (*protocol.SessionOverlayResult, error) {
-	base, old := t.composer.Base(), st.guests
+func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+	base, old := t.composer.Base(), k.owner.guests
 	before, generation := base.Checkpoint(), base.Generation()
-	err := st.exchange(base, g)
+	err := k.exchange(base, g)
 	if err == nil {
 		err = t.overlay(next, g)
 	}
+	var catalog *tool.Catalog
 	if err == nil {
-		err = st.rebuild(t)
+		catalog, err = k.catalog(t)
 	}
-	tools := base.State()
+	var result *protocol.SessionOverlayResult
+	if err == nil {
+		result, err = onState(k.owner, func(ctx context.Context, st *state) (*protocol.SessionOverlayResult, error) {
+			return st.storeOverlay(ctx, next, base.State(), base.Generation() != generation, g, rc)
+		})
+	}
+	if err != nil {
+		g.disconnect()
+		base.Rollback(before)
+		return nil, errors.Join(err, t.overlay(k.owner.overlay, old), k.refresh(t))
+	}
+	t.catalog.Store(catalog)
+	t.prompt.Store(&next.Prompt)
+	return result, nil
+}
+
+// storeOverlay commits an overlay, and the tools that the session has with it, if these are others.
+func (st *state) storeOverlay(ctx context.Context, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
-	if base.Generation() != generation {
+	if others {
 		c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(tools)})
 		c.Then(func() { st.storedTools = tools })
 	}
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
 	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}
-	c.Receipt = rc.with(result)
-	if err == nil {
-		err = g.take()
+	c.Receipt = rc.With(result)
+	if err := g.take(); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = st.commit(ctx, c)
-	}
-	if err != nil {
-		g.disconnect()
-		base.Rollback(before)
-		return nil, errors.Join(err, t.overlay(st.overlay, old), st.rebuild(t))
+	if err := st.commit(ctx, c); err != nil {
+		return nil, err
 	}
 	st.overlay = next
 	st.watchOverlay()
@@ -140,11 +124,11 @@ func (st *state) watchOverlay() {
 	}
 	over, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
 	st.overlayReplaced = over
-	away := st.eng.presence.watch(st.overlay.ClientID)
+	away := st.eng.Clients.Watch(st.overlay.ClientID)
 	st.eng.actors.Go(func() {
-		defer away.stop()
+		defer away.Stop()
 		select {
-		case <-away.gone:
+		case <-away.Gone:
 			st.eng.dropOverlayLater(ctx, st.id, over)
 		case <-over:
 		case <-st.closed: // it is watched again once the session is loaded again
@@ -156,19 +140,19 @@ func (st *state) watchOverlay() {
 // dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
 func (e *Engine) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	e.dropAddition(ctx, id, "an overlay", func(ctx context.Context, st *state) error { return st.dropOverlay(ctx, over) })
+	e.dropAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
 }
 
-func (st *state) dropOverlay(ctx context.Context, over <-chan struct{}) error {
+func (k *pluginLock) dropOverlay(over <-chan struct{}) error {
 	select {
 	case <-over:
 		return nil
 	default:
 	}
-	t, err := st.openTools(st.row.Config)
+	t, err := k.open(k.row().Config)
 	if err != nil {
 		return err
 	}
-	_, err = st.setOverlay(ctx, t, overlay{}, nil, receipt{}) // the servers that it came with go, too
+	_, err = k.setOverlay(t, overlay{}, nil, receipt.Request{}) // the servers that it came with go, too
 	return err
 }

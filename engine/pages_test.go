@@ -14,7 +14,7 @@ func TestLargePages(t *testing.T) {
 	id := d.session(t)
 	text := strings.Repeat("x", size)
 	for range all {
-		must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)}))
+		must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)}))
 	}
 	t.Run("issue/2 pages of a session", func(t *testing.T) {
 		first, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})

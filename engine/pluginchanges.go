@@ -9,7 +9,7 @@ import (
 
 // PluginChanged tells those who watch the daemon what has become of a plugin.
 func (e *Engine) PluginChanged(event protocol.ServerEvent) {
-	e.bulletin.post("plugin "+event.Plugin.Dir, event)
+	e.Events.Publish("plugin "+event.Plugin.Dir, event)
 }
 
 // ToolsChanged has a session ask its plugins again which tools they offer, or, with no id, all sessions that have asked them.
@@ -33,11 +33,11 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 // next turn.
 func (e *Engine) PluginsRevoked(ctx context.Context) {
 	for _, id := range e.loaded() {
-		_, err := do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
-			if st.plugins == nil || st.inUse() || !st.plugins.plugins.From().Revoked() {
+		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
+			if t := k.owner.plugins; t == nil || t.lent.used() || !t.plugins.From().Revoked() {
 				return struct{}{}, nil
 			}
-			_, err := st.openTools(st.row.Config)
+			_, err := k.open(k.row().Config)
 			return struct{}{}, err
 		})
 		if err != nil && ctx.Err() == nil {

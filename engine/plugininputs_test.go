@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -79,7 +79,7 @@ func TestPluginInputs(t *testing.T) {
 			for _, in := range inputs {
 				for _, busy := range []protocol.WhenBusy{protocol.BusyQueue, protocol.BusySteer} {
 					_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("go"), PluginInputs: in, WhenBusy: busy})
-					if p, ok := errors.AsType[*engine.ParamError](err); !ok || p.Pointer != pointer {
+					if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != pointer {
 						t.Errorf("%s: %v, want an error at %s", in, err, pointer)
 					}
 				}

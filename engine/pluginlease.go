@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"sync"
 
@@ -32,31 +33,63 @@ type lent struct {
 	free     chan struct{} // closed once the last is back; nil: the set is still lent
 }
 
-// lend lends the plugins of a session.
+// lend lends the newest plugins of a session.
 func (e *Engine) lend(ctx context.Context, id protocol.SessionID) (*lease, error) {
-	// Not with ctx: who borrows must be there to give back.
-	return do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*lease, error) { return st.lend(ctx, st.row.Config) })
-}
-
-func (st *state) lend(ctx context.Context, cfg protocol.Config) (*lease, error) {
-	t, err := st.openTools(cfg)
+	k, err := lockPlugins(ctx, e, id)
 	if err != nil {
 		return nil, err
 	}
-	return st.newLease(ctx, t), nil
+	return k.lend(ctx, nil)
+}
+
+// lend is Engine.lend for work that belongs to this state, and for some settings; nil: for those that the session has.
+func (st *state) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
+	k, err := st.lockPlugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.lend(ctx, settings)
+}
+
+// lend lends the newest plugins for some settings, and releases the lock.
+func (k *pluginLock) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
+	cfg := k.row().Config
+	if settings != nil {
+		cfg = *settings
+	}
+	if t := k.current(ctx, cfg); t != nil {
+		defer k.unlock()
+		if err := k.refresh(t); err != nil {
+			return nil, err
+		}
+		return k.newLease(ctx, t), nil
+	}
+	return beside(ctx, k, func() (*lease, error) {
+		t, err := k.open(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return k.newLease(ctx, t), nil
+	}, (*lease).back)
 }
 
 // newLease lends what the session has open.
-func (st *state) newLease(ctx context.Context, t *pluginSet) *lease {
+func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
+	st := k.owner
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
 	unhookStop := context.AfterFunc(st.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
-	l := &lease{session: st.session, about: st.row, plugins: t.plugins, catalog: t.catalog, ctx: ctx, owner: st, box: t}
+	l := &lease{session: st.session, about: *k.row(), plugins: t.plugins, catalog: t.catalog.Load(), ctx: ctx, owner: st, box: t}
 	l.end = func() { unhook(); unhookStop(); cancel(nil) }
 	t.lent.mu.Lock()
 	defer t.lent.mu.Unlock()
 	t.lent.out++
 	return l
+}
+
+// fits tells whether a turn of the session may begin with what was lent.
+func (l *lease) fits(st *state) bool {
+	return l.owner == st && l.box == st.plugins && bytes.Equal(settingsOf(l.about.Config), settingsOf(st.row.Config))
 }
 
 // takenBack is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.

@@ -86,7 +86,7 @@ func TestLeases(t *testing.T) {
 			c := &closer{work: func(context.Context) { <-goOn }}
 			d := start(t, with(c))
 			made := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options("1")}))
-			must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: made.SessionID, Name: "early"}))
+			must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: made.SessionID, Name: "early"}))
 			c.mu.Lock()
 			c.noted = nil
 			c.mu.Unlock()
@@ -102,7 +102,7 @@ func TestLeases(t *testing.T) {
 	}
 	t.Run("plugin/HK-25 plugin/SN-05 plugins that are at work after a turn are closed after it, though the session is restored meanwhile", func(t *testing.T) {
 		got := meanwhile(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
-			must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
+			must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
 			must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
 		})
 		// The first that are built then are only tried.

@@ -8,32 +8,83 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// openPlugins builds the session's plugins with what it was granted, gives them back what is stored of them, and records
-// what the protocol makes of it. If any of that fails, nothing is open, and it can be tried again.
-func (st *state) openPlugins(cfg protocol.Config) (*plugin.Session, error) {
-	plugins, err := callPluginOnActor(st, func(ctx context.Context) (*plugin.Session, error) {
-		return st.eng.build(ctx, cfg, st.buildContext(), itself)
+// opening is what the plugins of a session are opened with.
+type opening struct {
+	plugin.Stored
+	head    protocol.Head
+	tools   protocol.ToolState
+	overlay overlay
+	guests  *clientServers
+}
+
+// openTries is how often plugins are opened because the session's history has moved on meanwhile.
+const openTries = 5
+
+// install opens plugins and has the session take them, in the place of those that had decided something about tools; nil: there were none.
+// If it fails before the session has them, nothing is open, and it can be tried again.
+func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
+	for range openTries {
+		if t, installed, err = k.tryInstall(cfg, before); !errors.Is(err, errPluginsMoved) {
+			break
+		}
+	}
+	return t, installed, err
+}
+
+func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
+	plugins, err := callPlugin(k.ctx, k.eng, func(ctx context.Context) (*plugin.Session, error) {
+		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), itself)
 	})
 	if err != nil {
-		st.eng.blame(err)
-		return nil, err
+		k.eng.blame(err)
+		return nil, false, err
 	}
-	stored, err := st.stored(plugins)
+	defer func() {
+		if !installed {
+			err = errors.Join(err, k.eng.shut(plugins))
+		}
+	}()
+	with, err := onState(k.owner, func(_ context.Context, st *state) (*opening, error) { return st.opening(plugins) })
 	if err != nil {
-		return nil, errors.Join(err, st.eng.shut(plugins))
+		return nil, false, err
 	}
-	resumed, err := callPluginOnActor(st, func(ctx context.Context) (plugin.Resumed, error) { return st.eng.resume(ctx, plugins, stored) })
+	if before != nil {
+		with.tools = *before // those that vanish are orphans then
+	}
+	resumed, err := callPlugin(k.ctx, k.eng, func(ctx context.Context) (plugin.Resumed, error) { return plugins.Resume(ctx, with.Stored) })
 	if err != nil {
-		st.eng.blame(err)
-		return nil, err
+		k.eng.blame(err)
+		return nil, false, err
 	}
 	if len(resumed.Unknown) > 0 {
-		st.eng.Log.Warn("state is kept of plugins that are not there", "session", st.id, "plugins", resumed.Unknown)
+		k.eng.Log.Warn("state is kept of plugins that are not there", "session", k.owner.id, "plugins", resumed.Unknown)
 	}
-	if err := st.record(resumed.Options); err != nil {
-		return nil, errors.Join(err, st.eng.shut(plugins))
+	if t, err = k.newSet(cfg, plugins, with); err != nil {
+		return nil, false, err
 	}
-	return plugins, nil
+	_, err = onState(k.owner, func(_ context.Context, st *state) (struct{}, error) {
+		if st.row.Head != with.head {
+			return struct{}{}, errPluginsMoved
+		}
+		if err := st.record(resumed.Options); err != nil {
+			return struct{}{}, err
+		}
+		st.plugins, installed = t, true
+		if before != nil {
+			if err := st.tellMoved(*before, t.composer.Base().State()); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, st.monitors.declare(plugins)
+	})
+	return t, installed, err
+}
+
+// opening is what the session gives plugins that were just built.
+func (st *state) opening(plugins *plugin.Session) (o *opening, err error) {
+	o = &opening{head: st.row.Head, tools: st.storedTools, overlay: st.overlay, guests: st.guests}
+	o.Stored, err = st.stored(plugins)
+	return o, err
 }
 
 // build builds plugins with the host of a directory as it is now, in the form that is wanted.
@@ -52,9 +103,9 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 
 func itself(h *plugin.Host) *plugin.Host { return h }
 
-func (st *state) buildContext() plugin.BuildContext {
+func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	return plugin.BuildContext{
-		SessionID: st.id, Parent: st.row.Relation.Parent, Authority: st.row.Authority, Cwd: st.row.Cwd, StateDir: st.eng.StateDir,
+		SessionID: row.ID, Parent: row.Relation.Parent, Authority: row.Authority, Cwd: row.Cwd, StateDir: e.StateDir,
 	}
 }
 
@@ -109,17 +160,11 @@ func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
 // recorded then is not.
 func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, stored plugin.Stored) (*plugin.Session, error) {
 	plugins, err := e.build(ctx, cfg, bc, (*plugin.Host).Isolated)
-	if err == nil {
-		_, err = e.resume(ctx, plugins, stored)
-	}
-	return plugins, err
-}
-
-// resume has plugins that nobody else knows yet take back what is stored, and closes them if that fails.
-func (e *Engine) resume(ctx context.Context, plugins *plugin.Session, stored plugin.Stored) (plugin.Resumed, error) {
-	r, err := plugins.Resume(ctx, stored)
 	if err != nil {
-		return r, errors.Join(err, e.shut(plugins))
+		return nil, err
 	}
-	return r, nil
+	if _, err := plugins.Resume(ctx, stored); err != nil {
+		return nil, errors.Join(err, e.shut(plugins))
+	}
+	return plugins, nil
 }

@@ -249,7 +249,7 @@ func TestMaterialize(t *testing.T) {
 		if got := d.recorded(t, id); got != `"mine"` {
 			t.Errorf("a frame that opened from one with options of its own has %s", got)
 		}
-		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
 		if got := d.recorded(t, id); got != `"all"` {
 			t.Errorf("the first frame has %s", got)
 		}

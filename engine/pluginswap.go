@@ -7,66 +7,54 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
-
-// renew has the session take the newest plugins, if nothing works with those that it has. Why that fails, whoever needs them
-// finds out.
-func (st *state) renew() {
-	if st.plugins != nil {
-		_, _ = st.opened(st.row.Config)
-	}
-}
 
 // newest tells whether the plugins are those of a host, or can not be and may stay.
 func (t *pluginSet) newest(host *plugin.Host) bool {
 	return t.plugins.From() == host || t.refused == host && !t.plugins.From().Revoked()
 }
 
-// move has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
+// replace has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
 // opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
-func (st *state) move(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
-	old := st.plugins
-	if err := st.keepOutgoing(old.plugins); err != nil {
+func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
+	old := k.owner.plugins
+	if err := k.keepOutgoing(old.plugins); err != nil {
 		return nil, err
 	}
-	before := old.composer.Base().State() // those that vanish are orphans then
+	before := old.composer.Base().State()
 	old.plugins.Leave()
-	next, err := st.newTools(cfg, old.settings, before)
-	if err != nil && old.plugins.From().Revoked() {
-		st.dropTools()
-		return nil, err
-	}
-	if err != nil {
-		st.eng.Log.Error("the session goes on with the plugins that it had", "session", st.id, "error", err)
-		old.refused = host
-		return old, errors.Join(old.plugins.Return(), st.rebuild(old))
-	}
-	st.plugins = next
-	st.drop(old)
-	if err := st.tellMoved(before, next.composer.Base().State()); err != nil {
+	next, installed, err := k.install(cfg, &before)
+	switch {
+	case installed:
+		k.close(old)
 		return next, err
+	case old.plugins.From().Revoked():
+		return nil, errors.Join(err, k.drop())
 	}
-	return next, st.declareMonitors(next.plugins)
+	k.eng.Log.Error("the session goes on with the plugins that it had", "session", k.owner.id, "error", err)
+	old.refused = host
+	return old, errors.Join(old.plugins.Return(), k.refresh(old))
 }
 
 // keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
-func (st *state) keepOutgoing(plugins *plugin.Session) error {
-	stored := st.storedPlugins
-	k, err := callPluginOnActor(st, func(ctx context.Context) (*captured, error) {
-		k, _ := st.eng.captureAll(ctx, st.id, plugins, stored)
-		return k, nil
-	})
+func (k *pluginLock) keepOutgoing(plugins *plugin.Session) error {
+	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.storedPlugins, nil })
 	if err != nil {
 		return err
 	}
-	c := st.change(persistence.Commit{})
-	st.keep(c, k)
-	if len(c.Component) == 0 {
-		return nil
-	}
-	if err := st.commit(st.ctx, c); err != nil {
+	captured, _ := k.eng.captureAll(k.ctx, k.owner.id, plugins, stored)
+	_, err = onState(k.owner, func(ctx context.Context, st *state) (struct{}, error) {
+		c := st.change(persistence.Commit{})
+		st.keep(c, captured)
+		if len(c.Component) == 0 {
+			return struct{}{}, nil
+		}
+		return struct{}{}, st.commit(ctx, c)
+	})
+	if err != nil {
 		return fmt.Errorf("what plugins keep: %w", err)
 	}
 	return nil
@@ -80,4 +68,102 @@ func (st *state) tellMoved(before, after protocol.ToolState) error {
 	c := st.change(persistence.Commit{})
 	st.setTools(c, after)
 	return st.commit(st.ctx, c)
+}
+
+// open gives the newest plugins for some settings, and looks what their catalog is by now. What the session has open stays if somebody
+// works with it, or if nothing newer can be opened.
+func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
+	t := k.owner.plugins
+	if t != nil && t.lent.used() {
+		return t, k.refresh(t)
+	}
+	// However long plugins take that are loaded for the first time: each has its own limit.
+	host, err := callPluginOrLeave(k.ctx, k.eng, func(ctx context.Context) (*plugin.Host, error) { return k.eng.Plugins.Host(ctx, k.row().Cwd) })
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+	case !t.builtWith(cfg):
+		err = k.drop()
+	case t.left():
+		k.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", k.owner.id, "plugins", t.plugins.Left())
+		if err = k.keepOutgoing(t.plugins); err == nil {
+			err = k.drop()
+		}
+	case t.newest(host):
+		return t, k.refresh(t)
+	default:
+		return k.replace(cfg, host)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, _, err := k.install(cfg, nil)
+	return next, err
+}
+
+// current is the set that open would give without opening anything; nil: it would open something, or has to look.
+func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSet {
+	t := k.owner.plugins
+	if t == nil || t.lent.used() {
+		return t
+	}
+	if !t.builtWith(cfg) || t.left() {
+		return nil
+	}
+	if host, err := k.eng.Plugins.Host(ctx, k.row().Cwd); err != nil || !t.newest(host) || host.Revoked() {
+		return nil
+	}
+	return t
+}
+
+// refresh looks what the catalog is by now.
+func (k *pluginLock) refresh(t *pluginSet) error {
+	c, err := k.catalog(t)
+	if err == nil {
+		t.catalog.Store(c)
+	}
+	return err
+}
+
+func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
+	ctx, cancel := context.WithTimeoutCause(k.ctx, pluginPatience, ErrSlowPlugin)
+	defer cancel()
+	sum, err := t.plugins.Fingerprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := t.composer.Catalog(sum)
+	if err != nil {
+		return nil, err
+	}
+	return view.Catalog, nil
+}
+
+// drop has the session be without plugins, and closes those that it has.
+func (k *pluginLock) drop() error {
+	t, err := onState(k.owner, func(_ context.Context, st *state) (*pluginSet, error) {
+		t := st.plugins
+		st.plugins = nil
+		return t, nil
+	})
+	if err == nil {
+		k.close(t)
+	}
+	return err
+}
+
+// close closes plugins that the session does not have any more, once the last lease is back. Their id is free meanwhile.
+func (k *pluginLock) close(t *pluginSet) {
+	if t == nil {
+		return
+	}
+	t.plugins.Leave()
+	select {
+	case <-t.lent.retire():
+		// It says itself what went wrong.
+		_, _ = callPlugin(k.ctx, k.eng, func(context.Context) (struct{}, error) { k.owner.closeSet(t); return struct{}{}, nil })
+	default:
+		k.owner.closeLater(t, t.lent.retire())
+	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -11,68 +12,68 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// prepare pins what a turn works with and makes its machine, which then takes in what an earlier run of the daemon
-// left in the journal. inputs are those of the session, the turn's among them. A panic of a plugin is an error of the turn.
-func (st *state) prepare(r *run, inputs []protocol.QueuedInput) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = st.eng.panicked("turn", r.id, p)
-		}
-	}()
-	r.begin = beginning{
+// begin pins what a turn begins with, or takes it from the journal of an earlier run of the daemon.
+func (st *state) begin(r *run) error {
+	r.journal.begin = beginning{
 		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: st.branch, Generation: st.row.Head.Generation,
-		Frame: st.row.Head.Frame, Inputs: beginsWith(inputs, r.id),
+		Frame: st.row.Head.Frame, Inputs: beginsWith(st.queue.Inputs(), r.id),
 	}
-	if r.resumed {
-		if err := st.resume(r); err != nil {
-			return err
-		}
+	if r.result.resumed {
+		return st.resume(r)
 	}
-	tools, err := st.opened(r.begin.Config)
-	if err != nil {
-		return err
-	}
-	r.lease = st.newLease(st.ctx, tools)
-	if !r.journal.begun {
-		if r.begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(r.begin.Frame), optionsOf(inputs, r.begin.Inputs)); err != nil {
-			return err
-		}
-	}
-	r.base = tools.composer.Base()
-	r.plugins, r.catalog, r.model = r.lease.plugins, r.lease.catalog, st.eng.configured(r.begin.Config.Model).Provider
-	if r.begin.Leaf == st.row.Head.Leaf {
-		r.past, err = st.past()
-	} else {
-		r.past, err = st.pastAt(persistence.Cursor{Branch: r.begin.Branch, Generation: r.begin.Generation})
-	}
-	if err != nil {
-		return err
-	}
-	r.ceiling = r.ceilingOf(inputs)
-	r.input = inputMessages(inputs, r)
-	r.forPlugins = pluginInputs(inputs, r.begin.Inputs)
-	if r.plugins.HasBeforeTurn() && !r.journal.begun {
-		return nil // the hooks come first, beside the actor
-	}
-	r.assemble()
-	return r.replayJournal()
+	return nil
 }
 
-// assemble makes the machine of what the turn begins with.
-func (r *run) assemble() {
-	input, shown := r.input, []protocol.Message(nil)
-	if p := r.begin.Prepared; p != nil {
-		var lasting []protocol.Message
-		lasting, shown = apart(p.Messages)
-		input = append(slices.Clip(input), lasting...)
+// collect gives a turn that has its plugins what the session has for it.
+func (st *state) collect(r *run) (err error) {
+	inputs, begin, t := st.queue.Inputs(), &r.journal.begin, r.lease.box
+	if !r.journal.begun {
+		if begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(begin.Frame), optionsOf(inputs, begin.Inputs)); err != nil {
+			return err
+		}
 	}
-	r.machine = turn.New(r.plugins.Driver(), turn.Config{
-		Input: input, Transient: shown, Budget: r.begin.Config.Budget, Generation: r.begin.Config.Generation, Options: r.begin.TurnOptions,
-	})
-	if p := r.begin.Prepared; p != nil && p.Abort != nil {
-		r.machine.Fail(p.Outcome, *p.Abort)
+	r.plugins, r.model = r.lease.plugins, st.eng.Models.configured(begin.Config.Model).Provider
+	r.prompt.set, r.prompt.catalog = t, r.lease.catalog
+	r.hooks.plugins, r.judge.plugins, r.judge.base = r.plugins, r.plugins, t.composer.Base()
+	r.seams.about = st.row
+	if begin.Leaf == st.row.Head.Leaf {
+		r.seams.past, err = st.past()
+	} else {
+		r.seams.past, err = st.pastAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
 	}
-	r.noteNodes()
+	if err != nil {
+		return err
+	}
+	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
+	r.seams.input = inputMessages(inputs, r)
+	r.seams.inputs = pluginInputs(inputs, begin.Inputs)
+	if err := st.monitors.beginArmed(st.ctx, true); err != nil {
+		st.eng.Log.Error("monitors are not begun yet", "session", st.id, "error", err)
+	}
+	return nil
+}
+
+// prepare makes the machine of a turn, which then takes in what an earlier run of the daemon left in the journal. It opens the plugins
+// if nobody has. A panic of a plugin is an error of the turn.
+func prepare(r *run) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.eng.panicked("turn", r.id, p)
+		}
+	}()
+	if r.lease == nil {
+		if r.lease, err = r.owner.lend(r.life, &r.journal.begin.Config); err != nil {
+			return err
+		}
+		if _, err := ask(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.collect(r) }); err != nil {
+			return err
+		}
+	}
+	if r.plugins.HasBeforeTurn() && !r.journal.begun {
+		return nil // the hooks come first
+	}
+	r.seams.start()
+	return r.replayJournal()
 }
 
 // beginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
@@ -87,10 +88,10 @@ func beginsWith(inputs []protocol.QueuedInput, id protocol.TurnID) []protocol.In
 }
 
 // ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.
-func (r *run) ceilingOf(inputs []protocol.QueuedInput) *protocol.Ceiling {
-	all := []*protocol.Ceiling{authority.Planning(r.begin.Config, r.about.Authority.Ceiling)}
+func (j *judge) ceilingOf(turn protocol.TurnID, inputs []protocol.QueuedInput) *protocol.Ceiling {
+	all := []*protocol.Ceiling{authority.Planning(*j.config, j.asker)}
 	for _, in := range inputs {
-		if in.TurnID == r.id && in.State != protocol.InputPendingActive {
+		if in.TurnID == turn && in.State != protocol.InputPendingActive {
 			all = append(all, in.Ceiling)
 		}
 	}
@@ -100,7 +101,7 @@ func (r *run) ceilingOf(inputs []protocol.QueuedInput) *protocol.Ceiling {
 func inputMessages(inputs []protocol.QueuedInput, r *run) []protocol.Message {
 	var msgs []protocol.Message
 	for _, in := range inputs {
-		if slices.Contains(r.begin.Inputs, in.ID) {
+		if slices.Contains(r.journal.begin.Inputs, in.ID) {
 			msgs = append(msgs, inputMessage(r.id, in))
 		}
 	}
@@ -119,27 +120,25 @@ func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message 
 // resume reads what an earlier run of the daemon left of the turn.
 func (st *state) resume(r *run) error {
 	r.lost = true
-	if err := r.loadJournal(st.ctx); err != nil {
+	if err := r.journal.load(st.ctx, st.eng.store); err != nil {
 		return err
 	}
-	before, err := st.eng.store.TurnDecisions(st.ctx, r.id)
-	if err != nil {
-		return err
+	return r.asks.recall(st.ctx)
+}
+
+// known finds the answer to an effect in the journal. A batch is known only when all of its calls are.
+func (r *run) known(e turn.Effect) (turn.Response, bool, error) {
+	if e.Kind == turn.EffectTools && len(r.journal.replay[e.ID]) > 0 {
+		return r.knownBatch(e)
 	}
-	r.asked = map[asking]protocol.Decision{}
-	for _, d := range before {
-		if d.Call != nil {
-			r.asked[asks(d)] = d
-		}
-	}
-	return nil
+	return r.journal.known(e)
 }
 
 // replayJournal has the machine take in what is known, up to the first effect that must be performed. It does no IO,
 // so whoever attaches from then on finds the items that the log already tells of.
 func (r *run) replayJournal() error {
 	for len(r.journal.replay) > 0 {
-		effect, ok := r.machine.Next()
+		effect, ok := r.journal.next()
 		if !ok {
 			return nil
 		}
@@ -149,7 +148,7 @@ func (r *run) replayJournal() error {
 		}
 		answer, known, err := r.known(effect)
 		if changed, ok := errors.AsType[*JournalError](err); ok {
-			r.traceDiff(changed)
+			r.trace.diff(changed)
 			r.fail(effect, changed) // what was true until here is kept; nothing is run again
 			return nil
 		}
@@ -157,10 +156,9 @@ func (r *run) replayJournal() error {
 			return err
 		}
 		if effect.Kind == turn.EffectCheckpoint {
-			r.held = nil // they are in the answer
+			r.seams.held = nil // they are in the answer
 		}
-		r.machine.Deliver(effect.ID, answer)
-		r.noteNodes()
+		r.journal.deliver(effect.ID, answer)
 	}
 	return nil
 }

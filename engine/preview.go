@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -14,15 +15,20 @@ import (
 // the session is held, so that no turn works with them, and can change nothing. Beside a turn or a command they are not asked.
 func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
 	if len(p.Input) > 0 {
-		if err := checkInput(p.Input); err != nil {
+		if err := param.CheckInput(p.Input); err != nil {
 			return nil, err
 		}
 	}
-	v := &preview{eng: e}
-	// Not with ctx: who holds must be there to leave.
-	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
-		return struct{}{}, v.look(ctx, st, p.Input)
-	})
+	l, err := e.lend(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer l.back()
+	v := &preview{eng: e, plugins: l.plugins, catalog: l.catalog, tools: l.box.composer, layers: l.box.layers(l.about.Config), said: l.plugins.Texts()}
+	if v.preamble, err = l.box.preambleOf(l.ctx, l.catalog, l.plugins); err != nil {
+		return nil, cancelledOr(l.ctx, err)
+	}
+	_, err = onState(l.owner, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, v.look(ctx, st, p.Input) })
 	if err != nil || v.held == nil {
 		return v.result(), err
 	}
@@ -36,24 +42,23 @@ func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams)
 
 // preview is what a turn would begin with, as far as it is known.
 type preview struct {
-	eng     *Engine
-	held    *sessionHold // the session; nil: plugins may not be asked
-	plugins *plugin.Session
-	view    *plugin.View
-	past    []*protocol.Message // history
-	input   []protocol.Message  // after it
-	scene
-	said   []plugin.Prompt
-	extra  *turnContext
-	issues []protocol.Issue
+	eng      *Engine
+	held     *sessionHold // the session; nil: plugins may not be asked
+	plugins  *plugin.Session
+	view     *plugin.View
+	past     []*protocol.Message // history
+	input    []protocol.Message  // after it
+	catalog  *tool.Catalog
+	tools    *tool.Composer
+	preamble string // of the catalog, unless the turn has one of its own
+	layers   []plugin.Prompt
+	said     []plugin.Prompt
+	extra    *turnContext
+	issues   []protocol.Issue
 }
 
 // look finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
-func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPart) error {
-	t, err := st.openTools(st.row.Config)
-	if err != nil {
-		return err
-	}
+func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPart) (err error) {
 	if v.view, err = st.view(); err != nil {
 		return err
 	}
@@ -63,13 +68,8 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	if len(input) > 0 {
 		v.input = []protocol.Message{protocol.UserMessage(input, nil)}
 	}
-	v.plugins, v.view = t.plugins, v.view.Holding(v.past, v.input...)
-	v.scene = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(st.row.Config)}
-	if v.preamble, err = st.preamble(t); err != nil {
-		return err
-	}
-	v.said = t.plugins.Texts()
-	switch asked := t.plugins.Shapers(); {
+	v.view = v.view.Holding(v.past, v.input...)
+	switch asked := v.plugins.Shapers(); {
 	case len(asked) == 0:
 	case st.idle() != nil || len(st.waitingHolders) > 0:
 		for _, h := range asked {

@@ -29,60 +29,35 @@ func (m *rendered) environment(catalog *tool.Catalog, system string) (turn.Respo
 	return turn.Response{Sync: m.env, Exact: true}, nil
 }
 
-// scene is what the actor knows of what an iteration works in.
-type scene struct {
-	catalog  *tool.Catalog
-	tools    *tool.Composer
-	preamble string // of the catalog, unless the turn has one of its own
-	layers   []plugin.Prompt
-	memo     *rendered
-}
-
-func (st *state) scene(r *run) (s scene, err error) {
-	t := st.plugins
-	s = scene{catalog: t.catalog, tools: t.composer, layers: st.layers(r.begin.Config), memo: &t.rendered}
-	if !r.extra.extends() {
-		s.preamble, err = st.preamble(t)
-	}
-	return s, err
-}
-
-// environment is what an iteration of the turn works in. Plugins that have to be asked for it are asked here, and not on
-// the actor: they may wait.
-func (r *run) environment(ctx context.Context) (turn.Response, error) {
-	if r.ahead != nil {
-		return r.prefetched()
-	}
-	s, err := ask(r, func(_ context.Context, st *state) (scene, error) { return st.scene(r) })
-	if err != nil {
-		return turn.Response{}, err
-	}
-	return r.compose(ctx, s)
-}
-
-func (r *run) compose(ctx context.Context, s scene) (env turn.Response, err error) {
-	if r.catalog, err = r.extra.catalog(s.catalog, s.tools); err != nil {
+// environment is what an iteration of the turn works in.
+func (p *prompt) environment(ctx context.Context) (env turn.Response, err error) {
+	t := p.set
+	if p.catalog, err = p.extra.catalog(t.catalog.Load(), t.composer); err != nil {
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
-	if r.extra.extends() {
-		if s.preamble, err = s.memo.preamble.of(ctx, r.catalog, r.plugins); err != nil {
-			return env, err
-		}
+	preamble := t.preambleOf
+	if p.extra.extends() {
+		preamble = t.rendered.preamble.of // one of its own
 	}
-	system, err := r.system(ctx, s.preamble, s.layers)
+	text, err := preamble(ctx, p.catalog, p.seams.plugins)
+	if err != nil {
+		return env, err
+	}
+	system, err := p.system(ctx, text, t.layers(p.seams.journal.begin.Config))
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return s.memo.environment(r.catalog, system)
+	return t.rendered.environment(p.catalog, system)
 }
 
 // system is the system prompt of an iteration.
-func (r *run) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
-	said, err := r.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: r.id, View: r.view(r.machine.Messages()), Inputs: r.forPlugins, Host: r.capabilities()})
+func (p *prompt) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
+	s := p.seams
+	said, err := s.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: s.store.turn, View: s.view(s.journal.messages()), Inputs: s.inputs, Host: s.capabilities()})
 	if err != nil {
 		return "", err
 	}
-	return systemOf(r.catalog, preamble, r.extra, said, layers), nil
+	return systemOf(p.catalog, preamble, p.extra, said, layers), nil
 }
 
 // failPrompt ends the turn because a plugin failed where the turn cannot go on without it.
@@ -92,7 +67,6 @@ func (r *run) failPrompt(ctx context.Context, failed *hookFailure) error {
 	}
 	r.eng.blame(failed)
 	r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", failed)
-	r.machine.Fail(protocol.OutcomeRuntimeError, failed.issue())
-	r.noteNodes()
+	r.journal.fail(protocol.OutcomeRuntimeError, failed.issue())
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"lashd/engine/approval"
+	"lashd/engine/decision"
+	"lashd/engine/trace"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
@@ -19,109 +22,163 @@ type asking struct {
 	which protocol.Digest // of those that a call itself asks
 }
 
-// asks names a decision.
-func asks(d protocol.Decision) asking {
+// askingOf names a decision.
+func askingOf(d protocol.Decision) asking {
 	if d.Kind == protocol.DecisionQuestion {
 		return asking{d.Kind, d.Call.CallID, d.ArgsHash}
 	}
 	return asking{kind: d.Kind, call: d.Call.CallID}
 }
 
-// question is what a call of a batch waits for before it runs.
-type question struct {
-	stage    *stage
-	decision protocol.Decision
-	again    bool // an earlier run of the daemon asked it
-	open     *openDecision
+// asks are the questions of a turn about its calls, and the waits for what calls have deferred. Whoever asks waits beside the actor.
+type asks struct {
+	*turnStore
+	judge  *judge
+	before map[asking]protocol.Decision // that an earlier run of the daemon asked
 }
 
-// settle asks about the calls of a batch that need an answer before they run: whether they may, or what became of
-// them. It returns once all have one.
-func (r *run) settle(ctx context.Context, stages []*stage) error {
-	asked, err := r.questions(stages)
-	if err != nil || len(asked) == 0 {
-		return err
-	}
-	err = r.persist(ctx, func(ctx context.Context, st *state) error { return st.open(ctx, r, asked) })
+// recall reads what an earlier run of the daemon asked.
+func (a *asks) recall(ctx context.Context) error {
+	before, err := a.eng.store.TurnDecisions(ctx, a.turn)
 	if err != nil {
 		return err
 	}
-	for _, q := range asked {
-		r.trace(TraceWaitParked, tracedWait{Decision: q.open.ID, Kind: q.open.Kind, CallID: q.stage.call.CallID})
-		select {
-		case <-q.open.done:
-			r.trace(TraceWaitResolved, tracedWait{Decision: q.open.ID, Kind: q.open.Kind, CallID: q.stage.call.CallID, Choice: q.open.Answer.Choice})
-			q.stage.settled(q.open.Answer)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	a.before = map[asking]protocol.Decision{}
+	for _, d := range before {
+		if d.Call != nil {
+			a.before[askingOf(d)] = d
 		}
 	}
 	return nil
 }
 
+// question is what a call of a batch waits for before it runs.
+type question struct {
+	call     *toolCall
+	decision protocol.Decision
+	again    bool // an earlier run of the daemon asked it
+	open     *decision.Open
+}
+
+// settle asks about the calls of a batch that need an answer before they run: whether they may, or what became of
+// them. It returns once all have one.
+func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
+	asked, err := a.questions(calls)
+	if err != nil || len(asked) == 0 {
+		return err
+	}
+	if err := a.open(ctx, asked); err != nil {
+		return err
+	}
+	for _, q := range asked {
+		if err := a.wait(ctx, q.open); err != nil {
+			return err
+		}
+		q.call.settled(q.open.Answer)
+	}
+	return nil
+}
+
+// wait waits for the answer to a decision, until ctx is done.
+func (a *asks) wait(ctx context.Context, open *decision.Open) error {
+	a.traceWait(trace.WaitParked, open)
+	select {
+	case <-open.Done():
+		a.traceWait(trace.WaitResolved, open)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (a *asks) traceWait(kind trace.Kind, d *decision.Open) {
+	w := trace.Wait{Decision: d.ID, Kind: d.Kind, CallID: d.Call.CallID}
+	if kind == trace.WaitResolved {
+		w.Choice = d.Answer.Choice
+	}
+	a.trace.add(kind, w)
+}
+
 // questions are those that nobody has answered yet. What an earlier run of the daemon was answered holds.
-func (r *run) questions(stages []*stage) ([]*question, error) {
+func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 	var asked []*question
-	for _, s := range stages {
-		if err := r.recallDeferral(s); err != nil {
+	for _, s := range calls {
+		if err := a.recallDeferral(s); err != nil {
 			return nil, err
 		}
-		switch {
-		case s.reply != nil, s.given != nil, s.waits():
-		case s.began && s.repeatable(): // with the same call id, and without asking again
-		case s.began:
-			if err := r.dropQuestions(s); err != nil {
+		switch s.state() {
+		case callGiven, callWaiting, callSettled, callStored:
+		case callLost:
+			if s.repeatable() { // with the same call id, and without asking again
+				continue
+			}
+			if err := a.dropQuestions(s); err != nil {
 				return nil, err
 			}
-			asked = r.unlessAnswered(asked, s, r.outcomeQuestion(s.call))
+			asked = a.unlessAnswered(asked, s, a.outcomeQuestion(s.ToolCall))
 		default:
-			verdict, err := r.verdict(s)
+			verdict, err := a.verdict(s)
 			if err != nil {
 				return nil, err
 			}
-			_, before := r.asked[asking{kind: protocol.DecisionApproval, call: s.call.CallID}]
+			_, before := a.before[asking{kind: protocol.DecisionApproval, call: s.CallID}]
 			switch {
-			case verdict.mode == protocol.ApproveDeny:
+			case verdict.Mode == protocol.ApproveDeny:
 				s.deny(verdict)
-			case verdict.mode == protocol.ApproveAsk, before:
-				asked = r.unlessAnswered(asked, s, r.approvalQuestion(s, verdict))
+			case verdict.Mode == protocol.ApproveAsk, before:
+				asked = a.unlessAnswered(asked, s, a.approvalQuestion(s, verdict))
 			}
 		}
 	}
 	return asked, nil
 }
 
-func (r *run) unlessAnswered(asked []*question, s *stage, d protocol.Decision) []*question {
-	old, ok := r.asked[asks(d)]
+// verdict judges a call. A person's standing answers are read only where they could make a difference.
+func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
+	v := a.judge.unanswered(s)
+	if v.Mode != protocol.ApproveAsk || v.Once {
+		return v, nil
+	}
+	answers, err := ask(a.turnStore, func(ctx context.Context, st *state) (approval.Answers, error) {
+		return st.approved.For(ctx, st.eng.store, s.judged.Policies)
+	})
+	if err != nil {
+		return v, err
+	}
+	return s.judged.Judge(answers), nil
+}
+
+func (a *asks) unlessAnswered(asked []*question, s *toolCall, d protocol.Decision) []*question {
+	old, ok := a.before[askingOf(d)]
 	switch {
 	case !ok || old.ArgsHash != d.ArgsHash || !slices.Equal(old.Places, d.Places):
-		return append(asked, &question{stage: s, decision: d})
+		return append(asked, &question{call: s, decision: d})
 	case old.Answer == nil:
-		return append(asked, &question{stage: s, decision: old, again: true})
+		return append(asked, &question{call: s, decision: old, again: true})
 	case old.Answer.Choice == protocol.ChooseRunAgain:
-		return append(asked, &question{stage: s, decision: d}) // it was run again, and interrupted again
+		return append(asked, &question{call: s, decision: d}) // it was run again, and interrupted again
 	}
 	s.settled(old.Answer)
 	return asked
 }
 
 // deny refuses a call.
-func (s *stage) deny(v verdict) {
-	if v.planning {
-		s.fail(protocol.FailPermission, "plan_mode", s.call.Name+" was not called: the session is in plan mode, or was asked for from there. Only tools that read, search or think are called then. "+
+func (s *toolCall) deny(v approval.Verdict) {
+	if v.Planning {
+		s.fail(protocol.FailPermission, "plan_mode", s.Name+" was not called: the session is in plan mode, or was asked for from there. Only tools that read, search or think are called then. "+
 			"Put the step into the plan; a person ends plan mode.", protocol.FromPolicy)
 		return
 	}
 	whose := "the approval settings of this session deny the call"
-	if v.beyond {
+	if v.Beyond {
 		whose = "the session or plugin that asked for this may not make the call"
 	}
 	s.fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
 }
 
-func (r *run) approvalQuestion(s *stage, v verdict) protocol.Decision {
-	call := s.call
-	deadline := time.Duration(r.begin.Config.Approval.DeadlineMs) * time.Millisecond
+func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decision {
+	call := s.ToolCall
+	deadline := time.Duration(a.judge.config.Approval.DeadlineMs) * time.Millisecond
 	varying := s.entry.Terms().Varying
 	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
 	if len(varying) > 0 {
@@ -136,47 +193,37 @@ func (r *run) approvalQuestion(s *stage, v verdict) protocol.Decision {
 	}
 	d := protocol.Decision{
 		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
-		Prompt: prompt, Varying: varying, Places: s.about.real(),
+		Prompt: prompt, Varying: varying, Places: s.judged.Call.Places(),
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
-	if s.about.protected {
+	if s.judged.Protected() {
 		d.Prompt += " It changes a file that can run code later, which is asked about each time."
 	}
-	if v.once {
+	if v.Once {
 		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
 	}
-	if v.silence == protocol.ApproveAllow {
+	if v.Silence == protocol.ApproveAllow {
 		d.Default = protocol.ChooseAllowOnce
 	}
-	return r.decision(d, call, deadline)
+	return a.decision(d, call, deadline)
 }
 
-func (r *run) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
-	deadline := defaultDeadline
-	if ms := r.begin.Config.Unknown.DeadlineMs; ms != nil {
-		deadline = time.Duration(*ms) * time.Millisecond
-	}
-	return r.decision(protocol.Decision{
-		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
-		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, termtext.Brief(call.Args)),
-		Choices: []protocol.DecisionChoice{
-			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
-		},
-	}, call, deadline)
-}
-
-func (r *run) decision(d protocol.Decision, call protocol.ToolCall, deadline time.Duration) protocol.Decision {
-	d.ID, d.SessionID, d.TurnID, d.Call, d.OpenedAtMs = protocol.NewDecisionID(), r.session.id, r.id, &call, now()
+func (a *asks) decision(d protocol.Decision, call protocol.ToolCall, deadline time.Duration) protocol.Decision {
+	d.ID, d.SessionID, d.TurnID, d.Call, d.OpenedAtMs = protocol.NewDecisionID(), a.session.id, a.turn, &call, now()
 	d.DeadlineMs = time.Now().Add(deadline).UnixMilli()
 	return d
 }
 
 // open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same
 // question: its answer counts.
-func (st *state) open(ctx context.Context, r *run, asked []*question) error {
-	c := st.turnChange(r)
+func (a *asks) open(ctx context.Context, asked []*question) error {
+	return a.persist(ctx, func(ctx context.Context, st *state) error { return a.openOn(ctx, st, asked) })
+}
+
+func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
+	c := a.change(st)
 	for _, q := range asked {
-		if q.open = st.decisions[q.decision.ID]; q.open != nil {
+		if q.open = st.decisions.Find(q.decision.ID); q.open != nil {
 			continue
 		}
 		if q.again { // it was answered since the turn was taken over
@@ -186,9 +233,9 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 			}
 			continue
 		}
-		q.open = st.decisionsIn(c).ask(c, q.decision)
+		q.open = st.decisions.Ask(c, q.decision)
 	}
-	t, ok := st.queue.Turn(r.id)
+	t, ok := st.queue.Turn(a.turn)
 	if !ok {
 		st.broken = ErrTurnNotActive
 		return st.broken
@@ -200,25 +247,7 @@ func (st *state) open(ctx context.Context, r *run, asked []*question) error {
 	if len(c.Decisions)+len(c.Turns) == 0 {
 		return nil
 	}
-	return st.commitTurn(ctx, r, c)
-}
-
-// settled takes a person's answer about a call.
-func (s *stage) settled(a *protocol.DecisionAnswer) {
-	switch a.Choice {
-	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
-	case protocol.ChooseHappened:
-		s.answer(protocol.Succeed("The call was interrupted after it was started. Who was asked says that it took effect; its output is lost."))
-	case protocol.ChooseNotHappened:
-		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. Who was asked says that it took no effect.", protocol.FromRuntime)
-	case protocol.ChooseReject:
-		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+no(a)+".", protocol.FromPolicy)
-	case protocol.ChooseCancelled:
-		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
-	default:
-		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call was started, then lashd was interrupted. " +
-			"Nobody knows whether it took effect, and it was not run again. Look at the state of things before you repeat it."})
-	}
+	return a.commit(ctx, st, c)
 }
 
 // no is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.

@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine/change"
 	"lashd/engine/queue"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -34,7 +35,7 @@ func (st *state) hold() protocol.QueueHold {
 		return protocol.HoldEmpty
 	case st.eng.stopping():
 		return protocol.HoldStopping
-	case st.current != nil && st.waitingFor(st.current.id) > 0:
+	case st.current != nil && st.decisions.AskedBy(st.current.id) > 0:
 		return protocol.HoldDecision
 	case st.current != nil:
 		return protocol.HoldTurn
@@ -50,7 +51,7 @@ func (st *state) hold() protocol.QueueHold {
 
 // CancelInput withdraws inputs that no turn has taken in.
 func (e *Engine) CancelInput(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
-	return mutate(ctx, e, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.QueueCancelResult, error) {
+	return mutate(ctx, e, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 		inputs := st.queue.Inputs()
 		first := slices.IndexFunc(inputs, func(in protocol.QueuedInput) bool { return in.ID == p.InputID })
 		if first < 0 {
@@ -80,7 +81,7 @@ func (st *state) endedInput(ctx context.Context, id protocol.InputID) (*protocol
 }
 
 // withdraw cancels inputs, and the turns that are left without any. One commit does it all.
-func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt) (*protocol.QueueCancelResult, error) {
+func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 	result := &protocol.QueueCancelResult{Seq: st.row.Seq}
 	gone := map[protocol.InputID]bool{}
 	for _, in := range targets {
@@ -98,7 +99,7 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 	c := st.change(persistence.Commit{})
 	st.over(c, st.queueIn(c).Withdraw(c, gone))
 	result.Seq = c.Seq()
-	c.Receipt = rc.with(result)
+	c.Receipt = rc.With(result)
 	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,7 @@ func (st *state) queueIn(c *change.Change) *queue.Draft {
 	if st.current != nil {
 		p.Running = st.current.id
 	}
+	p.Idle = st.current == nil && st.holder == nil && len(st.waitingHolders) == 0 && st.retry.IsZero() && !st.eng.stopping()
 	return st.queue.In(c, p)
 }
 

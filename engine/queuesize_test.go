@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -26,7 +27,7 @@ func TestQueueSize(t *testing.T) {
 		return err
 	}
 	t.Run("issue/2 an input of as much as is allowed is taken, and one byte more is not", func(t *testing.T) {
-		if err := queue(id, 4<<20+1); !errors.As(err, new(*engine.ParamError)) {
+		if err := queue(id, 4<<20+1); !errors.As(err, new(*param.Error)) {
 			t.Errorf("one byte more: %v", err)
 		}
 		if err := queue(d.session(t), 4<<20); err != nil {

@@ -29,7 +29,7 @@ func (o *opened) rehearsed(t *testing.T) (*daemon, protocol.SessionID) {
 	id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()})).SessionID
 	d.holds(t, id, "kept", "")
 	d.turn(t, id, "one")
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
 	if err := d.appendText(t, id, "later"); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (o *opened) rehearsed(t *testing.T) (*daemon, protocol.SessionID) {
 
 func TestRehearsal(t *testing.T) {
 	restore := func(ctx context.Context, d *daemon) error {
-		_, err := d.RestoreSnapshot(ctx, &protocol.SnapshotMutationParams{SessionID: "ses_x", Name: "s"})
+		_, err := d.Snapshots.Restore(ctx, &protocol.SnapshotMutationParams{SessionID: "ses_x", Name: "s"})
 		return err
 	}
 	begin := func(ctx context.Context, d *daemon) error {

@@ -79,6 +79,14 @@ func encode(v any) []byte {
 	return b
 }
 
+// list is never null on the wire.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
 // references finds what events of the log refer to, each thing once: nodes of the running turn, then those of the store; inputs.
 type references struct {
 	session *session

@@ -22,7 +22,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
-	rewinding, err := e.store.Rewinding(ctx)
+	rewinding, err := e.store.Files.RewindingSessions(ctx)
 	if err != nil {
 		return unlessDone(ctx, err)
 	}

@@ -69,7 +69,7 @@ func TestResume(t *testing.T) {
 			close(g.open)
 			synctest.Wait() // now the third tool runs
 			note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "beside"}}}}
-			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
+			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
 			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
 			live.until(func(e protocol.Event) bool { return e.Config != nil && e.Config.Prompt == "new prompt" })
 			calls := len(model.asked)
@@ -115,7 +115,7 @@ func TestResume(t *testing.T) {
 			turn := d.begin(t, id, "go").TurnID
 			synctest.Wait()
 			note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "beside"}}}}
-			must[*protocol.GraphAppendResult](t)(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
+			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
 			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
 			again := &remembering{Provider: replies(scripted.Reply{Text: "done"})}
 			d = d.restart(t, func(s *setup) { s.model = again })

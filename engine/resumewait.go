@@ -75,5 +75,5 @@ func (s *session) draft(ctx context.Context, id protocol.NodeID) (*protocol.Node
 	if r == nil {
 		return nil, nil
 	}
-	return r.draft(id), nil
+	return r.journal.draft(id), nil
 }

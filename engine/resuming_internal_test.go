@@ -25,7 +25,7 @@ func TestReadersOfTheLogWait(t *testing.T) {
 	}{
 		"until the turn goes on": {func(s *session) {
 			s.turnMu.Lock()
-			s.turn = &run{nodes: []protocol.Node{{ID: "nod_a"}}}
+			s.turn = &run{journal: journal{nodes: []protocol.Node{{ID: "nod_a"}}}}
 			s.turnMu.Unlock()
 			s.resumed()
 		}, nil, 3 * time.Second},

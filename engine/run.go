@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
-	"lashd/engine/change"
-	"lashd/engine/feed"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
-	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/engine/turn"
+	"lashd/engine/undo"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -23,63 +20,34 @@ import (
 // time, as the goroutine waits whenever the actor stores something for it; what others may look at meanwhile is guarded.
 type run struct {
 	*session
-	owner      *state // nil: this is a tool that is called directly
-	keyed      bool   // likewise: it is journaled
-	id         protocol.TurnID
-	begin      beginning
-	cwd        string
-	ceiling    *protocol.Ceiling     // of those whose inputs the turn has taken in; nil: none. Changed only where its goroutine waits
-	forPlugins protocol.PluginInputs // what the turn brings them
-	about      protocol.Session      // as it was when the turn began, or went on after a restart
-	started    time.Time
-	startedMs  int64
-	acceptedMs int64
-	resumed    bool                    // an earlier run of the daemon began it
-	life       context.Context         // until the turn is left or over
-	ctx        context.Context         // until it is cancelled, too
-	halt       context.CancelCauseFunc // leaves the turn as it is
-	cancel     context.CancelCauseFunc // has it end as cancelled
-	ended      chan struct{}           // closed when its goroutine has returned
-	entering   bool                    // it begins a frame, and who has to be told of that is not told yet
-	entered    chan struct{}           // closed then
-	next       *run                    // goes on where this one has ended, in another frame
+	owner    *state // whose turn it is
+	id       protocol.TurnID
+	life     context.Context         // until the turn is left or over
+	ctx      context.Context         // until it is cancelled, too
+	halt     context.CancelCauseFunc // leaves the turn as it is
+	cancel   context.CancelCauseFunc // has it end as cancelled
+	ended    chan struct{}           // closed when its goroutine has returned
+	entering bool                    // it begins a frame, and who has to be told of that is not told yet
+	entered  chan struct{}           // closed then
+	next     *run                    // goes on where this one has ended, in another frame
 
-	input    []protocol.Message // what the turn begins with
-	past     []*protocol.Message
-	extra    *turnContext  // what plugins made of the past for this turn; nil: nothing
-	ahead    chan composed // for the first iteration; nil: it is not composed ahead, or taken
-	lease    *lease        // of the plugins, until everybody is told of the turn
-	plugins  *plugin.Session
-	model    provider.Provider // nil: not configured any more
-	machine  *turn.Machine
-	catalog  *tool.Catalog
-	base     *tool.Registry // the tools of the plugins, whatever a client puts in their place
-	prints   fingerprints
-	size     turnSize
-	journal  journal
-	asked    map[asking]protocol.Decision  // of an earlier run, about calls
-	lost     bool                          // the next model call may repeat one whose reply was lost
-	logged   progress                      // written by the actor only
-	emits    []protocol.PluginNode         // what the driver told observers
-	streamed []*feed.Item                  // items of model output that are not in the log yet
-	owed     []*protocol.TriggerEmitParams // what calls tell of, and is not emitted yet
-	batch    []*stage                      // of the tool effect that is being performed
-	held     []protocol.Message            // of plugins, from tool seams, for the next checkpoint
-	given    *givenUp                      // why nothing of the turn becomes history
-	issues   []protocol.Issue              // that are not the machine's
-	captured *captured                     // what plugins keep, for the commit
-	after    []change.Event                // to be told once the turn is committed
-	told     *protocol.TurnReport          // that is stored
-	legible  projection                    // of the answer
-	full     bool                          // history is to be compacted before the next turn
-	files    *turnFiles                    // what tools do to files; nil: none was at work yet
-
-	mu    sync.Mutex
-	nodes []protocol.Node // of the machine's messages; guarded where the goroutine does not wait
+	lease     *lease // of the plugins, until everybody is told of the turn
+	plugins   *plugin.Session
+	model     provider.Provider // nil: not configured any more
+	journal   journal
+	judge     judge
+	result    turnResult
+	store     *turnStore
+	trace     turnTrace
+	asks      asks
+	hooks     *hooks
+	seams     *seams
+	prompt    *prompt
+	lost      bool // the next model call may repeat one whose reply was lost
+	emissions emissions
+	batch     *batch      // of the tool effect that is being performed
+	files     *undo.Point // what tools do to files; nil: nobody looks
 }
-
-// givenUp replaces what a turn came to.
-type givenUp struct{ issue protocol.Issue }
 
 // cancelled is the cause of a turn's context when somebody wants it to stop.
 type cancelled struct{ evidence protocol.CancelEvidence }
@@ -94,20 +62,22 @@ func (c *cancelled) Error() string {
 // do performs effects until the turn is done, then commits it, and tells whether it is stored.
 func (r *run) do(ctx context.Context) (stored bool) {
 	r.feed.Show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
-	r.trace(TraceTurnStarted, tracedTurn{Resumed: r.resumed, Inputs: r.begin.Inputs})
-	defer r.retract() // what was shown and is not stored will be made again
-	if r.enter() != nil || r.transform(ctx) != nil || r.beforeTurn(ctx) != nil {
+	r.trace.add(trace.TurnStarted, trace.Turn{Resumed: r.result.resumed, Inputs: r.journal.begin.Inputs})
+	defer r.store.retract() // what was shown and is not stored will be made again
+	if r.enter() != nil || r.prompt.transform(ctx) != nil || r.seams.beforeTurn(ctx) != nil {
 		return false // a later run begins it anew
 	}
-	r.pay()
-	r.resumeFiles(ctx)
+	r.emissions.pay()
+	if r.result.resumed {
+		r.files.Resume(ctx)
+	}
 	for {
-		effect, ok := r.machine.Next()
+		effect, ok := r.journal.next()
 		if !ok {
 			break
 		}
 		err := r.step(ctx, effect)
-		if err != nil && r.left() {
+		if err != nil && r.store.left() {
 			return false // a later run goes on from the journal
 		}
 		if err != nil {
@@ -115,29 +85,39 @@ func (r *run) do(ctx context.Context) (stored bool) {
 			r.fail(effect, err)
 		}
 	}
-	r.project()
-	if r.afterTurn() != nil || !r.finish() {
+	r.seams.project()
+	if r.seams.afterTurn(r.prompt.used) != nil || !r.finish() {
 		return false
 	}
 	if r.next != nil {
 		<-r.next.entered // plugins are told of what was stored when the protocol has its new frame
 	}
-	r.afterCommit()
+	r.seams.afterCommit()
 	return true
 }
 
-// left tells that the work on the turn ends, but not the turn: the daemon stops, or the session's state was given up. No error
-// tells that, as plugins have errors of their own.
-func (r *run) left() bool { return r.life.Err() != nil }
-
-// drive does the turn. One that neither ended nor was left is what the store knows of it: the session is loaded again.
+// drive prepares the turn and does it. One that cannot be prepared is abandoned. One that neither ended nor was left is what the store
+// knows of it: the session is loaded again.
 func (r *run) drive() {
+	if err := prepare(r); err != nil {
+		close(r.entered)
+		if !r.store.left() {
+			// An error means that the state is given up: the next one tries it.
+			_, _ = ask(r.store, func(_ context.Context, st *state) (struct{}, error) {
+				st.abandonRun(r, err)
+				return struct{}{}, nil
+			})
+			r.session.resumed()
+		}
+		return
+	}
+	r.session.resumed()
 	stored, err := r.tried()
-	if stored || r.left() {
+	if stored || r.store.left() {
 		return
 	}
 	// An error means that the state is given up already.
-	_, _ = ask(r, func(_ context.Context, st *state) (struct{}, error) {
+	_, _ = ask(r.store, func(_ context.Context, st *state) (struct{}, error) {
 		st.broken = cmp.Or(st.broken, err)
 		return struct{}{}, nil
 	})
@@ -162,24 +142,14 @@ func (r *run) fail(effect turn.Effect, err error) {
 	defer func() {
 		if p := recover(); p != nil { // of the driver, when it is told of the results
 			r.eng.panicked("turn", r.id, p)
-			r.machine.Fail(protocol.OutcomeRuntimeError, issue)
-			r.noteNodes()
+			r.journal.fail(protocol.OutcomeRuntimeError, issue)
 		}
 	}()
-	if effect.Kind == turn.EffectTools && len(r.batch) > 0 {
-		for _, s := range r.batch {
-			switch {
-			case s.reply != nil:
-			case s.began || s.attempt > 0:
-				s.unfinished()
-			default:
-				s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
-			}
-		}
-		r.machine.Deliver(effect.ID, turn.Response{Tools: replies(r.batch)})
+	if effect.Kind == turn.EffectTools && r.batch != nil {
+		r.batch.failRest()
+		r.journal.deliver(effect.ID, turn.Response{Tools: replies(r.batch.calls)})
 	}
-	r.machine.Fail(protocol.OutcomeRuntimeError, issue)
-	r.noteNodes()
+	r.journal.fail(protocol.OutcomeRuntimeError, issue)
 }
 
 // codeOf is the stable word for an error of ours.
@@ -210,10 +180,10 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 		r.noteEmit(effect)
 		return nil
 	}
-	r.trace(TraceEffectStarted, tracedEffect{ID: effect.ID, Kind: effect.Kind})
+	r.trace.add(trace.EffectStarted, trace.Effect{ID: effect.ID, Kind: effect.Kind})
 	defer func() {
 		if err == nil {
-			r.trace(TraceEffectSettled, tracedEffect{ID: effect.ID, Kind: effect.Kind})
+			r.trace.add(trace.EffectSettled, trace.Effect{ID: effect.ID, Kind: effect.Kind})
 		}
 	}()
 	if effect.Kind == turn.EffectTools {
@@ -236,12 +206,22 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 	return fmt.Errorf("no executor for %s effects", effect.Kind)
 }
 
+// noteEmit takes effects that nobody answers.
+func (r *run) noteEmit(effect turn.Effect) {
+	switch effect.Kind {
+	case turn.EffectEmit:
+		r.journal.emits = append(r.journal.emits, *effect.Emit)
+		r.trace.add(trace.Custom, effect.Emit)
+	case turn.EffectLog:
+		r.trace.add(trace.Issue, effect.Log)
+	}
+}
+
 // deliver gives an answer to the machine and notes it for the journal, which the next commit of the turn writes.
 func (r *run) deliver(effect turn.Effect, answer turn.Response) {
-	r.note(effect, answer)
-	r.machine.Deliver(effect.ID, answer)
-	r.noteNodes()
-	r.trace(TraceProtocolStep, tracedStep{Effect: effect.Kind, Messages: len(r.nodes), Finished: r.machine.Finished()})
+	r.journal.note(effect, answer)
+	r.journal.deliver(effect.ID, answer)
+	r.trace.add(trace.ProtocolStep, trace.Step{Effect: effect.Kind, Messages: len(r.journal.nodes), Finished: r.journal.finished()})
 }
 
 // stop ends the turn because its context did: for good if it was cancelled, to be resumed if not.
@@ -250,9 +230,7 @@ func (r *run) stop(cause error) error {
 	if !ok {
 		return cause
 	}
-	r.dropPrefetch(r.ctx)
-	r.machine.Cancel(c.evidence, nil)
-	r.noteNodes()
+	r.journal.cancel(c.evidence)
 	return nil
 }
 
@@ -260,11 +238,11 @@ func (r *run) stop(cause error) error {
 // change, while the configuration stays the one that the turn began with.
 func (r *run) sync(ctx context.Context, effect turn.Effect) error {
 	if effect.Sync.Recompute {
-		if err := r.transform(ctx); err != nil || r.machine.Finished() {
+		if err := r.prompt.transform(ctx); err != nil || r.journal.finished() {
 			return err
 		}
 	}
-	env, err := r.environment(ctx)
+	env, err := r.prompt.environment(ctx)
 	if failed, ok := errors.AsType[*hookFailure](err); ok {
 		return r.failPrompt(ctx, failed)
 	}

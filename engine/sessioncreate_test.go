@@ -18,12 +18,12 @@ import (
 
 func (d *daemon) graph(t *testing.T, id protocol.SessionID) *protocol.GraphReadResult {
 	t.Helper()
-	return must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id}))
+	return must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id}))
 }
 
 func (d *daemon) fork(t *testing.T, id protocol.SessionID, at protocol.NodeID) *protocol.SessionNewResult {
 	t.Helper()
-	return must[*protocol.SessionNewResult](t)(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: at}))
+	return must[*protocol.SessionNewResult](t)(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: at}))
 }
 
 // said are the texts of the messages on a path.
@@ -47,7 +47,7 @@ func TestForks(t *testing.T) {
 		if got := said(d.graph(t, d.fork(t, id, "").SessionID).Data); !slices.Equal(got, []string{"one", "ok", "two", "ok"}) {
 			t.Errorf("a fork at the leaf begins with %q", got)
 		}
-		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: first}))
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: first}))
 		pins := d.graph(t, id).Pins
 		if len(pins) != 1 || pins[0].NodeID != second {
 			t.Fatalf("after a rewind the pins are %+v, want the leaf that was left: %s", pins, second)
@@ -55,11 +55,11 @@ func TestForks(t *testing.T) {
 		if got := said(d.graph(t, d.fork(t, id, second).SessionID).Data); !slices.Equal(got, []string{"one", "ok", "two", "ok"}) {
 			t.Errorf("a fork at the pinned node begins with %q", got)
 		}
-		must[*protocol.SeqResult](t)(d.Unpin(t.Context(), &protocol.GraphPinParams{SessionID: id, NodeID: second}))
+		must[*protocol.SeqResult](t)(d.History.Unpin(t.Context(), &protocol.GraphPinParams{SessionID: id, NodeID: second}))
 		if pins := d.graph(t, id).Pins; len(pins) != 0 {
 			t.Errorf("pins %+v", pins)
 		}
-		_, err := d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: second})
+		_, err := d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: second})
 		if !errors.Is(err, persistence.ErrNotRetained) {
 			t.Errorf("a fork at a node that nothing holds: %v", err)
 		}

@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
 // WaitIdle waits until a session runs and queues nothing.
 func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
-	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
 		again := e.settled.Next()
-		result, err := aside(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
+		result, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
 		if err != nil || late || result.State == protocol.SessionIdle {
@@ -38,21 +40,21 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 // DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
 // that it works for, or are stopped if there is none, or if they say so. To delete what is deleted is no error.
 func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
-	return single(ctx, e, "session/delete", p.Key(), p, func(rc receipt) (*protocol.SeqResult, error) {
+	return receipt.Once(ctx, e.receipts, "session/delete", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
 		return e.deleteSession(ctx, p.SessionID, rc)
 	})
 }
 
-func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc receipt) (*protocol.SeqResult, error) {
+func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc receipt.Request) (*protocol.SeqResult, error) {
 	result := &protocol.SeqResult{}
-	gone := func(ctx context.Context) error { return e.commitDeleted(ctx, id, rc.with(result)) }
+	gone := func(ctx context.Context) error { return e.commitDeleted(ctx, id, rc.With(result)) }
 	tasks, err := e.leaveTasks(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what goes with the session has to go, too, once it is deleted
 	loaded := false
-	_, err = aside(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
 		tell := st.withdrawFromParents()
 		if err := gone(ctx); err != nil {
@@ -76,8 +78,8 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 		return nil, err
 	}
 	e.endWork(ctx, id, tasks)
-	e.forgetTriggers(ctx, id)
-	e.postDeleted(id)
+	e.Triggers.Forget(ctx, id)
+	e.Events.SessionDeleted(id)
 	return result, nil
 }
 
@@ -91,7 +93,7 @@ func (e *Engine) commitDeleted(ctx context.Context, id protocol.SessionID, rc *p
 		}
 	}
 	if res.Replayed {
-		return errReplayed
+		return receipt.ErrReplayed
 	}
 	return err
 }
@@ -106,11 +108,16 @@ func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationPa
 	if err := e.moveTasksToParent(ctx, p.SessionID, transferred); err != nil {
 		return nil, err
 	}
-	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
+	k, err := lockPlugins(ctx, e, p.SessionID) // whoever opens or changes them is not disturbed
+	if err != nil {
+		return nil, err
+	}
+	defer k.unlock()
+	return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
 		if err := st.checkIdle(); err != nil {
 			return nil, err
 		}
-		if err := st.closeTasks(ctx); err != nil {
+		if err := st.tasks.cancelClosing(ctx); err != nil {
 			return nil, err
 		}
 		if !st.feed.Watched() && st.working.Load() == 0 {

@@ -4,18 +4,20 @@ import (
 	"cmp"
 	"context"
 
+	"lashd/engine/decision"
 	"lashd/engine/graph"
+	"lashd/engine/param"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
 // Sessions lists sessions, newest first.
 func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
-	at, err := parseCursor(p.Cursor, sessionPages, 2)
+	at, err := param.ParseCursor(p.Cursor, param.SessionPages, 2)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageSize(p.Limit, 50, 200)
+	limit, err := param.PageSize(p.Limit, 50, 200)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 		result.Data = append(result.Data, r.Session)
 	}
 	if len(rows) == limit {
-		result.NextCursor = cursor(sessionPages, rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
+		result.NextCursor = param.Cursor(param.SessionPages, rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
 	}
 	return result, e.addStates(ctx, result.Data)
 }
@@ -83,7 +85,7 @@ func (e *Engine) storedStates(ctx context.Context) (map[protocol.SessionID]proto
 		states[id] = protocol.SessionRunning
 	}
 	for _, d := range open {
-		if forPerson(d) {
+		if decision.ForPerson(d) {
 			states[d.SessionID] = protocol.SessionRequiresAction
 		}
 	}
@@ -96,7 +98,7 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageSize(p.Limit, 200, 500)
+	limit, err := param.PageSize(p.Limit, 200, 500)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 func (e *Engine) page(ctx context.Context, row persistence.Session, at string, limit int) ([]protocol.Node, string, error) {
 	from := persistence.Cursor{Branch: row.Branch, Generation: row.Head.Generation}
 	if at != "" {
-		c, err := parseCursor(at, nodePages(row.Key), 2)
+		c, err := param.ParseCursor(at, param.NodePages(row.Key), 2)
 		if err != nil {
 			return nil, "", err
 		}
@@ -136,7 +138,7 @@ func (e *Engine) page(ctx context.Context, row persistence.Session, at string, l
 	if next.Done {
 		return persistence.Reversed(nodes), "", nil
 	}
-	return persistence.Reversed(nodes), cursor(nodePages(row.Key), next.Branch, next.Generation), nil
+	return persistence.Reversed(nodes), param.Cursor(param.NodePages(row.Key), next.Branch, next.Generation), nil
 }
 
 func isResults(n protocol.Node) bool {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -15,7 +17,7 @@ import (
 // changed is a configuration as a request wants it.
 func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
 	if p.Model != "" {
-		m, err := e.model(p.Model)
+		m, err := e.Models.named(p.Model)
 		if err != nil {
 			return cfg, err
 		}
@@ -32,7 +34,7 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 	}
 	switch {
 	case !slices.Contains([]protocol.OverlayMode{"", protocol.OverlayReplace, protocol.OverlayMerge}, p.GenerationMode):
-		return cfg, bad("/generationMode", "must be merge or replace")
+		return cfg, param.Bad("/generationMode", "must be merge or replace")
 	case p.Generation != nil && p.GenerationMode == protocol.OverlayMerge:
 		cfg.Generation = p.Generation.Over(cfg.Generation)
 	case p.Generation != nil:
@@ -45,15 +47,15 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 		cfg.Unknown = *p.Unknown
 	}
 	cfg.Drain = cmp.Or(p.Drain, cfg.Drain)
-	return cfg, checkConfig(cfg)
+	return cfg, param.CheckConfig(cfg)
 }
 
 // SetTitle names a session for people.
 func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
-	if err := checkTitle(p.Title); err != nil {
+	if err := param.CheckTitle(p.Title); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		result, err := st.describe(ctx, &persistence.Meta{Title: &p.Title}, protocol.Event{Type: protocol.EventSessionConfigured, Title: p.Title}, rc)
 		if err == nil {
 			st.row.Title = p.Title
@@ -64,7 +66,7 @@ func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams
 
 // Archive puts a session away, or takes it out again.
 func (e *Engine) Archive(ctx context.Context, p *protocol.SessionArchiveParams) (*protocol.SeqResult, error) {
-	return mutate(ctx, e, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+	return mutate(ctx, e, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		archived := !p.Undo
 		name := "archived"
 		if p.Undo {
@@ -78,11 +80,11 @@ func (e *Engine) Archive(ctx context.Context, p *protocol.SessionArchiveParams) 
 	})
 }
 
-func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt) (*protocol.SeqResult, error) {
+func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt.Request) (*protocol.SeqResult, error) {
 	c := st.change(persistence.Commit{Meta: m})
 	c.TellOf(e)
 	result := &protocol.SeqResult{Seq: c.Seq()}
-	c.Receipt = rc.with(result)
+	c.Receipt = rc.With(result)
 	return result, st.commit(ctx, c)
 }
 
@@ -105,7 +107,7 @@ func (e *Engine) checkOptions(ctx context.Context, cwd string, next, before prot
 		if near := strictjson.Nearest(id, known); near != "" {
 			reason = fmt.Sprintf("%s; did you mean %q?", reason, near)
 		}
-		return bad("/options/"+pointerTo.Replace(id), "%s", reason)
+		return param.Bad("/options/"+param.Escape(id), "%s", reason)
 	}
 	return nil
 }

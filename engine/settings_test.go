@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -150,7 +150,7 @@ func TestOptionsOfNobody(t *testing.T) {
 		}
 		refused := func(what string, err error) {
 			t.Helper()
-			e, ok := errors.AsType[*engine.ParamError](err)
+			e, ok := errors.AsType[*param.Error](err)
 			if !ok || e.Pointer != "/options/optoinal" || !strings.Contains(e.Reason, `did you mean "optional"?`) {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -7,52 +7,57 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/monitor"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
 // inSnapshots are the components that named snapshots hold: what a client adds to a session, what a person allowed and what
 // the protocol has recorded is not of the past.
-var inSnapshots = []string{componentPlugins, componentTools, componentExecution, componentMonitors}
+var inSnapshots = []string{componentPlugins, componentTools, componentExecution, monitor.Component}
 
-// CreateSnapshot gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
+// Snapshots is what clients may ask of the snapshots of sessions.
+type Snapshots struct{ eng *Engine }
+
+// Create gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
 // that is the state before it.
-func (e *Engine) CreateSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotResult, error) {
-	if err := checkSnapshotName(p.Name); err != nil {
+func (sn *Snapshots) Create(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotResult, error) {
+	if err := param.CheckSnapshotName(p.Name); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "snapshot/create", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotResult, error) {
-		k, err := st.captureIdle()
+	return mutatePlugins(ctx, sn.eng, p.SessionID, "snapshot/create", p.Key(), p, func(k *pluginLock, rc receipt.Request) (*protocol.SnapshotResult, error) {
+		kept, err := k.captureIdle()
 		if err != nil {
 			return nil, err
 		}
-		c := st.change(persistence.Commit{Save: p.Name, Keep: inSnapshots})
-		st.keep(c, k)
-		c.TellOf(protocol.Event{Type: protocol.EventSnapshotCreated, Name: p.Name})
-		head := st.row.Head
-		result := &protocol.SnapshotResult{
-			Snapshot: protocol.SnapshotInfo{Name: p.Name, NodeID: head.Leaf, AtMs: now(), Nodes: head.Generation}, Seq: c.Seq(),
-		}
-		c.Receipt = rc.with(result)
-		return result, st.commit(ctx, c)
+		return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotResult, error) {
+			return st.createSnapshot(ctx, p.Name, kept, rc)
+		})
 	})
 }
 
-func checkSnapshotName(name string) error {
-	if name == "" {
-		return bad("/name", "must not be empty")
+func (st *state) createSnapshot(ctx context.Context, name string, kept idleCapture, rc receipt.Request) (*protocol.SnapshotResult, error) {
+	c := st.change(persistence.Commit{Save: name, Keep: inSnapshots})
+	st.keepIdle(c, kept)
+	c.TellOf(protocol.Event{Type: protocol.EventSnapshotCreated, Name: name})
+	head := st.row.Head
+	result := &protocol.SnapshotResult{
+		Snapshot: protocol.SnapshotInfo{Name: name, NodeID: head.Leaf, AtMs: now(), Nodes: head.Generation}, Seq: c.Seq(),
 	}
-	return checkName("/name", name)
+	c.Receipt = rc.With(result)
+	return result, st.commit(ctx, c)
 }
 
-// Snapshots lists the snapshots of a session.
-func (e *Engine) Snapshots(ctx context.Context, p *protocol.SessionParams) (*protocol.SnapshotListResult, error) {
-	row, err := e.store.Session(ctx, p.SessionID)
+// List lists the snapshots of a session.
+func (sn *Snapshots) List(ctx context.Context, p *protocol.SessionParams) (*protocol.SnapshotListResult, error) {
+	row, err := sn.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.store.Snapshots(ctx, row.Key)
+	all, err := sn.eng.store.Snapshots(ctx, row.Key)
 	result := &protocol.SnapshotListResult{Data: []protocol.SnapshotInfo{}}
 	for _, s := range all {
 		result.Data = append(result.Data, infoOf(s))
@@ -64,13 +69,13 @@ func infoOf(s persistence.Snapshot) protocol.SnapshotInfo {
 	return protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs, Nodes: s.Generation, Bytes: s.Bytes}
 }
 
-// ReadSnapshot reads what a snapshot holds.
-func (e *Engine) ReadSnapshot(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotReadResult, error) {
-	row, err := e.store.Session(ctx, p.SessionID)
+// Read reads what a snapshot holds.
+func (sn *Snapshots) Read(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotReadResult, error) {
+	row, err := sn.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.readSnapshot(ctx, row.Key, p.Name)
+	s, err := sn.eng.readSnapshot(ctx, row.Key, p.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +106,7 @@ type snapshot struct {
 	persistence.Snapshot
 	plugins  *pluginState
 	tools    *protocol.ToolState
-	monitors *monitors
+	monitors *monitor.Monitors
 }
 
 func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (*snapshot, error) {
@@ -114,7 +119,7 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 		return nil, err
 	}
 	s := &snapshot{Snapshot: row}
-	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools, componentMonitors: &s.monitors} {
+	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools, monitor.Component: &s.monitors} {
 		if body, ok := parts[component]; ok {
 			if err := json.Unmarshal(body, into); err != nil {
 				return nil, fmt.Errorf("snapshot %s: component %s: %w", name, component, err)
@@ -124,31 +129,61 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 	return s, nil
 }
 
-// RestoreSnapshot makes the session what it was: a new head begins at the snapshot's leaf, and plugins and tools get their
+// Restore makes the session what it was: a new head begins at the snapshot's leaf, and plugins and tools get their
 // state back. History stays; the leaf that is left is pinned. If a plugin cannot take its state, nothing is changed.
-func (e *Engine) RestoreSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
-	return mutate(ctx, e, p.SessionID, "snapshot/restore", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SnapshotRestoreResult, error) {
-		s, err := st.restorable(ctx, p.Name)
+func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
+	return mutatePlugins(ctx, sn.eng, p.SessionID, "snapshot/restore", p.Key(), p, func(k *pluginLock, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
+		s, err := k.restorable(p.Name)
 		if err != nil {
 			return nil, err
 		}
-		return st.restore(ctx, s, rc)
+		before := k.owner.plugins
+		result, err := onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotRestoreResult, error) {
+			if err := st.atRest(); err != nil {
+				return nil, err
+			}
+			return st.restore(ctx, s, rc)
+		})
+		if err == nil {
+			k.close(before)
+		}
+		return result, err
 	})
 }
 
-// restorable is a snapshot that the session can be restored to now.
-func (st *state) restorable(ctx context.Context, name string) (*snapshot, error) {
-	if err := st.idle(); err != nil {
-		return nil, err
+// atRest refuses what must not come while anybody works with the session.
+func (st *state) atRest() error {
+	err := st.idle()
+	if err == nil && st.inUse() {
+		err = ErrSessionInUse
 	}
-	if st.inUse() {
-		return nil, ErrSessionInUse
-	}
-	s, err := st.eng.readSnapshot(ctx, st.key, name)
+	return err
+}
+
+// restorable is a snapshot that the session can be restored to now: plugins that nobody else knows of open with its state.
+func (k *pluginLock) restorable(name string) (*snapshot, error) {
+	var stored plugin.Stored
+	s, err := onState(k.owner, func(ctx context.Context, st *state) (s *snapshot, err error) {
+		if err := st.atRest(); err != nil {
+			return nil, err
+		}
+		if s, err = st.eng.readSnapshot(ctx, st.key, name); err == nil {
+			stored, err = st.keptIn(s)
+		}
+		return s, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return s, st.tryOut(s)
+	row := k.row()
+	_, err = callPlugin(k.ctx, k.eng, func(ctx context.Context) (struct{}, error) {
+		plugins, err := k.eng.rehearse(ctx, row.Config, buildContextOf(k.eng, row), stored)
+		if err == nil {
+			err = plugins.Close()
+		}
+		return struct{}{}, err
+	})
+	return s, err
 }
 
 // keptIn is what plugins get that are opened with the state of a snapshot.
@@ -168,24 +203,7 @@ func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
 	return stored, err
 }
 
-// tryOut opens plugins that nobody else knows of as they will be with the state of a snapshot.
-func (st *state) tryOut(s *snapshot) error {
-	stored, err := st.keptIn(s)
-	if err != nil {
-		return err
-	}
-	cfg, bc := st.row.Config, st.buildContext()
-	_, err = callPluginOnActor(st, func(ctx context.Context) (struct{}, error) {
-		plugins, err := st.eng.rehearse(ctx, cfg, bc, stored)
-		if err == nil {
-			err = plugins.Close()
-		}
-		return struct{}{}, err
-	})
-	return err
-}
-
-func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protocol.SnapshotRestoreResult, error) {
+func (st *state) restore(ctx context.Context, s *snapshot, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
 	node, err := st.eng.node(ctx, s.Node)
 	if err != nil {
 		return nil, err
@@ -200,12 +218,12 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt) (*protoco
 	tools := st.toolsAgain(s)
 	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name})
 	st.setTools(c, tools)
-	st.tasksIn(c).restoreMonitors(s.monitors)
+	st.monitors.In(c).Restore(s.monitors)
 	if err := c.Finish(); err != nil {
 		return nil, err
 	}
 	result.Seq = c.Seq()
-	c.Receipt = rc.with(result)
+	c.Receipt = rc.With(result)
 	c.Then(st.startOver)
 	return result, st.commit(ctx, c)
 }
@@ -224,10 +242,11 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 	return tools
 }
 
-// startOver forgets what was loaded of the session's components, history and place.
+// startOver forgets what was loaded of the session's components, history and place, and its plugins, which whoever has their lock closes.
 func (st *state) startOver() {
-	st.dropTools()
-	st.history, st.storedTools, st.storedPlugins, st.monitors = nil, protocol.ToolState{}, nil, nil
+	st.plugins = nil
+	st.history, st.storedTools, st.storedPlugins = nil, protocol.ToolState{}, nil
+	st.monitors.Forget()
 	row, err := st.eng.store.Session(st.ctx, st.id)
 	if err == nil {
 		err = st.loadComponents(st.key)
@@ -239,13 +258,13 @@ func (st *state) startOver() {
 	st.branch = row.Branch
 }
 
-// DeleteSnapshot lets a snapshot go.
-func (e *Engine) DeleteSnapshot(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
-	return mutate(ctx, e, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.SeqResult, error) {
+// Delete lets a snapshot go.
+func (sn *Snapshots) Delete(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, sn.eng, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		c := st.change(persistence.Commit{Drop: p.Name})
 		c.TellOf(protocol.Event{Type: protocol.EventSnapshotDeleted, Name: p.Name})
 		result := &protocol.SeqResult{Seq: c.Seq()}
-		c.Receipt = rc.with(result)
+		c.Receipt = rc.With(result)
 		return result, st.commit(ctx, c)
 	})
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -13,30 +11,32 @@ import (
 // previewNodes is how many nodes a preview tells of on each side.
 const previewNodes = 100
 
-// PreviewSnapshot tells what a restore would change. It refuses what a restore would refuse, and changes nothing.
-func (e *Engine) PreviewSnapshot(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotPreviewResult, error) {
-	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.SnapshotPreviewResult, error) {
-		s, err := st.restorable(ctx, p.Name)
+// Preview tells what a restore would change. It refuses what a restore would refuse, and changes nothing.
+func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotPreviewResult, error) {
+	return lockedPlugins(ctx, sn.eng, p.SessionID, func(k *pluginLock) (*protocol.SnapshotPreviewResult, error) {
+		s, err := k.restorable(p.Name)
 		if err != nil {
 			return nil, err
 		}
-		r := &protocol.SnapshotPreviewResult{Snapshot: infoOf(s.Snapshot)}
-		if r.Now, err = st.sideNow(); err != nil {
+		kept, err := k.captureIdle()
+		if err != nil {
 			return nil, err
 		}
-		if r.Then, err = st.sideThen(s); err != nil {
-			return nil, err
-		}
-		return r, st.tellApart(ctx, &r.Now, &r.Then)
+		return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotPreviewResult, error) {
+			r := &protocol.SnapshotPreviewResult{Snapshot: infoOf(s.Snapshot)}
+			if r.Now, err = st.sideNow(kept.captured); err != nil {
+				return nil, err
+			}
+			if r.Then, err = st.sideThen(s); err != nil {
+				return nil, err
+			}
+			return r, st.tellApart(ctx, &r.Now, &r.Then)
+		})
 	})
 }
 
-// sideNow is what plugins, tools and monitors of the session are like.
-func (st *state) sideNow() (side protocol.SnapshotSide, err error) {
-	k, err := st.captureIdle()
-	if err != nil {
-		return side, err
-	}
+// sideNow is what plugins, tools and monitors of the session are like, with what was captured of plugins; nil: what is stored counts.
+func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.storedPlugins, st.storedTools
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
@@ -48,24 +48,14 @@ func (st *state) sideNow() (side protocol.SnapshotSide, err error) {
 	if k != nil && k.execution != nil {
 		execution = k.execution.State
 	}
-	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.public(), Tools: tools, Monitors: []protocol.Monitor{}, Execution: digestOf(execution)}
-	if st.monitors != nil {
-		for _, id := range slices.Sorted(maps.Keys(st.monitors.Entries)) {
-			side.Monitors = append(side.Monitors, st.shown(st.monitors.Entries[id]))
-		}
-	}
+	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.public(), Tools: tools, Monitors: st.monitors.List(), Execution: digestOf(execution)}
 	return side, err
 }
 
 // sideThen is what a restore would make of them.
 func (st *state) sideThen(s *snapshot) (protocol.SnapshotSide, error) {
 	execution, err := st.executed(s.Name)
-	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: st.toolsAgain(s), Monitors: []protocol.Monitor{}, Execution: digestOf(execution)}
-	if s.monitors != nil {
-		for _, id := range slices.Sorted(maps.Keys(s.monitors.Entries)) {
-			side.Monitors = append(side.Monitors, s.monitors.Entries[id].disarmed().Monitor)
-		}
-	}
+	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: st.toolsAgain(s), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err
 }
 

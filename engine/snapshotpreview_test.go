@@ -19,7 +19,7 @@ func TestSnapshotPreview(t *testing.T) {
 		root := d.graph(t, id).Head.Leaf
 		d.turn(t, id, "one")
 		d.named(t, id, "s")
-		must[*protocol.SessionRewindResult](t)(d.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: root}))
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: root}))
 		d.turn(t, id, "other")
 		p := d.previewed(t, id, "s")
 		if now, then := itemTexts(p.Now), itemTexts(p.Then); p.Now.Nodes != 2 || p.Then.Nodes != 2 || !slices.Equal(now, []string{"other", "ok"}) || !slices.Equal(then, []string{"one", "ok"}) {
@@ -45,12 +45,12 @@ func TestSnapshotPreview(t *testing.T) {
 		d.named(t, id, "bare")
 		d.holds(t, id, "x", string(make([]byte, 9000)))
 		d.named(t, id, "rich")
-		all := must[*protocol.SnapshotListResult](t)(d.Snapshots(t.Context(), &protocol.SessionParams{SessionID: id})).Data
+		all := must[*protocol.SnapshotListResult](t)(d.Snapshots.List(t.Context(), &protocol.SessionParams{SessionID: id})).Data
 		if len(all) != 2 || all[0].Nodes != 2 || all[1].Nodes != 2 || all[0].Bytes >= 9000 || all[1].Bytes < 9000 {
 			t.Errorf("there are %+v", all)
 		}
 		o := d.observe(t, id)
-		must[*protocol.SeqResult](t)(d.DeleteSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "rich"}))
+		must[*protocol.SeqResult](t)(d.Snapshots.Delete(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "rich"}))
 		e := o.until(func(e protocol.Event) bool { return e.Type == protocol.EventSnapshotDeleted })
 		if e.Name != "rich" {
 			t.Errorf("told of %q", e.Name)
@@ -82,7 +82,7 @@ func previewedRestore(t *testing.T) {
 	if got := d.held(t, id, "keeper"); got.Text != "now" || d.graph(t, id).Head != before || member(t, d, id, "extra") {
 		t.Errorf("after the preview the plugin has %q, the head is %+v", got.Text, d.graph(t, id).Head)
 	}
-	must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
+	must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
 	again := d.previewed(t, id, "s")
 	if got := stateOf(again.Now, "keeper"); got != stateOf(p.Then, "keeper") || again.Now.NodeID != p.Then.NodeID || again.Now.Nodes+again.Then.Nodes != 0 {
 		t.Errorf("restored to %+v, the preview said %+v", again.Now, p.Then)
@@ -101,25 +101,25 @@ func refusedPreview(t *testing.T) {
 	params := &protocol.SnapshotParams{SessionID: id, Name: "s"}
 	turn := d.begin(t, id, "go").TurnID
 	<-g.called
-	if _, err := d.PreviewSnapshot(t.Context(), params); !errors.As(err, new(*engine.TurnActiveError)) {
+	if _, err := d.Snapshots.Preview(t.Context(), params); !errors.As(err, new(*engine.TurnActiveError)) {
 		t.Errorf("beside a turn: %v", err)
 	}
 	close(g.open)
 	d.wait(t, turn)
 	k.change(func() { k.refuses = errors.New("no") })
-	if _, err := d.PreviewSnapshot(t.Context(), params); !errors.As(err, new(*plugin.HookError)) {
+	if _, err := d.Snapshots.Preview(t.Context(), params); !errors.As(err, new(*plugin.HookError)) {
 		t.Errorf("with a plugin that refuses the state: %v", err)
 	}
 }
 
 func (d *daemon) named(t *testing.T, id protocol.SessionID, name string) {
 	t.Helper()
-	must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: name}))
+	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: name}))
 }
 
 func (d *daemon) previewed(t *testing.T, id protocol.SessionID, name string) *protocol.SnapshotPreviewResult {
 	t.Helper()
-	return must[*protocol.SnapshotPreviewResult](t)(d.PreviewSnapshot(t.Context(), &protocol.SnapshotParams{SessionID: id, Name: name}))
+	return must[*protocol.SnapshotPreviewResult](t)(d.Snapshots.Preview(t.Context(), &protocol.SnapshotParams{SessionID: id, Name: name}))
 }
 
 func itemTexts(side protocol.SnapshotSide) (all []string) {

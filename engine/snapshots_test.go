@@ -199,11 +199,11 @@ func TestNamedSnapshots(t *testing.T) {
 		id := d.session(t)
 		d.holds(t, id, "then", "")
 		name := &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}
-		must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name))
+		must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name))
 		d.holds(t, id, "now", "")
 		before := d.graph(t, id).Head
 		k.change(func() { k.refuses = errors.New("no") })
-		if _, err := d.RestoreSnapshot(t.Context(), name); !errors.As(err, new(*plugin.HookError)) {
+		if _, err := d.Snapshots.Restore(t.Context(), name); !errors.As(err, new(*plugin.HookError)) {
 			t.Errorf("restored with %v", err)
 		}
 		if got := d.held(t, id, "keeper").Text; got != "now" || d.graph(t, id).Head != before {
@@ -220,15 +220,15 @@ func restoredSnapshot(t *testing.T) {
 	d.holds(t, id, "then", strings.Repeat("t", 5000))
 	name := &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}
 	name.IdempotencyKey = "k"
-	made := must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name))
-	if again := must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name)); !again.Duplicate || again.Snapshot != made.Snapshot {
+	made := must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name))
+	if again := must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name)); !again.Duplicate || again.Snapshot != made.Snapshot {
 		t.Errorf("the same again is %+v", again)
 	}
 	d.holds(t, id, "now", "")
 	d.turn(t, id, "two")
 	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"extra": false}}))
 	left := d.graph(t, id).Head.Leaf
-	back := must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
+	back := must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
 	if head := d.graph(t, id).Head; head != back.Head || head.Leaf != made.Snapshot.NodeID || back.Pinned != left {
 		t.Errorf("restored to %+v, head %+v, left %s", back, head, left)
 	}
@@ -248,8 +248,8 @@ func restoredSnapshot(t *testing.T) {
 	if got := said(d.graph(t, d.fork(t, id, left).SessionID).Data); !slices.Contains(got, "two") {
 		t.Errorf("what was left behind is %q", got)
 	}
-	must[*protocol.SeqResult](t)(d.DeleteSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
-	if all := must[*protocol.SnapshotListResult](t)(d.Snapshots(t.Context(), &protocol.SessionParams{SessionID: id})); len(all.Data) != 0 {
+	must[*protocol.SeqResult](t)(d.Snapshots.Delete(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
+	if all := must[*protocol.SnapshotListResult](t)(d.Snapshots.List(t.Context(), &protocol.SessionParams{SessionID: id})); len(all.Data) != 0 {
 		t.Errorf("left: %+v", all.Data)
 	}
 }
@@ -272,15 +272,15 @@ func besideTurn(t *testing.T) {
 	turn := d.begin(t, id, "go").TurnID
 	<-g.called
 	name := &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}
-	if made := must[*protocol.SnapshotResult](t)(d.CreateSnapshot(t.Context(), name)); made.Snapshot.NodeID != leaf {
+	if made := must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), name)); made.Snapshot.NodeID != leaf {
 		t.Errorf("the snapshot is at %s, want %s", made.Snapshot.NodeID, leaf)
 	}
-	if _, err := d.RestoreSnapshot(t.Context(), name); !errors.As(err, new(*engine.TurnActiveError)) {
+	if _, err := d.Snapshots.Restore(t.Context(), name); !errors.As(err, new(*engine.TurnActiveError)) {
 		t.Errorf("restored beside a turn: %v", err)
 	}
 	close(g.open)
 	d.wait(t, turn)
-	must[*protocol.SnapshotRestoreResult](t)(d.RestoreSnapshot(t.Context(), name))
+	must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), name))
 	if got := d.graph(t, id).Head.Leaf; got != leaf {
 		t.Errorf("restored to %s, want %s", got, leaf)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
+	"lashd/engine"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/persistence"
@@ -17,15 +20,8 @@ import (
 )
 
 func TestNoSpace(t *testing.T) {
-	dir := t.TempDir()
-	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=40m")
-	skip.Unless(t, "MOUNT", err == nil, fmt.Sprint("no small file system can be mounted: ", err))
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Run("reliability/P17 a turn that finds no space waits and goes on by itself; nothing new is begun meanwhile", func(t *testing.T) {
+		dir := smallDisk(t)
 		ran := 0
 		g := newGate("work")
 		count := toolFunc{name: "count", run: func(context.Context, tool.Invocation) (tool.Result, error) {
@@ -37,14 +33,7 @@ func TestNoSpace(t *testing.T) {
 		turn := d.begin(t, id, "go").TurnID
 		<-g.called
 		idle := d.session(t)
-		filler := fill(t, dir)
-		for d.store.Space() == nil { // until the store has noticed, which takes a commit that needs space
-			_, err := d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
-			if err != nil && !errors.Is(err, persistence.ErrFull) {
-				t.Fatal(err)
-			}
-		}
-		fill(t, dir) // what the store had kept back for this
+		filler := d.fillDisk(t, id)
 		close(g.open)
 		for _, session := range []protocol.SessionID{id, idle} {
 			if _, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: session, Input: text("more")}); !errors.Is(err, persistence.ErrFull) {
@@ -54,9 +43,7 @@ func TestNoSpace(t *testing.T) {
 		if report := must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 500})); report.State != protocol.TurnRunning || ran != 0 {
 			t.Errorf("on a full disk the turn is %s, and the second tool ran %d times", report.State, ran)
 		}
-		if err := os.RemoveAll(filler); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Remove(filler))
 		report := d.wait(t, turn)
 		if report.State != protocol.TurnCompleted || ran != 1 || len(report.ToolCalls) != 2 {
 			t.Errorf("state %s, the tool ran %d times, %d calls", report.State, ran, len(report.ToolCalls))
@@ -65,6 +52,74 @@ func TestNoSpace(t *testing.T) {
 		o.over(turn)
 		o.gapless(0)
 	})
+	t.Run("outside/29 a question whose deadline finds no space expires once there is some, which is tried each second", func(t *testing.T) {
+		log := lateLog{slog.DiscardHandler, make(chan time.Time, 1000)}
+		d := start(t, setup{
+			dir: smallDisk(t), model: replies(calls("run"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran")},
+			config: func(c *engine.Config) {
+				c.Log, c.Defaults.Approval = slog.New(log), protocol.ApprovalConfig{Mode: protocol.ApproveAsk, DeadlineMs: 2000}
+			},
+		})
+		id := d.session(t)
+		turn := d.begin(t, id, "go").TurnID
+		d.observe(t, id, 0).typed(protocol.EventDecisionOpened)
+		filler := d.fillDisk(t, id)
+		var failed [3]time.Time
+		for i := range failed {
+			select {
+			case failed[i] = <-log.late:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("the deadline was tried %d times, want %d", i, len(failed))
+			}
+		}
+		if took := failed[2].Sub(failed[0]); took < 1900*time.Millisecond {
+			t.Errorf("the deadline was tried again twice within %v, want 2 s", took)
+		}
+		ok(t, os.Remove(filler))
+		if got := cameTo(t, d.wait(t, turn)); got != "denied" {
+			t.Errorf("after the deadline the call came to %q", got)
+		}
+	})
+}
+
+// lateLog receives when a deadline could not be stored.
+type lateLog struct {
+	slog.Handler
+	late chan time.Time
+}
+
+func (lateLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l lateLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "decision did not expire" {
+		l.late <- time.Now()
+	}
+	return nil
+}
+
+func (l lateLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// smallDisk is a directory on a file system that is soon full.
+func smallDisk(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=40m")
+	skip.Unless(t, "MOUNT", err == nil, fmt.Sprint("no small file system can be mounted: ", err))
+	t.Cleanup(func() { ok(t, syscall.Unmount(dir, 0)) })
+	return dir
+}
+
+// fillDisk fills the disk of the store with a file, also the space that the store has kept back.
+func (d *daemon) fillDisk(t *testing.T, id protocol.SessionID) (filler string) {
+	t.Helper()
+	fill(t, d.store.Dir())
+	for d.store.Space() == nil { // until the store has noticed, which takes a commit that needs space
+		_, err := d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
+		if err != nil && !errors.Is(err, persistence.ErrFull) {
+			t.Fatal(err)
+		}
+	}
+	return fill(t, d.store.Dir())
 }
 
 // fill uses up a file system.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/param"
 	"lashd/engine/queue"
+	"lashd/engine/receipt"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -20,24 +22,24 @@ func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 
 // steer is Steer for whoever may not do all that the session may; nil: a client. The turn is held to that from the checkpoint on.
 func (e *Engine) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
-	if err := checkInput(p.Input); err != nil {
+	if err := param.CheckInput(p.Input); err != nil {
 		return nil, err
 	}
 	if at := []protocol.Boundary{"", protocol.BoundaryAfterWork, protocol.BoundaryBeforeCompletion}; !slices.Contains(at, p.Boundary) {
-		return nil, notOneOf("/boundary", at)
+		return nil, param.NotOneOf("/boundary", at)
 	}
 	t, err := e.store.Turn(ctx, p.TurnID)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnSteerResult, error) {
+	return mutate(ctx, e, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnSteerResult, error) {
 		if st.current == nil || st.current.id != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}
 		if err := st.queueHasRoom(); err != nil {
 			return nil, err
 		}
-		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.with(r) })
+		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.With(r) })
 	})
 }
 
@@ -55,20 +57,20 @@ func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*pr
 }
 
 // steerInstead is turn/start of a busy session whose client wants to steer.
-func (st *state) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt) (*protocol.TurnStartResult, error) {
+func (st *state) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	result := &protocol.TurnStartResult{TurnID: st.current.id, State: protocol.TurnRunning}
 	_, err := st.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt {
 		result.InputID, result.Seq = r.InputID, r.Seq
-		return rc.with(result)
+		return rc.With(result)
 	})
 	return result, err
 }
 
 // checkpoint lets in what waits for this seam. What enters is durable before the model sees it.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
-	answer, err := r.atCheckpoint(ctx, effect)
-	if err == nil && answer.Abort == nil { // what waits for a turn that a plugin stops stays where it is
-		err = r.persist(ctx, func(ctx context.Context, st *state) error { return st.admit(ctx, r, effect, &answer) })
+	answer, err := r.seams.atCheckpoint(ctx, effect)
+	if err == nil && answer.Abort == nil && r.steered.Load() { // what waits for a turn that a plugin stops stays where it is
+		err = r.store.persist(ctx, func(ctx context.Context, st *state) error { return st.admit(ctx, r, effect, &answer) })
 	}
 	if err != nil {
 		if c := context.Cause(ctx); c != nil {
@@ -81,10 +83,9 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 		if !answer.acted {
 			return nil
 		}
-		return r.flush(ctx, nil, answer.told...) // hooks that wanted something are not asked again
+		return r.store.flush(ctx, nil, answer.told...) // hooks that wanted something are not asked again
 	}
-	r.machine.Deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
-	r.noteNodes()
+	r.journal.deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
 	return nil
 }
 
@@ -97,10 +98,10 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 			admitted = append(admitted, in)
 		}
 	}
-	if admitted = queue.Entering(r.begin.Config.Drain, admitted); len(admitted) == 0 {
+	if admitted = queue.Entering(r.journal.begin.Config.Drain, admitted); len(admitted) == 0 {
 		return nil
 	}
-	c := st.turnChange(r)
+	c := r.store.change(st)
 	q := st.queueIn(c)
 	var ids []protocol.InputID
 	for _, in := range admitted {
@@ -109,12 +110,12 @@ func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passa
 		p.Inputs = append(p.Inputs, inputMessage(r.id, in))
 	}
 	c.Effects = append(c.Effects, persistence.Effect{
-		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.prints.envelope(&effect),
+		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.journal.prints.envelope(&effect),
 		Body: encode(turn.Response{Checkpoint: &p.Delivery}),
 	})
 	c.Tell(p.told...)
 	c.TellOf(protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind})
 	q.TellWaiting(c)
-	c.Then(func() { r.ceiling = r.ceilingOf(st.queue.Inputs()) })
-	return st.commitTurn(ctx, r, c)
+	c.Then(func() { r.judge.ceiling = r.judge.ceilingOf(r.id, st.queue.Inputs()) })
+	return r.store.commit(ctx, st, c)
 }

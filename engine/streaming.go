@@ -150,9 +150,3 @@ func itemKind(kind protocol.PartKind) protocol.ItemKind {
 	}
 	return protocol.ItemAgentMessage
 }
-
-// retract withdraws what was shown of a reply that will be made again.
-func (r *run) retract() {
-	r.feed.End(r.streamed, true)
-	r.streamed = nil
-}

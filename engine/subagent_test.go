@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -268,7 +268,7 @@ func TestSubagentRefusals(t *testing.T) {
 			spec := delegated(1, "x")
 			change(&spec)
 			_, err := d.StartTask(t.Context(), "cli_a", &protocol.TaskStartParams{SessionID: s, Spec: spec})
-			if wrong, ok := err.(*engine.ParamError); !ok || wrong.Pointer != field {
+			if wrong, ok := err.(*param.Error); !ok || wrong.Pointer != field {
 				t.Errorf("runtime/B11 %s: %v", field, err)
 			}
 		}

@@ -3,9 +3,9 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 
+	"lashd/engine/param"
 	"lashd/rpc/protocol"
 )
 
@@ -49,7 +49,7 @@ func (d *subagentRun) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
 	if len(o.Value) == 0 && json.Valid([]byte(unfenced(text))) {
 		value = json.RawMessage(unfenced(text))
 	}
-	return value, checkPayload("", d.Output, value)
+	return value, param.CheckPayload("", d.Output, value)
 }
 
 // unfenced is text without the fence that models like to put around JSON.
@@ -66,21 +66,4 @@ func issuesOf(r *protocol.TurnReport) string {
 		texts[i] = issue.Message
 	}
 	return strings.Join(texts, "; ")
-}
-
-// maxResultTold is how many bytes of a result a wake tells. All of it is in the task.
-const maxResultTold = 8 << 10
-
-// describeSubagent is what the model is told of the end of a subagent.
-func describeSubagent(t protocol.Task, o *protocol.TaskOutcome) string {
-	about := cmp.Or(t.Spec.Subagent.Agent, string(t.ID))
-	said := string(o.Value)
-	var text string
-	if len(o.Value) > 0 && json.Unmarshal(o.Value, &text) == nil {
-		said = text
-	}
-	if said = cmp.Or(o.Message, said); len(said) > maxResultTold {
-		said = strings.ToValidUTF8(said[:maxResultTold], "") + "\n[cut off: wait_agents gives all of it]"
-	}
-	return strings.TrimSpace(fmt.Sprintf("The subagent %s has ended (%s). %s", about, cmp.Or(o.Code, string(o.Kind)), said))
 }

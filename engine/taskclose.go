@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"lashd/engine/receipt"
 	"lashd/engine/task"
+	"lashd/engine/task/live"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -16,8 +18,8 @@ const sessionDeleted = "internal:session"
 // moveTasksToParent gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
 func (e *Engine) moveTasksToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
 	var moving []protocol.TaskID
-	heir, err := aside(ctx, e, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
-		for _, t := range st.liveTasks() {
+	heir, err := do(ctx, e, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
+		for _, t := range st.tasks.All() {
 			if meant(t.Spec.Close) && t.Spec.Kind != protocol.TaskMonitor { // a monitor is a part of its session
 				moving = append(moving, t.ID)
 			}
@@ -28,7 +30,7 @@ func (e *Engine) moveTasksToParent(ctx context.Context, id protocol.SessionID, m
 		return err
 	}
 	for _, t := range moving { // one by one: one that clashes does not hold up the others
-		_, err := e.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt{})
+		_, err := e.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt.Request{})
 		if err != nil {
 			e.Log.Warn("a task does not go to the session that its own works for", "task", t, "session", id, "to", heir, "error", err)
 		}
@@ -53,12 +55,12 @@ func transferred(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTr
 // outliving are the tasks that go on without their session; without a policy they are kept.
 func outliving(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCancel }
 
-// closeTasks asks those tasks to end that go with their session.
-func (st *state) closeTasks(ctx context.Context) error {
-	return st.moveTasks(ctx, func(m *taskDraft) {
-		for _, t := range st.liveTasks() {
+// cancelClosing asks those tasks to end that go with their session.
+func (ts sessionTasks) cancelClosing(ctx context.Context) error {
+	return ts.move(ctx, func(d *live.Draft) {
+		for _, t := range ts.All() {
 			if t.Spec.Close == protocol.CloseCancel {
-				m.cancel(t, task.SessionClosed, "its session was closed")
+				d.Cancel(t, task.SessionClosed, "its session was closed")
 			}
 		}
 	})
@@ -103,7 +105,7 @@ func halts(t *protocol.Task) bool {
 }
 
 func (e *Engine) dropOutput(t *protocol.Task) {
-	if err := e.outputs.Remove(t); err != nil {
+	if err := e.commands.Outputs.Remove(t); err != nil {
 		e.Log.Warn("the output of a task is not removed", "task", t.ID, "error", err)
 	}
 }
@@ -134,7 +136,7 @@ func (e *Engine) eachTask(ctx context.Context, q persistence.TaskQuery, meant fu
 // PruneTasks lets go of what is stored of tasks that are over, a thousand at once. What is left of them still says that they
 // were, and when the same is started again.
 func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
-	r, err := mutate(ctx, e, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TasksResult, error) {
+	r, err := mutate(ctx, e, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		over, err := e.tasksOf(ctx, st.id, func(t *protocol.Task) bool {
 			return t.State.Final() && !t.Pruned && (p.BeforeMs == 0 || t.EndedAtMs < p.BeforeMs)
 		})
@@ -147,7 +149,7 @@ func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*
 			left := task.Pruned(t)
 			c.Tasks, r.Data = append(c.Tasks, persistence.TaskChange{Task: left}), append(r.Data, left)
 		}
-		c.Receipt = rc.with(r)
+		c.Receipt = rc.With(r)
 		if len(c.Tasks) > 0 || c.Receipt != nil {
 			err = st.commit(ctx, c)
 		}
@@ -166,7 +168,7 @@ func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*
 // tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned, and halts those that are
 // detached commands.
 func (e *Engine) tidyOutputs(ctx context.Context) {
-	left, err := e.outputs.Names()
+	left, err := e.commands.Outputs.Names()
 	if err == nil && len(left) > 0 {
 		_, err = e.eachTask(ctx, persistence.TaskQuery{}, func(t *protocol.Task) bool {
 			if !t.Pruned {
@@ -176,7 +178,7 @@ func (e *Engine) tidyOutputs(ctx context.Context) {
 		})
 	}
 	if err == nil {
-		err = errors.Join(e.commands.HaltAll(ctx, left), e.outputs.RemoveAll(left))
+		err = errors.Join(e.commands.HaltAll(ctx, left), e.commands.Outputs.RemoveAll(left))
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.Log.Warn("outputs of tasks that are gone are not removed", "error", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lashd/engine/param"
 	"lashd/engine/task"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -19,13 +20,13 @@ func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	case spec.Kind == protocol.TaskCommand:
 		return runCommand, nil
 	case spec.Kind == protocol.TaskMonitor:
-		return nil, bad("/spec/kind", "monitor is what monitor/start starts")
+		return nil, param.Bad("/spec/kind", "monitor is what monitor/start starts")
 	case spec.Subagent != nil:
 		return runSubagent, nil
 	case spec.Handler != "":
 		return pluginWork(nil), nil
 	}
-	return nil, bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
+	return nil, param.Bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
 }
 
 // place is the session that a task is at work in. One that is stopped at once is told to be stopped by who goes on, not to be without a session.

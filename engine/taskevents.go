@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/task/live"
 	"lashd/rpc/protocol"
 )
 
@@ -19,11 +21,13 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 	case t.Pruned, t.State.Final() && p.Key == "":
 		return t, &TaskEndedError{t}
 	}
-	if err := cmp.Or(checkTold(&t.Spec, p.Name, p.Payload), checkName("/key", p.Key)); err != nil {
+	if err := cmp.Or(checkTold(&t.Spec, p.Name, p.Payload), param.CheckName("/key", p.Key)); err != nil {
 		return t, err
 	}
 	event := protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload, Key: p.Key}
-	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellOnce(ctx, t.ID, event) })
+	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
+		return st.tasks.tellOnce(ctx, t.ID, event)
+	})
 }
 
 // TaskToldError means that something else was told of a task with the same key.
@@ -40,20 +44,20 @@ func (e *TaskToldError) Error() string {
 func (*TaskToldError) Kind() protocol.ErrorKind { return protocol.KindConflict }
 
 // tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
-func (st *state) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
-	before, err := st.eng.store.TaskEventOf(ctx, st.id, id, e.Key)
+func (ts sessionTasks) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+	before, err := ts.st.eng.store.TaskEventOf(ctx, ts.st.id, id, e.Key)
 	switch {
 	case err != nil:
 		return t, err
 	case before != nil && (before.Name != e.Name || !bytes.Equal(encode(before.Payload), encode(e.Payload))):
 		return t, &TaskToldError{id, e.Key}
 	case before != nil:
-		return st.eng.store.Task(ctx, st.id, id)
+		return ts.st.eng.store.Task(ctx, ts.st.id, id)
 	}
-	t, live := st.tasks[id]
-	if !live {
-		return t, st.eng.ended(ctx, st.id, id)
+	t, ok := ts.Find(id)
+	if !ok {
+		return t, ts.st.eng.ended(ctx, ts.st.id, id)
 	}
-	err = st.moveTasks(ctx, func(m *taskDraft) { t, _ = m.add(t, e) })
+	err = ts.move(ctx, func(d *live.Draft) { t, _ = d.Add(t, e) })
 	return t, err
 }

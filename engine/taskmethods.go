@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/task"
+	"lashd/engine/task/live"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -21,13 +24,13 @@ const (
 func (e *Engine) Tasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	q := persistence.TaskQuery{Viewer: p.SessionID, Kind: p.Kind, Live: p.Live, Hidden: p.Hidden}
 	if p.Limit < 0 || p.Limit > maxTaskPage {
-		return nil, bad("/limit", "must be between 1 and %d", maxTaskPage)
+		return nil, param.Bad("/limit", "must be between 1 and %d", maxTaskPage)
 	}
 	limit := cmp.Or(p.Limit, taskPage)
 	if p.Cursor != "" {
 		var err error
 		if q.After, err = strconv.ParseInt(p.Cursor, 10, 64); err != nil || q.After < 0 {
-			return nil, bad("/cursor", "is none that task/list gave")
+			return nil, param.Bad("/cursor", "is none that task/list gave")
 		}
 	}
 	if p.SessionID != "" {
@@ -64,7 +67,7 @@ func (ws *workers) admission() protocol.TaskAdmission {
 // ReadTask reads a task that a session may see, and what happened to it.
 func (e *Engine) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	if p.Limit < 0 || p.Limit > maxTaskPage {
-		return nil, bad("/limit", "must be between 1 and %d", maxTaskPage)
+		return nil, param.Bad("/limit", "must be between 1 and %d", maxTaskPage)
 	}
 	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
 	if err != nil {
@@ -89,13 +92,13 @@ func (e *Engine) visibleTask(ctx context.Context, session protocol.SessionID, id
 // TaskOutput reads a part of what a task has put out.
 func (e *Engine) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	if p.Limit < 0 || p.Limit > maxOutputPart {
-		return nil, bad("/limit", "must be between 1 and %d", maxOutputPart)
+		return nil, param.Bad("/limit", "must be between 1 and %d", maxOutputPart)
 	}
 	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.outputs.Read(&t, p.Offset, cmp.Or(p.Limit, outputPart))
+	r, err := e.commands.Outputs.Read(&t, p.Offset, cmp.Or(p.Limit, outputPart))
 	if err != nil {
 		return nil, err
 	}
@@ -114,16 +117,16 @@ func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *pr
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, seen.SessionID, "task/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TaskResult, error) {
-		t, live := st.tasks[p.TaskID]
-		if !live {
+	return mutate(ctx, e, seen.SessionID, "task/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+		t, ok := st.tasks.Find(p.TaskID)
+		if !ok {
 			return nil, e.ended(ctx, st.id, p.TaskID)
 		}
 		r := &protocol.TaskResult{}
-		err := st.moveTasks(ctx, func(m *taskDraft) {
-			r.Task = m.cancel(t, asker(client), p.Reason)
-			r.Seq = m.c.Seq()
-			m.c.Receipt = rc.with(r)
+		err := st.tasks.move(ctx, func(d *live.Draft) {
+			r.Task = d.Cancel(t, asker(client), p.Reason)
+			r.Seq = d.Change().Seq()
+			d.Change().Receipt = rc.With(r)
 		})
 		return r, err
 	})
@@ -150,16 +153,16 @@ func (e *Engine) CancelTasks(ctx context.Context, client protocol.ClientID, p *p
 
 // cancelTasks is CancelTasks for those that are meant.
 func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
-	return mutate(ctx, e, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TasksResult, error) {
+	return mutate(ctx, e, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		r := &protocol.TasksResult{Data: []protocol.Task{}}
-		err := st.moveTasks(ctx, func(m *taskDraft) {
-			for _, t := range st.liveTasks() {
+		err := st.tasks.move(ctx, func(d *live.Draft) {
+			for _, t := range st.tasks.All() {
 				if (p.Kind == "" || t.Spec.Kind == p.Kind) && !slices.Contains(p.Keep, t.ID) && meant(&t) {
-					r.Data = append(r.Data, m.cancel(t, asker(client), p.Reason))
+					r.Data = append(r.Data, d.Cancel(t, asker(client), p.Reason))
 				}
 			}
-			r.Seq = m.c.Seq()
-			m.c.Receipt = rc.with(r)
+			r.Seq = d.Change().Seq()
+			d.Change().Receipt = rc.With(r)
 		})
 		return r, err
 	})
@@ -168,13 +171,13 @@ func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *p
 // CompleteTask tells how a task ended that runs elsewhere. Of one that runs here it only notes the wish that it is given up as
 // abandoned, if that is the outcome.
 func (e *Engine) CompleteTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskCompleteParams) (*protocol.TaskResult, error) {
-	return mutate(ctx, e, p.SessionID, "task/complete", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TaskResult, error) {
-		t, live := st.tasks[p.TaskID]
+	return mutate(ctx, e, p.SessionID, "task/complete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+		t, ok := st.tasks.Find(p.TaskID)
 		switch {
-		case !live:
+		case !ok:
 			return nil, e.ended(ctx, st.id, p.TaskID)
 		case t.Spec.Recovery != protocol.RecoverExternal:
-			return nil, bad("/taskId", "must be an external task: lashd itself runs this one")
+			return nil, param.Bad("/taskId", "must be an external task: lashd itself runs this one")
 		}
 		out := *task.Bounded(&p.Outcome)
 		switch out.Kind {
@@ -183,19 +186,19 @@ func (e *Engine) CompleteTask(ctx context.Context, client protocol.ClientID, p *
 			out.By = asker(client)
 		case protocol.TaskDone, protocol.TaskError, protocol.TaskExited, protocol.TaskSignal, protocol.TaskStopped:
 		default:
-			return nil, bad("/outcome/kind", "must be completed, failed, exited, signaled, stopped or abandoned")
+			return nil, param.Bad("/outcome/kind", "must be completed, failed, exited, signaled, stopped or abandoned")
 		}
-		return st.changeTask(ctx, t, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: &out}, rc)
+		return st.tasks.changeOne(ctx, t, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: &out}, rc)
 	})
 }
 
-// changeTask makes one event of a task durable. One that changes nothing is not stored.
-func (st *state) changeTask(ctx context.Context, t protocol.Task, ev protocol.TaskEvent, rc receipt) (*protocol.TaskResult, error) {
+// changeOne makes one event of a task durable. One that changes nothing is not stored.
+func (ts sessionTasks) changeOne(ctx context.Context, t protocol.Task, ev protocol.TaskEvent, rc receipt.Request) (*protocol.TaskResult, error) {
 	r := &protocol.TaskResult{}
-	err := st.moveTasks(ctx, func(m *taskDraft) {
-		r.Task, _ = m.add(t, ev)
-		r.Seq = m.c.Seq()
-		m.c.Receipt = rc.with(r)
+	err := ts.move(ctx, func(d *live.Draft) {
+		r.Task, _ = d.Add(t, ev)
+		r.Seq = d.Change().Seq()
+		d.Change().Receipt = rc.With(r)
 	})
 	return r, err
 }
@@ -205,15 +208,15 @@ func (e *Engine) ObserveTask(ctx context.Context, p *protocol.TaskObserveParams)
 	if _, err := e.store.Session(ctx, p.Observer); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "task/observe", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TaskResult, error) {
-		t, live := st.tasks[p.TaskID]
-		if !live {
+	return mutate(ctx, e, p.SessionID, "task/observe", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+		t, ok := st.tasks.Find(p.TaskID)
+		if !ok {
 			return nil, e.ended(ctx, st.id, p.TaskID)
 		}
 		ev := protocol.TaskEvent{Kind: protocol.TaskGotObserver, SessionID: p.Observer}
 		if p.Remove {
 			ev.Kind = protocol.TaskLostObserver
 		}
-		return st.changeTask(ctx, t, ev, rc)
+		return st.tasks.changeOne(ctx, t, ev, rc)
 	})
 }

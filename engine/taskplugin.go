@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/task"
 	"lashd/rpc/protocol"
@@ -33,18 +34,24 @@ func pluginWork(f plugin.TaskFunc) worker {
 	}
 }
 
+// openForHandler opens the plugins of a session that is to start a task whose work one of them does.
+func openForHandler(ctx context.Context, e *Engine, id protocol.SessionID, spec *protocol.TaskSpec) (*lease, error) {
+	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
+		return nil, nil
+	}
+	return e.lend(ctx, id)
+}
+
 // checkHandler refuses a task whose plugin does not have what is to do its work.
-func (st *state) checkHandler(spec *protocol.TaskSpec) error {
+func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
 		return nil
 	}
-	if st.plugins == nil {
-		if _, err := st.openTools(st.row.Config); err != nil {
-			return err
-		}
+	if ts.st.plugins == nil {
+		return ErrReloaded
 	}
-	if st.plugins.plugins.Handler(spec.Plugin, spec.Handler) == nil {
-		return bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
+	if ts.st.plugins.plugins.Handler(spec.Plugin, spec.Handler) == nil {
+		return param.Bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
 	}
 	return nil
 }
@@ -107,7 +114,7 @@ func (w *work) done() *protocol.TaskOutcome {
 
 // perform has the work done, which gets what is sent to the task meanwhile.
 func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol.TaskOutcome, error) {
-	output, err := w.eng.outputs.Writer(t)
+	output, err := w.eng.commands.Outputs.Writer(t)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -131,7 +131,7 @@ func TestPluginTasks(t *testing.T) {
 				"/spec/kind":     {Spec: work(protocol.TaskOther, protocol.RecoverOwner)},
 			} {
 				_, err := host.Tasks.StartTask(t.Context(), p)
-				if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != field {
+				if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != field {
 					t.Errorf("%s: %v", field, err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"lashd/engine/task/live"
 	"lashd/rpc/protocol"
 )
 
@@ -56,12 +57,13 @@ func wins(rule protocol.TaskRule, t *protocol.Task) bool {
 	return rule == protocol.WaitFirst || rule == protocol.WaitFirstSuccess && t.State == protocol.TaskCompleted
 }
 
-// decide cancels those that lose to a task that is over.
-func (m *taskDraft) decide(winner protocol.Task) {
-	for _, r := range m.st.eng.races.decided(&winner) {
-		for _, t := range m.st.liveTasks() {
-			if r.members[workKey{m.st.id, t.ID}] {
-				m.cancel(m.newest(t), r.by, lostRace)
+// cancelRaceLosers cancels the tasks that lose to one that is over.
+func (ts sessionTasks) cancelRaceLosers(d *live.Draft, winner protocol.Task) {
+	for _, r := range ts.st.eng.races.decided(&winner) {
+		for _, t := range ts.All() {
+			if r.members[workKey{ts.st.id, t.ID}] {
+				t, _ = d.Find(t.ID)
+				d.Cancel(t, r.by, lostRace)
 			}
 		}
 	}
@@ -84,19 +86,19 @@ func (e *Engine) enter(ctx context.Context, client protocol.ClientID, p *protoco
 }
 
 // cancelLosers cancels what a race has left, as it was decided before it began, or in another session.
-func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, live []protocol.Task) error {
+func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, left []protocol.Task) error {
 	losers := map[protocol.SessionID][]protocol.TaskID{}
-	for _, t := range live {
+	for _, t := range left {
 		if t.CancelRequested == nil {
 			losers[t.SessionID] = append(losers[t.SessionID], t.ID)
 		}
 	}
 	for session, ids := range losers {
 		_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
-			return struct{}{}, st.moveTasks(ctx, func(m *taskDraft) {
-				for _, t := range st.liveTasks() {
+			return struct{}{}, st.tasks.move(ctx, func(d *live.Draft) {
+				for _, t := range st.tasks.All() {
 					if slices.Contains(ids, t.ID) {
-						m.cancel(m.newest(t), asker(client), lostRace)
+						d.Cancel(t, asker(client), lostRace)
 					}
 				}
 			})

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"iter"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
+	"lashd/engine/task/live"
 	"lashd/rpc/protocol"
 )
 
@@ -128,17 +131,22 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	var run worker
 	if p.Work != nil {
 		if p.Spec.Recovery != protocol.RecoverOwner || p.Spec.Command != nil || p.Spec.Handler != "" {
-			return nil, bad("/spec/recovery", "must be ownerBound for work that is no command and no handler: it ends with the daemon")
+			return nil, param.Bad("/spec/recovery", "must be ownerBound for work that is no command and no handler: it ends with the daemon")
 		}
 		run = pluginWork(p.Work)
 	}
 	origin := protocol.TaskOrigin{SessionID: s.session, TurnID: s.turn, Plugin: p.Spec.Plugin, Ceiling: by.ceiling}
+	l, err := openForHandler(ctx, s.eng, at, &p.Spec)
+	if err != nil {
+		return nil, err
+	}
+	defer l.back()
 	return do(ctx, s.eng, at, func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
-		r, err := st.startTask(ctx, p.TaskID, &p.Spec, origin, run, receipt{})
+		r, err := st.tasks.start(ctx, p.TaskID, &p.Spec, origin, run, receipt.Request{})
 		if err != nil || p.Ref == "" || r.Task.State.Final() {
 			return r, err
 		}
-		return st.changeTask(ctx, r.Task, protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: p.Ref}, receipt{})
+		return st.tasks.changeOne(ctx, r.Task, protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: p.Ref}, receipt.Request{})
 	})
 }
 
@@ -189,14 +197,14 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 	case protocol.TaskRunning:
 		event = protocol.TaskEvent{Kind: protocol.TaskWasResumed}
 	default:
-		return protocol.Task{}, bad("/state", "must be idle or running")
+		return protocol.Task{}, param.Bad("/state", "must be idle or running")
 	}
 	t, err := s.see(ctx, p.TaskParams)
 	switch {
 	case err != nil || t.State.Final():
 		return t, err
 	case t.Spec.Command != nil:
-		return t, bad("/taskId", "must be the work of a plugin, or external: this one is a command")
+		return t, param.Bad("/taskId", "must be the work of a plugin, or external: this one is a command")
 	case t.Spec.Recovery == protocol.RecoverExternal:
 		return s.add(ctx, t, event)
 	}
@@ -218,15 +226,15 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 // add has an event happen to a task, if it still can; else the task is as it is.
 func (s *services) add(ctx context.Context, t protocol.Task, event protocol.TaskEvent) (protocol.Task, error) {
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
-		live, ok := st.tasks[t.ID]
+		now, ok := st.tasks.Find(t.ID)
 		switch {
-		case st.transfers[t.ID]:
+		case st.tasks.Leaving(t.ID):
 			return t, fmt.Errorf("task %s: %w", t.ID, ErrTaskLeaving)
 		case !ok:
 			return st.eng.store.Task(ctx, st.id, t.ID)
 		}
-		err := st.moveTasks(ctx, func(m *taskDraft) { live, _ = m.add(live, event) })
-		return live, err
+		err := st.tasks.move(ctx, func(d *live.Draft) { now, _ = d.Add(now, event) })
+		return now, err
 	})
 }
 

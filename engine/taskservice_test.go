@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
@@ -118,14 +119,14 @@ func TestTaskStates(t *testing.T) {
 			move(protocol.TaskIdle, "idle a reply")
 			move(protocol.TaskIdle, "idle a reply")
 			move(protocol.TaskRunning, "running")
-			if _, err := host.Tasks.TransitionTask(t.Context(), &plugin.TaskTransition{TaskParams: ofTask("tsk_x"), State: protocol.TaskCompleted}); !errors.As(err, new(*engine.ParamError)) {
+			if _, err := host.Tasks.TransitionTask(t.Context(), &plugin.TaskTransition{TaskParams: ofTask("tsk_x"), State: protocol.TaskCompleted}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a transition to its end: %v", err)
 			}
 			end := func(kind protocol.TaskEnd) protocol.Task {
 				t.Helper()
 				return must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_x"), Outcome: protocol.TaskOutcome{Kind: kind}}))
 			}
-			if _, err := host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_x"), Outcome: protocol.TaskOutcome{Kind: "running"}}); !errors.As(err, new(*engine.ParamError)) {
+			if _, err := host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_x"), Outcome: protocol.TaskOutcome{Kind: "running"}}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("an end that is none: %v", err)
 			}
 			if first, again := end(protocol.TaskDone), end(protocol.TaskError); first.State != protocol.TaskCompleted || again.State != protocol.TaskCompleted || again.Ordinal != first.Ordinal {
@@ -323,7 +324,7 @@ func TestFollowTasks(t *testing.T) {
 			if again := ask(page.NextCursor, 0); len(again.Data) != 0 || again.NextCursor != page.NextCursor {
 				t.Errorf("nothing has changed since: %s, cursor %s and %s", states(again.Data), page.NextCursor, again.NextCursor)
 			}
-			if _, err := d.Tasks(t.Context(), &protocol.TaskListParams{Cursor: "-1"}); !errors.As(err, new(*engine.ParamError)) {
+			if _, err := d.Tasks(t.Context(), &protocol.TaskListParams{Cursor: "-1"}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a cursor that is none: %v", err)
 			}
 		})
@@ -340,7 +341,7 @@ func TestTellTask(t *testing.T) {
 				return errOf(host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: name, Payload: json.RawMessage(payload)}))
 			}
 			for pointer, err := range map[string]error{"/name": tell("heard", `{}`), "/payload": tell("seen", `{}`)} {
-				if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != pointer {
+				if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != pointer {
 					t.Errorf("%s: %v", pointer, err)
 				}
 			}

@@ -2,15 +2,13 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"lashd/engine/background"
+	"lashd/engine/param"
 	"lashd/rpc/protocol"
 )
 
@@ -64,31 +62,7 @@ func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
 	}
 	i := slices.IndexFunc(declared, func(s protocol.TaskSignalType) bool { return s.Name == p.Name })
 	if i < 0 {
-		return bad("/name", "is no signal that the task takes")
+		return param.Bad("/name", "is no signal that the task takes")
 	}
-	return checkPayload("/payload", declared[i].Schema, p.Payload)
-}
-
-// checkPayload checks what comes with a signal or an event against what was declared of it.
-func checkPayload(pointer string, schema, payload json.RawMessage) error {
-	if len(schema) == 0 {
-		return nil
-	}
-	var s jsonschema.Schema
-	err := json.Unmarshal(schema, &s)
-	if err != nil {
-		return bad(pointer, "cannot be checked: %v", err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return bad(pointer, "cannot be checked: %v", err)
-	}
-	var v any
-	if json.Unmarshal(payload, &v) != nil {
-		return bad(pointer, "must be there, as JSON")
-	}
-	if err := resolved.Validate(v); err != nil {
-		return bad(pointer, "%v", err)
-	}
-	return nil
+	return param.CheckPayload("/payload", declared[i].Schema, p.Payload)
 }

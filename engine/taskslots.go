@@ -113,8 +113,8 @@ func (ws *workers) need(places chan struct{}) bool {
 	return false
 }
 
-// claim takes a place if one is free.
-func (w *work) claim() bool {
+// Claim implements live.Attempt.
+func (w *work) Claim() bool {
 	if w.light {
 		return true
 	}
@@ -160,7 +160,7 @@ func (w *work) rest(ctx context.Context, reason string) error {
 			return err
 		}
 		if w.now().State == protocol.TaskIdle {
-			w.release()
+			w.Release()
 		}
 		return nil
 	})
@@ -192,8 +192,8 @@ func (w *work) shifting(ctx context.Context, f func() error) error {
 	}
 }
 
-// release gives the place back.
-func (w *work) release() {
+// Release implements live.Attempt.
+func (w *work) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.claimed {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -150,7 +151,7 @@ func TestTaskWaits(t *testing.T) {
 			} {
 				p.SessionID = s
 				_, err := d.WaitTasks(t.Context(), "", p)
-				if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != pointer {
+				if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != pointer {
 					t.Errorf("%s: %v", pointer, err)
 				}
 			}
@@ -190,7 +191,7 @@ func TestTaskSignals(t *testing.T) {
 			for _, c := range []struct{ name, payload, pointer string }{
 				{"stdin", `{"text":"x"}`, "/name"}, {"", "", "/name"}, {"add", `0`, "/payload"}, {"add", ``, "/payload"}, {"add", `"1"`, "/payload"},
 			} {
-				if wrong, ok := errors.AsType[*engine.ParamError](send(c.name, c.payload)); !ok || wrong.Pointer != c.pointer {
+				if wrong, ok := errors.AsType[*param.Error](send(c.name, c.payload)); !ok || wrong.Pointer != c.pointer {
 					t.Errorf("%q %s: %v", c.name, c.payload, wrong)
 				}
 			}

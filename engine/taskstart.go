@@ -5,7 +5,10 @@ import (
 	"errors"
 	"runtime"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/task"
+	"lashd/engine/task/live"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -17,61 +20,66 @@ func (e *Engine) StartTask(ctx context.Context, client protocol.ClientID, p *pro
 	if err := e.checkTask(p.TaskID, &p.Spec); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TaskResult, error) {
-		return st.startTask(ctx, p.TaskID, &p.Spec, origin, nil, rc)
+	l, err := openForHandler(ctx, e, p.SessionID, &p.Spec)
+	if err != nil {
+		return receipt.Repeated[protocol.TaskResult](ctx, e.store, "task/start", p.Key(), p, err)
+	}
+	defer l.back()
+	return mutate(ctx, e, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+		return st.tasks.start(ctx, p.TaskID, &p.Spec, origin, nil, rc)
 	})
 }
 
 // checkTask refuses a task that makes no sense, or that nobody could run.
 func (e *Engine) checkTask(id protocol.TaskID, spec *protocol.TaskSpec) error {
-	if err := checkName("/taskId", string(id)); id != "" && err != nil {
+	if err := param.CheckName("/taskId", string(id)); id != "" && err != nil {
 		return err
 	}
 	if wrong, ok := errors.AsType[*task.SpecError](task.Check(spec)); ok {
-		return bad("/spec/"+wrong.Field, "%s", wrong.Reason)
+		return param.Bad("/spec/"+wrong.Field, "%s", wrong.Reason)
 	}
 	if c := spec.Command; c != nil && runtime.GOOS == "windows" && (c.PTY != nil || c.Detach) {
-		return bad("/spec/command", "can have no terminal on Windows, and cannot outlive lashd there")
+		return param.Bad("/spec/command", "can have no terminal on Windows, and cannot outlive lashd there")
 	}
 	return nil
 }
 
-// startTask is StartTask for whoever has the session. run is what does the work, if that is not said in the spec.
-func (st *state) startTask(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker, rc receipt) (*protocol.TaskResult, error) {
-	known, err := st.knownTask(ctx, id, spec)
+// start is StartTask for whoever has the session. run is what does the work, if that is not said in the spec.
+func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker, rc receipt.Request) (*protocol.TaskResult, error) {
+	known, err := ts.known(ctx, id, spec)
 	if err != nil {
 		return nil, err
 	}
 	if known != nil {
-		r := &protocol.TaskResult{Task: *known, Existing: true, Seq: st.row.Seq}
-		return r, st.remembered(ctx, rc, r)
+		r := &protocol.TaskResult{Task: *known, Existing: true, Seq: ts.st.row.Seq}
+		return r, ts.st.remembered(ctx, rc, r)
 	}
-	if st.eng.stopping() {
+	if ts.st.eng.stopping() {
 		return nil, ErrShuttingDown
 	}
-	if err := st.checkHandler(spec); err != nil {
+	if err := ts.checkHandler(spec); err != nil {
 		return nil, err
 	}
 	r := &protocol.TaskResult{}
-	c := st.change(persistence.Commit{})
-	if r.Task, err = st.tasksIn(c).start(id, spec, origin, run); err != nil {
+	c := ts.st.change(persistence.Commit{})
+	if r.Task, err = startTask(ts.st.eng, ts.In(c), id, spec, origin, run); err != nil {
 		c.Drop()
 		return nil, err
 	}
 	r.Seq = c.Seq()
-	c.Receipt = rc.with(r)
-	return r, st.commit(ctx, c)
+	c.Receipt = rc.With(r)
+	return r, ts.st.commit(ctx, c)
 }
 
-// knownTask is the task of an id that was started before; nil: none was.
-func (st *state) knownTask(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (*protocol.Task, error) {
+// known is the task of an id that was started before; nil: none was.
+func (ts sessionTasks) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (*protocol.Task, error) {
 	if id == "" {
 		return nil, nil
 	}
-	t, live := st.tasks[id]
+	t, live := ts.Find(id)
 	if !live {
 		var err error
-		if t, err = st.eng.store.Task(ctx, st.id, id); isMissing(err) {
+		if t, err = ts.st.eng.store.Task(ctx, ts.st.id, id); isMissing(err) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err
@@ -83,46 +91,21 @@ func (st *state) knownTask(ctx context.Context, id protocol.TaskID, spec *protoc
 	return &t, nil
 }
 
-// start creates a task, and begins it if there is room. run is what does its work, if that is not said in its spec.
-func (m *taskDraft) start(id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
+// startTask creates a task, and begins it if there is room. run is what does its work, if that is not said in its spec.
+func startTask(e *Engine, d *live.Draft, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
 	if id == "" {
 		id = protocol.NewTaskID()
 	}
 	if run == nil {
 		var err error
-		if run, err = m.st.eng.workerFor(spec); err != nil {
+		if run, err = e.workerFor(spec); err != nil {
 			return protocol.Task{}, err
 		}
 	}
-	created := protocol.TaskEvent{Kind: protocol.TaskWasCreated, SessionID: m.st.id, Spec: spec, Origin: &origin}
-	t, _ := m.add(protocol.Task{ID: id}, created)
-	switch {
-	case task.Detached(spec):
-		m.accompany(t, run)
-	case spec.Recovery != protocol.RecoverExternal:
-		t = m.launch(t, run)
-	}
-	return t, nil
+	return d.Start(id, spec, origin, e.attempts(run)), nil
 }
 
-// launch has a worker begin an attempt once the commit is stored: in the commit, if there is room now.
-func (m *taskDraft) launch(t protocol.Task, run worker) protocol.Task {
-	w := m.st.eng.newWork(&t, run)
-	w.light = t.Spec.Kind == protocol.TaskMonitor
-	if w.begun = w.claim(); w.begun {
-		m.c.Undo(w.release)
-		t, _ = m.add(t, protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: m.st.eng.incarnation})
-	}
-	begun := t
-	m.begun[t.ID] = w
-	m.c.Then(func() { m.st.eng.goWork(w, begun) })
-	return t
-}
-
-// accompany has a worker look at a task that runs elsewhere, once the commit is stored. It needs no place.
-func (m *taskDraft) accompany(t protocol.Task, run worker) {
-	w := m.st.eng.newWork(&t, run)
-	w.begun, w.light = true, true
-	m.begun[t.ID] = w
-	m.c.Then(func() { m.st.eng.goWork(w, t) })
+// attempts makes attempts at tasks that a worker does.
+func (e *Engine) attempts(run worker) func(*protocol.Task) live.Attempt {
+	return func(t *protocol.Task) live.Attempt { return e.newWork(t, run) }
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"lashd/engine/param"
+	"lashd/engine/receipt"
+	"lashd/engine/task/live"
 	"lashd/rpc/protocol"
 )
 
@@ -15,13 +18,13 @@ const maxWaited = 256
 func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	switch {
 	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
-		return nil, bad("/taskIds", "must be between 1 and %d", maxWaited)
+		return nil, param.Bad("/taskIds", "must be between 1 and %d", maxWaited)
 	case !slices.Contains([]protocol.TaskRule{"", protocol.WaitAll, protocol.WaitFirst, protocol.WaitFirstSuccess}, p.Rule):
-		return nil, bad("/rule", "must be all, first or firstSuccess")
+		return nil, param.Bad("/rule", "must be all, first or firstSuccess")
 	case !slices.Contains([]protocol.TaskLosers{"", protocol.LosersKeep, protocol.LosersCancel}, p.Losers):
-		return nil, bad("/losers", "must be keep or cancel")
+		return nil, param.Bad("/losers", "must be keep or cancel")
 	}
-	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	end, err := e.enter(ctx, client, p)
@@ -74,7 +77,7 @@ func (e *Engine) passBy(ctx context.Context, tasks []protocol.Task) {
 		if !passed[t.SessionID] {
 			passed[t.SessionID] = true
 			// An error means that the session is gone, and stores nothing.
-			_, _ = aside(ctx, e, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
+			_, _ = do(ctx, e, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 		}
 	}
 }
@@ -113,12 +116,12 @@ func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 func (e *Engine) withdrawWakes(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
 	_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
 		told := slices.DeleteFunc(slices.Clone(st.queue.Inputs()), func(in protocol.QueuedInput) bool {
-			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == wakeSource(&t, t.Ordinal) })
+			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == live.WakeSource(&t) })
 		})
 		if len(told) == 0 {
 			return struct{}{}, nil
 		}
-		_, err := st.withdraw(ctx, told, receipt{})
+		_, err := st.withdraw(ctx, told, receipt.Request{})
 		return struct{}{}, err
 	})
 	return err

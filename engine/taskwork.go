@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine/background"
 	"lashd/engine/task"
+	"lashd/engine/task/live"
 	"lashd/rpc/protocol"
 )
 
@@ -53,23 +54,24 @@ type work struct {
 func (e *Engine) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
 		eng: e, id: t.ID, run: run, session: t.SessionID, places: e.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
-		asked: make(chan struct{}), shift: make(chan struct{}, 1),
+		asked: make(chan struct{}), shift: make(chan struct{}, 1), light: t.Spec.Kind == protocol.TaskMonitor || task.Detached(&t.Spec),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(e.actorContext())
 	return w
 }
 
-// goWork begins an attempt; not when the daemon stops: the next one finds it.
-func (e *Engine) goWork(w *work, t protocol.Task) {
+// Go implements live.Attempt. It begins nothing when the daemon stops: the next one finds the task.
+func (w *work) Go(t protocol.Task, begun bool) {
+	e := w.eng
 	e.mu.Lock()
 	stopped := e.stopped
 	if !stopped {
-		w.task = t
+		w.task, w.begun = t, begun
 		e.workers.add(w)
 	}
 	e.mu.Unlock()
 	if stopped {
-		w.release()
+		w.Release()
 		return
 	}
 	go w.live()
@@ -78,7 +80,7 @@ func (e *Engine) goWork(w *work, t protocol.Task) {
 func (w *work) live() {
 	defer close(w.ended)
 	defer w.releaseSlot()
-	defer w.release()
+	defer w.Release()
 	defer w.cancel(nil)
 	if err := w.await(w.ctx); err != nil {
 		w.close(w.stopped(w.ctx))
@@ -161,7 +163,7 @@ func (w *work) tell(e protocol.TaskEvent) error {
 	ctx := w.eng.actorContext()
 	for {
 		id := w.owner()
-		t, err := do(ctx, w.eng, id, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tellTask(ctx, w.id, e) })
+		t, err := do(ctx, w.eng, id, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tasks.tell(ctx, w.id, e) })
 		switch {
 		case err == nil:
 			w.mu.Lock()
@@ -179,17 +181,20 @@ func (w *work) tell(e protocol.TaskEvent) error {
 	}
 }
 
-func (st *state) tellTask(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
-	t, ok := st.tasks[id]
+func (ts sessionTasks) tell(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+	t, ok := ts.Find(id)
 	switch {
-	case st.transfers[id]:
+	case ts.Leaving(id):
 		return t, ErrTaskLeaving
 	case !ok:
 		return t, errTaskMoved
 	}
-	err = st.moveTasks(ctx, func(m *taskDraft) { t, _ = m.add(t, e) })
+	err = ts.move(ctx, func(d *live.Draft) { t, _ = d.Add(t, e) })
 	return t, err
 }
+
+// End implements live.Attempt.
+func (w *work) End(by, reason string) { w.end(&taskStop{by: by, reason: reason}) }
 
 // end asks the attempt to end. One that is cooperative goes on until it wants to, and one that only looks at a command until that has
 // ended; what does not work yet, ends at once.

@@ -1,181 +1,146 @@
 package engine
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
 
+	"lashd/engine/approval"
+	"lashd/engine/decision"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
-const (
-	// cancelGrace is how long a cancelled call may still return a result of its own.
-	cancelGrace = 50 * time.Millisecond
-	// stopPatience is how long the true result of a call is waited for when the daemon stops: it takes a command five
-	// seconds to be killed, and what is not known then is never known.
-	stopPatience = 6 * time.Second
-)
-
-// execute makes one attempt of a call. A call that was cancelled gets a moment to return by itself. The answer is
-// false if the turn is left and the call's result is not known.
-func (r *run) execute(ctx context.Context, s *stage) (turn.ToolReply, bool) {
-	began := time.Now()
-	r.traceCall(TraceToolStarted, s, nil)
-	got := r.answered(ctx, s)
-	if got.unknown {
-		return turn.ToolReply{}, false
-	}
-	reply := turn.ToolReply{
-		CallID: s.call.CallID, Name: s.call.Name, Args: s.replaced(), Control: got.Control, DurationMs: time.Since(began).Milliseconds(),
-		Output: got.Output,
-	}
-	r.afterCall(ctx, s, &reply)
-	s.wanted = got.Intents
-	r.traceCall(TraceToolCompleted, s, &reply)
-	return reply, true
+// toolCall is a call of a tool on its way: of a batch, of another call, or of a client.
+type toolCall struct {
+	protocol.ToolCall                   // as it runs: a plugin may have replaced the arguments
+	asked             protocol.ToolCall // as the model wrote it
+	effect            uint64            // of the turn, that its batch is
+	ordinal           int               // of its row in the journal
+	entry             *tool.Entry       // nil: the catalog has no such tool any more
+	grant             *tool.Grant       // that allows the call; nil: the tool is one of the catalog
+	attempt           int
+	replay            protocol.Replay       // that its tool declared when it was begun; empty: it was not
+	judged            *approval.Request     // as it was judged; nil: it was not, as it is made again
+	allowed           []string              // where its paths led when an earlier run of the daemon was allowed to make it
+	approval          *wanted               // a plugin wants a person to be asked
+	messages          []protocol.Message    // of plugins, for the next checkpoint
+	reply             *turn.ToolReply       // set once the call has its result
+	ranked            bool                  // the result has its place in the order of settlement
+	began             bool                  // an earlier run of the daemon started it, and its result was lost
+	sandboxed         bool                  // a plugin in a sandbox makes it, or has replaced its arguments
+	given             *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
+	stored            bool                  // the journal has its result
+	inner             inner                 // the calls that it makes itself
+	wanted            []protocol.ToolIntent // by the present attempt
+	intents           []intent              // by the call, until it is done
+	awaited           *decision.Open        // its completion, if it took a key
+	parked            bool                  // it has returned and waits
+	asking            int                   // how many questions the present attempt has asked
+	overdue           bool                  // its completion did not come in time, and the turn is to fail
 }
 
-// answered is what a call comes to: at once, or with its completion.
-func (r *run) answered(ctx context.Context, s *stage) outcome {
-	if s.given != nil {
-		out := *s.given
-		s.given = nil // another attempt calls the tool
-		return outcome{Result: tool.Result{Output: out}}
-	}
-	if s.waits() {
-		return r.completion(ctx, s)
-	}
-	got := r.made(ctx, s)
-	switch {
-	case got.unknown:
-	case got.Pending:
-		return r.pending(ctx, s)
-	case s.awaited != nil && r.withdraw(s.awaited.ID) == nil:
-		s.awaited = nil
-	}
-	return got
+// callRow is the journal's row of one call: started with its attempt, then finished with its reply.
+type callRow struct {
+	Attempt  int                  `json:"attempt"`
+	Replay   protocol.Replay      `json:"replay,omitempty"` // that its tool declared then
+	Args     json.RawMessage      `json:"args,omitempty"`   // as it runs, where they are not the model's
+	Given    *protocol.ToolOutput `json:"given,omitempty"`  // by its client, until there is the reply
+	Reply    *turn.ToolReply      `json:"reply,omitempty"`
+	Messages []protocol.Message   `json:"messages,omitempty"`
+	Parked   bool                 `json:"parked,omitempty"`
+	Overdue  bool                 `json:"overdue,omitempty"`
+	Confined bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
+	Intents  []intent             `json:"intents,omitempty"`
+	Places   []string             `json:"places,omitempty"` // where its paths led when it was allowed
 }
 
-// made calls the tool. An output that was taken from elsewhere is what the call comes to, whatever ends it.
-func (r *run) made(ctx context.Context, s *stage) outcome {
-	limited, cancel := callContext(ctx, s.entry.Terms())
-	host := &toolHost{run: r, stage: s, life: limited, began: s.row()}
-	s.inner.next, s.asking = 0, 0
-	done := make(chan outcome, 1)
-	r.eng.goCall(func() { done <- r.invoke(limited, s, host) })
-	var got outcome
-	select {
-	case got = <-done:
-	case <-limited.Done():
-		got = interrupted(limited, s, done)
+// hash stands for the call as it was asked for, with what allows it.
+func (s *toolCall) hash() []byte {
+	text := encode(s.asked)
+	if s.grant != nil {
+		text = append(text, encode(s.grant)...)
 	}
-	cancel()
-	host.end()
-	if host.taken != nil {
-		return outcome{Result: tool.Result{Output: *host.taken}}
-	}
-	return got
+	return []byte(protocol.DigestOf(text))
 }
 
-// outcome is a tool's result, or that there is none because the daemon stops.
-type outcome struct {
-	tool.Result
-	unknown bool
+// check finds the tool and validates the arguments.
+func (s *toolCall) check(catalog *tool.Catalog) {
+	s.find(catalog)
+	if s.reply == nil {
+		s.validate()
+	}
 }
 
-func callContext(ctx context.Context, c protocol.ToolContract) (context.Context, context.CancelFunc) {
-	if c.TimeoutMs > 0 {
-		return context.WithTimeout(ctx, time.Duration(c.TimeoutMs)*time.Millisecond)
+// find finds the tool, before anybody is asked anything.
+func (s *toolCall) find(catalog *tool.Catalog) {
+	if s.grant != nil {
+		s.allow(catalog)
+		return
 	}
-	return context.WithCancel(ctx)
+	var ok bool
+	if s.entry, ok = catalog.Lookup(s.Name); !ok {
+		_, err := catalog.Admit(s.Name, s.Args)
+		s.answer(tool.Refusal(err))
+	}
 }
 
-// interrupted is what a call comes to whose context is done. If it does not return, the cause of that decides.
-func interrupted(ctx context.Context, s *stage, done <-chan outcome) outcome {
-	if got, returned := inTime(ctx, done); returned {
-		return got
+// allow finds the tool of a grant.
+func (s *toolCall) allow(catalog *tool.Catalog) {
+	var err error
+	if s.entry, err = catalog.Granted(*s.grant); err != nil {
+		s.answer(tool.Refusal(err))
 	}
-	cause := context.Cause(ctx)
-	var out protocol.ToolOutput
-	switch {
-	case errors.Is(cause, errStopped):
-		return outcome{unknown: true}
-	case !errors.Is(cause, context.DeadlineExceeded):
-		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}
-	case s.repeatable():
-		out = protocol.Fail(protocol.FailTimeout, "timeout", "the call took longer than its limit", protocol.FromRuntime)
-	default:
-		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call took longer than its limit and did not stop. Nobody knows what it did or still does."}
-	}
-	return outcome{Result: tool.Result{Output: out}}
 }
 
-// invoke calls the provider. Whatever goes wrong there is the call's
-// failure, not the turn's.
-func (r *run) invoke(ctx context.Context, s *stage, host *toolHost) (got outcome) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.eng.panicked("tool", s.call.Name, p)
-			got.Result = tool.Result{Output: protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed", s.call.Name), protocol.FromTool)}
-		}
-	}()
-	call := tool.Invocation{
-		SessionID: r.session.id, TurnID: host.turn(), CallID: s.call.CallID, Attempt: s.attempt, Name: s.call.Name, Args: s.call.Args,
-		Host: host, Places: s.places(),
+func (s *toolCall) validate() {
+	if err := s.entry.Validate(s.Args); err != nil {
+		s.answer(tool.Refusal(err))
 	}
-	result, err := s.entry.Execute(ctx, call)
-	if err != nil {
-		result, got.unknown = r.failed(ctx, err)
-	}
-	got.Result = result
-	got.Output = tidy(result.Output)
-	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
-		got.Control = nil
-	}
-	got.Control = r.meant(ctx, got.Control)
-	return got
 }
 
-// failed is the result of a provider's error. One that only says that the daemon stops says nothing of the call.
-func (r *run) failed(ctx context.Context, err error) (result tool.Result, unknown bool) {
-	var out protocol.ToolOutput
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		out = protocol.Fail(protocol.FailTimeout, "timeout", err.Error(), protocol.FromTool)
-	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
-		if errors.Is(cause, errStopped) {
-			return tool.Result{}, true
-		}
-		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}
-	default:
-		out = protocol.Fail(protocol.FailInternal, "tool_error", err.Error(), protocol.FromTool)
-	}
-	return tool.Result{Output: out}, false
+// begin counts an attempt that is about to be made.
+func (s *toolCall) begin() {
+	s.attempt++
+	s.replay = s.declared()
 }
 
-// tidy makes an output one that JSON can hold.
-func tidy(out protocol.ToolOutput) protocol.ToolOutput {
-	if out.Status == "" {
-		out.Status = protocol.OutputSuccess
+func (s *toolCall) fail(class protocol.FailureClass, code, text string, source protocol.FailureSource) {
+	s.answer(protocol.Fail(class, code, text, source))
+}
+
+func (s *toolCall) answer(out protocol.ToolOutput) {
+	s.reply = &turn.ToolReply{CallID: s.CallID, Name: s.Name, Args: s.replaced(), Output: out}
+}
+
+// replaced are the arguments as the call runs, if they are not those of the model.
+func (s *toolCall) replaced() json.RawMessage {
+	if bytes.Equal(s.asked.Args, s.Args) {
+		return nil
 	}
-	out.Intents = nil // that is not the tool's to say
-	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
-	if len(out.Value) > 0 && !json.Valid(out.Value) {
-		out.Value = nil
+	return s.Args
+}
+
+// row is what the journal is to have of a call.
+func (s *toolCall) row() callRow {
+	return callRow{
+		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Given: s.given, Reply: s.reply, Messages: s.messages, Parked: s.parked,
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(),
 	}
-	if out.Failure != nil {
-		f := *out.Failure
-		f.Message = strings.ToValidUTF8(f.Message, "\uFFFD")
-		if len(f.Raw) > 0 && !json.Valid(f.Raw) {
-			f.Raw = nil
-		}
-		out.Failure = &f
+}
+
+// places are where the paths of the call led when it was allowed: also for one that is made again without being judged again.
+func (s *toolCall) places() []string {
+	if s.judged != nil {
+		return s.judged.Call.Places()
 	}
-	return out
+	return s.allowed
+}
+
+// effectRow is a row of the journal for a call.
+func (s *toolCall) effectRow(turn protocol.TurnID, row callRow) persistence.Effect {
+	return persistence.Effect{
+		Turn: turn, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: row.Reply != nil, Hash: s.hash(), Body: encode(row),
+	}
 }

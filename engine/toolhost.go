@@ -15,8 +15,8 @@ import (
 
 // toolHost is what a tool call may ask of lashd. What it has of its turn it has as long as the call runs.
 type toolHost struct {
-	run   *run
-	stage *stage
+	maker *callMaker
+	call  *toolCall
 	life  context.Context      // of the call
 	began callRow              // what the journal has of the call
 	taken *protocol.ToolOutput // from elsewhere, by who stays; it is what the call comes to. nil: that is what the tool returns
@@ -27,31 +27,23 @@ type toolHost struct {
 	using sync.WaitGroup
 }
 
-// turn is the call's turn; a direct call belongs to none.
-func (h *toolHost) turn() protocol.TurnID {
-	if h.run.owner == nil {
-		return ""
-	}
-	return h.run.id
-}
-
 // Progress implements tool.Host.
 func (h *toolHost) Progress(text string) {
-	h.run.feed.Show(protocol.Event{
-		Type: protocol.EventToolProgress, TurnID: h.turn(), Text: text,
-		ToolCall: &protocol.ToolCall{CallID: h.stage.call.CallID, Parent: h.stage.call.Parent},
+	h.maker.feed.Show(protocol.Event{
+		Type: protocol.EventToolProgress, TurnID: h.maker.caller.turnID(), Text: text,
+		ToolCall: &protocol.ToolCall{CallID: h.call.CallID, Parent: h.call.Parent},
 	})
 }
 
 // WriteArtifact implements tool.Host.
 func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []byte) (protocol.ArtifactRef, error) {
-	eng := h.run.eng
+	eng := h.maker.eng
 	blob, err := eng.store.PrepareBlob(data)
 	if err != nil {
 		return protocol.ArtifactRef{}, err
 	}
 	ref := protocol.ArtifactRef{Digest: blob.Digest, Size: blob.Size, Type: mediaType}
-	_, err = do(context.WithoutCancel(ctx), eng, h.run.session.id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = do(context.WithoutCancel(ctx), eng, h.maker.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Blobs: []persistence.Blob{blob}}))
 	})
 	return ref, err
@@ -59,23 +51,23 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 
 // Touch implements tool.Host. What looks at the workspace leave out, such as what git ignores, is copied before it is changed.
 func (h *toolHost) Touch(ctx context.Context, path string) error {
-	if f := h.run.files; f != nil && filepath.IsLocal(path) {
-		f.announced(ctx, filepath.ToSlash(path))
+	if filepath.IsLocal(path) {
+		h.maker.caller.watched().Announce(ctx, filepath.ToSlash(path))
 	}
 	return nil
 }
 
 // Capabilities are those that plugin.ForTool gives a tool its part of.
 func (h *toolHost) Capabilities() plugin.Capabilities {
-	return h.run.capabilitiesFor(authority.Sandboxed(h.stage.sandboxed))
+	return h.maker.hooks.capabilitiesFor(authority.Sandboxed(h.call.sandboxed))
 }
 
 // Call implements tool.Caller.
 func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.ToolOutput, error) {
 	switch {
-	case h.stage.call.Parent != "":
+	case h.call.Parent != "":
 		return nil, tool.ErrNestedCall
-	case !h.stage.entry.Terms().Serial:
+	case !h.call.entry.Terms().Serial:
 		return nil, tool.ErrNotSerial
 	}
 	ctx, leave, err := h.enter(ctx)
@@ -83,7 +75,7 @@ func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.T
 		return nil, err
 	}
 	defer leave()
-	return h.run.callFor(ctx, h.stage, calls)
+	return h.maker.callFor(ctx, h.call, calls)
 }
 
 // enter begins a use of the turn, one at a time. Its context also ends with the call.
@@ -121,18 +113,11 @@ func (h *toolHost) stay() (leave func(), ok bool) {
 	return h.using.Done, true
 }
 
-// give adds to a commit that the call has an output, which plugins have not looked at. A call that nobody would ask for after a
-// crash has no row.
+// give adds to a change that the call has an output, which plugins have not looked at.
 func (h *toolHost) give(c *change.Change, out protocol.ToolOutput) {
-	r, row := h.run, h.began
-	if r.owner == nil && !r.keyed {
-		return
-	}
-	if r.owner != nil {
-		c.Fence = persistence.Fence{Turn: r.id, Incarnation: r.eng.incarnation}
-	}
+	row := h.began
 	row.Given = &out
-	c.Effects = append(c.Effects, r.effect(h.stage, row))
+	h.maker.caller.addRow(c, h.call.effectRow(h.maker.caller.journalID(), row))
 }
 
 // end waits until the call uses its turn no more, and sees to it that it never will.

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"lashd/engine/change"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -12,24 +14,24 @@ import (
 
 // Tools lists every tool of a session, members of the catalog or not.
 func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.ToolListResult, error) {
-		t, err := st.openTools(st.row.Config)
+	return lockedPlugins(ctx, e, p.SessionID, func(k *pluginLock) (*protocol.ToolListResult, error) {
+		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
 		}
-		records, err := callPluginOnActor(st, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Records(), nil })
+		records, err := callPlugin(k.ctx, e, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Load().Records(), nil })
 		return &protocol.ToolListResult{Data: list(records), Generation: t.composer.Base().Generation()}, err
 	})
 }
 
 // ToolState reads what a session decided about its tools.
 func (e *Engine) ToolState(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolStateResult, error) {
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.ToolStateResult, error) {
-		t, err := st.openTools(st.row.Config)
+	return lockedPlugins(ctx, e, p.SessionID, func(k *pluginLock) (*protocol.ToolStateResult, error) {
+		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
 		}
-		return &protocol.ToolStateResult{State: t.composer.Base().State(), Seq: st.row.Seq}, nil
+		return &protocol.ToolStateResult{State: t.composer.Base().State(), Seq: k.row().Seq}, nil
 	})
 }
 
@@ -52,7 +54,7 @@ func (e *Engine) SetMembership(ctx context.Context, p *protocol.ToolSetMembershi
 // SetAvailability says how far tools are open to the model, from its next call on.
 func (e *Engine) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
 	if err := tool.CheckAvailability(p.Availability); err != nil {
-		return nil, bad("/availability", "%v", err)
+		return nil, param.Bad("/availability", "%v", err)
 	}
 	return changeTools(ctx, e, p.SessionID, "tool/setAvailability", p, func(r *tool.Registry) error {
 		_, err := r.SetAvailability(expected(p.Generation, r), p.Names, p.Availability)
@@ -83,44 +85,48 @@ type keyed interface{ Key() string }
 
 // changeTools changes the tools of a session. Nothing happens if they are the same then.
 func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method string, p keyed, change func(*tool.Registry) error) (*protocol.ToolStateResult, error) {
-	return mutate(ctx, e, id, method, p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.ToolStateResult, error) {
-		t, err := st.openTools(st.row.Config)
+	return mutatePlugins(ctx, e, id, method, p.Key(), p, func(k *pluginLock, rc receipt.Request) (*protocol.ToolStateResult, error) {
+		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
 		}
 		base := t.composer.Base()
 		before := base.Checkpoint()
 		generation := base.Generation()
-		_, err = callPluginOnActor(st, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
+		_, err = callPlugin(k.ctx, e, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
 		if err != nil {
 			return nil, toolStateError(err)
 		}
 		if base.Generation() == generation {
-			return &protocol.ToolStateResult{State: base.State(), Seq: st.row.Seq}, nil
+			return &protocol.ToolStateResult{State: base.State(), Seq: k.row().Seq}, nil
 		}
-		result, err := st.saveTools(ctx, t, rc)
+		result, err := k.saveTools(t, rc)
 		if err != nil {
 			base.Rollback(before)
-			return nil, errors.Join(err, t.composer.Recompose(), st.rebuild(t))
+			return nil, errors.Join(err, t.composer.Recompose(), k.refresh(t))
 		}
 		return result, nil
 	})
 }
 
 // saveTools commits what the base registry says, with the catalog that it makes.
-func (st *state) saveTools(ctx context.Context, t *pluginSet, rc receipt) (*protocol.ToolStateResult, error) {
+func (k *pluginLock) saveTools(t *pluginSet, rc receipt.Request) (*protocol.ToolStateResult, error) {
 	if err := t.composer.Recompose(); err != nil {
 		return nil, err
 	}
-	if err := st.rebuild(t); err != nil {
+	catalog, err := k.catalog(t)
+	if err != nil {
 		return nil, err
 	}
 	after := t.composer.Base().State()
-	c := st.change(persistence.Commit{})
-	st.setTools(c, after)
-	result := &protocol.ToolStateResult{State: after, Seq: c.Seq()}
-	c.Receipt = rc.with(result)
-	return result, st.commit(ctx, c)
+	return onState(k.owner, func(ctx context.Context, st *state) (*protocol.ToolStateResult, error) {
+		c := st.change(persistence.Commit{})
+		st.setTools(c, after)
+		result := &protocol.ToolStateResult{State: after, Seq: c.Seq()}
+		c.Receipt = rc.With(result)
+		c.Then(func() { t.catalog.Store(catalog) })
+		return result, st.commit(ctx, c)
+	})
 }
 
 // setTools adds to a change what the session decided about its tools.
@@ -136,7 +142,7 @@ func toolStateError(err error) error {
 		return &GenerationError{Current: stale.Actual}
 	}
 	if _, ok := errors.AsType[*tool.ConflictError](err); ok || errors.Is(err, tool.ErrState) {
-		return bad("/state", "%v", err)
+		return param.Bad("/state", "%v", err)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -142,7 +143,7 @@ func TestToolState(t *testing.T) {
 	t.Run("plugin/TL-09 a level that does not exist is refused", func(t *testing.T) {
 		d, _, id := begin(t, "a")
 		_, err := d.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"a"}, Availability: "maybe"})
-		if p, ok := errors.AsType[*engine.ParamError](err); !ok || p.Pointer != "/availability" {
+		if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/availability" {
 			t.Errorf("error %v", err)
 		}
 	})

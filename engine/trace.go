@@ -1,103 +1,109 @@
 package engine
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"sync"
-	"sync/atomic"
-
+	"lashd/engine/provider"
+	"lashd/engine/trace"
+	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
-// TraceVersion is the version of trace records.
-const TraceVersion = 1
-
-// TraceRecord is one line of a trace: what happened, in which context.
-type TraceRecord struct {
-	Version   int                `json:"v"`
-	Number    int64              `json:"n"`
-	AtMs      int64              `json:"atMs"`
-	SessionID protocol.SessionID `json:"sessionId,omitempty"`
-	TurnID    protocol.TurnID    `json:"turnId,omitempty"`
-	Iteration int                `json:"iteration,omitempty"`
-	CallID    protocol.CallID    `json:"callId,omitempty"`
-	Frame     protocol.FrameID   `json:"frame,omitempty"`
-	Type      TraceKind          `json:"type"`
-	Body      json.RawMessage    `json:"body,omitempty"`
-}
-
-// Trace writes records to a file, one JSON value a line: what happened, with sizes and fingerprints instead of what was
-// said. A record that cannot be written is counted and dropped: a trace never fails a turn. Safe for concurrent use; nil is
-// a trace that keeps nothing.
-type Trace struct {
-	lost atomic.Int64
-
-	mu   sync.Mutex
-	file *os.File
-	out  *bufio.Writer
-	n    int64
-}
-
-// OpenTrace appends to a file, which is private to the user. The caller closes it.
-func OpenTrace(path string) (*Trace, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
+func (st *state) traced() trace.Session {
+	cfg := st.row.Config
+	return trace.Session{
+		Driver: cfg.Driver, Model: cfg.Model.ID, Provider: cfg.Model.Provider, Head: st.row.Head,
+		Kind: string(st.row.Relation.Kind), Turns: len(st.queue.Turns()), Budget: cfg.Budget,
 	}
-	return &Trace{file: f, out: bufio.NewWriter(f)}, nil
 }
 
-// Append adds a record.
-func (t *Trace) Append(r TraceRecord) {
-	if t == nil {
+// turnTrace records what happens in a turn, or in a direct call.
+type turnTrace struct {
+	out     *trace.File
+	session protocol.SessionID
+	turn    protocol.TurnID
+	journal *journal // of the turn; nil: there is none
+}
+
+// add records something about the turn.
+func (t turnTrace) add(kind trace.Kind, body any) {
+	if t.out == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.n++
-	r.Version, r.Number, r.AtMs = TraceVersion, t.n, now()
-	line, err := json.Marshal(r)
-	if err != nil {
-		t.lost.Add(1)
-		return
+	rec := t.record()
+	if t.journal != nil && t.journal.machine != nil {
+		rec.Iteration = t.journal.machine.Iteration()
 	}
-	t.out.Write(line)
-	t.out.WriteByte('\n')
-	if t.out.Flush() != nil { // a bufio.Writer keeps its first error: begin again with the next record
-		t.lost.Add(1)
-		t.out.Reset(t.file)
-	}
+	t.out.Add(kind, rec, body)
 }
 
-// append adds a record with a body of ours.
-func (t *Trace) append(kind TraceKind, r TraceRecord, body any) {
-	if t == nil {
-		return
+// record is the context that the turn's records share.
+func (t turnTrace) record() trace.Record {
+	rec := trace.Record{SessionID: t.session, TurnID: t.turn}
+	if t.journal != nil {
+		rec.Frame = t.journal.begin.Frame
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		t.lost.Add(1)
-		return
-	}
-	r.Type, r.Body = kind, raw
-	t.Append(r)
+	return rec
 }
 
-// Lost counts the records that could not be written.
-func (t *Trace) Lost() int64 {
-	if t == nil {
-		return 0
+// request records a call of the model, and how its prompt is made of past, the history before the turn.
+func (t turnTrace) request(effect turn.Effect, req *provider.Request, past []*protocol.Message) {
+	if t.out == nil {
+		return
 	}
-	return t.lost.Load()
+	p := &t.journal.prints
+	t.add(trace.PromptBuilt, trace.Prompt{
+		System: p.system(req.System), Tools: p.tools(req.Tools), History: p.history(past), Turn: p.messages(effect.Model.Messages),
+		Bytes: len(req.System), ToolCount: len(req.Tools), Messages: len(req.Messages),
+	})
+	t.add(trace.ModelStarted, trace.Effect{ID: effect.ID, Kind: effect.Kind})
 }
 
-// Close ends the trace.
-func (t *Trace) Close() error {
-	if t == nil {
-		return nil
+func (t turnTrace) reply(effect turn.Effect, answer *turn.ModelReply, failed error) {
+	if t.out == nil {
+		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.file.Close()
+	body := trace.ModelCall{Record: answer.Record, Parts: len(answer.Reply.Parts)}
+	kind := trace.ModelCompleted
+	if failed != nil {
+		kind, body.Error = trace.ModelFailed, failed.Error()
+	}
+	t.add(kind, body)
+}
+
+// call is the one place that tells of tool calls, so that those of models, code and people look alike.
+func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
+	if t.out == nil {
+		return
+	}
+	body := trace.ToolCall{Name: s.Name, Parent: s.Parent, Attempt: s.attempt, ArgBytes: len(s.Args), ArgsHash: protocol.DigestOf(s.Args)}
+	if reply != nil {
+		body.Status, body.Bytes, body.Duration = reply.Output.Status, len(reply.Output.Text), reply.DurationMs
+		if reply.Output.Failure != nil {
+			body.Code = reply.Output.Failure.Code
+		}
+		if reply.Control != nil {
+			body.Control = reply.Control.Kind
+		}
+	}
+	rec := t.record() // several at once: the machine is not asked
+	rec.CallID = s.CallID
+	t.out.Add(kind, rec, body)
+}
+
+func (t turnTrace) diff(e *JournalError) {
+	t.add(trace.EffectDiff, trace.Diff{Effect: e.Effect, Kind: e.Kind, Diff: e.Diff})
+}
+
+func (t turnTrace) end(rep *protocol.TurnReport) {
+	if t.out == nil {
+		return
+	}
+	end := trace.TurnEnd{
+		State: rep.State, Outcome: rep.Outcome.Kind, Calls: len(rep.Calls), ToolCalls: len(rep.ToolCalls),
+		DurationMs: rep.DurationMs, Revision: rep.HeadRevision,
+	}
+	for _, i := range rep.Issues {
+		end.Issues = append(end.Issues, i.Code)
+	}
+	t.add(trace.TokenUsage, trace.Usage{Turn: rep.Usage, Calls: len(rep.Calls)})
+	t.add(trace.TurnCompleted, end)
 }

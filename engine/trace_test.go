@@ -15,47 +15,48 @@ import (
 	"lashd/engine"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/trace"
 	"lashd/rpc/protocol"
 )
 
 // traced opens a trace in a new file, and returns what was written to it so far when it is asked.
-func traced(t *testing.T) (func(*engine.Config), func() ([]engine.TraceRecord, []byte)) {
+func traced(t *testing.T) (func(*engine.Config), func() ([]trace.Record, []byte)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
-	trace, err := engine.OpenTrace(path)
+	file, err := trace.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := trace.Close(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	read := func() ([]engine.TraceRecord, []byte) {
+	read := func() ([]trace.Record, []byte) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all []engine.TraceRecord
+		var all []trace.Record
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			var r engine.TraceRecord
+			var r trace.Record
 			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 				t.Fatalf("%s: %v", lines.Text(), err)
 			}
 			all = append(all, r)
 		}
-		if trace.Lost() != 0 {
-			t.Errorf("%d records lost", trace.Lost())
+		if file.Lost() != 0 {
+			t.Errorf("%d records lost", file.Lost())
 		}
 		return all, data
 	}
-	return func(c *engine.Config) { c.Trace = trace }, read
+	return func(c *engine.Config) { c.Trace = file }, read
 }
 
-func kinds(records []engine.TraceRecord) map[engine.TraceKind][]engine.TraceRecord {
-	m := map[engine.TraceKind][]engine.TraceRecord{}
+func kinds(records []trace.Record) map[trace.Kind][]trace.Record {
+	m := map[trace.Kind][]trace.Record{}
 	for _, r := range records {
 		m[r.Type] = append(m[r.Type], r)
 	}
@@ -64,26 +65,26 @@ func kinds(records []engine.TraceRecord) map[engine.TraceKind][]engine.TraceReco
 
 // each of the kinds of a trace, and what must stand in the body of one
 var wantKinds = []struct {
-	kind  engine.TraceKind
+	kind  trace.Kind
 	field string
 }{
-	{engine.TraceSessionStarted, `"driver":"talking"`},
-	{engine.TraceTurnStarted, `"inputs":["inp_`},
-	{engine.TracePromptBuilt, `"systemBytes":`},
-	{engine.TraceModelStarted, `"kind":"model"`},
-	{engine.TraceModelCompleted, `"stop":"toolUse"`},
-	{engine.TraceModelFailed, `"error":"model call: `},
-	{engine.TraceToolStarted, `"name":"look"`},
-	{engine.TraceToolCompleted, `"status":"success"`},
-	{engine.TraceEffectStarted, `"kind":"tools"`},
-	{engine.TraceEffectSettled, `"kind":"tools"`},
-	{engine.TraceWaitParked, `"kind":"approval"`},
-	{engine.TraceWaitResolved, `"choice":"allowOnce"`},
-	{engine.TraceProtocolStep, `"effect":"model"`},
-	{engine.TraceTokenUsage, `"input":10`},
-	{engine.TraceTurnCompleted, `"outcome":"assistantMessage"`},
-	{engine.TraceIssue, `"code":"teapot"`},
-	{engine.TraceCustom, `driver.news`},
+	{trace.SessionStarted, `"driver":"talking"`},
+	{trace.TurnStarted, `"inputs":["inp_`},
+	{trace.PromptBuilt, `"systemBytes":`},
+	{trace.ModelStarted, `"kind":"model"`},
+	{trace.ModelCompleted, `"stop":"toolUse"`},
+	{trace.ModelFailed, `"error":"model call: `},
+	{trace.ToolStarted, `"name":"look"`},
+	{trace.ToolCompleted, `"status":"success"`},
+	{trace.EffectStarted, `"kind":"tools"`},
+	{trace.EffectSettled, `"kind":"tools"`},
+	{trace.WaitParked, `"kind":"approval"`},
+	{trace.WaitResolved, `"choice":"allowOnce"`},
+	{trace.ProtocolStep, `"effect":"model"`},
+	{trace.TokenUsage, `"input":10`},
+	{trace.TurnCompleted, `"outcome":"assistantMessage"`},
+	{trace.Issue, `"code":"teapot"`},
+	{trace.Custom, `driver.news`},
 }
 
 func TestTrace(t *testing.T) {
@@ -113,12 +114,12 @@ func TestTrace(t *testing.T) {
 	found := kinds(records)
 	for _, want := range wantKinds {
 		t.Run("runtime/O01 "+string(want.kind), func(t *testing.T) {
-			has := slices.ContainsFunc(found[want.kind], func(r engine.TraceRecord) bool { return bytes.Contains(r.Body, []byte(want.field)) })
+			has := slices.ContainsFunc(found[want.kind], func(r trace.Record) bool { return bytes.Contains(r.Body, []byte(want.field)) })
 			if !has {
 				t.Errorf("%d records, none with %s", len(found[want.kind]), want.field)
 			}
 			for _, r := range found[want.kind] {
-				if r.Version != engine.TraceVersion || r.SessionID != id || r.AtMs == 0 {
+				if r.Version != trace.Version || r.SessionID != id || r.AtMs == 0 {
 					t.Errorf("record %+v", r)
 				}
 			}
@@ -138,7 +139,7 @@ func TestTrace(t *testing.T) {
 	})
 	t.Run("runtime/O01 a fingerprint tells which section of the prompt moved", func(t *testing.T) {
 		var prints []map[string]any
-		for _, r := range found[engine.TracePromptBuilt] {
+		for _, r := range found[trace.PromptBuilt] {
 			var body map[string]any
 			if err := json.Unmarshal(r.Body, &body); err != nil {
 				t.Fatal(err)
@@ -163,7 +164,7 @@ func TestTrace(t *testing.T) {
 			d = d.restart(t, func(s *setup) { s.driver = stricter{} })
 			d.wait(t, turn)
 			records, _ := read()
-			diffs := kinds(records)[engine.TraceEffectDiff]
+			diffs := kinds(records)[trace.EffectDiff]
 			if len(diffs) != 1 || !bytes.Contains(diffs[0].Body, []byte(`"diff":"choice, output"`)) {
 				t.Errorf("diffs %+v", diffs)
 			}
@@ -174,12 +175,12 @@ func TestTrace(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: strings.Repeat("x", 17<<20)}), config: keep})
 		d.turn(t, d.session(t), "go")
 		records, _ := read()
-		if errs := kinds(records)[engine.TraceStoreError]; len(errs) != 1 || !bytes.Contains(errs[0].Body, []byte("too large")) {
+		if errs := kinds(records)[trace.StoreError]; len(errs) != 1 || !bytes.Contains(errs[0].Body, []byte("too large")) {
 			t.Errorf("errors %+v", errs)
 		}
 	})
 	t.Run("runtime/O01 a trace that cannot be written is counted, and fails nothing", func(t *testing.T) {
-		trace, err := engine.OpenTrace(filepath.Join(t.TempDir(), "trace.jsonl"))
+		trace, err := trace.Open(filepath.Join(t.TempDir(), "trace.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}

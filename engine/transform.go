@@ -19,33 +19,42 @@ type turnContext struct {
 	mine     *tool.Catalog
 }
 
+// prompt makes what the model sees of the session and of the turn.
+type prompt struct {
+	seams   *seams
+	set     *pluginSet
+	catalog *tool.Catalog // of the iteration
+	extra   *turnContext  // what plugins made of the past for this turn; nil: nothing
+}
+
 // transform has the plugins decide what the model sees of the past, before each of its calls. If they fail, so does the turn. An error means that the
 // daemon stops.
-func (r *run) transform(ctx context.Context) (err error) {
-	if !r.plugins.Transforms() || r.machine != nil && r.machine.Finished() {
+func (p *prompt) transform(ctx context.Context) (err error) {
+	if !p.seams.plugins.Transforms() || p.seams.journal.finished() {
 		return nil
 	}
-	made, failed := r.transformed(ctx)
+	made, failed := p.transformed(ctx)
 	switch cause := context.Cause(ctx); {
-	case r.left():
+	case p.seams.store.left():
 		return cause
 	case cause != nil: // the turn is cancelled, which its first effect sees to
 	case failed != nil:
-		r.unprepared(&hookFailure{"context_prepare_turn", failed})
+		p.seams.unprepared(&hookFailure{"context_prepare_turn", failed})
 	default:
-		r.extra = made
+		p.extra = made
 	}
 	return nil
 }
 
-func (r *run) transformed(ctx context.Context) (*turnContext, error) {
-	turn := r.input
-	if r.machine != nil {
-		turn = r.machine.Messages()
+func (p *prompt) transformed(ctx context.Context) (*turnContext, error) {
+	s := p.seams
+	turn := s.input
+	if s.journal.machine != nil {
+		turn = s.journal.messages()
 	}
-	view := r.view(turn)
-	past := plugin.PreparedContext{Messages: view.Messages()[:len(r.past):len(r.past)]}
-	pc, err := r.plugins.Transform(ctx, &plugin.ContextView{View: view, Host: r.capabilities()}, past)
+	view := s.view(turn)
+	past := plugin.PreparedContext{Messages: view.Messages()[:len(s.past):len(s.past)]}
+	pc, err := s.plugins.Transform(ctx, &plugin.ContextView{View: view, Host: s.capabilities()}, past)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +62,7 @@ func (r *run) transformed(ctx context.Context) (*turnContext, error) {
 	if err != nil || !made.extends() {
 		return made, err
 	}
-	composer, err := ask(r, func(_ context.Context, st *state) (*tool.Composer, error) { return st.plugins.composer, nil })
-	if err == nil {
-		r.catalog, err = made.catalog(r.catalog, composer)
-	}
+	p.catalog, err = made.catalog(p.catalog, p.set.composer)
 	return made, err
 }
 
@@ -71,25 +77,12 @@ func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 	return made, graph.ResumeSafe(made.messages)
 }
 
-// unprepared ends a turn whose context could not be made, before it begins.
-func (r *run) unprepared(failed *hookFailure) {
-	r.eng.blame(failed)
-	r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", failed)
-	if r.machine == nil {
-		r.begin.Prepared = &prepared{Abort: new(failed.issue()), Outcome: protocol.OutcomeRuntimeError}
-		r.assemble()
-		return
-	}
-	r.machine.Fail(protocol.OutcomeRuntimeError, failed.issue())
-	r.noteNodes()
-}
-
 // shown is the history before the turn as the model sees it.
-func (r *run) shown() []*protocol.Message {
-	if r.extra == nil {
-		return r.past
+func (p *prompt) shown() []*protocol.Message {
+	if p.extra == nil {
+		return p.seams.past
 	}
-	return slices.Clip(r.extra.messages)
+	return slices.Clip(p.extra.messages)
 }
 
 func (c *turnContext) extends() bool {

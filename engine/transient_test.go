@@ -1,13 +1,14 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -117,11 +118,71 @@ func TestTransientMessages(t *testing.T) {
 			Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "x"}},
 			Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: "a", Transient: true},
 		}}}
-		_, appended := d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: d.session(t), Nodes: nodes})
+		_, appended := d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: d.session(t), Nodes: nodes})
 		_, created := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes})
 		for what, err := range map[string]error{"graph/append": appended, "session/new": created} {
-			if bad, ok := errors.AsType[*engine.ParamError](err); !ok || bad.Pointer != "/nodes/0/message/origin/transient" {
+			if bad, ok := errors.AsType[*param.Error](err); !ok || bad.Pointer != "/nodes/0/message/origin/transient" {
 				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestClaimedOrigins(t *testing.T) {
+	claims := map[string]protocol.Origin{
+		"kind":    {Kind: protocol.OriginTurnInput},
+		"kind ":   {Kind: protocol.OriginProcess},
+		"turnId":  {Kind: protocol.OriginPlugin, TurnID: "trn_x"},
+		"inputId": {Kind: protocol.OriginPlugin, InputID: "inp_x"},
+		"cause":   {Kind: protocol.OriginPlugin, Cause: &protocol.TurnCause{ID: "x"}},
+	}
+	t.Run("outside/1 neither a client nor a plugin appends a message with an origin that only lashd sets", func(t *testing.T) {
+		d, id, host := setup{model: replies()}.asksForAll(t)
+		for field, origin := range claims {
+			nodes := summary("x")
+			nodes[0].Message.Origin = &origin
+			add := &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}
+			fresh := &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes}
+			_, appended := d.History.Append(t.Context(), add)
+			_, created := d.NewSession(t.Context(), fresh)
+			_, pluginAppended := host.Graph.AppendNodes(t.Context(), add)
+			_, pluginCreated := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Nodes: nodes})
+			for who, err := range map[string]error{"graph/append": appended, "session/new": created, "AppendNodes": pluginAppended, "CreateSession": pluginCreated} {
+				if bad, ok := errors.AsType[*param.Error](err); !ok || bad.Pointer != "/nodes/0/message/origin/"+strings.TrimSpace(field) {
+					t.Errorf("%s with %+v: %v", who, origin, err)
+				}
+			}
+		}
+		if got := said(d.graph(t, id).Data); len(got) != 0 {
+			t.Errorf("history has %q, want nothing", got)
+		}
+	})
+	t.Run("outside/1 a hook that enqueues a message with an origin that only lashd sets fails the turn", func(t *testing.T) {
+		for _, origin := range claims {
+			d := start(t, setup{model: replies(scripted.Reply{Text: "done"}), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
+				r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
+					return []plugin.Directive{plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: "x", Origin: &origin})}, nil
+				})
+			}})})
+			r := d.turn(t, d.session(t), "go")
+			if r.State == protocol.TurnCompleted || len(r.Issues) == 0 || !strings.Contains(r.Issues[0].Message, "enqueue_messages claims an origin: /messages/0/origin/") {
+				t.Errorf("with %+v the turn is %s, issues %+v", origin, r.State, r.Issues)
+			}
+		}
+	})
+	t.Run("outside/1 a compactor keeps origins of the history, and makes up none", func(t *testing.T) {
+		for input, keeps := range map[protocol.InputID]bool{"": true, "inp_x": false} {
+			d := start(t, setup{model: replies(scripted.Reply{Text: "done"}), plugins: plugins(
+				compactor("a", 1, func(r *plugin.CompactRequest) ([]protocol.NodeBody, error) {
+					m := r.View.Messages()[0]
+					m.Origin = &protocol.Origin{Kind: m.Origin.Kind, TurnID: m.Origin.TurnID, InputID: cmp.Or(input, m.Origin.InputID)}
+					return []protocol.NodeBody{{Message: &m}}, nil
+				}),
+			)})
+			id := d.session(t)
+			d.turn(t, id, "go")
+			if done, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); keeps != (err == nil && done.Compacted) {
+				t.Errorf("with the input %q: %+v, %v", input, done, err)
 			}
 		}
 	})

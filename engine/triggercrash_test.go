@@ -63,18 +63,18 @@ func triggerVictim(dir, point string, reached func(string)) {
 	_, err = d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir})
 	check(err)
 	for key, do := range map[string]protocol.TriggerAction{"woken": wakes(victimSession, "look"), "begun": begins(dir, "do it")} {
-		_, err = d.RegisterTrigger(ctx, &protocol.TriggerRegisterParams{Key: key, TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: do}})
+		_, err = d.Triggers.Register(ctx, &protocol.TriggerRegisterParams{Key: key, TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: do}})
 		check(err)
 	}
 	emit := func() {
-		_, err = d.EmitTrigger(ctx, &protocol.TriggerEmitParams{Type: protocol.TypeManualEmitted, OccurrenceKey: "once"})
+		_, err = d.Triggers.Emit(ctx, &protocol.TriggerEmitParams{Type: protocol.TypeManualEmitted, OccurrenceKey: "once"})
 		check(err)
 	}
 	if point == triggerDelivered {
 		emit()
 		time.Sleep(time.Minute)
 	}
-	_, err = d.TriggerTypes(ctx, &protocol.TriggerTypesParams{})
+	_, err = d.Triggers.Types(ctx, &protocol.TriggerTypesParams{})
 	check(err)
 	check(os.WriteFile(s.file, nil, 0o600))
 	go func() { // its actor serves nobody while it opens plugins
@@ -130,7 +130,7 @@ func TestTriggersKilled(t *testing.T) {
 func (d *daemon) afterwards(t *testing.T) protocol.Occurrence {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
-		all := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data
+		all := must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{})).Data
 		if len(all) != 1 {
 			t.Fatalf("%d occurrences", len(all))
 		}

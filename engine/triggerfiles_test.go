@@ -135,7 +135,7 @@ func TestFilesChanged(t *testing.T) {
 		id := d.session(t)
 		a, b := d.trigger(t, "a", files("*", w.dir), wakes(id, "look")), d.trigger(t, "b", files("*", w.dir), wakes(id, "look"))
 		off := func(on bool) {
-			must[*protocol.TriggerResult](t)(d.UpdateTrigger(t.Context(), &protocol.TriggerUpdateParams{Key: "a", Enabled: &on}))
+			must[*protocol.TriggerResult](t)(d.Triggers.Update(t.Context(), &protocol.TriggerUpdateParams{Key: "a", Enabled: &on}))
 		}
 		off(false)
 		w.expect()
@@ -146,7 +146,7 @@ func TestFilesChanged(t *testing.T) {
 		w.write("two", "1")
 		w.told(d, a.ID, 0, "two")
 		n = w.told(d, b.ID, n, "two")
-		must[*protocol.TriggerResult](t)(d.DeleteTrigger(t.Context(), &protocol.TriggerDeleteParams{Key: "a"}))
+		must[*protocol.TriggerResult](t)(d.Triggers.Delete(t.Context(), &protocol.TriggerDeleteParams{Key: "a"}))
 		w.expect()
 		w.write("three", "1")
 		w.told(d, b.ID, n, "three")

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/trigger"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -69,7 +70,7 @@ func TestRegisterRefused(t *testing.T) {
 		{"too much", "k", manual(), "", wakes(id, strings.Repeat("x", 32<<10)), "the trigger has 3"},
 	} {
 		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
-			_, err := d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{Key: c.key, TriggerSpec: protocol.TriggerSpec{
+			_, err := d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{Key: c.key, TriggerSpec: protocol.TriggerSpec{
 				Source: c.source, Filter: json.RawMessage(c.filter), Action: c.do,
 			}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -77,26 +78,26 @@ func TestRegisterRefused(t *testing.T) {
 			}
 		})
 	}
-	if all := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
+	if all := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
 		t.Errorf("it is there nevertheless: %+v", all)
 	}
 }
 
 func TestTriggerLife(t *testing.T) {
 	update := func(d *daemon, p protocol.TriggerUpdateParams) (*protocol.TriggerResult, error) {
-		return d.UpdateTrigger(t.Context(), &p)
+		return d.Triggers.Update(t.Context(), &p)
 	}
 	t.Run("runtime/B14 a trigger is fenced by its revision and its incarnation", func(t *testing.T) {
 		top := t
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		first := d.trigger(t, "k", manual(), wakes(id, "a"))
-		again := must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{
+		again := must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{
 			Key: "k", TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: wakes(id, "a")}}))
 		if !again.Duplicate || again.Trigger.ID != first.ID {
 			t.Errorf("the same again is %+v", again)
 		}
-		if _, err := d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{
+		if _, err := d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{
 			Key: "k", TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: wakes(id, "b")}}); !errors.Is(err, persistence.ErrExists) {
 			t.Errorf("something else under its key: %v", err)
 		}
@@ -108,10 +109,10 @@ func TestTriggerLife(t *testing.T) {
 			t.Errorf("an old revision: %v", err)
 		}
 		d = d.restart(top, nil)
-		if _, err := d.DeleteTrigger(t.Context(), &protocol.TriggerDeleteParams{Key: "k", TriggerID: "trg_other"}); !moved(err, 2) {
+		if _, err := d.Triggers.Delete(t.Context(), &protocol.TriggerDeleteParams{Key: "k", TriggerID: "trg_other"}); !moved(err, 2) {
 			t.Errorf("another incarnation: %v", err)
 		}
-		must[*protocol.TriggerResult](t)(d.DeleteTrigger(t.Context(), &protocol.TriggerDeleteParams{Key: "k", TriggerID: first.ID, Revision: 2}))
+		must[*protocol.TriggerResult](t)(d.Triggers.Delete(t.Context(), &protocol.TriggerDeleteParams{Key: "k", TriggerID: first.ID, Revision: 2}))
 		for range 2 {
 			_, err := update(d, protocol.TriggerUpdateParams{Key: "k", Enabled: new(false)})
 			if gone, ok := errors.AsType[*persistence.NotFoundError](err); !ok || gone.What != "trigger" {
@@ -132,14 +133,14 @@ func TestTriggerLife(t *testing.T) {
 		a, b := d.session(t), d.session(t)
 		ids := map[protocol.TriggerID]bool{}
 		for _, owner := range []protocol.SessionID{"", a, b} {
-			g := must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{
+			g := must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{
 				Key: "k", SessionID: owner, TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: wakes(a, "x")}})).Trigger
 			ids[g.ID] = true
 		}
 		if len(ids) != 3 {
 			t.Errorf("%d triggers", len(ids))
 		}
-		mine := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{SessionID: b})).Data
+		mine := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{SessionID: b})).Data
 		if len(mine) != 1 || mine[0].SessionID != b {
 			t.Errorf("of %s there are %+v", b, mine)
 		}
@@ -148,21 +149,21 @@ func TestTriggerLife(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		register := &protocol.TriggerRegisterParams{Mutation: protocol.Mutation{IdempotencyKey: "r"}, Key: "k", TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: wakes(id, "x")}}
-		first := must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), register))
+		first := must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), register))
 		change := protocol.TriggerUpdateParams{Mutation: protocol.Mutation{IdempotencyKey: "u"}, Key: "k", Enabled: new(false)}
 		must[*protocol.TriggerResult](t)(update(d, change))
 		remove := &protocol.TriggerDeleteParams{Mutation: protocol.Mutation{IdempotencyKey: "d"}, Key: "k"}
-		must[*protocol.TriggerResult](t)(d.DeleteTrigger(t.Context(), remove))
+		must[*protocol.TriggerResult](t)(d.Triggers.Delete(t.Context(), remove))
 		for what, r := range map[string]*protocol.TriggerResult{
-			"register": must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), register)),
+			"register": must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), register)),
 			"update":   must[*protocol.TriggerResult](t)(update(d, change)),
-			"delete":   must[*protocol.TriggerResult](t)(d.DeleteTrigger(t.Context(), remove)),
+			"delete":   must[*protocol.TriggerResult](t)(d.Triggers.Delete(t.Context(), remove)),
 		} {
 			if !r.Duplicate || r.Trigger.ID != first.Trigger.ID {
 				t.Errorf("%s again gives %+v", what, r)
 			}
 		}
-		if all := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
+		if all := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
 			t.Errorf("there is %+v", all)
 		}
 	})
@@ -174,7 +175,7 @@ func TestTriggerLife(t *testing.T) {
 		}
 		var got []string
 		for next := ""; ; {
-			r := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{Limit: 2, Cursor: next}))
+			r := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{Limit: 2, Cursor: next}))
 			for _, g := range r.Data {
 				got = append(got, g.Key)
 			}
@@ -187,7 +188,7 @@ func TestTriggerLife(t *testing.T) {
 }
 
 func moved(err error, revision int64) bool {
-	e, ok := errors.AsType[*engine.TriggerMovedError](err)
+	e, ok := errors.AsType[*trigger.MovedError](err)
 	return ok && e.Revision == revision
 }
 
@@ -207,7 +208,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			synctest.Wait()
 			for range 2 {
 				same(t, "outcomes", d.outcomes(t, g.ID), []string{"targetGone the session is deleted"})
-				now := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{})).Data[0]
+				now := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data[0]
 				if now.Enabled || now.Problem != "session "+string(id)+" is deleted" {
 					t.Errorf("the trigger is %+v", now)
 				}
@@ -225,17 +226,17 @@ func TestTriggerTargetGone(t *testing.T) {
 			top := t
 			d := start(t, setup{model: replies()})
 			id := d.session(t)
-			must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{
+			must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{
 				Key: "k", SessionID: id, TriggerSpec: protocol.TriggerSpec{Source: cron("@hourly"), Action: wakes("", "x")}}))
 			remove(t, d, id)
 			for range 2 {
-				if all := must[*protocol.TriggerListResult](t)(d.Triggers(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
+				if all := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
 					t.Errorf("there is %+v", all)
 				}
 				time.Sleep(2 * time.Hour)
 				d = d.restart(top, nil)
 			}
-			if all := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data; len(all) != 0 {
+			if all := must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{})).Data; len(all) != 0 {
 				t.Errorf("it occurred %+v", all)
 			}
 		})
@@ -271,4 +272,24 @@ func TestTriggerTargetGone(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestTriggersNotLoaded damages a trigger. Nothing else stops.
+func TestTriggersNotLoaded(t *testing.T) {
+	d := start(t, setup{model: replies()})
+	id := d.session(t)
+	d.trigger(t, "k", manual(), wakes(id, "x"))
+	d.stop()
+	db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")))
+	must[sql.Result](t)(db.Exec("UPDATE triggers SET body = CAST('{' AS BLOB)"))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = d.restart(t, nil)
+	if _, err := d.Triggers.List(t.Context(), &protocol.TriggerListParams{}); err == nil || !strings.HasPrefix(err.Error(), "load triggers: ") {
+		t.Errorf("runtime/B14 requests get %v, want the error of the load", err)
+	}
+	if _, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}); err != nil {
+		t.Errorf("runtime/B14 a new session: %v", err)
+	}
 }

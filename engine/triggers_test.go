@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
@@ -37,14 +37,14 @@ func begins(cwd, say string) protocol.TriggerAction {
 
 func (d *daemon) trigger(t testing.TB, key string, src protocol.TriggerSource, do protocol.TriggerAction) protocol.Trigger {
 	t.Helper()
-	return must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{
+	return must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{
 		Key: key, TriggerSpec: protocol.TriggerSpec{Source: src, Action: do},
 	})).Trigger
 }
 
 func (d *daemon) emit(t testing.TB, key, payload string) *protocol.TriggerEmitResult {
 	t.Helper()
-	return must[*protocol.TriggerEmitResult](t)(d.EmitTrigger(t.Context(), &protocol.TriggerEmitParams{
+	return must[*protocol.TriggerEmitResult](t)(d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{
 		Type: protocol.TypeManualEmitted, OccurrenceKey: key, Payload: json.RawMessage(payload),
 	}))
 }
@@ -64,7 +64,7 @@ func (d *daemon) outcomes(t testing.TB, id protocol.TriggerID) (all []string) {
 
 func (d *daemon) occurrences(t testing.TB, id protocol.TriggerID) []protocol.Occurrence {
 	t.Helper()
-	return must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{TriggerID: id})).Data
+	return must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{TriggerID: id})).Data
 }
 
 func same(t testing.TB, what string, got, want []string) {
@@ -83,7 +83,7 @@ func TestEmit(t *testing.T) {
 			woken := d.trigger(t, "woken", manual(), wakes(id, "look at it"))
 			begun := d.trigger(t, "begun", manual(), begins(cwd, "do it"))
 			off := d.trigger(t, "off", manual(), wakes(id, "never"))
-			must[*protocol.TriggerResult](t)(d.UpdateTrigger(t.Context(), &protocol.TriggerUpdateParams{Key: "off", Enabled: new(false)}))
+			must[*protocol.TriggerResult](t)(d.Triggers.Update(t.Context(), &protocol.TriggerUpdateParams{Key: "off", Enabled: new(false)}))
 			r := d.emit(t, "one", `{"n": 1}`)
 			if len(r.Occurrence.Deliveries) != 2 {
 				t.Fatalf("reserved %+v", r.Occurrence.Deliveries)
@@ -124,7 +124,7 @@ func TestEmit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(), plugins: mails()})
 			emit := func(typ, source, key, payload string) (*protocol.TriggerEmitResult, error) {
-				return d.EmitTrigger(t.Context(), &protocol.TriggerEmitParams{Type: typ, SourceKey: source, OccurrenceKey: key, Payload: json.RawMessage(payload)})
+				return d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{Type: typ, SourceKey: source, OccurrenceKey: key, Payload: json.RawMessage(payload)})
 			}
 			ids := map[protocol.OccurrenceID]bool{}
 			for _, c := range [][3]string{{"mail.new", "a", "1"}, {"mail.new", "a", "2"}, {"mail.new", "b", "1"}, {"manual.emitted", "a", "1"}, {"mail.new", "", "a1"}} {
@@ -152,13 +152,13 @@ func TestEmit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			p := protocol.TriggerEmitParams{Mutation: protocol.Mutation{IdempotencyKey: "k"}, Type: protocol.TypeManualEmitted}
-			first := must[*protocol.TriggerEmitResult](t)(d.EmitTrigger(t.Context(), &p))
-			again := must[*protocol.TriggerEmitResult](t)(d.EmitTrigger(t.Context(), &p))
+			first := must[*protocol.TriggerEmitResult](t)(d.Triggers.Emit(t.Context(), &p))
+			again := must[*protocol.TriggerEmitResult](t)(d.Triggers.Emit(t.Context(), &p))
 			if first.Duplicate || !again.Duplicate || again.Occurrence.ID != first.Occurrence.ID {
 				t.Errorf("first %+v, again %+v", first, again)
 			}
 			p.SourceKey = "other"
-			if _, err := d.EmitTrigger(t.Context(), &p); !errors.Is(err, persistence.ErrReceiptConflict) {
+			if _, err := d.Triggers.Emit(t.Context(), &p); !errors.Is(err, persistence.ErrReceiptConflict) {
 				t.Errorf("the key with other content: %v", err)
 			}
 		})
@@ -167,7 +167,7 @@ func TestEmit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(), plugins: mails()})
 			id := d.session(t)
-			g := must[*protocol.TriggerResult](t)(d.RegisterTrigger(t.Context(), &protocol.TriggerRegisterParams{Key: "k", TriggerSpec: protocol.TriggerSpec{
+			g := must[*protocol.TriggerResult](t)(d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{Key: "k", TriggerSpec: protocol.TriggerSpec{
 				Source: protocol.TriggerSource{Type: "mail.new", Key: "inbox"}, Action: wakes(id, "read"),
 				Filter: json.RawMessage(`{"properties":{"from":{"pattern":"@example.org$"}}}`),
 			}})).Trigger
@@ -175,7 +175,7 @@ func TestEmit(t *testing.T) {
 				key, from string
 				want      int
 			}{{"inbox", "a@example.org", 1}, {"spam", "a@example.org", 0}, {"", "a@example.org", 0}, {"inbox", "a@example.com", 0}} {
-				r := must[*protocol.TriggerEmitResult](t)(d.EmitTrigger(t.Context(), &protocol.TriggerEmitParams{
+				r := must[*protocol.TriggerEmitResult](t)(d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{
 					Type: "mail.new", SourceKey: c.key, Payload: json.RawMessage(fmt.Sprintf(`{"from":%q}`, c.from)),
 				}))
 				if len(r.Occurrence.Deliveries) != c.want {
@@ -198,13 +198,13 @@ func TestEmitRefused(t *testing.T) {
 		{"a payload that is too large", "manual.emitted", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, "/payload", "at most 65536"},
 	} {
 		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
-			_, err := d.EmitTrigger(t.Context(), &protocol.TriggerEmitParams{Type: c.typ, Payload: json.RawMessage(c.payload)})
-			if wrong, ok := errors.AsType[*engine.ParamError](err); !ok || wrong.Pointer != c.pointer || !strings.Contains(wrong.Reason, c.text) {
+			_, err := d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{Type: c.typ, Payload: json.RawMessage(c.payload)})
+			if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != c.pointer || !strings.Contains(wrong.Reason, c.text) {
 				t.Errorf("error %v, want %s %s", err, c.pointer, c.text)
 			}
 		})
 	}
-	if all := must[*protocol.TriggerHistoryResult](t)(d.TriggerHistory(t.Context(), &protocol.TriggerHistoryParams{})).Data; len(all) != 0 {
+	if all := must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{})).Data; len(all) != 0 {
 		t.Errorf("it is remembered nevertheless: %+v", all)
 	}
 }
@@ -293,7 +293,7 @@ func TestTriggerTypes(t *testing.T) {
 	t.Run("runtime/B14 what may happen is what lashd and the plugins declare, as they are now", func(t *testing.T) {
 		d, r := replaceable(t, setup{model: replies()}, mails()...)
 		types := func() (names []string) {
-			for _, e := range must[*protocol.TriggerTypesResult](t)(d.TriggerTypes(t.Context(), &protocol.TriggerTypesParams{})).Data {
+			for _, e := range must[*protocol.TriggerTypesResult](t)(d.Triggers.Types(t.Context(), &protocol.TriggerTypesParams{})).Data {
 				names = append(names, e.Type)
 			}
 			return names

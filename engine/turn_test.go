@@ -46,7 +46,7 @@ func TestToolBatch(t *testing.T) {
 			if !slices.Equal(names, []string{"late", "early", "middle"}) || !slices.Equal(order, []int{2, 0, 1}) {
 				t.Errorf("calls %v completed in order %v", names, order)
 			}
-			nodes := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Data
+			nodes := must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id})).Data
 			results := nodes[len(nodes)-2].Message.Parts
 			for i, want := range []protocol.CallID{"c1", "c2", "c3"} {
 				if results[i].Result.CallID != want {
@@ -186,7 +186,7 @@ func TestReport(t *testing.T) {
 		if len(report.Calls) != 2 || len(report.ToolCalls) != 1 || !report.HadTools || report.HadCode {
 			t.Errorf("%d model calls, %d tool calls", len(report.Calls), len(report.ToolCalls))
 		}
-		head := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
+		head := must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id})).Head
 		if report.HeadRevision != head.Revision || report.SessionID != id || report.StartedAtMs < report.AcceptedAtMs {
 			t.Errorf("head revision %d, the head has %d; session %s", report.HeadRevision, head.Revision, report.SessionID)
 		}
@@ -259,4 +259,46 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// TestHandOvers counts what a turn costs in goroutines that wait for each other: each function that the actor takes is two hand-overs, and
+// so is each commit; the start of a turn is one. A plain turn has nine. Plugins that ship are asked on the goroutine of who asks.
+func TestHandOvers(t *testing.T) {
+	handed := func(t *testing.T, d *daemon, id protocol.SessionID, what func()) (taken, commits int) {
+		t.Helper()
+		before, stored, err := d.Handed(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what()
+		taken, commits, err = d.Handed(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return taken - before - 1, commits - stored
+	}
+	t.Run("runtime/P01 a plain turn visits the actor twice and commits twice", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		id := d.session(t)
+		d.turn(t, id, "first")
+		taken, commits := handed(t, d, id, func() { d.turn(t, id, "second") })
+		if taken != 2 || commits != 2 {
+			t.Errorf("the actor took %d functions and made %d commits, want 2 and 2", taken, commits)
+		}
+	})
+	t.Run("runtime/P08 a wake of an idle session is one commit, and its turn another", func(t *testing.T) {
+		d := start(t, setup{model: replies()})
+		id := d.session(t)
+		d.turn(t, id, "first")
+		taken, commits := handed(t, d, id, func() {
+			in, refused, err := d.WakeSession(t.Context(), id, engine.Wake{Source: "s:1", Delivery: protocol.DeliverEarliest, Cause: protocol.TurnCause{ID: "1", Type: "test", Text: "wake up"}})
+			if err != nil || refused != "" {
+				t.Fatal(refused, err)
+			}
+			d.wait(t, in.TurnID)
+		})
+		if taken != 3 || commits != 2 {
+			t.Errorf("the actor took %d functions and made %d commits, want 3 and 2", taken, commits)
+		}
+	})
 }

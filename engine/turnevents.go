@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"lashd/engine/change"
 	"lashd/engine/graph"
@@ -13,31 +10,81 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// start gives the turn its machine.
+func (j *journal) start(m *turn.Machine) {
+	j.machine = m
+	j.noteNodes()
+}
+
+func (j *journal) next() (turn.Effect, bool)    { return j.machine.Next() }
+func (j *journal) messages() []protocol.Message { return j.machine.Messages() }
+func (j *journal) result() turn.Result          { return j.machine.Result() }
+
+// finished tells whether the turn has an outcome. One whose plugins are still asked what it begins with has none.
+func (j *journal) finished() bool { return j.machine != nil && j.machine.Finished() }
+
+// deliver gives an answer to the machine that is journaled already, or is not to be.
+func (j *journal) deliver(id uint64, answer turn.Response) {
+	j.machine.Deliver(id, answer)
+	j.noteNodes()
+}
+
+// fail ends the turn with an issue.
+func (j *journal) fail(kind protocol.OutcomeKind, issue protocol.Issue) {
+	j.machine.Fail(kind, issue)
+	j.noteNodes()
+}
+
+// cancel ends the turn as cancelled.
+func (j *journal) cancel(evidence protocol.CancelEvidence) {
+	j.machine.Cancel(evidence, nil)
+	j.noteNodes()
+}
+
+// switchFrame ends the turn, and has another one go on in another frame.
+func (j *journal) switchFrame(to *protocol.FrameSwitch) {
+	j.machine.Switch(to)
+	j.noteNodes()
+}
+
 // noteNodes makes the machine's messages nodes. Those that the log tells of already keep their time.
-func (r *run) noteNodes() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	msgs := r.machine.Messages()
-	for i := len(r.nodes); i < len(msgs); i++ {
+func (j *journal) noteNodes() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	msgs := j.messages()
+	for i := len(j.nodes); i < len(msgs); i++ {
 		at := now()
-		if i < len(r.logged.Nodes) {
-			at = r.logged.Nodes[i].AtMs
+		if i < len(j.logged.Nodes) {
+			at = j.logged.Nodes[i].AtMs
 		}
-		msg := msgs[i]
-		r.nodes = append(r.nodes, protocol.Node{ID: r.nodeID(i), TurnID: r.id, Frame: r.begin.Frame, AtMs: at, Message: &msg})
+		j.addNode(msgs[i], at)
 	}
 }
 
-func (r *run) nodeID(ordinal int) protocol.NodeID {
-	return protocol.DeriveNodeID(r.session.id, string(r.id), ordinal)
+// append adds messages to the history that the turn becomes which its machine does not know of.
+func (j *journal) append(msgs []protocol.Message) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, msg := range msgs {
+		j.addNode(msg, now())
+	}
 }
 
-func (r *run) draft(id protocol.NodeID) *protocol.Node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.nodes {
-		if r.nodes[i].ID == id {
-			n := r.nodes[i]
+func (j *journal) addNode(msg protocol.Message, at int64) {
+	j.nodes = append(j.nodes, protocol.Node{ID: j.nodeID(len(j.nodes)), TurnID: j.turn, Frame: j.begin.Frame, AtMs: at, Message: &msg})
+}
+
+// nodeID is the id of the turn's n-th node, whenever that is made.
+func (j *journal) nodeID(n int) protocol.NodeID {
+	return protocol.DeriveNodeID(j.session, string(j.turn), n)
+}
+
+func (j *journal) draft(id protocol.NodeID) *protocol.Node {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.nodes {
+		if j.nodes[i].ID == id {
+			n := j.nodes[i]
 			return &n
 		}
 	}
@@ -45,49 +92,38 @@ func (r *run) draft(id protocol.NodeID) *protocol.Node {
 }
 
 // drafts are the nodes whose items the log tells of. Only the actor asks.
-func (r *run) drafts() []protocol.Node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.nodes[:min(len(r.logged.Nodes), len(r.nodes))])
-}
-
-// noteEmit takes effects that nobody answers.
-func (r *run) noteEmit(effect turn.Effect) {
-	switch effect.Kind {
-	case turn.EffectEmit:
-		r.emits = append(r.emits, *effect.Emit)
-		r.trace(TraceCustom, effect.Emit)
-	case turn.EffectLog:
-		r.trace(TraceIssue, effect.Log)
-	}
+func (j *journal) drafts() []protocol.Node {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.nodes[:min(len(j.logged.Nodes), len(j.nodes))])
 }
 
 // news are the events of what the log does not tell of yet, and what it tells after them. Calls that have no result
 // yet are started, all other items completed.
-func (r *run) news(result turn.Result) (progress, []change.Event) {
+func (j *journal) news(result turn.Result) (progress, []change.Event) {
 	var events []change.Event
-	p := progress{Calls: r.logged.Calls, Emits: r.logged.Emits, Nodes: slices.Clip(r.logged.Nodes)}
+	p := progress{Calls: j.logged.Calls, Emits: j.logged.Emits, Nodes: slices.Clip(j.logged.Nodes)}
 	for ; p.Calls < len(result.Calls); p.Calls++ {
 		call := result.Calls[p.Calls]
-		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: r.id, Call: &call}})
+		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: j.turn, Call: &call}})
 	}
-	for ; p.Emits < len(r.emits); p.Emits++ {
-		e := r.emits[p.Emits]
-		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventPluginCustom, TurnID: r.id, Name: e.Type, Body: e.Body}})
+	for ; p.Emits < len(j.emits); p.Emits++ {
+		e := j.emits[p.Emits]
+		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventPluginCustom, TurnID: j.turn, Name: e.Type, Body: e.Body}})
 	}
-	for i := len(p.Nodes); i < len(r.nodes); i++ {
-		told, items := r.itemEvents(&r.nodes[i])
+	for i := len(p.Nodes); i < len(j.nodes); i++ {
+		told, items := j.itemEvents(&j.nodes[i])
 		events = append(events, told...)
-		p.Nodes = append(p.Nodes, nodeNews{AtMs: r.nodes[i].AtMs, Items: items})
+		p.Nodes = append(p.Nodes, nodeNews{AtMs: j.nodes[i].AtMs, Items: items})
 	}
 	return p, events
 }
 
-func (r *run) itemEvents(n *protocol.Node) (events []change.Event, items []int) {
+func (j *journal) itemEvents(n *protocol.Node) (events []change.Event, items []int) {
 	for p := range n.Message.Parts {
 		part := &n.Message.Parts[p]
 		if part.Kind == protocol.PartToolResult {
-			if e, ok := r.resultEvent(n, p); ok {
+			if e, ok := j.resultEvent(n, p); ok {
 				events = append(events, e)
 			}
 			continue
@@ -97,106 +133,71 @@ func (r *run) itemEvents(n *protocol.Node) (events []change.Event, items []int) 
 		if item.Status == protocol.ItemInProgress {
 			kind = protocol.EventItemStarted
 		}
-		events, items = append(events, r.itemEvent(kind, item, ref{Node: n.ID, Part: p})), append(items, p)
+		events, items = append(events, j.itemEvent(kind, item, ref{Node: n.ID, Part: p})), append(items, p)
 	}
 	return events, items
 }
 
-func (r *run) itemEvent(kind protocol.EventType, item protocol.Item, of ref) change.Event {
-	return change.Event{Ref: &of, Event: protocol.Event{Type: kind, TurnID: r.id, ItemID: item.ID, Item: &item}}
+func (j *journal) itemEvent(kind protocol.EventType, item protocol.Item, of ref) change.Event {
+	return change.Event{Ref: &of, Event: protocol.Event{Type: kind, TurnID: j.turn, ItemID: item.ID, Item: &item}}
 }
 
 // resultEvent completes the item of the call that a result belongs to.
-func (r *run) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
+func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 	result := n.Message.Parts[part].Result
-	for i := len(r.nodes) - 1; i >= 0; i-- {
-		for p := range r.nodes[i].Message.Parts {
-			call := r.nodes[i].Message.Parts[p].Call
+	for i := len(j.nodes) - 1; i >= 0; i-- {
+		for p := range j.nodes[i].Message.Parts {
+			call := j.nodes[i].Message.Parts[p].Call
 			if call == nil || call.CallID != result.CallID {
 				continue
 			}
-			item := graph.PartItem(&r.nodes[i], p)
+			item := graph.PartItem(&j.nodes[i], p)
 			graph.Complete(&item, result)
-			return r.itemEvent(protocol.EventItemCompleted, item, ref{Node: r.nodes[i].ID, Part: p, Result: n.ID, ResultPart: part}), true
+			return j.itemEvent(protocol.EventItemCompleted, item, ref{Node: j.nodes[i].ID, Part: p, Result: n.ID, ResultPart: part}), true
 		}
 	}
 	return change.Event{}, false
 }
 
-// turnChange begins a change of a running turn: first comes what the journal gathered and the log does not tell yet.
-func (st *state) turnChange(r *run) *change.Change {
-	result := r.machine.Result()
-	after, events := r.news(result)
-	c := st.change(persistence.Commit{
-		Usage: r.ledger(result, r.logged.Calls), Effects: r.unwritten(after), Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
-	})
-	c.Shown = r.streamed
-	c.Tell(events...)
-	c.Then(func() {
-		r.journal.begun, r.journal.pending = true, nil
-		r.logged, r.streamed = after, nil
-	})
-	return c
-}
-
-// commitTurn commits a change of a running turn, with what is new of its files. If that fails, the log still has to tell all of it.
-func (st *state) commitTurn(ctx context.Context, r *run, c *change.Change) error {
-	c.Tell(r.files.into(&c.Commit)...)
-	c.Then(r.files.stored)
-	return st.commit(ctx, c)
-}
-
-// flush commits what the journal gathered, with journal rows and events that concern nobody else.
-func (r *run) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
-	r.files.joinLook(false)
-	return r.persist(ctx, func(ctx context.Context, st *state) error {
-		c := st.turnChange(r)
-		c.Effects = append(c.Effects, rows...)
-		c.Tell(also...)
-		return st.commitTurn(ctx, r, c)
-	})
-}
-
-// persist runs a function of the actor that stores something. Want of space makes the turn wait, here, until there is
-// some, or until ctx is done.
-func (r *run) persist(ctx context.Context, f func(context.Context, *state) error) error {
-	return untilSpace(ctx, func() error {
-		_, err := ask(r, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
-		return err
-	}, func(err error) {
-		r.eng.Log.Error("turn waits to be stored", "turn", r.id, "error", err)
-		r.trace(TraceStoreError, tracedError{Error: err.Error(), Waits: true})
-	})
-}
-
-// untilSpace stores something again and again while there is no space for it, until ctx is done; waits is told each time.
-func untilSpace(ctx context.Context, store func() error, waits func(error)) error {
-	for {
-		err := store()
-		if !noSpace(err) {
-			return err
-		}
-		waits(err)
-		if err := pause(ctx, spaceCheck); err != nil {
-			return err
-		}
+// closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
+func (j *journal) closing(result turn.Result) []change.Event {
+	_, events := j.news(result)
+	if gone := len(j.logged.Nodes) - len(j.nodes); gone > 0 { // the journal was told of more than could be replayed
+		all := j.logged.retractions(j.session, j.turn)
+		kept := progress{Nodes: j.logged.Nodes[:len(j.nodes)]}
+		events = append(events, all[len(kept.retractions(j.session, j.turn)):]...)
 	}
+	return events
 }
 
-// spaceCheck is how often what found no space, or the database locked, is tried again.
-const spaceCheck = time.Second
-
-func noSpace(err error) bool {
-	return errors.Is(err, persistence.ErrFull) || errors.Is(err, persistence.ErrBusy)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// withdrawal is closing for a turn of which nothing becomes history.
+func (j *journal) withdrawal(result turn.Result) []change.Event {
+	var events []change.Event
+	for i := j.logged.Calls; i < len(result.Calls); i++ {
+		events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventModelRecorded, TurnID: j.turn, Call: &result.Calls[i]}})
 	}
+	return append(events, j.logged.retractions(j.session, j.turn)...)
+}
+
+// ledger has a row for each model call after the first ones. A call that may have been made twice, because the daemon died during it, is
+// counted twice, the first time with tokens that nobody knows.
+func (j *journal) ledger(result turn.Result, first int) []persistence.Usage {
+	var rows []persistence.Usage
+	for i := first; i < len(result.Calls); i++ {
+		call := &result.Calls[i]
+		row := protocol.UsageRow{Source: "turn", Model: call.Model, Calls: 1}
+		if call.Usage != nil {
+			row.Usage = *call.Usage
+		} else {
+			row.Unknown = 1
+		}
+		for _, a := range call.Attempts {
+			if a.Outcome == protocol.AttemptInterrupted {
+				row.Calls++
+				row.Unknown++
+			}
+		}
+		rows = append(rows, persistence.Usage{Operation: string(j.turn), Ordinal: i, Row: row})
+	}
+	return rows
 }

@@ -12,6 +12,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
@@ -119,7 +120,7 @@ func TestTurnOptions(t *testing.T) {
 				t.Errorf("%s: %v", o.Payload, err)
 			}
 		}
-		if _, err := begin(t, d, id, protocol.TurnOptions{Payload: []byte(`{}`)}); !errors.As(err, new(*engine.ParamError)) {
+		if _, err := begin(t, d, id, protocol.TurnOptions{Payload: []byte(`{}`)}); !errors.As(err, new(*param.Error)) {
 			t.Errorf("without a version: %v", err)
 		}
 		after := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session

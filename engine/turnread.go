@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/param"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -43,7 +44,7 @@ func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 // follow, then the last of the turns that follow each other in new frames. It may be asked by anybody, any number of times,
 // also long after the end.
 func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
-	if err := checkWait("/timeoutMs", p.TimeoutMs); err != nil {
+	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	timeout, stop := after(p.TimeoutMs)
@@ -113,11 +114,11 @@ func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protoc
 	if err != nil {
 		return nil, err
 	}
-	before, err := parseCursor(p.Cursor, turnPages(row.Key), 1)
+	before, err := param.ParseCursor(p.Cursor, param.TurnPages(row.Key), 1)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageSize(p.Limit, 50, 200)
+	limit, err := param.PageSize(p.Limit, 50, 200)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protoc
 		result.Data = append(result.Data, *reportOf(t))
 	}
 	if len(turns) == limit {
-		result.NextCursor = cursor(turnPages(row.Key), turns[limit-1].Order)
+		result.NextCursor = param.Cursor(param.TurnPages(row.Key), turns[limit-1].Order)
 	}
 	return result, nil
 }

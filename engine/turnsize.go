@@ -24,12 +24,12 @@ func (e *FullTurnError) Error() string {
 type turnSize struct{ nodes, calls, bytes int }
 
 // weigh fails with *FullTurnError if the turn has no room for another call of the model.
-func (r *run) weigh() error {
-	s := &r.size
-	for ; s.nodes < len(r.nodes); s.nodes++ {
-		s.bytes += encodedSize(r.nodes[s.nodes].Message)
+func (j *journal) weigh() error {
+	s := &j.size
+	for ; s.nodes < len(j.nodes); s.nodes++ {
+		s.bytes += encodedSize(j.nodes[s.nodes].Message)
 	}
-	calls := r.machine.Result().ToolCalls
+	calls := j.result().ToolCalls
 	for ; s.calls < len(calls); s.calls++ {
 		s.bytes += encodedSize(calls[s.calls])
 	}

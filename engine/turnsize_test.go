@@ -57,7 +57,7 @@ func TestLongTurns(t *testing.T) {
 			}
 			nodes := 0
 			for cursor := ""; ; {
-				page := must[*protocol.GraphReadResult](t)(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id, Cursor: cursor}))
+				page := must[*protocol.GraphReadResult](t)(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id, Cursor: cursor}))
 				nodes += len(page.Data)
 				if cursor = page.NextCursor; cursor == "" {
 					break

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
+	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -20,29 +21,52 @@ func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*p
 
 // startTurn is StartTurn for whoever chooses the turn's id, or may not do all that the session may; empty, nil: a client.
 func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	if err := cmp.Or(checkInput(p.Input), checkPluginInputs(p.PluginInputs)); err != nil {
+	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
-		return nil, notOneOf("/whenBusy", modes)
+		return nil, param.NotOneOf("/whenBusy", modes)
 	}
 	if err := e.validateTurn(ctx, p); err != nil {
-		return repeated[protocol.TurnStartResult](ctx, e, "turn/start", p.Key(), p, err)
+		return receipt.Repeated[protocol.TurnStartResult](ctx, e.store, "turn/start", p.Key(), p, err)
 	}
-	return mutateOnce(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(st.takes(p.PluginInputs), st.unusedID(ctx, id), st.queueHasRoom()); err != nil {
+	for {
+		r, err := e.tryTurn(ctx, id, ceiling, p)
+		if !errors.Is(err, errPluginsMoved) {
+			return r, err
+		}
+	}
+}
+
+// tryTurn is startTurn once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
+// too long refuse everything: it can be tried again. It fails with errPluginsMoved if the session has other settings than its plugins by now.
+func (e *Engine) tryTurn(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+	l, err := e.lend(ctx, p.SessionID)
+	if isSlow(err) {
+		return receipt.Repeated[protocol.TurnStartResult](ctx, e.store, "turn/start", p.Key(), p, err)
+	}
+	begun := false
+	defer func() {
+		if !begun {
+			l.back()
+		}
+	}()
+	return mutate(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
+		if err := cmp.Or(l.takes(p.PluginInputs), st.unusedID(ctx, id), st.queueHasRoom()); err != nil {
 			return nil, err
 		}
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
 			if p.TurnOptions != nil {
-				return nil, bad("/turnOptions", "cannot be changed in a turn that runs")
+				return nil, param.Bad("/turnOptions", "cannot be changed in a turn that runs")
 			}
 			return st.steerInstead(ctx, ceiling, p, rc)
 		}
 		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
-		return st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, rc)
+		r, err := st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, l, rc)
+		begun = err == nil && r.State == protocol.TurnRunning
+		return r, err
 	})
 }
 
@@ -69,45 +93,9 @@ func (st *state) unusedID(ctx context.Context, id protocol.TurnID) error {
 	return &plugin.TurnRequestError{Code: plugin.TurnIDInUse, TurnID: id}
 }
 
-func checkInput(parts []protocol.InputPart) error {
-	if len(parts) == 0 {
-		return bad("/input", "must have at least one part")
-	}
-	if len(parts) > maxParts {
-		return bad("/input", "has %d parts, at most %d", len(parts), maxParts)
-	}
-	for i, p := range parts {
-		pointer := "/input/" + itoa(i)
-		switch p.Type {
-		case protocol.InputText:
-			if p.Text == "" {
-				return bad(pointer+"/text", "must not be empty")
-			}
-		case protocol.InputAttachment:
-			if p.Attachment == nil || p.Attachment.Type == "" {
-				return bad(pointer+"/attachment", "must name a media type")
-			}
-		default:
-			return bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
-		}
-	}
-	if size := protocol.InputSize(parts); size > protocol.MaxInput {
-		return bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, protocol.MaxInput)
-	}
-	return nil
-}
-
-// under points at a part of other params than those whose check it was.
-func under(pointer, was string, err error) error {
-	if e, ok := errors.AsType[*ParamError](err); ok {
-		return &ParamError{Pointer: pointer + strings.TrimPrefix(e.Pointer, was), Reason: e.Reason}
-	}
-	return err
-}
-
 // accept commits a turn with its input, under its own id if it has one. If the session is idle, the turn is running from that
-// commit on.
-func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, rc receipt) (*protocol.TurnStartResult, error) {
+// commit on, and has the lease.
+func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	if st.eng.stopping() {
 		return nil, ErrShuttingDown
 	}
@@ -115,8 +103,8 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 		return nil, err
 	}
 	idle := len(st.queue.Turns()) == 0 && st.holder == nil
-	if idle {
-		st.renew()
+	if idle && l != nil && !l.fits(st) {
+		return nil, errPluginsMoved
 	}
 	turn := st.newTurn()
 	turn.ID = cmp.Or(id, turn.ID)
@@ -124,27 +112,19 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
 	}
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
-	var r *run
-	if idle {
-		r = st.prefetchPrompt(turn, in) // it may commit what plugins declare
-	}
 	c := st.change(persistence.Commit{})
-	c.Undo(r.discard)
 	q := st.queueIn(c)
 	q.Accept(c, turn, in)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
 	if !idle {
 		q.TellWaiting(c)
 	}
-	c.Receipt = rc.with(result)
+	c.Receipt = rc.With(result)
 	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
-	switch {
-	case r != nil:
-		st.launch(r)
-	case idle:
-		if err := st.drive(turn, false); err != nil {
+	if idle {
+		if err := st.drive(turn, false, l); err != nil {
 			st.later() // the input is durable, and that is what was asked for
 		}
 	}
@@ -180,6 +160,9 @@ func (st *state) foreign(t persistence.StoredTurn) bool {
 // startNext starts the oldest turn. One that an earlier daemon drove is taken over.
 func (st *state) startNext() error {
 	turn := st.queue.Turns()[0]
+	if st.queue.TakeBegun(turn.ID) {
+		return st.drive(turn, false, nil)
+	}
 	resumed := turn.State != protocol.TurnQueued
 	if !resumed {
 		if ended, err := st.dropExpired(turn); ended || err != nil {
@@ -191,7 +174,7 @@ func (st *state) startNext() error {
 	if next.StartedMs == 0 {
 		next.StartedMs = now()
 	}
-	if st.waitingFor(turn.ID) > 0 {
+	if st.decisions.AskedBy(turn.ID) > 0 {
 		next.State = protocol.TurnWaiting
 	}
 	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
@@ -205,7 +188,7 @@ func (st *state) startNext() error {
 			return err
 		}
 	}
-	return st.drive(next, resumed)
+	return st.drive(next, resumed, nil)
 }
 
 // dropExpired cancels the wakes of a turn that is to start which came too late. If nothing is left of it, it ends, and does not start.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"lashd/engine/param"
 	"lashd/rpc/protocol"
 )
 
@@ -19,11 +20,11 @@ func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	after, err := parseCursor(p.Cursor, tracePages(row.Key), 1)
+	after, err := param.ParseCursor(p.Cursor, tracePages(row.Key), 1)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageSize(p.Limit, 200, 500)
+	limit, err := param.PageSize(p.Limit, 200, 500)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*p
 		}
 	}
 	if len(page) == limit && page[limit-1].Type != protocol.EventTurnCompleted {
-		result.NextCursor = cursor(tracePages(row.Key), int64(page[limit-1].Seq))
+		result.NextCursor = param.Cursor(tracePages(row.Key), int64(page[limit-1].Seq))
 	}
 	return result, nil
 }

@@ -42,15 +42,16 @@ func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupRepor
 	if err := removePartials(filepath.Dir(dir)); err != nil {
 		s.cfg.Log.Warn("backups that were cut off not removed", "dir", filepath.Dir(dir), "error", err)
 	}
-	part, err := s.newPartial(filepath.Dir(dir))
+	part, err := newPartial(s.cfg.Dir, filepath.Dir(dir))
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, part.close()) }()
-	s.blobs.hold()
-	defer s.blobs.release()
-	err = s.copyTo(ctx, filepath.Join(part.path, fileName), func(ctx context.Context, db *sql.DB) error {
-		return s.checkAndFill(ctx, db, part.path, &report)
+	blobs := s.writer.blobs
+	blobs.hold()
+	defer blobs.release()
+	err = copyTo(ctx, s.path, s.cfg.Durability, filepath.Join(part.path, fileName), func(ctx context.Context, db *sql.DB) error {
+		return checkAndFill(ctx, db, blobs, part.path, &report)
 	})
 	if err == nil {
 		err = os.Rename(part.path, dir)
@@ -62,21 +63,21 @@ func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupRepor
 }
 
 // checkAndFill verifies a copy of the database, and brings the blobs that it refers to beside it.
-func (s *Store) checkAndFill(ctx context.Context, db *sql.DB, dir string, report *BackupReport) error {
+func checkAndFill(ctx context.Context, db *sql.DB, blobs *blobFiles, dir string, report *BackupReport) error {
 	if err := checkStructureOf(ctx, db); err != nil {
 		return err
 	}
-	r := &reader{db: db}
+	r := &readPool{db: db}
 	rows, err := verifyRows(ctx, r, true, func(int, int) {})
 	if err != nil {
 		return err
 	}
 	report.Problems = rows.Problems
-	return s.copyBlobs(ctx, r, filepath.Join(dir, blobsName), report)
+	return copyBlobs(ctx, r, blobs, filepath.Join(dir, blobsName), report)
 }
 
-// copyTo writes a compact copy of the database, checks it and puts it in place.
-func (s *Store) copyTo(ctx context.Context, target string, check func(context.Context, *sql.DB) error) error {
+// copyTo writes a compact copy of the database at path, checks it and puts it in place.
+func copyTo(ctx context.Context, path, durability, target string, check func(context.Context, *sql.DB) error) error {
 	part := target + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a crash
 		return err
@@ -86,7 +87,7 @@ func (s *Store) copyTo(ctx context.Context, target string, check func(context.Co
 		return err
 	}
 	defer os.Remove(part) // after the rename there is nothing under that name
-	err = s.vacuumInto(ctx, part)
+	err = vacuumInto(ctx, path, durability, part)
 	if err == nil {
 		err = markBackup(ctx, part)
 	}
@@ -103,12 +104,12 @@ func (s *Store) copyTo(ctx context.Context, target string, check func(context.Co
 }
 
 // vacuumInto has a connection of its own: those for reading may not write, not even elsewhere, and the writer's is busy.
-func (s *Store) vacuumInto(ctx context.Context, path string) error {
-	db, err := openPool(s.path, commonOptions(s.cfg.Durability), 1)
+func vacuumInto(ctx context.Context, path, durability, target string) error {
+	db, err := openPool(path, commonOptions(durability), 1)
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "VACUUM INTO ?", path)
+	_, err = db.ExecContext(ctx, "VACUUM INTO ?", target)
 	return errors.Join(classify(err), db.Close())
 }
 
@@ -129,7 +130,7 @@ func checkStructureOf(ctx context.Context, db *sql.DB) error {
 }
 
 // copyBlobs brings the files that a copy of the database refers to into dir. Those that are missing or damaged are reported.
-func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string, report *BackupReport) error {
+func copyBlobs(ctx context.Context, r *readPool, from *blobFiles, dir string, report *BackupReport) error {
 	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL ORDER BY digest")
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (s *Store) copyBlobs(ctx context.Context, r *reader, dir string, report *Ba
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, err := s.blobs.read(d)
+		data, err := from.read(d)
 		if err == nil && protocol.DigestOf(data) != d {
 			err = ErrCorrupt
 		}

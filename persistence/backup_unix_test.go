@@ -109,7 +109,7 @@ func TestKilledBackup(t *testing.T) {
 		target := filepath.Join(t.TempDir(), "copy")
 		left := killedBackup(t, dir, blobs[0], target)
 		other := open(t, t.TempDir())
-		working := must(other.newPartial(filepath.Dir(target)))
+		working := must(newPartial(other.cfg.Dir, filepath.Dir(target)))
 		defer working.close()
 		s := open(t, t.TempDir())
 		if report, err := s.Backup(t.Context(), target); err != nil || len(report.Missing) > 0 {

@@ -130,7 +130,7 @@ func BenchmarkSession(b *testing.B) {
 	})
 	b.Run("unprepared", func(b *testing.B) {
 		for b.Loop() {
-			rows, err := s.read.db.QueryContext(b.Context(), expanded(selectSession), "ses_a")
+			rows, err := s.pool.db.QueryContext(b.Context(), expanded(selectSession), "ses_a")
 			if err != nil {
 				b.Fatal(err)
 			}

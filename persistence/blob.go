@@ -17,7 +17,7 @@ const inlineBlob = 1 << 20
 
 // PrepareBlob makes bytes ready for a commit: large ones are written to a file and synced first, so that a row never
 // names a file that is not there. Such a file waits an hour for the commit that refers to it; then it is garbage.
-func (s *Store) PrepareBlob(data []byte) (Blob, error) {
+func (w *writer) PrepareBlob(data []byte) (Blob, error) {
 	if len(data) > MaxBlob {
 		return Blob{}, fmt.Errorf("artifact of %d bytes, at most %d: %w", len(data), MaxBlob, ErrBudget)
 	}
@@ -26,16 +26,16 @@ func (s *Store) PrepareBlob(data []byte) (Blob, error) {
 		return b, nil
 	}
 	b.Body = nil
-	return b, s.blobs.put(b.Digest, data)
+	return b, w.blobs.put(b.Digest, data)
 }
 
 // Blob reads bytes by their digest and verifies them. Unknown digests are ErrNotFound, wrong bytes ErrCorrupt.
-func (s *Store) Blob(ctx context.Context, d protocol.Digest) ([]byte, error) {
+func (r *Reader) Blob(ctx context.Context, d protocol.Digest) ([]byte, error) {
 	var body []byte
 	var inFile bool
-	err := s.read.row(ctx, "SELECT body, body IS NULL FROM blobs WHERE digest = ?", []any{d}, &body, &inFile)
+	err := r.pool.row(ctx, "SELECT body, body IS NULL FROM blobs WHERE digest = ?", []any{d}, &body, &inFile)
 	if err == nil && inFile {
-		body, err = s.blobs.read(d)
+		body, err = r.blobs.read(d)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", d, err)
@@ -48,17 +48,17 @@ func (s *Store) Blob(ctx context.Context, d protocol.Digest) ([]byte, error) {
 
 // BlobRange reads a part of a blob, and tells the size of the whole. A blob in a row is verified each time, one in a file when it is read
 // first, and again when its file has changed. Unknown digests are ErrNotFound, wrong bytes ErrCorrupt.
-func (s *Store) BlobRange(ctx context.Context, d protocol.Digest, offset, limit int64) (part []byte, size int64, err error) {
+func (r *Reader) BlobRange(ctx context.Context, d protocol.Digest, offset, limit int64) (part []byte, size int64, err error) {
 	var inFile bool
 	var body []byte
-	err = s.read.row(ctx, "SELECT body, size, body IS NULL FROM blobs WHERE digest = ?", []any{d}, &body, &size, &inFile)
+	err = r.pool.row(ctx, "SELECT body, size, body IS NULL FROM blobs WHERE digest = ?", []any{d}, &body, &size, &inFile)
 	if errors.Is(err, ErrNotFound) {
 		return nil, 0, &NotFoundError{What: "artifact", ID: string(d)}
 	}
 	switch {
 	case err != nil:
 	case inFile:
-		part, err = s.blobs.readRange(d, offset, limit)
+		part, err = r.blobs.readRange(d, offset, limit)
 	case protocol.DigestOf(body) != d:
 		err = otherBytes(d)
 	default:

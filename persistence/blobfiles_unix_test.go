@@ -40,7 +40,7 @@ func TestRangesOfDamagedBlobs(t *testing.T) {
 		s, d := begin(t, inlineBlob+20)
 		wants(t, s, d, nil)
 		wants(t, s, d, nil)
-		f, err := os.OpenFile(s.blobs.path(d), os.O_WRONLY, 0)
+		f, err := os.OpenFile(s.writer.blobs.path(d), os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestBlobFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		commit(t, s, &Commit{Session: "ses_a", Blobs: []Blob{b}})
-		file := s.blobs.path(b.Digest)
+		file := s.writer.blobs.path(b.Digest)
 		if err := errors.Join(os.Remove(file), os.Symlink(file, file)); err != nil { // it leads to itself
 			t.Fatal(err)
 		}

@@ -190,18 +190,18 @@ type Result struct {
 // Commit makes a change durable. It returns once the change survives any crash, or with an error that says what
 // stopped it. After ErrPoisoned, and when ctx ends before the answer, nobody knows whether the change was made: ask
 // again with the same receipt. c must not be changed afterwards, as the writer may still be reading it.
-func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {
+func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {
 	r, err := newRequest(c)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.stopped(); err != nil {
+	if err := w.stopped(); err != nil {
 		return Result{}, err
 	}
 	select {
-	case s.requests <- r:
-	case <-s.ended:
-		return Result{}, s.stopped()
+	case w.requests <- r:
+	case <-w.ended:
+		return Result{}, w.stopped()
 	case <-ctx.Done():
 		return Result{}, context.Cause(ctx)
 	}
@@ -209,8 +209,8 @@ func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {
 	select {
 	case <-r.done:
 		return r.result, r.err
-	case <-s.ended:
-		over = s.stopped
+	case <-w.ended:
+		over = w.stopped
 	case <-ctx.Done():
 		over = func() error { return context.Cause(ctx) }
 	}

@@ -289,7 +289,7 @@ func TestCommitThatIsAnswered(t *testing.T) {
 	t.Run("runtime/K02 a commit that was made is told as made, though its caller or the store ends just then", func(t *testing.T) {
 		for i := range 200 {
 			ctx, cancel := context.WithCancel(t.Context())
-			s := &Store{requests: make(chan *request), ended: make(chan struct{})}
+			s := &writer{condition: &condition{}, requests: make(chan *request), ended: make(chan struct{})}
 			go func() {
 				r := <-s.requests
 				close(r.done)

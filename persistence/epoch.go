@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -21,9 +20,6 @@ func (r *Rollback) Error() string {
 	return r.Problem + "; it may have been restored from a copy. Run `lashd doctor` for options."
 }
 
-// Rollback is nil, or a loss of commits that nobody has acknowledged yet.
-func (s *Store) Rollback() *Rollback { return s.rollback }
-
 // Names of the facts in meta.
 const (
 	metaEpoch    = "epoch"
@@ -35,51 +31,60 @@ const (
 	metaSecret   = "secret"
 )
 
-// loadFacts reads what the database says of itself.
-func (s *Store) loadFacts(ctx context.Context, db queryer) error {
+// meta is what the database says of itself, in the table of that name.
+type meta struct {
+	facts    Facts
+	commits  int64     // that the database has counted
+	before   int64     // the epoch before this one; 0: none
+	backup   bool      // it is a backup that was not opened before
+	rollback *Rollback // a loss of commits that nobody has acknowledged; nil: none
+}
+
+// readMeta reads what the database says of itself.
+func readMeta(ctx context.Context, db queryer) (meta, error) {
+	m := meta{backup: true}
 	rows, err := db.QueryContext(ctx, "SELECT name, value FROM meta")
 	if err != nil {
-		return classify(err)
+		return m, classify(err)
 	}
 	type pair struct{ name, value string }
 	pairs, err := collect(rows, func(rows *sql.Rows, p *pair) error { return rows.Scan(&p.name, &p.value) })
 	if err != nil {
-		return err
+		return m, err
 	}
-	s.backup = true
 	for _, p := range pairs {
-		if err := s.setFact(p.name, p.value); err != nil {
-			return fmt.Errorf("meta %s is %q: %w", p.name, p.value, ErrCorrupt)
+		if err := m.setFact(p.name, p.value); err != nil {
+			return m, fmt.Errorf("meta %s is %q: %w", p.name, p.value, ErrCorrupt)
 		}
 	}
-	return nil
+	return m, nil
 }
 
-func (s *Store) setFact(name, value string) (err error) {
+func (m *meta) setFact(name, value string) (err error) {
 	switch name {
 	case metaStore:
-		s.facts.StoreID = value
+		m.facts.StoreID = value
 	case metaSecret:
-		s.facts.Secret = value
+		m.facts.Secret = value
 	case metaOpened:
-		s.backup = false
+		m.backup = false
 	case metaRollback:
-		s.rollback = &Rollback{}
-		err = json.Unmarshal([]byte(value), s.rollback)
+		m.rollback = &Rollback{}
+		err = json.Unmarshal([]byte(value), m.rollback)
 	case metaEpoch:
-		s.facts.Epoch, err = strconv.ParseInt(value, 10, 64)
+		m.facts.Epoch, err = strconv.ParseInt(value, 10, 64)
 	case metaBefore:
-		s.before, err = strconv.ParseInt(value, 10, 64)
+		m.before, err = strconv.ParseInt(value, 10, 64)
 	case metaCommits:
-		s.commits, err = strconv.ParseInt(value, 10, 64)
+		m.commits, err = strconv.ParseInt(value, 10, 64)
 	}
 	return err
 }
 
 // present is the database as it was found when nothing had been written yet.
-func (s *Store) present(there remains) present {
+func (m *meta) present(there remains) present {
 	return present{
-		storeID: s.facts.StoreID, epoch: s.facts.Epoch, before: s.before, commits: s.commits, backup: s.backup,
+		storeID: m.facts.StoreID, epoch: m.facts.Epoch, before: m.before, commits: m.commits, backup: m.backup,
 		file: there.file, log: there.log,
 	}
 }
@@ -88,24 +93,24 @@ const anySession = `SELECT EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 F
 
 // settleEpoch compares the database with what was seen of it. A copy, and a database that lost commits, gets a new epoch, so that
 // a client's cursor is answered with a gap instead of other events. One that has lost all is refused.
-func (s *Store) settleEpoch(ctx context.Context, there remains, created bool) error {
+func (w *writer) settleEpoch(ctx context.Context, there remains, created bool) error {
 	how, why := continues, ""
 	if !created {
-		how, why = there.seen.judge(s.present(there), bootID())
+		how, why = there.seen.judge(w.meta.present(there), bootID())
 	}
 	if how == rolled {
-		if err := checkEmptied(ctx, s.stmts.conn, there, why); err != nil {
+		if err := checkEmptied(ctx, w.stmts.conn, there, why); err != nil {
 			return err
 		}
 	}
 	var err error
-	if s.witness, err = openWitness(filepath.Join(s.cfg.Dir, witnessName)); err != nil {
+	if w.witness, err = openWitness(w.path, w.log); err != nil {
 		return err
 	}
 	if how == continues {
-		return s.noteFiles(created)
+		return w.witness.noteFiles(&w.meta, created)
 	}
-	return s.beginEpoch(ctx, how, why)
+	return w.beginEpoch(ctx, how, why)
 }
 
 // checkEmptied refuses a database that lost commits and has no session: whoever used it would take it for a new one.
@@ -121,34 +126,34 @@ func checkEmptied(ctx context.Context, db queryer, there remains, why string) er
 }
 
 // beginEpoch gives the store a new epoch. In one that is found damaged, nothing is written, and the next start finds the same again.
-func (s *Store) beginEpoch(ctx context.Context, how continuity, why string) error {
-	before := s.facts.Epoch
-	s.facts.Epoch = newEpoch()
+func (w *writer) beginEpoch(ctx context.Context, how continuity, why string) error {
+	before := w.meta.facts.Epoch
+	w.meta.facts.Epoch = newEpoch()
 	if how == rolled {
-		s.rollback = &Rollback{AtMs: time.Now().UnixMilli(), Problem: why}
-		s.cfg.Log.Error(s.rollback.Error(), "epoch", s.facts.Epoch)
+		w.meta.rollback = &Rollback{AtMs: time.Now().UnixMilli(), Problem: why}
+		w.log.Error(w.meta.rollback.Error(), "epoch", w.meta.facts.Epoch)
 	} else {
-		s.cfg.Log.Info("the database is a copy; clients read their sessions again", "reason", why, "epoch", s.facts.Epoch)
+		w.log.Info("the database is a copy; clients read their sessions again", "reason", why, "epoch", w.meta.facts.Epoch)
 	}
-	s.checkSmall(ctx)
-	if s.stopped() != nil {
+	w.checkSmall(ctx)
+	if w.stopped() != nil {
 		return nil
 	}
-	s.before, s.backup = before, false
-	if err := s.inTransaction(ctx, func(tx *sql.Tx) error { return s.storeEpoch(ctx, tx) }); err != nil {
+	w.meta.before, w.meta.backup = before, false
+	if err := w.stmts.inTransaction(ctx, func(tx *sql.Tx) error { return w.meta.storeEpoch(ctx, tx) }); err != nil {
 		return err
 	}
-	return s.noteFiles(true)
+	return w.witness.noteFiles(&w.meta, true)
 }
 
-func (s *Store) storeEpoch(ctx context.Context, tx *sql.Tx) error {
+func (m *meta) storeEpoch(ctx context.Context, tx *sql.Tx) error {
 	put, err := summed(putFact)
 	if err != nil {
 		return err
 	}
-	facts := map[string]string{metaOpened: "1", metaEpoch: strconv.FormatInt(s.facts.Epoch, 10), metaBefore: strconv.FormatInt(s.before, 10)}
-	if s.rollback != nil {
-		data, err := json.Marshal(s.rollback)
+	facts := map[string]string{metaOpened: "1", metaEpoch: strconv.FormatInt(m.facts.Epoch, 10), metaBefore: strconv.FormatInt(m.before, 10)}
+	if m.rollback != nil {
+		data, err := json.Marshal(m.rollback)
 		if err != nil {
 			return err
 		}
@@ -166,29 +171,6 @@ const putFact = `
 INSERT INTO meta (name, value)
 VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value`
-
-// noteFiles has the witness know which files are in use. That need not survive a loss of power unless the store is new to it.
-func (s *Store) noteFiles(fresh bool) error {
-	file, err := stampOf(s.path)
-	if err != nil {
-		return err
-	}
-	log, err := stampIfThere(s.path + "-wal")
-	if err != nil {
-		return err
-	}
-	if seen := s.witness.last; seen.Log == log.identity && seen.Epoch == s.facts.Epoch { // then the file is that one, too
-		return nil
-	}
-	s.saveWitness(fresh, func(w *witnessed) {
-		if fresh {
-			*w = witnessed{}
-		}
-		w.StoreID, w.Epoch, w.Commits = s.facts.StoreID, s.facts.Epoch, s.commits
-		w.File, w.Log = file.identity, log.identity
-	})
-	return nil
-}
 
 // markBackup has the first Open of a copy begin a new epoch.
 func markBackup(ctx context.Context, path string) error {

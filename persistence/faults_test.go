@@ -100,10 +100,10 @@ func (s faultyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) 
 func faultyReads(t *testing.T, s *Store) *faults {
 	t.Helper()
 	f := &faults{inner: &connector{dsn: fileURL(s.path, readerOptions("FULL"))}, before: -1}
-	if err := s.read.close(); err != nil {
+	if err := s.pool.close(); err != nil {
 		t.Fatal(err)
 	}
-	s.read.db, s.read.stmts = sql.OpenDB(f), nil
+	s.pool.db, s.pool.stmts = sql.OpenDB(f), nil
 	return f
 }
 
@@ -113,10 +113,10 @@ func faultyWrites(t *testing.T, s *Store) *faults {
 	f := &faults{inner: &connector{dsn: fileURL(s.path, writerOptions("OFF"))}, before: -1}
 	write := sql.OpenDB(f)
 	stmts := must(prepare(t.Context(), write)) // before the other one is closed, as the last one would remove the log
-	if err := errors.Join(s.stmts.close(), s.write.Close()); err != nil {
+	if err := errors.Join(s.stmts.close(), s.db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.write, s.stmts = write, stmts
+	s.db, s.stmts = write, stmts
 	return f
 }
 
@@ -156,7 +156,7 @@ func TestFailingWrites(t *testing.T) {
 		everyChange(t, s, try)
 		everyEnd(try)
 		t.Logf("%d statements failed", failed)
-		if got, want := withoutMeta(dump(t, s.read.db)), withoutMeta(dump(t, want.read.db)); got != want {
+		if got, want := withoutMeta(dump(t, s.pool.db)), withoutMeta(dump(t, want.pool.db)); got != want {
 			t.Errorf("the store holds\n%s\nwant\n%s", got, want)
 		}
 		verified(t, s)

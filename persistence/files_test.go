@@ -34,24 +34,24 @@ func pointed(id protocol.PointID, step int64, before, after string) *Commit {
 
 func (s *Store) copies(t *testing.T) int {
 	t.Helper()
-	return len(must(s.CopiesIn(t.Context(), "p")))
+	return len(must(s.Files.CopiesIn(t.Context(), "p")))
 }
 
 func TestFiles(t *testing.T) {
 	sweep := &Commit{Tidy: FileTidy{Sweep: true}}
 	t.Run("issue/6-2 what is known of a workspace is read back as it was stored", func(t *testing.T) {
 		s := open(t, t.TempDir())
-		if w := must(s.WorkspaceFiles(t.Context(), "/w")); w.Known || len(w.Files) != 0 {
+		if w := must(s.Files.Workspace(t.Context(), "/w")); w.Known || len(w.Files) != 0 {
 			t.Errorf("before it is looked at: %+v", w)
 		}
 		commit(t, s, looked("one"))
 		commit(t, s, looked("two"))
-		w := must(s.WorkspaceFiles(t.Context(), "/w"))
+		w := must(s.Files.Workspace(t.Context(), "/w"))
 		if want := looked("two").Files.Index[0]; !w.Known || len(w.Files) != 1 || w.Files[0] != want {
 			t.Errorf("got %+v, want %+v", w, want)
 		}
 		commit(t, s, &Commit{Files: FileCommit{Workspace: "/w", Gone: []string{"f"}}})
-		if w := must(s.WorkspaceFiles(t.Context(), "/w")); !w.Known || len(w.Files) != 0 {
+		if w := must(s.Files.Workspace(t.Context(), "/w")); !w.Known || len(w.Files) != 0 {
 			t.Errorf("once it is gone: %+v", w)
 		}
 	})
@@ -65,10 +65,10 @@ func TestFiles(t *testing.T) {
 		if n := s.copies(t); n != 3 {
 			t.Errorf("%d copies, want 3", n)
 		}
-		old := must(s.OldestPoints(t.Context(), 1))
+		old := must(s.Files.OldestPoints(t.Context(), 1))
 		old[0].Unrestorable = "too old"
 		commit(t, s, &Commit{Files: FileCommit{Pruned: old}, Tidy: FileTidy{Sweep: true}})
-		points := must(s.FilePoints(t.Context(), must(s.Session(t.Context(), "ses_a")).Key))
+		points := must(s.Files.Points(t.Context(), must(s.Session(t.Context(), "ses_a")).Key))
 		if n := s.copies(t); n != 2 || len(points) != 2 || points[0].Unrestorable != "too old" || points[1].Unrestorable != "" {
 			t.Errorf("%d copies, want 2; points %+v", n, points)
 		}
@@ -89,7 +89,7 @@ func TestFiles(t *testing.T) {
 		if _, err := s.Commit(t.Context(), c); err == nil {
 			t.Error("it is stored")
 		}
-		if w := must(s.WorkspaceFiles(t.Context(), "/w")); w.Known {
+		if w := must(s.Files.Workspace(t.Context(), "/w")); w.Known {
 			t.Errorf("there is %+v", w)
 		}
 	})
@@ -104,11 +104,11 @@ func TestFiles(t *testing.T) {
 		c := pointed("fpt_1", 1, "one", "one")
 		c.Files.Points[0].Journal = []byte(`{}`)
 		commit(t, s, c)
-		if ids := must(s.Rewinding(t.Context())); len(ids) != 1 || ids[0] != "ses_a" {
+		if ids := must(s.Files.RewindingSessions(t.Context())); len(ids) != 1 || ids[0] != "ses_a" {
 			t.Errorf("rewinding %v", ids)
 		}
 		commit(t, s, &Commit{Session: "ses_a", Files: FileCommit{Workspace: "/w", Points: []StoredPoint{{FilePoint: c.Files.Points[0].FilePoint}}}})
-		if ids := must(s.Rewinding(t.Context())); len(ids) != 0 {
+		if ids := must(s.Files.RewindingSessions(t.Context())); len(ids) != 0 {
 			t.Errorf("rewinding %v", ids)
 		}
 	})

@@ -84,7 +84,7 @@ func probe(t *testing.T, dir, mode string) *Store {
 	t.Helper()
 	db := must(openCopy(filepath.Join(dir, "lashd.db"), mode))
 	db.SetMaxOpenConns(1)
-	return &Store{read: &reader{db: db}, blobs: newBlobFiles(filepath.Join(dir, blobsName))}
+	return &Store{Reader: newReader(&readPool{db: db}, newBlobFiles(filepath.Join(dir, blobsName)))}
 }
 
 // problems is what verification finds; errors that say that the store is damaged are findings.
@@ -105,19 +105,19 @@ func TestFlipsOfColumns(t *testing.T) {
 	t.Run("outside/13 a change of any column of any row is found", func(t *testing.T) {
 		dir := everyTable(t)
 		s := probe(t, dir, "rw")
-		defer s.read.close()
+		defer s.pool.close()
 		if found := s.problems(t); len(found) > 0 {
 			t.Fatalf("an intact store: %q", found)
 		}
 		exec := func(query string, args ...any) error {
-			_, err := s.read.db.ExecContext(t.Context(), query, args...)
+			_, err := s.pool.db.ExecContext(t.Context(), query, args...)
 			return err
 		}
 		if err := errors.Join(exec("PRAGMA foreign_keys = 0"), exec("PRAGMA ignore_check_constraints = 1")); err != nil {
 			t.Fatal(err)
 		}
 		random := rand.New(rand.NewPCG(13, 1))
-		columns := storedColumns(t, s.read.db)
+		columns := storedColumns(t, s.pool.db)
 		changed := map[string]int{}
 		for i := range len(columns) + flips() { // each column, then any
 			c := columns[i%len(columns)]
@@ -127,7 +127,7 @@ func TestFlipsOfColumns(t *testing.T) {
 			if err := exec("BEGIN"); err != nil {
 				t.Fatal(err)
 			}
-			what, err := c.change(t.Context(), s.read.db, random)
+			what, err := c.change(t.Context(), s.pool.db, random)
 			if err == nil {
 				changed[c.table]++
 				if found := s.problems(t); len(found) == 0 {
@@ -151,12 +151,12 @@ func TestFlipsOfBytes(t *testing.T) {
 		file := filepath.Join(dir, "lashd.db")
 		whole := must(os.ReadFile(file))
 		before := probe(t, dir, "ro")
-		want := dump(t, before.read.db)
+		want := dump(t, before.pool.db)
 		if found := before.problems(t); len(found) > 0 {
 			t.Fatalf("an intact store: %q", found)
 		}
-		rows := rowBytes(t, whole, before.read.db)
-		before.read.close()
+		rows := rowBytes(t, whole, before.pool.db)
+		before.pool.close()
 		random := rand.New(rand.NewPCG(13, 2))
 		harmless := 0
 		n := 2 * flips()
@@ -169,13 +169,13 @@ func TestFlipsOfBytes(t *testing.T) {
 			}
 			s := probe(t, dir, "ro")
 			if found := s.problems(t); len(found) == 0 {
-				if got := dump(t, s.read.db); got == want {
+				if got := dump(t, s.pool.db); got == want {
 					harmless++
 				} else {
 					t.Errorf("the flip at %d was not found: %#x became %#x", at, whole[at], damaged[at])
 				}
 			}
-			s.read.close()
+			s.pool.close()
 		}
 		t.Logf("%d flips among %d bytes of rows; %d changed nothing that is read", n, len(rows), harmless)
 		if harmless > n/50 {

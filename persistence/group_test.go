@@ -48,7 +48,7 @@ func TestGroup(t *testing.T) {
 	}
 	t.Run("a conflict fails alone", func(t *testing.T) {
 		s := idleStore(t)
-		before := s.commits + s.uncounted
+		before := s.meta.commits + s.uncounted
 		wrong := int64(77)
 		conflict := add("nod_2")
 		conflict.Fence.Revision = &wrong
@@ -59,7 +59,7 @@ func TestGroup(t *testing.T) {
 		if got := path(t, s, "ses_a", 10); len(got) != 3 || got[2] != "nod_3" {
 			t.Errorf("path %v", got)
 		}
-		if n := s.commits + s.uncounted - before; n != 2 {
+		if n := s.meta.commits + s.uncounted - before; n != 2 {
 			t.Errorf("%d commits counted, want 2", n)
 		}
 		verified(t, s)

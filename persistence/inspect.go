@@ -15,8 +15,11 @@ import (
 // Inspection is a store that is checked and not changed: not a byte in its directory. If the log holds commits, it reads a copy of the
 // database, as SQLite writes beside what it recovers. Its methods are safe for concurrent use.
 type Inspection struct {
-	store *Store
+	dir   string
+	path  string // of the database, or of its copy
 	temp  string // directory of the copy; empty: there is none
+	read  *Reader
+	meta  meta
 	why   string // commits are gone; empty: none are
 	older int    // the schema, if it is older than ours; else 0
 }
@@ -27,7 +30,7 @@ type Inspection struct {
 func Inspect(ctx context.Context, cfg Config) (*Inspection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	in := &Inspection{store: &Store{cfg: cfg, def: current, path: filepath.Join(cfg.Dir, fileName), blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName))}}
+	in := &Inspection{dir: cfg.Dir, path: filepath.Join(cfg.Dir, fileName)}
 	if err := in.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("check store %s: %w", filepath.Join(cfg.Dir, fileName), err), in.Close())
 	}
@@ -35,7 +38,7 @@ func Inspect(ctx context.Context, cfg Config) (*Inspection, error) {
 }
 
 func (in *Inspection) open(ctx context.Context) error {
-	there, err := survey(in.store.cfg.Dir)
+	there, err := survey(in.dir)
 	if err == nil {
 		err = there.check()
 	}
@@ -50,35 +53,38 @@ func (in *Inspection) open(ctx context.Context) error {
 			return fmt.Errorf("copy the database to check it: %w", err)
 		}
 	}
-	found, err := preflight(ctx, in.store.path, in.store.def.version)
+	found, err := preflight(ctx, in.path, current.version)
 	switch {
 	case err != nil:
 		return err
 	case found.version == 0:
-		if err := there.lost(ctx, in.store.path, found); err != nil {
+		if err := there.lost(ctx, in.path, found); err != nil {
 			return err
 		}
 		return fs.ErrNotExist
-	case found.version < in.store.def.version:
+	case found.version < current.version:
 		in.older = found.version
 		return nil
 	}
-	if in.store.read, err = in.reader(); err != nil {
+	pool, err := in.openPool()
+	if err != nil {
 		return err
 	}
+	in.read = newReader(pool, newBlobFiles(filepath.Join(in.dir, blobsName)))
 	return in.judge(ctx, there)
 }
 
 // judge reads what the database says of itself, and compares it with what was seen of it.
 func (in *Inspection) judge(ctx context.Context, there remains) error {
-	db := in.store.read.db
-	if err := in.store.checkSchema(ctx, db); err != nil {
+	db := in.read.pool.db
+	if err := current.check(ctx, db); err != nil {
 		return err
 	}
-	if err := in.store.loadFacts(ctx, db); err != nil {
+	var err error
+	if in.meta, err = readMeta(ctx, db); err != nil {
 		return err
 	}
-	how, why := there.seen.judge(in.store.present(there), bootID())
+	how, why := there.seen.judge(in.meta.present(there), bootID())
 	if how != rolled {
 		return nil
 	}
@@ -91,9 +97,9 @@ func (in *Inspection) copy() (err error) {
 	if in.temp, err = os.MkdirTemp("", "lashd-check-*"); err != nil { // mode 0700
 		return err
 	}
-	from := in.store.path
-	in.store.path = filepath.Join(in.temp, fileName)
-	return errors.Join(copyFile(from, in.store.path), copyFile(from+"-wal", in.store.path+"-wal"))
+	from := in.path
+	in.path = filepath.Join(in.temp, fileName)
+	return errors.Join(copyFile(from, in.path), copyFile(from+"-wal", in.path+"-wal"))
 }
 
 func copyFile(from, to string) error {
@@ -110,18 +116,18 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// reader opens the copy, or else the file itself, which SQLite then takes for one that nobody writes.
-func (in *Inspection) reader() (*reader, error) {
+// openPool opens the copy, or else the file itself, which SQLite then takes for one that nobody writes.
+func (in *Inspection) openPool() (*readPool, error) {
 	options := url.Values{"mode": {"rw"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}
 	if in.temp == "" {
 		options.Set("mode", "ro")
 		options.Set("immutable", "1")
 	}
-	path, err := filepath.Abs(in.store.path)
+	path, err := filepath.Abs(in.path)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{db: sql.OpenDB(&connector{dsn: fileURL(path, options)})}, nil
+	return &readPool{db: sql.OpenDB(&connector{dsn: fileURL(path, options)})}, nil
 }
 
 // Older is the schema of a database that the next start migrates, which cannot be verified before; else 0.
@@ -132,24 +138,24 @@ func (in *Inspection) Rollback() *Rollback {
 	if in.why != "" {
 		return &Rollback{Problem: in.why}
 	}
-	return in.store.rollback
+	return in.meta.rollback
 }
 
 // Verify is that of Store.
 func (in *Inspection) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
-	return in.store.Verify(ctx, progress)
+	return in.read.Verify(ctx, progress)
 }
 
 // VerifyTasks is that of Store.
 func (in *Inspection) VerifyTasks(ctx context.Context, fold Fold) ([]string, error) {
-	return in.store.VerifyTasks(ctx, fold)
+	return in.read.VerifyTasks(ctx, fold)
 }
 
 // Close removes the copy.
 func (in *Inspection) Close() error {
 	var err error
-	if in.store.read != nil {
-		err = in.store.read.close()
+	if in.read != nil {
+		err = in.read.pool.close()
 	}
 	if in.temp != "" {
 		err = errors.Join(err, os.RemoveAll(in.temp))

@@ -12,7 +12,7 @@ import (
 // migrate makes a verified backup, then runs the missing steps in one transaction: a crash in it leaves the old version.
 func (s *Store) migrate(ctx context.Context, from int) error {
 	s.cfg.Progress(fmt.Sprintf("backing up the database before migrating it from schema %d to %d", from, s.def.version))
-	if err := s.copyTo(ctx, filepath.Join(s.cfg.Dir, fmt.Sprintf("lashd-schema%d.backup.db", from)), checkStructureOf); err != nil {
+	if err := copyTo(ctx, s.path, s.cfg.Durability, filepath.Join(s.cfg.Dir, fmt.Sprintf("lashd-schema%d.backup.db", from)), checkStructureOf); err != nil {
 		return fmt.Errorf("backup before migration: %w", err)
 	}
 	s.cfg.Progress("migrating the database")
@@ -20,14 +20,14 @@ func (s *Store) migrate(ctx context.Context, from int) error {
 	if _, err := s.stmts.conn.ExecContext(ctx, "PRAGMA foreign_keys = 0"); err != nil {
 		return classify(err)
 	}
-	err := s.inTransaction(ctx, func(tx *sql.Tx) error { return s.runMigrations(ctx, tx, from) })
+	err := s.stmts.inTransaction(ctx, func(tx *sql.Tx) error { return s.def.migrate(ctx, tx, from) })
 	_, on := s.stmts.conn.ExecContext(ctx, "PRAGMA foreign_keys = 1")
 	return errors.Join(err, classify(on))
 }
 
-func (s *Store) runMigrations(ctx context.Context, tx *sql.Tx, from int) error {
-	for v := from + 1; v <= s.def.version; v++ {
-		script, err := fs.ReadFile(s.def.migrations, fmt.Sprintf("migrations/%04d.sql", v))
+func (d *definition) migrate(ctx context.Context, tx *sql.Tx, from int) error {
+	for v := from + 1; v <= d.version; v++ {
+		script, err := fs.ReadFile(d.migrations, fmt.Sprintf("migrations/%04d.sql", v))
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Store) runMigrations(ctx context.Context, tx *sql.Tx, from int) error {
 	if err := checkForeignKeys(ctx, tx); err != nil {
 		return err
 	}
-	return stamp(ctx, tx, s.def.version)
+	return stamp(ctx, tx, d.version)
 }
 
 type queryer interface {

@@ -24,63 +24,54 @@ LIMIT 1`
 // checkUnclean checks a database that was not closed properly before anything is read from it; of a large one only that logs end where
 // their heads say, and the rest beside the first answers. One that is damaged is opened all
 // the same, for reading only. What it can't see, flipped bits in a page, the chains show to Verify.
-func (s *Store) checkUnclean(ctx context.Context, found preview) error {
+func (w *writer) checkUnclean(ctx context.Context, found preview) error {
 	if !found.unclean || found.size == 0 {
-		s.unchecked = found.size > 0 && found.size <= smallFile
+		w.unchecked = found.size > 0 && found.size <= smallFile
 		return nil
 	}
-	check := s.checkStructure
+	check := w.checkStructure
 	if found.size > slowFile {
-		s.uncheckedLarge, check = true, s.checkHeads
+		w.uncheckedLarge, check = true, w.checkHeads
 	}
-	return s.damage(check(ctx))
+	return w.damage(check(ctx))
 }
 
 // checkLarge checks the structure beside the first answers, by a connection that only reads. A database that is found damaged is
 // written to no more from then on.
 func (s *Store) checkLarge(ctx context.Context) {
 	began := time.Now()
-	err := quickCheck(ctx, s.read.db)
+	err := quickCheck(ctx, s.pool.db)
 	if ctx.Err() != nil {
 		return // the next start sees an unclean end again, or the store was closed properly
 	}
 	if err = s.damage(err); err != nil {
-		s.cfg.Log.Warn("the structure of the database could not be checked", "error", err)
+		s.log.Warn("the structure of the database could not be checked", "error", err)
 		return
 	}
-	s.cfg.Log.Info("checked the structure of the database, as lashd was not stopped properly", "took", time.Since(began).Round(time.Millisecond))
+	s.log.Info("checked the structure of the database, as lashd was not stopped properly", "took", time.Since(began).Round(time.Millisecond))
 }
 
 // checkSmall checks a small database that was closed properly, before anything is written to it. Nobody waits for that who only
 // wants to hear that lashd is there. What cannot be checked is not written either.
-func (s *Store) checkSmall(ctx context.Context) {
-	if !s.unchecked {
+func (w *writer) checkSmall(ctx context.Context) {
+	if !w.unchecked {
 		return
 	}
-	if err := s.damage(s.checkStructure(ctx)); err != nil {
-		s.stop(fmt.Errorf("check the structure of the database: %w: %w", ErrPoisoned, err))
+	if err := w.damage(w.checkStructure(ctx)); err != nil {
+		w.stop(fmt.Errorf("check the structure of the database: %w: %w", ErrPoisoned, err))
 	}
 }
 
-func (s *Store) checkStructure(ctx context.Context) error {
-	if err := quickCheck(ctx, s.stmts.conn); err != nil {
+func (w *writer) checkStructure(ctx context.Context) error {
+	if err := quickCheck(ctx, w.stmts.conn); err != nil {
 		return err
 	}
-	return s.checkHeads(ctx)
+	return w.checkHeads(ctx)
 }
 
-// damage has a database that is corrupt written to no more. It returns other errors.
-func (s *Store) damage(err error) error {
-	if errors.Is(err, ErrCorrupt) {
-		s.stop(err)
-		return nil
-	}
-	return err
-}
-
-func (s *Store) checkHeads(ctx context.Context) error {
+func (w *writer) checkHeads(ctx context.Context) error {
 	var id protocol.SessionID
-	err := s.stmts.conn.QueryRowContext(ctx, brokenHead).Scan(&id)
+	err := w.stmts.conn.QueryRowContext(ctx, brokenHead).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

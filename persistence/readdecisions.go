@@ -9,11 +9,11 @@ import (
 )
 
 // Decision reads one decision, or fails with ErrNotFound.
-func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
+func (r *Reader) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
 	var body []byte
 	var d protocol.Decision
 	var intact bool
-	if err := s.read.row(ctx, "SELECT body, intact(decisions d) FROM decisions d WHERE decision_id = ?", []any{id}, &body, &intact); err != nil {
+	if err := r.pool.row(ctx, "SELECT body, intact(decisions d) FROM decisions d WHERE decision_id = ?", []any{id}, &body, &intact); err != nil {
 		if errors.Is(err, ErrNotFound) {
 			err = &NotFoundError{What: "decision", ID: string(id)}
 		}
@@ -23,16 +23,16 @@ func (s *Store) Decision(ctx context.Context, id protocol.DecisionID) (protocol.
 }
 
 // OpenDecisions reads the open decisions of a session, or of all sessions if session is 0.
-func (s *Store) OpenDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+func (r *Reader) OpenDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
 	if session == 0 {
-		return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 ORDER BY decision_id")
+		return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE open = 1 ORDER BY decision_id")
 	}
-	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
+	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
 }
 
 // FamilyDecisions reads the open decisions of a session and of all that work for it, however far below it.
-func (s *Store) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
-	return list(ctx, s.read, scanDecision, `
+func (r *Reader) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
+	return list(ctx, r.pool, scanDecision, `
 WITH RECURSIVE family (session) AS (
   SELECT ?
   UNION
@@ -44,8 +44,8 @@ ORDER BY decision_id`, session)
 }
 
 // TurnDecisions reads all decisions of a turn, open or not.
-func (s *Store) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
-	return list(ctx, s.read, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
+func (r *Reader) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
+	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
 }
 
 func scanDecision(rows *sql.Rows, d *protocol.Decision) error {

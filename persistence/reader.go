@@ -10,9 +10,20 @@ import (
 	"sync"
 )
 
-// reader runs queries on a pool of connections that cannot write. It keeps their statements prepared, as each text is a
+// Reader reads what is stored, by connections that cannot write. Its methods are safe for concurrent use.
+type Reader struct {
+	Files FileReader
+	pool  *readPool
+	blobs *blobFiles
+}
+
+func newReader(pool *readPool, blobs *blobFiles) *Reader {
+	return &Reader{Files: FileReader{pool: pool}, pool: pool, blobs: blobs}
+}
+
+// readPool runs queries on a pool of connections that cannot write. It keeps their statements prepared, as each text is a
 // constant of this package: a short query then costs half (BenchmarkSession).
-type reader struct {
+type readPool struct {
 	db      *sql.DB
 	damaged func(error) // told when SQLite finds the file corrupt; may be nil
 
@@ -20,81 +31,81 @@ type reader struct {
 	stmts map[string]*sql.Stmt
 }
 
-// openReader makes a pool whose connections are opened when they are first needed.
-func (s *Store) openReader() (*reader, error) {
-	db, err := openPool(s.path, readerOptions(s.cfg.Durability), min(4, runtime.NumCPU()))
-	return &reader{db: db, damaged: s.stop, stmts: map[string]*sql.Stmt{}}, err
+// openReadPool makes a pool whose connections are opened when they are first needed.
+func openReadPool(path, durability string, damaged func(error)) (*readPool, error) {
+	db, err := openPool(path, readerOptions(durability), min(4, runtime.NumCPU()))
+	return &readPool{db: db, damaged: damaged, stmts: map[string]*sql.Stmt{}}, err
 }
 
-func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	r.mu.Lock()
-	stmt := r.stmts[query]
-	r.mu.Unlock()
+func (p *readPool) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	p.mu.Lock()
+	stmt := p.stmts[query]
+	p.mu.Unlock()
 	if stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := r.db.PrepareContext(ctx, expanded(query)) // not under the lock: it may wait for a connection
+	stmt, err := p.db.PrepareContext(ctx, expanded(query)) // not under the lock: it may wait for a connection
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if first := r.stmts[query]; first != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first := p.stmts[query]; first != nil {
 		return first, stmt.Close()
 	}
-	if r.stmts == nil {
-		r.stmts = map[string]*sql.Stmt{}
+	if p.stmts == nil {
+		p.stmts = map[string]*sql.Stmt{}
 	}
-	r.stmts[query] = stmt
+	p.stmts[query] = stmt
 	return stmt, nil
 }
 
 // row reads one row, or fails with ErrNotFound.
-func (r *reader) row(ctx context.Context, query string, args []any, into ...any) error {
+func (p *readPool) row(ctx context.Context, query string, args []any, into ...any) error {
 	ctx, cancel := interruptible(ctx)
 	defer cancel()
-	stmt, err := r.prepare(ctx, query)
+	stmt, err := p.prepare(ctx, query)
 	if err == nil {
 		err = stmt.QueryRowContext(ctx, args...).Scan(into...)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
-	return r.failed(err)
+	return p.failed(err)
 }
 
 // list reads all rows of a query that bounds their number.
-func list[T any](ctx context.Context, r *reader, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
+func list[T any](ctx context.Context, p *readPool, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	ctx, cancel := interruptible(ctx)
 	defer cancel()
-	stmt, err := r.prepare(ctx, query)
+	stmt, err := p.prepare(ctx, query)
 	if err != nil {
-		return nil, r.failed(err)
+		return nil, p.failed(err)
 	}
 	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
-		return nil, r.failed(err)
+		return nil, p.failed(err)
 	}
 	all, err := collect(rows, scan)
-	return all, r.failed(err)
+	return all, p.failed(err)
 }
 
 // failed names an error, and has the store stop writing to a file that is corrupt. An I/O error of a read stops
 // nothing: a reader that could not open its files for want of descriptors says nothing of what was committed.
-func (r *reader) failed(err error) error {
+func (p *readPool) failed(err error) error {
 	err = classify(err)
-	if errors.Is(err, errDamaged) && r.damaged != nil {
-		r.damaged(err)
+	if errors.Is(err, errDamaged) && p.damaged != nil {
+		p.damaged(err)
 	}
 	return err
 }
 
-func (r *reader) close() error {
+func (p *readPool) close() error {
 	var errs []error
-	for _, stmt := range r.stmts {
+	for _, stmt := range p.stmts {
 		errs = append(errs, stmt.Close())
 	}
-	return errors.Join(append(errs, r.db.Close())...)
+	return errors.Join(append(errs, p.db.Close())...)
 }
 
 // interruptible sees to it that a context can be cancelled: with one that can't, a wait for a lock sleeps inside SQLite.

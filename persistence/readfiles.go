@@ -8,6 +8,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// FileReader reads what is known of workspaces: their files, file points, and copies of contents. Its methods are safe for concurrent
+// use.
+type FileReader struct{ pool *readPool }
+
 const selectFiles = `
 SELECT path, kind, mode, size, modified, changed, inode, link, problem, coalesce(digest, '')
 FROM workspace_files
@@ -20,19 +24,19 @@ type StoredWorkspace struct {
 	Step  int64
 }
 
-// WorkspaceFiles reads what is known of a workspace.
-func (s *Store) WorkspaceFiles(ctx context.Context, root string) (w StoredWorkspace, err error) {
-	if err := s.read.row(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE root = ?)", []any{root}, &w.Known); err != nil {
+// Workspace reads what is known of a workspace.
+func (f *FileReader) Workspace(ctx context.Context, root string) (w StoredWorkspace, err error) {
+	if err := f.pool.row(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE root = ?)", []any{root}, &w.Known); err != nil {
 		return w, err
 	}
-	w.Files, err = list(ctx, s.read, func(rows *sql.Rows, f *WorkspaceFile) error {
+	w.Files, err = list(ctx, f.pool, func(rows *sql.Rows, w *WorkspaceFile) error {
 		var inode int64
-		err := rows.Scan(&f.Path, &f.Kind, &f.Mode, &f.Size, &f.ModifiedNs, &f.ChangedNs, &inode, &f.Link, &f.Problem, &f.Digest)
-		f.Inode = uint64(inode)
+		err := rows.Scan(&w.Path, &w.Kind, &w.Mode, &w.Size, &w.ModifiedNs, &w.ChangedNs, &inode, &w.Link, &w.Problem, &w.Digest)
+		w.Inode = uint64(inode)
 		return err
 	}, selectFiles, root)
 	if err == nil {
-		err = s.read.row(ctx, "SELECT coalesce(max(step), 0) FROM file_changes", nil, &w.Step)
+		err = f.pool.row(ctx, "SELECT coalesce(max(step), 0) FROM file_changes", nil, &w.Step)
 	}
 	return w, err
 }
@@ -49,9 +53,9 @@ func scanPoint(rows *sql.Rows, p *StoredPoint) error {
 	return decode(body, &p.FilePoint, "file point")
 }
 
-// FilePoints reads the file points of a session in the order in which they were made.
-func (s *Store) FilePoints(ctx context.Context, session int64) ([]StoredPoint, error) {
-	return list(ctx, s.read, scanPoint, selectPoints+"WHERE session = ? ORDER BY point", session)
+// Points reads the file points of a session in the order in which they were made.
+func (f *FileReader) Points(ctx context.Context, session int64) ([]StoredPoint, error) {
+	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? ORDER BY point", session)
 }
 
 const pointsBelow = selectPoints + `
@@ -64,14 +68,14 @@ WHERE point >= ?2 AND p.session IN (
   SELECT session FROM below)
 ORDER BY point`
 
-// FilePointsBelow reads those of a session, and of all that work for it, from one on.
-func (s *Store) FilePointsBelow(ctx context.Context, session, from int64) ([]StoredPoint, error) {
-	return list(ctx, s.read, scanPoint, pointsBelow, session, from)
+// PointsBelow reads those of a session, and of all that work for it, from one on.
+func (f *FileReader) PointsBelow(ctx context.Context, session, from int64) ([]StoredPoint, error) {
+	return list(ctx, f.pool, scanPoint, pointsBelow, session, from)
 }
 
-// TurnPoint reads the file point of a turn, or fails with ErrNotFound.
-func (s *Store) TurnPoint(ctx context.Context, session int64, turn protocol.TurnID) (StoredPoint, error) {
-	found, err := list(ctx, s.read, scanPoint, selectPoints+"WHERE session = ? AND turn_id = ?", session, turn)
+// PointOfTurn reads the file point of a turn, or fails with ErrNotFound.
+func (f *FileReader) PointOfTurn(ctx context.Context, session int64, turn protocol.TurnID) (StoredPoint, error) {
+	found, err := list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? AND turn_id = ?", session, turn)
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
@@ -82,8 +86,8 @@ func (s *Store) TurnPoint(ctx context.Context, session int64, turn protocol.Turn
 }
 
 // OpenRewinds reads the rewinds of a session that are not over.
-func (s *Store) OpenRewinds(ctx context.Context, session int64) ([]StoredPoint, error) {
-	return list(ctx, s.read, scanPoint, selectPoints+"WHERE session = ? AND journal IS NOT NULL ORDER BY point", session)
+func (f *FileReader) OpenRewinds(ctx context.Context, session int64) ([]StoredPoint, error) {
+	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? AND journal IS NOT NULL ORDER BY point", session)
 }
 
 const firstPointSince = `
@@ -92,15 +96,15 @@ FROM file_points p JOIN turns t USING (turn_id)
 WHERE p.session = ?1 AND t.turn >= (SELECT turn FROM turns WHERE turn_id = ?2 AND session = ?1)`
 
 // FirstPointSince is the row of the first point of a turn, or of one after it; 0: there is none.
-func (s *Store) FirstPointSince(ctx context.Context, session int64, turn protocol.TurnID) (int64, error) {
+func (f *FileReader) FirstPointSince(ctx context.Context, session int64, turn protocol.TurnID) (int64, error) {
 	var row sql.NullInt64
-	err := s.read.row(ctx, firstPointSince, []any{session, turn}, &row)
+	err := f.pool.row(ctx, firstPointSince, []any{session, turn}, &row)
 	return row.Int64, err
 }
 
-// Rewinding are the sessions with a rewind that is not over.
-func (s *Store) Rewinding(ctx context.Context) ([]protocol.SessionID, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) },
+// RewindingSessions are the sessions with a rewind that is not over.
+func (f *FileReader) RewindingSessions(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, f.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) },
 		"SELECT DISTINCT session_id FROM file_points JOIN sessions USING (session) WHERE journal IS NOT NULL")
 }
 
@@ -110,10 +114,10 @@ FROM file_changes c JOIN file_points p USING (point)
 WHERE p.workspace = ?1 AND step >= (SELECT min(step) FROM file_changes WHERE point >= ?2)
 ORDER BY step, path`
 
-// FileChanges reads what was done to the files of a workspace in the steps of a point and after these, whoever did it, in the order in
+// Changes reads what was done to the files of a workspace in the steps of a point and after these, whoever did it, in the order in
 // which it was seen.
-func (s *Store) FileChanges(ctx context.Context, workspace, from int64) ([]FileChange, error) {
-	return list(ctx, s.read, scanFileChange, selectFileChanges, workspace, from)
+func (f *FileReader) Changes(ctx context.Context, workspace, from int64) ([]FileChange, error) {
+	return list(ctx, f.pool, scanFileChange, selectFileChanges, workspace, from)
 }
 
 func scanFileChange(rows *sql.Rows, d *FileChange) error {
@@ -125,12 +129,12 @@ func scanFileChange(rows *sql.Rows, d *FileChange) error {
 }
 
 // KnownCopies tells of which contents there are copies.
-func (s *Store) KnownCopies(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error) {
+func (f *FileReader) KnownCopies(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error) {
 	asked, err := json.Marshal(digests)
 	if err != nil {
 		return nil, err
 	}
-	found, err := list(ctx, s.read, scanDigest, "SELECT digest FROM file_copies WHERE digest IN (SELECT value FROM json_each(?))", asked)
+	found, err := list(ctx, f.pool, scanDigest, "SELECT digest FROM file_copies WHERE digest IN (SELECT value FROM json_each(?))", asked)
 	known := make(map[protocol.Digest]bool, len(found))
 	for _, d := range found {
 		known[d] = true
@@ -143,8 +147,8 @@ func scanCopy(rows *sql.Rows, c *FileCopy) error {
 }
 
 // Copy tells where the copy of a content lies, or fails with ErrNotFound.
-func (s *Store) Copy(ctx context.Context, d protocol.Digest) (FileCopy, error) {
-	found, err := list(ctx, s.read, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE digest = ?", d)
+func (f *FileReader) Copy(ctx context.Context, d protocol.Digest) (FileCopy, error) {
+	found, err := list(ctx, f.pool, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE digest = ?", d)
 	if err == nil && len(found) == 0 {
 		err = &NotFoundError{What: "copy", ID: string(d)}
 	}
@@ -155,17 +159,17 @@ func (s *Store) Copy(ctx context.Context, d protocol.Digest) (FileCopy, error) {
 }
 
 // CopiesIn are the copies in a pack, in the order in which they lie there.
-func (s *Store) CopiesIn(ctx context.Context, pack string) ([]FileCopy, error) {
-	return list(ctx, s.read, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE pack = ? ORDER BY at", pack)
+func (f *FileReader) CopiesIn(ctx context.Context, pack string) ([]FileCopy, error) {
+	return list(ctx, f.pool, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE pack = ? ORDER BY at", pack)
 }
 
 // CopyBytes is how much of the packs is copies that rows name, by pack.
-func (s *Store) CopyBytes(ctx context.Context) (map[string]int64, error) {
+func (f *FileReader) CopyBytes(ctx context.Context) (map[string]int64, error) {
 	type sum struct {
 		pack  string
 		bytes int64
 	}
-	sums, err := list(ctx, s.read, func(rows *sql.Rows, v *sum) error { return rows.Scan(&v.pack, &v.bytes) },
+	sums, err := list(ctx, f.pool, func(rows *sql.Rows, v *sum) error { return rows.Scan(&v.pack, &v.bytes) },
 		"SELECT pack, sum(length) FROM file_copies GROUP BY pack")
 	all := make(map[string]int64, len(sums))
 	for _, v := range sums {
@@ -175,13 +179,13 @@ func (s *Store) CopyBytes(ctx context.Context) (map[string]int64, error) {
 }
 
 // OldestPoints reads the oldest points that are over and still have changes.
-func (s *Store) OldestPoints(ctx context.Context, limit int) ([]StoredPoint, error) {
-	return list(ctx, s.read, scanPoint, selectPoints+"WHERE open = 0 AND EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point) ORDER BY point LIMIT ?", limit)
+func (f *FileReader) OldestPoints(ctx context.Context, limit int) ([]StoredPoint, error) {
+	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE open = 0 AND EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point) ORDER BY point LIMIT ?", limit)
 }
 
-// PointCount counts the files that a point changed.
-func (s *Store) PointCount(ctx context.Context, id protocol.PointID) (n ChangeCount, err error) {
-	err = s.read.row(ctx, countPoint, []any{id}, &n.Files, &n.Unkept)
+// CountPoint counts the files that a point changed.
+func (f *FileReader) CountPoint(ctx context.Context, id protocol.PointID) (n ChangeCount, err error) {
+	err = f.pool.row(ctx, countPoint, []any{id}, &n.Files, &n.Unkept)
 	return n, err
 }
 
@@ -191,12 +195,12 @@ FROM file_changes
 WHERE point = (SELECT point FROM file_points WHERE point_id = ?)`
 
 // IdleWorkspaces reads the roots of workspaces, by number, of which no point is left that files can be brought back to.
-func (s *Store) IdleWorkspaces(ctx context.Context) (map[int64]string, error) {
+func (f *FileReader) IdleWorkspaces(ctx context.Context) (map[int64]string, error) {
 	type row struct {
 		workspace int64
 		root      string
 	}
-	found, err := list(ctx, s.read, func(rows *sql.Rows, v *row) error { return rows.Scan(&v.workspace, &v.root) }, selectIdle)
+	found, err := list(ctx, f.pool, func(rows *sql.Rows, v *row) error { return rows.Scan(&v.workspace, &v.root) }, selectIdle)
 	idle := make(map[int64]string, len(found))
 	for _, v := range found {
 		idle[v.workspace] = v.root
@@ -212,13 +216,13 @@ WHERE NOT EXISTS (
   FROM file_points p
   WHERE p.workspace = w.workspace AND (p.open OR EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point)))`
 
-// ChangedFiles counts the files that points of a session changed, and those of which there is no copy of what they were.
-func (s *Store) ChangedFiles(ctx context.Context, session int64) (map[protocol.PointID]ChangeCount, error) {
+// CountPoints counts the files that each point of a session changed, and those of which there is no copy of what they were.
+func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protocol.PointID]ChangeCount, error) {
 	type count struct {
 		point protocol.PointID
 		ChangeCount
 	}
-	counts, err := list(ctx, s.read, func(rows *sql.Rows, v *count) error { return rows.Scan(&v.point, &v.Files, &v.Unkept) }, countChanges, session)
+	counts, err := list(ctx, f.pool, func(rows *sql.Rows, v *count) error { return rows.Scan(&v.point, &v.Files, &v.Unkept) }, countChanges, session)
 	all := make(map[protocol.PointID]ChangeCount, len(counts))
 	for _, v := range counts {
 		all[v.point] = v.ChangeCount

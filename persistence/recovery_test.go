@@ -5,6 +5,7 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -50,7 +51,7 @@ func crashed(t *testing.T, s *Store) string {
 // adopt has the witness of a copied directory take its files for those that lashd has written.
 func adopt(t *testing.T, dir string) {
 	t.Helper()
-	w := must(openWitness(filepath.Join(dir, witnessName)))
+	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
 	now := w.last
 	path := filepath.Join(dir, fileName)
 	file := must(stampOf(path))
@@ -66,7 +67,7 @@ func adopt(t *testing.T, dir string) {
 // rebooted has the witness be of another run of the kernel.
 func rebooted(t *testing.T, dir string) {
 	t.Helper()
-	w := must(openWitness(filepath.Join(dir, witnessName)))
+	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
 	now := w.last
 	now.Boot = "another"
 	if err := errors.Join(w.save(now, true), w.close()); err != nil {
@@ -299,7 +300,7 @@ func TestSealedWitness(t *testing.T) {
 			s, stop := start(t, quiet(dir))
 			epoch := s.Facts().Epoch
 			stop()
-			w := must(openWitness(filepath.Join(dir, witnessName)))
+			w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
 			seen := w.last
 			seen.ChangedNs, seen.Boot = 1, c.boot
 			if err := errors.Join(w.save(seen, true), w.close()); err != nil {

@@ -10,10 +10,10 @@ import (
 )
 
 // Acknowledge forgets the loss of commits that Rollback tells of. It must not be called while Run runs.
-func (s *Store) Acknowledge(ctx context.Context) error {
-	_, err := s.stmts.conn.ExecContext(ctx, "DELETE FROM meta WHERE name = ?", metaRollback)
+func (w *writer) Acknowledge(ctx context.Context) error {
+	_, err := w.stmts.conn.ExecContext(ctx, "DELETE FROM meta WHERE name = ?", metaRollback)
 	if err == nil {
-		s.rollback = nil
+		w.meta.rollback = nil
 	}
 	return classify(err)
 }

@@ -32,17 +32,17 @@ var current = definition{version: SchemaVersion, schema: lashd.Schema, migration
 func (s *Store) prepareSchema(ctx context.Context, found preview) error {
 	switch {
 	case found.version == 0:
-		return s.createSchema(ctx)
+		return s.def.create(ctx, s.stmts)
 	case found.version < s.def.version:
 		if err := s.migrate(ctx, found.version); err != nil {
 			return err
 		}
 	}
-	return s.checkSchema(ctx, s.stmts.conn)
+	return s.def.check(ctx, s.stmts.conn)
 }
 
-func (s *Store) createSchema(ctx context.Context) error {
-	return s.inTransaction(ctx, func(tx *sql.Tx) error {
+func (d *definition) create(ctx context.Context, st *statements) error {
+	return st.inTransaction(ctx, func(tx *sql.Tx) error {
 		var tables int
 		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (s *Store) createSchema(ctx context.Context) error {
 		if tables > 0 {
 			return errors.New("this is a database of another program")
 		}
-		if _, err := tx.ExecContext(ctx, s.def.schema); err != nil {
+		if _, err := tx.ExecContext(ctx, d.schema); err != nil {
 			return fmt.Errorf("schema.sql: %w", err)
 		}
 		facts, err := summed("INSERT INTO meta (name, value) VALUES ('store_id', ?), ('epoch', ?), ('opened', '1'), ('commits', '0'), ('secret', ?)")
@@ -60,7 +60,7 @@ func (s *Store) createSchema(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, facts, uuid.NewString(), strconv.FormatInt(newEpoch(), 10), rand.Text()); err != nil {
 			return err
 		}
-		return stamp(ctx, tx, s.def.version)
+		return stamp(ctx, tx, d.version)
 	})
 }
 
@@ -69,25 +69,13 @@ func stamp(ctx context.Context, tx *sql.Tx, version int) error {
 	return err
 }
 
-// inTransaction runs steps of the schema on the writer's connection.
-func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := s.stmts.conn.BeginTx(ctx, nil)
-	if err != nil {
-		return classify(err)
-	}
-	if err := do(tx); err != nil {
-		return errors.Join(classify(err), tx.Rollback())
-	}
-	return classify(tx.Commit())
-}
-
 const schemaObjects = `
 SELECT sql
 FROM sqlite_schema
 WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'`
 
-// checkSchema compares every object with the statements of schema.sql: a trigger or a view in the file would run as us.
-func (s *Store) checkSchema(ctx context.Context, db queryer) error {
+// check compares every object with the statements of schema.sql: a trigger or a view in the file would run as us.
+func (d *definition) check(ctx context.Context, db queryer) error {
 	rows, err := db.QueryContext(ctx, schemaObjects)
 	if err != nil {
 		return classify(err)
@@ -96,15 +84,15 @@ func (s *Store) checkSchema(ctx context.Context, db queryer) error {
 	if err != nil {
 		return err
 	}
-	want := schemaStatements(s.def.schema)
+	want := schemaStatements(d.schema)
 	slices.Sort(got)
 	slices.Sort(want)
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got) || (i < len(want) && want[i] < got[i]):
-			return fmt.Errorf("schema %d lacks %.60q: %w", s.def.version, want[i], ErrOtherSchema)
+			return fmt.Errorf("schema %d lacks %.60q: %w", d.version, want[i], ErrOtherSchema)
 		case i >= len(want) || got[i] != want[i]:
-			return fmt.Errorf("schema %d does not have %.60q: %w", s.def.version, got[i], ErrOtherSchema)
+			return fmt.Errorf("schema %d does not have %.60q: %w", d.version, got[i], ErrOtherSchema)
 		}
 	}
 	return nil

@@ -29,8 +29,8 @@ func TestSettings(t *testing.T) {
 		}
 		// All connections of the readers at once, so that the pool must open each.
 		var wg sync.WaitGroup
-		for range s.read.db.Stats().MaxOpenConnections {
-			conn, err := s.read.db.Conn(t.Context())
+		for range s.pool.db.Stats().MaxOpenConnections {
+			conn, err := s.pool.db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestFilesArePrivate(t *testing.T) {
 	s := open(t, dir)
 	commit(t, s, rootCommit("ses_a"))
 	commit(t, s, &Commit{Session: "ses_a", Blobs: []Blob{must(s.PrepareBlob(make([]byte, inlineBlob+1)))}})
-	s.saveWitness(true, func(*witnessed) {})
+	s.witness.update(true, func(*witnessed) {})
 	if err := s.ballast.restore(); err != nil {
 		t.Fatal(err)
 	}

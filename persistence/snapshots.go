@@ -142,21 +142,21 @@ WHERE s.session = ? AND (? = '' OR s.name = ?)
 GROUP BY s.name
 ORDER BY s.name`
 
-func (s *Store) snapshots(ctx context.Context, session int64, name string) ([]Snapshot, error) {
+func (r *Reader) snapshots(ctx context.Context, session int64, name string) ([]Snapshot, error) {
 	scan := func(rows *sql.Rows, s *Snapshot) error {
 		return rows.Scan(&s.Name, &s.Node, &s.AtMs, &s.Generation, &s.Bytes)
 	}
-	return list(ctx, s.read, scan, selectSnapshots, session, name, name)
+	return list(ctx, r.pool, scan, selectSnapshots, session, name, name)
 }
 
 // Snapshots lists a session's snapshots, in order of name.
-func (s *Store) Snapshots(ctx context.Context, session int64) ([]Snapshot, error) {
-	return s.snapshots(ctx, session, "")
+func (r *Reader) Snapshots(ctx context.Context, session int64) ([]Snapshot, error) {
+	return r.snapshots(ctx, session, "")
 }
 
 // Snapshot reads one snapshot of a session, or fails with ErrNotFound.
-func (s *Store) Snapshot(ctx context.Context, session int64, name string) (Snapshot, error) {
-	found, err := s.snapshots(ctx, session, name)
+func (r *Reader) Snapshot(ctx context.Context, session int64, name string) (Snapshot, error) {
+	found, err := r.snapshots(ctx, session, name)
 	if err != nil {
 		return Snapshot{}, err
 	}

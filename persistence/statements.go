@@ -54,3 +54,15 @@ func (st *statements) close() error {
 	}
 	return errors.Join(append(errs, st.conn.Close())...)
 }
+
+// inTransaction runs steps that belong together on the connection.
+func (st *statements) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := st.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(classify(err), tx.Rollback())
+	}
+	return classify(tx.Commit())
+}

@@ -6,17 +6,13 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"time"
-
-	"lashd/engine/tip"
 )
 
 // Config says where a store lies. The caller holds the lock of the directory for as long as the store is open.
@@ -27,33 +23,13 @@ type Config struct {
 	Durability string       // FULL (the default), NORMAL or OFF; reported by Durability, meant for tests
 }
 
-// Store is an open database. Its methods are safe for concurrent use.
+// Store is an open database: what reads it, and the one goroutine that changes it. Its methods are safe for concurrent use.
 type Store struct {
-	cfg            Config
-	path           string
-	def            definition
-	write          *sql.DB
-	stmts          *statements // of the one connection of write
-	read           *reader
-	blobs          *blobFiles
-	ballast        *ballast
-	witness        *witness
-	facts          Facts
-	requests       chan *request
-	ended          chan struct{} // closed when Run has answered its last request
-	commits        int64         // that the database has counted, and those since; the writer's
-	uncounted      int64
-	before         int64 // the epoch before this one; 0: none
-	backup         bool  // it is a backup that was not opened before
-	rollback       *Rollback
-	file, log      openFile              // the database and its log, as they were opened
-	look           chan struct{}         // has a value when the writer should look at them
-	heads          heads                 // the writer's
-	cutOff         []string              // records of backups that were at work when the last user was killed
-	uncheckedLarge bool                  // the structure, as the database is large and was not closed properly
-	unchecked      bool                  // the structure, as the database is small and was closed properly; the writer's
-	state          atomic.Pointer[error] // why nothing is written any more; nil while all is well
-	turned         tip.Tip               // at each change of the condition
+	*Reader
+	*writer
+	cfg    Config
+	def    definition
+	cutOff []string // records of backups that were at work when the last user was killed
 }
 
 // Facts are what a store says of itself.
@@ -95,11 +71,11 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 }
 
 func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast) (*Store, error) {
-	s := &Store{
-		cfg: cfg, path: filepath.Join(cfg.Dir, fileName), def: def, ballast: ballast,
+	s := &Store{cfg: cfg, def: def, writer: &writer{
+		condition: &condition{log: cfg.Log, ballast: ballast},
+		path:      filepath.Join(cfg.Dir, fileName), blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName)),
 		requests: make(chan *request, groupLimit), ended: make(chan struct{}), look: make(chan struct{}, 1),
-		blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName)),
-	}
+	}}
 	err := s.open(ctx)
 	if err == nil {
 		return s, nil
@@ -135,25 +111,27 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.write, err = openPool(s.path, writerOptions(s.cfg.Durability), 1); err != nil {
+	if s.db, err = openPool(s.path, writerOptions(s.cfg.Durability), 1); err != nil {
 		return err
 	}
-	if s.stmts, err = prepare(ctx, s.write); err != nil {
+	if s.stmts, err = prepare(ctx, s.db); err != nil {
 		return err
 	}
 	if err := s.prepareSchema(ctx, found); err != nil {
 		return err
 	}
-	if s.read, err = s.openReader(); err != nil {
+	pool, err := openReadPool(s.path, s.cfg.Durability, s.stop)
+	if err != nil {
 		return err
 	}
+	s.Reader = newReader(pool, s.writer.blobs)
 	if err := s.checkUnclean(ctx, found); err != nil {
 		return err
 	}
 	if s.cutOff, err = recordedPartials(s.cfg.Dir); err != nil {
 		return err
 	}
-	if err := s.loadFacts(ctx, s.stmts.conn); err != nil {
+	if s.meta, err = readMeta(ctx, s.stmts.conn); err != nil {
 		return err
 	}
 	if err := s.settleEpoch(ctx, there, found.version == 0); err != nil {
@@ -178,7 +156,10 @@ func (s *Store) createFile() error {
 }
 
 // Facts tells the store's id and epoch.
-func (s *Store) Facts() Facts { return s.facts }
+func (s *Store) Facts() Facts { return s.meta.facts }
+
+// Rollback is nil, or a loss of commits that nobody has acknowledged yet.
+func (s *Store) Rollback() *Rollback { return s.meta.rollback }
 
 // Durability is the synchronous mode in use; each connection was asked for it when it was made.
 func (s *Store) Durability() string { return s.cfg.Durability }
@@ -216,21 +197,21 @@ func (s *Store) Close() error {
 	s.stop(ErrClosed)
 	err = s.closePools()
 	if err == nil {
-		err = s.sealClosed()
+		err = s.witness.sealClosed()
 	}
 	return errors.Join(err, s.witness.close())
 }
 
 func (s *Store) closePools() error {
 	var errs []error
-	if s.read != nil {
-		errs = append(errs, s.read.close())
+	if s.Reader != nil {
+		errs = append(errs, s.pool.close())
 	}
 	if s.stmts != nil {
 		errs = append(errs, s.stmts.close())
 	}
-	if s.write != nil {
-		errs = append(errs, s.write.Close())
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
 	}
 	return errors.Join(errs...)
 }

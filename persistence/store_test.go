@@ -144,7 +144,7 @@ func verified(t testing.TB, s *Store) Report {
 func count(t testing.TB, s *Store, query string, args ...any) int {
 	t.Helper()
 	var n int
-	if err := s.read.db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+	if err := s.pool.db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

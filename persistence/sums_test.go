@@ -105,7 +105,7 @@ func TestSummed(t *testing.T) {
 		"row_resum()", "row_resum('pins(at)')", "row_resum('pins(at)', 'x', 1, 2)", "row_resum('pins(at)', 1, 1)", "row_resum(1, 1, 1, 1)",
 	} {
 		t.Run("issue/29 SQL that asks for no sum is refused: "+call, func(t *testing.T) {
-			if err := s.read.db.QueryRowContext(t.Context(), "SELECT "+call).Scan(new(any)); err == nil {
+			if err := s.pool.db.QueryRowContext(t.Context(), "SELECT "+call).Scan(new(any)); err == nil {
 				t.Error("it has a result")
 			}
 		})

@@ -138,8 +138,8 @@ ORDER BY t.change
 LIMIT ?7`
 
 // Tasks reads tasks, those that were changed last at the end.
-func (s *Store) Tasks(ctx context.Context, q TaskQuery) ([]protocol.Task, error) {
-	return list(ctx, s.read, scanTask, selectTasks, q.After, q.Viewer, q.Owner, q.Kind, q.Live, q.Hidden, q.Limit)
+func (r *Reader) Tasks(ctx context.Context, q TaskQuery) ([]protocol.Task, error) {
+	return list(ctx, r.pool, scanTask, selectTasks, q.After, q.Viewer, q.Owner, q.Kind, q.Live, q.Hidden, q.Limit)
 }
 
 func scanTask(rows *sql.Rows, t *protocol.Task) error {
@@ -154,13 +154,13 @@ func scanTask(rows *sql.Rows, t *protocol.Task) error {
 }
 
 // LiveTasks reads the tasks of a session that are not over, hidden ones included, in the order of their creation.
-func (s *Store) LiveTasks(ctx context.Context, session int64) ([]protocol.Task, error) {
-	return list(ctx, s.read, scanTask, "SELECT body, change FROM tasks WHERE session = ? AND ended = 0 ORDER BY task", session)
+func (r *Reader) LiveTasks(ctx context.Context, session int64) ([]protocol.Task, error) {
+	return list(ctx, r.pool, scanTask, "SELECT body, change FROM tasks WHERE session = ? AND ended = 0 ORDER BY task", session)
 }
 
 // Task reads one task of a session, or fails with ErrNotFound.
-func (s *Store) Task(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
-	found, err := list(ctx, s.read, scanTask,
+func (r *Reader) Task(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+	found, err := list(ctx, r.pool, scanTask,
 		"SELECT body, change FROM tasks WHERE session = (SELECT session FROM sessions WHERE session_id = ?) AND task_id = ?", session, id)
 	if err != nil {
 		return protocol.Task{}, err
@@ -172,8 +172,8 @@ func (s *Store) Task(ctx context.Context, session protocol.SessionID, id protoco
 }
 
 // TaskEvents reads what happened to a task after an event, in order.
-func (s *Store) TaskEvents(ctx context.Context, session protocol.SessionID, id protocol.TaskID, after, limit int) ([]protocol.TaskEvent, error) {
-	return list(ctx, s.read, scanTaskEvent, `
+func (r *Reader) TaskEvents(ctx context.Context, session protocol.SessionID, id protocol.TaskID, after, limit int) ([]protocol.TaskEvent, error) {
+	return list(ctx, r.pool, scanTaskEvent, `
 SELECT e.body
 FROM task_events e JOIN tasks t USING (task)
 WHERE t.session = (SELECT session FROM sessions WHERE session_id = ?) AND t.task_id = ? AND e.ordinal > ?
@@ -182,11 +182,11 @@ LIMIT ?`, session, id, after, limit)
 }
 
 // TaskEventOf reads the event of a task that has a key; nil: none has.
-func (s *Store) TaskEventOf(ctx context.Context, session protocol.SessionID, id protocol.TaskID, key string) (*protocol.TaskEvent, error) {
+func (r *Reader) TaskEventOf(ctx context.Context, session protocol.SessionID, id protocol.TaskID, key string) (*protocol.TaskEvent, error) {
 	if key == "" {
 		return nil, nil
 	}
-	found, err := list(ctx, s.read, scanTaskEvent, `
+	found, err := list(ctx, r.pool, scanTaskEvent, `
 SELECT e.body
 FROM task_events e JOIN tasks t USING (task)
 WHERE t.session = (SELECT session FROM sessions WHERE session_id = ?) AND t.task_id = ? AND e.key = ? AND e.key <> ''`, session, id, key)
@@ -205,16 +205,16 @@ func scanTaskEvent(rows *sql.Rows, e *protocol.TaskEvent) error {
 }
 
 // Tasked lists the sessions that have a live task which lashd runs: what a restart must go on with.
-func (s *Store) Tasked(ctx context.Context) ([]protocol.SessionID, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
+func (r *Reader) Tasked(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
 SELECT DISTINCT s.session_id
 FROM tasks t JOIN sessions s USING (session)
 WHERE t.ended = 0 AND t.external = 0`)
 }
 
 // SeenTask reads a task of another session that a session may see, or fails with ErrNotFound.
-func (s *Store) SeenTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
-	found, err := list(ctx, s.read, scanTask, `
+func (r *Reader) SeenTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+	found, err := list(ctx, r.pool, scanTask, `
 SELECT t.body, t.change
 FROM task_viewers v JOIN tasks t USING (task)
 WHERE v.viewer = ? AND t.task_id = ?

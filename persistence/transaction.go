@@ -11,23 +11,23 @@ import (
 
 // transact writes a group in one transaction. Its error is the whole group's; a request that fails by its own fault has
 // it in err, and is undone alone.
-func (s *Store) transact(ctx context.Context, group []*request) error {
-	if err := s.stopped(); err != nil {
+func (w *writer) transact(ctx context.Context, group []*request) error {
+	if err := w.stopped(); err != nil {
 		return err
 	}
-	s.heads.begin()
-	tx := &tx{stmts: s.stmts, blobs: s.blobs, heads: &s.heads}
+	w.heads.begin()
+	tx := &tx{stmts: w.stmts, blobs: w.blobs, heads: &w.heads}
 	// A client that goes away must not interrupt what others wait for, and a deadline could only turn a slow commit into one
 	// of unknown outcome. Another process that holds the lock is waited for until busyTimeout, here and nowhere later.
 	ctx = context.WithoutCancel(ctx)
 	if err := tx.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return s.failed(err)
+		return w.failed(err)
 	}
 	written := 0
 	for _, r := range group {
-		if err := s.applyOne(ctx, tx, r, len(group) > 1); err != nil {
+		if err := w.applyOne(ctx, tx, r, len(group) > 1); err != nil {
 			tx.rollback(ctx)
-			return s.failed(err)
+			return w.failed(err)
 		}
 		if r.err == nil && !r.result.Replayed {
 			written++
@@ -37,26 +37,26 @@ func (s *Store) transact(ctx context.Context, group []*request) error {
 		tx.rollback(ctx)
 		return nil
 	}
-	if err := s.failed(tx.exec(ctx, "COMMIT")); err != nil {
+	if err := w.failed(tx.exec(ctx, "COMMIT")); err != nil {
 		if !errors.Is(err, ErrPoisoned) {
 			tx.rollback(ctx)
 		}
 		return err
 	}
-	s.logged()
-	if err := s.checkFiles(ctx); err != nil { // nobody is told of a commit that the next process may not find
+	w.witness.logged()
+	if err := w.checkFiles(ctx); err != nil { // nobody is told of a commit that the next process may not find
 		return err
 	}
-	s.heads.committed()
-	s.uncounted += int64(written)
-	s.dropFiles(ctx, tx.dropped)
+	w.heads.committed()
+	w.uncounted += int64(written)
+	w.dropFiles(ctx, tx.dropped)
 	return nil
 }
 
 // applyOne applies one request. Its own failure is its answer; a failure of the database is the group's.
-func (s *Store) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
+func (w *writer) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
 	r.result, r.err = Result{}, nil
-	if s.ballast.away.Load() && r.change.begins() {
+	if w.ballast.away.Load() && r.change.begins() {
 		r.err = fmt.Errorf("begin something new: %w", ErrFull)
 		return nil
 	}
@@ -95,27 +95,27 @@ func isStorage(err error) bool {
 
 // dropFiles removes the files of blobs whose rows are gone for good. A later commit of the same group may have brought a
 // row back.
-func (s *Store) dropFiles(ctx context.Context, dropped []protocol.Digest) {
+func (w *writer) dropFiles(ctx context.Context, dropped []protocol.Digest) {
 	for _, d := range dropped {
-		used, err := s.hasBlob(ctx, d)
+		used, err := w.hasBlob(ctx, d)
 		if err == nil && !used {
-			err = s.blobs.remove(d)
+			err = w.blobs.remove(d)
 		}
 		if err != nil { // the sweep tries again
-			s.cfg.Log.Warn("file of a deleted blob not removed", "digest", d, "error", err)
+			w.log.Warn("file of a deleted blob not removed", "digest", d, "error", err)
 		}
 	}
 }
 
 // hasBlob asks the writer's connection, so that the answer holds until the next commit.
-func (s *Store) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
-	tx := &tx{stmts: s.stmts}
+func (w *writer) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
+	tx := &tx{stmts: w.stmts}
 	var n int
 	err := tx.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, &n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, s.failed(err)
+	return err == nil, w.failed(err)
 }
 
 // tx is the open transaction of the writer.

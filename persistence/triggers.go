@@ -158,8 +158,8 @@ func insertOccurred(ctx context.Context, t *tx, o Occurred, at int, b triggerBod
 }
 
 // Triggers reads all triggers in the order in which they were made.
-func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, t *Trigger) error {
+func (r *Reader) Triggers(ctx context.Context) ([]Trigger, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, t *Trigger) error {
 		var body []byte
 		if err := rows.Scan(&t.Row, &t.TickedMs, &body); err != nil {
 			return err
@@ -175,8 +175,8 @@ WHERE d.state = 'reserved'
 ORDER BY occurrence, trigger_id`
 
 // ReservedDeliveries reads all that is still to be done, in the order of occurrence.
-func (s *Store) ReservedDeliveries(ctx context.Context) ([]Reserved, error) {
-	return list(ctx, s.read, func(rows *sql.Rows, r *Reserved) error {
+func (r *Reader) ReservedDeliveries(ctx context.Context) ([]Reserved, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, r *Reserved) error {
 		var occurrence, body, action []byte
 		if err := rows.Scan(&occurrence, &body, &action); err != nil {
 			return err
@@ -207,8 +207,8 @@ func scanOccurrence(rows *sql.Rows, o *StoredOccurrence) error {
 }
 
 // Occurrence reads one occurrence as it stands now, or fails with ErrNotFound.
-func (s *Store) Occurrence(ctx context.Context, id protocol.OccurrenceID) (protocol.Occurrence, error) {
-	found, err := list(ctx, s.read, scanOccurrence, occurrenceColumns+"WHERE occurrence_id = ?", id)
+func (r *Reader) Occurrence(ctx context.Context, id protocol.OccurrenceID) (protocol.Occurrence, error) {
+	found, err := list(ctx, r.pool, scanOccurrence, occurrenceColumns+"WHERE occurrence_id = ?", id)
 	if err != nil {
 		return protocol.Occurrence{}, err
 	}
@@ -227,7 +227,7 @@ type OccurrenceQuery struct {
 }
 
 // Occurrences reads a page of occurrences.
-func (s *Store) Occurrences(ctx context.Context, q OccurrenceQuery) ([]StoredOccurrence, error) {
+func (r *Reader) Occurrences(ctx context.Context, q OccurrenceQuery) ([]StoredOccurrence, error) {
 	if q.Before == 0 {
 		q.Before = 1<<63 - 1
 	}
@@ -235,5 +235,5 @@ func (s *Store) Occurrences(ctx context.Context, q OccurrenceQuery) ([]StoredOcc
 	if q.Trigger != "" {
 		where = "JOIN deliveries w USING (occurrence) WHERE w.trigger_id = ?1 AND w.occurrence < ?2 AND (?3 = '' OR o.type = ?3) ORDER BY w.occurrence DESC LIMIT ?4"
 	}
-	return list(ctx, s.read, scanOccurrence, occurrenceColumns+where, q.Trigger, q.Before, q.Type, q.Limit)
+	return list(ctx, r.pool, scanOccurrence, occurrenceColumns+where, q.Trigger, q.Before, q.Type, q.Limit)
 }

@@ -30,17 +30,17 @@ func (r *Report) note(err error) error {
 // Verify checks the structure of the database, every session's log against its chain and head, its history up to the
 // root, every other row against its sum, and that every blob is there with the bytes its name says. It reads everything, page by page, while others
 // write; progress is told about every session.
-func (s *Store) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
-	structure := checkStructureOf(ctx, s.read.db)
-	r, err := verifyRows(ctx, s.read, structure == nil, progress)
-	if err = errors.Join(err, r.note(structure)); err != nil {
-		return r, err
+func (r *Reader) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
+	structure := checkStructureOf(ctx, r.pool.db)
+	report, err := verifyRows(ctx, r.pool, structure == nil, progress)
+	if err = errors.Join(err, report.note(structure)); err != nil {
+		return report, err
 	}
-	return r, s.verifyBlobs(ctx, &r)
+	return report, verifyBlobs(ctx, r, &report)
 }
 
 // verifyRows checks what is stored in rows: each against its chain or its sum. sound tells that the structure is.
-func verifyRows(ctx context.Context, db *reader, sound bool, progress func(done, all int)) (Report, error) {
+func verifyRows(ctx context.Context, db *readPool, sound bool, progress func(done, all int)) (Report, error) {
 	r, err := verifyLogs(ctx, db, progress)
 	if err != nil {
 		return r, err
@@ -54,7 +54,7 @@ func scanHead(rows *sql.Rows, h *head) error {
 	return rows.Scan(&h.session, &h.id, &h.branch, &h.generation, &h.seq, &h.chain)
 }
 
-func verifyLogs(ctx context.Context, db *reader, progress func(done, all int)) (Report, error) {
+func verifyLogs(ctx context.Context, db *readPool, progress func(done, all int)) (Report, error) {
 	var r Report
 	heads, err := list(ctx, db, scanHead, selectHeads)
 	if err != nil {
@@ -77,7 +77,7 @@ func verifyLogs(ctx context.Context, db *reader, progress func(done, all int)) (
 
 // verifyLog follows the chain to the head. A session that goes on meanwhile has a new head by the end of it. An event with a number that
 // is too high is read again by the next page, where it breaks the chain.
-func verifyLog(ctx context.Context, db *reader, h head) (int, error) {
+func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 	chain, seq := make([]byte, 32), protocol.Seq(0)
 	broken := func() error {
 		return fmt.Errorf("session %s: the log is broken at event %d of %d: %w", h.id, seq, h.seq, ErrCorrupt)
@@ -114,7 +114,7 @@ func verifyLog(ctx context.Context, db *reader, h head) (int, error) {
 const countNodes = `SELECT count(*) FROM nodes WHERE place > ? AND place <= ?`
 
 // verifyHistory checks that there is a node for every generation from the root to the leaf.
-func verifyHistory(ctx context.Context, db *reader, h head) error {
+func verifyHistory(ctx context.Context, db *readPool, h head) error {
 	branch, generation := h.branch, h.generation
 	for {
 		var parent, upTo sql.NullInt64
@@ -147,7 +147,7 @@ func verifyHistory(ctx context.Context, db *reader, h head) error {
 }
 
 // stillThere is the problem, unless its session was deleted meanwhile.
-func stillThere(ctx context.Context, db *reader, h head, problem error) error {
+func stillThere(ctx context.Context, db *readPool, h head, problem error) error {
 	now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
 	if err != nil || len(now) == 0 {
 		return err
@@ -155,15 +155,15 @@ func stillThere(ctx context.Context, db *reader, h head, problem error) error {
 	return problem
 }
 
-func (s *Store) verifyBlobs(ctx context.Context, r *Report) error {
-	digests, err := list(ctx, s.read, scanDigest, "SELECT digest FROM blobs ORDER BY digest")
+func verifyBlobs(ctx context.Context, db *Reader, r *Report) error {
+	digests, err := list(ctx, db.pool, scanDigest, "SELECT digest FROM blobs ORDER BY digest")
 	if err != nil {
 		return err
 	}
 	r.Blobs = len(digests)
 	for _, d := range digests {
-		err := s.verifyBlob(ctx, d)
-		if errors.Is(err, ErrCorrupt) && errors.Is(s.read.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, new(int)), ErrNotFound) {
+		err := verifyBlob(ctx, db, d)
+		if errors.Is(err, ErrCorrupt) && errors.Is(db.pool.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, new(int)), ErrNotFound) {
 			continue // deleted between its row and its file
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -177,13 +177,13 @@ func (s *Store) verifyBlobs(ctx context.Context, r *Report) error {
 }
 
 // verifyBlob checks the bytes of a blob by its digest, and its row by their number.
-func (s *Store) verifyBlob(ctx context.Context, d protocol.Digest) error {
-	data, err := s.Blob(ctx, d)
+func verifyBlob(ctx context.Context, db *Reader, d protocol.Digest) error {
+	data, err := db.Blob(ctx, d)
 	if err != nil {
 		return err
 	}
 	var size int64
-	if err := s.read.row(ctx, "SELECT size FROM blobs WHERE digest = ?", []any{d}, &size); err != nil {
+	if err := db.pool.row(ctx, "SELECT size FROM blobs WHERE digest = ?", []any{d}, &size); err != nil {
 		return err
 	}
 	if size != int64(len(data)) {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -237,7 +238,7 @@ func TestWitness(t *testing.T) {
 // reseal has the witness take the database file for the one that lashd closed.
 func reseal(t *testing.T, dir string) {
 	t.Helper()
-	w := must(openWitness(filepath.Join(dir, witnessName)))
+	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
 	now := w.last
 	now.ChangedNs = must(stampOf(filepath.Join(dir, fileName))).changedNs
 	if err := errors.Join(w.save(now, true), w.close()); err != nil {
@@ -311,7 +312,7 @@ func TestSmallDatabases(t *testing.T) {
 	t.Run("issue/2 a damaged one whose witness has seen more is left as it is", func(t *testing.T) {
 		dir := oldDatabase(t)
 		tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
-		w, err := openWitness(filepath.Join(dir, "lashd.witness"))
+		w, err := openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler))
 		seen := w.last
 		seen.Commits++
 		if err := errors.Join(err, w.save(seen, true), w.close()); err != nil {
@@ -357,7 +358,7 @@ func TestPlans(t *testing.T) {
 	} {
 		t.Run("runtime/P16 what is open is found by its index "+index, func(t *testing.T) {
 			args := slices.Repeat([]any{1}, strings.Count(query, "?"))
-			rows := must(s.read.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+expanded(query), args...))
+			rows := must(s.pool.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+expanded(query), args...))
 			type step struct{ text string }
 			plan := must(collect(rows, func(rows *sql.Rows, p *step) error {
 				var id, parent, unused int

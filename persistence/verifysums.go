@@ -12,7 +12,7 @@ import (
 )
 
 // verifySums compares each row with its sum, and the numbers that the tables have given with those that they hold.
-func verifySums(ctx context.Context, db *reader, sound bool, r *Report) error {
+func verifySums(ctx context.Context, db *readPool, sound bool, r *Report) error {
 	page := sumPage
 	if !sound {
 		page = -1 // rows may be out of order, and pages by key would never end; nobody writes to a damaged database
@@ -36,7 +36,7 @@ type checkedRow struct {
 }
 
 // verifyTable reads a table page by page, in the order of its primary key. A table that cannot be read to its end is a finding.
-func verifyTable(ctx context.Context, db *reader, r *Report, table string, limit int) error {
+func verifyTable(ctx context.Context, db *readPool, r *Report, table string, limit int) error {
 	key := primaryKeys()[table]
 	scan := func(rows *sql.Rows, c *checkedRow) error {
 		c.key = make([]any, len(key))
@@ -64,7 +64,7 @@ func verifyTable(ctx context.Context, db *reader, r *Report, table string, limit
 }
 
 // damagedRow describes a damaged row, with the session that it belongs to if that can still be told.
-func damagedRow(ctx context.Context, db *reader, table string, columns []string, key []any) *DamagedRowError {
+func damagedRow(ctx context.Context, db *readPool, table string, columns []string, key []any) *DamagedRowError {
 	var named []string
 	for i, column := range columns {
 		named = append(named, fmt.Sprintf("%s %v", column, key[i]))
@@ -94,7 +94,7 @@ var numberedTables = map[string]string{
 }
 
 // verifyNumbers checks that SQLite gives no number again that a table holds, and that those to come fit into a place.
-func verifyNumbers(ctx context.Context, db *reader) error {
+func verifyNumbers(ctx context.Context, db *readPool) error {
 	for table, key := range numberedTables {
 		var held, given int64
 		err := db.row(ctx, fmt.Sprintf("SELECT coalesce(max(%s), 0), (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '%s') FROM %[2]s", key, table), nil, &held, &given)

@@ -13,15 +13,15 @@ import (
 type Fold func(protocol.TaskID, []protocol.TaskEvent) (protocol.Task, error)
 
 // VerifyTasks tells which tasks are not what their events come to. It reads while others write.
-func (s *Store) VerifyTasks(ctx context.Context, fold Fold) (problems []string, err error) {
+func (r *Reader) VerifyTasks(ctx context.Context, fold Fold) (problems []string, err error) {
 	for after := int64(0); ; {
-		page, err := s.Tasks(ctx, TaskQuery{Hidden: true, After: after, Limit: eventPage})
+		page, err := r.Tasks(ctx, TaskQuery{Hidden: true, After: after, Limit: eventPage})
 		if err != nil || len(page) == 0 {
 			return problems, err
 		}
 		for _, t := range page {
 			after = t.Change
-			problem, err := s.verifyTask(ctx, fold, t)
+			problem, err := verifyTask(ctx, r, fold, t)
 			if err != nil {
 				return problems, err
 			}
@@ -33,11 +33,11 @@ func (s *Store) VerifyTasks(ctx context.Context, fold Fold) (problems []string, 
 }
 
 // verifyTask compares a task with the events up to it. Later ones may come meanwhile, but then it is another one, too.
-func (s *Store) verifyTask(ctx context.Context, fold Fold, t protocol.Task) (problem string, err error) {
+func verifyTask(ctx context.Context, db *Reader, fold Fold, t protocol.Task) (problem string, err error) {
 	if t.Pruned {
 		return "", nil
 	}
-	events, err := s.TaskEvents(ctx, t.SessionID, t.ID, 0, t.Ordinal+1)
+	events, err := db.TaskEvents(ctx, t.SessionID, t.ID, 0, t.Ordinal+1)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (s *Store) verifyTask(ctx context.Context, fold Fold, t protocol.Task) (pro
 	if err == nil && len(events) == t.Ordinal && bytes.Equal(encoded(folded), encoded(t)) {
 		return "", nil
 	}
-	now, gone := s.Task(ctx, t.SessionID, t.ID)
+	now, gone := db.Task(ctx, t.SessionID, t.ID)
 	if gone != nil || now.Change != number {
 		return "", nil // changed meanwhile, given away or deleted: who is changed is looked at again
 	}

@@ -1,11 +1,12 @@
 package persistence
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 )
 
 // witness is a small file beside the database that says how many commits there were, and which file had them: if the database's
@@ -15,6 +16,8 @@ import (
 type witness struct {
 	file *os.File
 	last witnessed // that was read or saved
+	path string    // of the database
+	log  *slog.Logger
 }
 
 // witnessed is what was last seen of a database.
@@ -37,8 +40,9 @@ const witnessName = "lashd.witness"
 // witnessSize is a disk sector, so that a write in place lands whole or not at all.
 const witnessSize = 512
 
-// openWitness opens the file, or makes an empty one.
-func openWitness(path string) (*witness, error) {
+// openWitness opens the file of a database, or makes an empty one.
+func openWitness(database string, log *slog.Logger) (*witness, error) {
+	path := filepath.Join(filepath.Dir(database), witnessName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -47,7 +51,7 @@ func openWitness(path string) (*witness, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &witness{file: f, last: seen}, nil
+	return &witness{file: f, last: seen, path: database, log: log}, nil
 }
 
 // readWitness reads the file without making one.
@@ -85,79 +89,84 @@ func (w *witness) close() error {
 	return w.file.Close()
 }
 
-// count has the database count what was committed since it last did, and then tells the witness.
-func (s *Store) count(ctx context.Context) {
-	tx := &tx{stmts: s.stmts}
-	if s.uncounted > 0 {
-		err := s.failed(tx.exec(ctx, "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + ? AS TEXT) WHERE name = 'commits'", s.uncounted))
-		if err != nil { // tried again later
-			s.cfg.Log.Warn("commits not counted", "error", err)
-			return
-		}
-		s.commits += s.uncounted
-		s.uncounted = 0
-	}
-	s.saveWitness(true, func(w *witnessed) { w.Commits = s.commits })
-}
-
-// saveWitness changes what the witness says; the writer's.
-func (s *Store) saveWitness(sync bool, change func(*witnessed)) {
-	now := s.witness.last
+// update changes what the witness says; the writer's.
+func (w *witness) update(sync bool, change func(*witnessed)) {
+	now := w.last
 	change(&now)
-	if err := s.witness.save(now, sync); err != nil { // a witness that stays behind only sees less
-		s.cfg.Log.Warn("witness not written", "error", err)
+	if err := w.save(now, sync); err != nil { // a witness that stays behind only sees less
+		w.log.Warn("witness not written", "error", err)
 	}
 }
 
 // logged has the witness know that the log holds commits which nothing else does.
-func (s *Store) logged() {
-	if s.witness == nil || s.witness.last.Logged {
+func (w *witness) logged() {
+	if w.last.Logged {
 		return
 	}
-	s.saveWitness(false, func(w *witnessed) { w.Logged = true })
+	w.update(false, func(now *witnessed) { now.Logged = true })
 }
 
 // beforeFold has the witness know that the database file is about to be written, and that the log may be cut off. It is on disk before
 // that is done, as else the two would not agree after a loss of power.
-func (s *Store) beforeFold(mode string) {
-	if s.witness == nil {
-		return
-	}
-	s.saveWitness(true, func(w *witnessed) {
-		w.ChangedNs, w.Boot = 0, ""
-		w.Logged = w.Logged && mode != "TRUNCATE"
+func (w *witness) beforeFold(mode string) {
+	w.update(true, func(now *witnessed) {
+		now.ChangedNs, now.Boot = 0, ""
+		now.Logged = now.Logged && mode != "TRUNCATE"
 	})
 }
 
 // afterFold has the witness know the database file as it is now, and whether the log is still needed.
-func (s *Store) afterFold(whole bool) {
+func (w *witness) afterFold(whole bool) {
 	boot := bootID()
-	file, err := stampOf(s.path)
-	if s.witness == nil || err != nil {
+	file, err := stampOf(w.path)
+	if err != nil {
 		return
 	}
-	s.saveWitness(false, func(w *witnessed) {
-		w.Logged = !whole
+	w.update(false, func(now *witnessed) {
+		now.Logged = !whole
 		if boot != "" {
-			w.ChangedNs, w.Boot = file.changedNs, boot
+			now.ChangedNs, now.Boot = file.changedNs, boot
 		}
 	})
 }
 
+// noteFiles has the witness know which files are in use. That need not survive a loss of power unless the store is new to it.
+func (w *witness) noteFiles(db *meta, fresh bool) error {
+	file, err := stampOf(w.path)
+	if err != nil {
+		return err
+	}
+	log, err := stampIfThere(w.path + "-wal")
+	if err != nil {
+		return err
+	}
+	if w.last.Log == log.identity && w.last.Epoch == db.facts.Epoch { // then the file is that one, too
+		return nil
+	}
+	w.update(fresh, func(now *witnessed) {
+		if fresh {
+			*now = witnessed{}
+		}
+		now.StoreID, now.Epoch, now.Commits = db.facts.StoreID, db.facts.Epoch, db.commits
+		now.File, now.Log = file.identity, log.identity
+	})
+	return nil
+}
+
 // sealClosed has the witness know a database that is closed properly. No connection of this process may be open.
-func (s *Store) sealClosed() error {
-	f, err := os.Open(s.path)
+func (w *witness) sealClosed() error {
+	f, err := os.Open(w.path)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil { // the time of its last change, too
 		return err
 	}
-	file, err := stampOf(s.path)
+	file, err := stampOf(w.path)
 	if err != nil {
 		return err
 	}
-	now := s.witness.last
+	now := w.last
 	now.Logged, now.Log, now.ChangedNs, now.Boot = false, identity{}, file.changedNs, ""
-	return s.witness.save(now, true)
+	return w.save(now, true)
 }

@@ -1,8 +1,8 @@
 package persistence
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"sync"
 	"time"
@@ -13,6 +13,26 @@ const (
 	groupBytes   = 4 << 20          // a group that has reached this takes no more
 	writeTimeout = 10 * time.Second // of what may wait for another process
 )
+
+// writer is the only one that changes the database. After Open it belongs to the goroutine of Run, except for the channels, through
+// which commits come to it, and the condition.
+type writer struct {
+	*condition
+	path           string  // of the database
+	db             *sql.DB // of one connection
+	stmts          *statements
+	blobs          *blobFiles
+	witness        *witness
+	meta           meta
+	uncounted      int64 // commits since the database has counted them
+	heads          heads
+	requests       chan *request
+	ended          chan struct{} // closed when Run has answered its last request
+	look           chan struct{} // has a value when the writer should look at the files
+	dbFile, wal    openFile      // the database and its log, as they were opened
+	unchecked      bool          // the structure, as the database is small and was closed properly
+	uncheckedLarge bool          // the structure, as the database is large and was not closed properly
+}
 
 // Run writes until ctx is done, then writes what was already asked for and returns. It returns early, with ErrPoisoned,
 // when nothing more can be promised; the process should then exit without closing the store.
@@ -25,7 +45,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	s.takeBallast()
 	defer s.beside(ctx)()
-	k := newUpkeep(s)
+	k := newUpkeep(s.writer)
 	defer k.timer.Stop()
 	for {
 		select {
@@ -55,7 +75,7 @@ func (s *Store) beside(ctx context.Context) (wait func()) {
 	var working sync.WaitGroup
 	working.Go(func() {
 		if err := removeRecorded(s.cutOff); err != nil {
-			s.cfg.Log.Warn("backups that were cut off not removed", "error", err)
+			s.log.Warn("backups that were cut off not removed", "error", err)
 		}
 	})
 	if s.uncheckedLarge {
@@ -67,33 +87,24 @@ func (s *Store) beside(ctx context.Context) (wait func()) {
 	}
 }
 
-// poison is the error that Run ends with, nil if there is none. A store found corrupt goes on refusing writes one by
-// one, as its reads may still serve.
-func (s *Store) poison() error {
-	if err := s.stopped(); errors.Is(err, ErrPoisoned) {
-		return err
-	}
-	return nil
-}
-
-func (s *Store) drain(ctx context.Context) {
+func (w *writer) drain(ctx context.Context) {
 	for {
 		select {
-		case r := <-s.requests:
-			s.writeGroup(ctx, s.gather(r))
+		case r := <-w.requests:
+			w.writeGroup(ctx, w.gather(r))
 		default:
-			s.stop(ErrClosed)
+			w.stop(ErrClosed)
 			return
 		}
 	}
 }
 
 // gather takes whatever else is waiting into the same transaction.
-func (s *Store) gather(first *request) []*request {
+func (w *writer) gather(first *request) []*request {
 	group, size := []*request{first}, first.size
 	for len(group) < groupLimit && size < groupBytes {
 		select {
-		case r := <-s.requests:
+		case r := <-w.requests:
 			group, size = append(group, r), size+r.size
 		default:
 			return group
@@ -103,12 +114,12 @@ func (s *Store) gather(first *request) []*request {
 }
 
 // writeGroup writes a group and answers everybody after COMMIT.
-func (s *Store) writeGroup(ctx context.Context, group []*request) {
-	s.tryGroup(ctx, group)
+func (w *writer) writeGroup(ctx context.Context, group []*request) {
+	w.tryGroup(ctx, group)
 	for _, r := range group {
 		if r.err == nil {
 			for _, b := range r.change.Blobs {
-				s.blobs.settled(b.Digest)
+				w.blobs.settled(b.Digest)
 			}
 		}
 		close(r.done)
@@ -117,57 +128,21 @@ func (s *Store) writeGroup(ctx context.Context, group []*request) {
 
 // tryGroup gives each request of a group its result. For want of space each is tried alone, and one that ends
 // something is given the ballast.
-func (s *Store) tryGroup(ctx context.Context, group []*request) {
-	err := s.transact(ctx, group)
+func (w *writer) tryGroup(ctx context.Context, group []*request) {
+	err := w.transact(ctx, group)
 	switch {
 	case err == nil:
 		return
 	case errors.Is(err, ErrFull) && len(group) > 1:
 		for _, r := range group {
-			s.tryGroup(ctx, []*request{r})
+			w.tryGroup(ctx, []*request{r})
 		}
 		return
-	case errors.Is(err, ErrFull) && !group[0].change.begins() && s.ballast.giveUp():
-		s.cfg.Log.Error(fullDisk, "error", err)
-		s.turned.Notify()
-		s.tryGroup(ctx, group)
+	case errors.Is(err, ErrFull) && !group[0].change.begins() && w.giveUpBallast(err):
+		w.tryGroup(ctx, group)
 		return
 	}
 	for _, r := range group {
 		r.result, r.err = Result{}, err
 	}
 }
-
-// failed classifies an error and, if the database can't be trusted any more, stops all further writing: after a failed
-// fsync nobody knows what is on disk.
-func (s *Store) failed(err error) error {
-	err = classify(err)
-	if errors.Is(err, ErrPoisoned) || errors.Is(err, errDamaged) {
-		s.stop(err)
-	}
-	return err
-}
-
-// stop lets no more writes through. The first reason stays.
-func (s *Store) stop(err error) {
-	if s.state.CompareAndSwap(nil, &err) && !errors.Is(err, ErrClosed) {
-		s.cfg.Log.Error("store stopped", "error", err)
-		s.turned.Notify()
-	}
-}
-
-func (s *Store) stopped() error {
-	if p := s.state.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// Healthy is nil, or why nothing is written any more.
-func (s *Store) Healthy() error { return s.stopped() }
-
-// Condition is nil, or what the store does not do at present: see Healthy and Space.
-func (s *Store) Condition() error { return cmp.Or(s.stopped(), s.Space()) }
-
-// Turned returns a channel that is closed when the condition may have changed.
-func (s *Store) Turned() <-chan struct{} { return s.turned.Next() }

@@ -3,6 +3,7 @@ package pluginloader
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -294,4 +295,20 @@ func (l *Loader) dataOf(s *set, dir, name string) string {
 		return filepath.Join(l.config.Home, "plugins", "data", name)
 	}
 	return filepath.Join(l.config.Home, "plugins", "data", fmt.Sprintf("%s@%.16s", name, protocol.DigestOf([]byte(dir))))
+}
+
+var errNoOptions = errors.New("the plugin has no options: its manifest has no config")
+
+// checkOptions refuses options that a plugin does not take. None are fine.
+func checkOptions(m *manifest.Plugin, options json.RawMessage) error {
+	switch {
+	case len(options) == 0:
+		return nil
+	case len(m.Config) == 0:
+		return errNoOptions
+	}
+	if err := tool.Fits(m.Config, options); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	return nil
 }

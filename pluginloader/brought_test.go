@@ -3,11 +3,17 @@
 package pluginloader_test
 
 import (
+	"context"
 	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"lashd/rpc/protocol"
 )
@@ -99,4 +105,52 @@ func TestBrought(t *testing.T) {
 			t.Errorf("brought again: %+v", got)
 		}
 	})
+	t.Run("outside/26 who has brought a server is told when it fails too often, later too, and when it works again", func(t *testing.T) {
+		w := newWorld(t).start()
+		told := make(chan error, 100)
+		bring := func(name string, s protocol.MCPServer) {
+			g := must(w.Connect(t.Context(), name, s, func(_ context.Context, err error) { told <- err })).of(t)
+			t.Cleanup(g.Leave)
+			<-g.Tried()
+		}
+		until := func(what string, fits func(error) bool) {
+			t.Helper()
+			for limit := time.After(patience); ; {
+				select {
+				case err := <-told:
+					if fits(err) {
+						return
+					}
+				case <-limit:
+					t.Fatal("it is never told that the server " + what)
+				}
+			}
+		}
+		says := func(text string) func(error) bool {
+			return func(err error) bool { return err != nil && strings.Contains(err.Error(), text) }
+		}
+		works := func(err error) bool { return err == nil }
+		file := filepath.Join(t.TempDir(), "there")
+		bring("s", mine("s", "ONLY_WITH", file)["s"])
+		until("fails too often", says("it failed too often, and is not started until a client brings it again: "))
+		address := unusedAddress(t)
+		bring("far", protocol.MCPServer{URL: "http://" + address})
+		until("cannot be reached", says("it cannot be reached, and is tried on: "))
+		server := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
+		far := &http.Server{Addr: address, Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)}
+		go func() { _ = far.ListenAndServe() }() // until it is closed
+		until("works again", works)
+		for session := range server.Sessions() {
+			_ = session.Close() // the test is over
+		}
+		_ = far.Close() // likewise
+	})
+}
+
+// unusedAddress is one on which nothing listens now.
+func unusedAddress(t *testing.T) string {
+	t.Helper()
+	l := must(net.Listen("tcp", "127.0.0.1:0")).of(t)
+	defer l.Close()
+	return l.Addr().String()
 }

@@ -71,17 +71,22 @@ func (l *Loader) builtin() (all []protocol.PluginInfo) {
 
 // public is the entry as it is shown now.
 func (e *entry) public() protocol.PluginInfo {
-	e.set.loader.mu.Lock()
+	l := e.set.loader
+	l.mu.Lock()
 	info, u := e.seen, e.shown
-	e.set.loader.mu.Unlock()
+	before := l.confinedBeforeLocked(u)
+	l.mu.Unlock()
 	if u == nil {
 		return info
 	}
 	info.Version, info.Description, info.Digest, info.Generation = u.manifest.Version, u.manifest.Description, u.copy.Digest, u.number
-	info.Sandbox = u.confined(e.set.loader.config.Sandbox)
+	info.Sandbox = u.confined(l.config.Sandbox)
 	if u.process != nil {
 		info.Process = u.process.Status()
 		info.Process.Sandbox = info.Sandbox
+	}
+	if before != "" {
+		info.Sandbox += "; sessions still run the version before with: " + before
 	}
 	if u.servers != nil {
 		info.Servers = servers(u.servers.Status())
@@ -100,22 +105,25 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 }
 
 // same reports whether two infos say the same of what clients are told of. Processes and MCP servers come and go by themselves, which is
-// only told if one is not started any more, or not reached.
+// only told if one is not started any more, or not reached, or is tried again after that.
 func same(a, b protocol.PluginInfo) bool {
-	if !slices.Equal(failing(a), failing(b)) {
+	if !slices.Equal(failing(a), failing(b)) || !slices.Equal(programs(a, mcp.Resumed), programs(b, mcp.Resumed)) {
 		return false
 	}
 	a.Process, b.Process, a.Servers, b.Servers = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
-// failing are the programs and servers of a plugin that have failed too often: the servers by name, the process by "".
-func failing(p protocol.PluginInfo) (all []string) {
-	if p.Process != nil && p.Process.State == string(mcp.Quarantined) {
+// failing are the programs and servers of a plugin that have failed too often.
+func failing(p protocol.PluginInfo) []string { return programs(p, mcp.Quarantined, mcp.Unreachable) }
+
+// programs are those of a plugin that are in one of these states: the servers by name, the process by "".
+func programs(p protocol.PluginInfo, in ...mcp.State) (all []string) {
+	if p.Process != nil && slices.Contains(in, mcp.State(p.Process.State)) {
 		all = append(all, "")
 	}
 	for _, s := range p.Servers {
-		if s.State == string(mcp.Quarantined) || s.State == string(mcp.Unreachable) {
+		if slices.Contains(in, mcp.State(s.State)) {
 			all = append(all, s.Name)
 		}
 	}

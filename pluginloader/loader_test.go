@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -319,4 +320,40 @@ func takesItsPlace(t *testing.T) {
 	if got := theirs(); got.Status != protocol.PluginFailed {
 		t.Errorf("one of a workspace is %+v", got)
 	}
+}
+
+func TestNewsOfQuarantine(t *testing.T) {
+	t.Run("outside/26 a reload says that a quarantined process is tried again, and only its start that it works", func(t *testing.T) {
+		w := newWorld(t)
+		var mu sync.Mutex
+		var states []string
+		w.news = func(e protocol.ServerEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Plugin.Process != nil {
+				states = append(states, e.Plugin.Process.State)
+			}
+		}
+		told := func(state string) {
+			t.Helper()
+			w.until("the process is told to be "+state, func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return len(states) > 0 && states[len(states)-1] == state
+			})
+		}
+		w.write("p/plugin.json", manifest("p", `,"tools":[{"name":"pid","description":"p"},{"name":"die","description":"d"}]`))
+		w.start()
+		w.status("", "p", protocol.PluginLoaded)
+		id := w.session("")
+		for w.call(id, "die", "{}") != "plugin_quarantined" {
+		}
+		told("quarantined")
+		must(w.Reload(t.Context(), &protocol.PluginReloadParams{})).of(t)
+		told("resumed")
+		if got := w.call(id, "pid", "{}"); strings.HasPrefix(got, "plugin_") {
+			t.Errorf("the call comes to %s", got)
+		}
+		told("running")
+	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"lashd/pluginloader/content"
 	"lashd/rpc/protocol"
 )
 
@@ -112,4 +114,18 @@ func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	e.drop()
 	l.changed(ctx, e.set)
 	l.revoke(ctx, with)
+}
+
+// allowed tells whether a content of the directory may be loaded.
+func (e *entry) allowed(d protocol.Digest) bool {
+	return e.set.scope == protocol.ScopeUser || e.set.loader.trust.Trusted(e.dir, d)
+}
+
+// withdrawn tells whether a content that was allowed may not run any more, from its copy.
+func (e *entry) withdrawn(d protocol.Digest) bool {
+	if e.set.scope == protocol.ScopeUser {
+		return false
+	}
+	place := e.place()
+	return !slices.ContainsFunc(e.set.loader.trust.All(), func(a content.Approval) bool { return a.At == e.dir && a.Dir == place && a.Digest == d })
 }

@@ -152,6 +152,15 @@ func (l *Loader) tellOf(u *unit) {
 	}
 }
 
+// tellAll reports what has become of all directories.
+func (l *Loader) tellAll() {
+	for _, s := range l.sets() {
+		for _, e := range s.entries {
+			l.tell(e)
+		}
+	}
+}
+
 // tell tells what has become of an entry, unless that was told.
 func (l *Loader) tell(e *entry) {
 	info := e.public()

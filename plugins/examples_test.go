@@ -262,8 +262,8 @@ func TestMemory(t *testing.T) {
 			return builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(args)}))(t).Output
 		}
 		recall := func(id protocol.SessionID) string { return tool(id, "recall", `{}`).Text }
-		fork := builtintest.Must(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))(t).SessionID
-		builtintest.Must(d.CreateSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "tea"}))(t)
+		fork := builtintest.Must(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))(t).SessionID
+		builtintest.Must(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "tea"}))(t)
 		tool(id, "remember", `{"text":"cake at six"}`)
 		if got := tool(id, "remember", `{"text":"a third"}`); got.Failure == nil || got.Failure.Code != "too_many_notes" {
 			t.Errorf("a third note comes to %+v", got)
@@ -272,7 +272,7 @@ func TestMemory(t *testing.T) {
 		if got := []string{recall(id), recall(fork)}; got[0] != "2. cake at six" || got[1] != "1. tea at five" {
 			t.Errorf("the session and its fork have %q", got)
 		}
-		builtintest.Must(d.RestoreSnapshot(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "tea"}))(t)
+		builtintest.Must(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "tea"}))(t)
 		if got := recall(id); got != "1. tea at five" {
 			t.Errorf("restored, there is %q", got)
 		}

@@ -165,7 +165,7 @@ func TestState(t *testing.T) {
 		d.Turn(t, id, "go")
 		d.Stop()
 		d = builtintest.Start(t, dir, 0, model, begin(t, c))
-		fork := builtintest.Must(d.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))(t).SessionID
+		fork := builtintest.Must(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))(t).SessionID
 		if got := call(t, d, fork, `{"mode":"size"}`); got.Text != "3145728" {
 			t.Errorf("of 3145728 bytes there are, after a restart, %+v", got)
 		}

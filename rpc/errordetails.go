@@ -6,8 +6,11 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/trigger"
+	"lashd/engine/undo"
 	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/pluginloader"
@@ -27,12 +30,12 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 // details are how errors of certain types reach a client, the first that fits; each gives nil for errors of others.
 var details = []func(error) *jsonrpc2.Error{
 	made(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
-	made(func(e *engine.ParamError) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	made(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
 	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *engine.TurnActiveError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
-	refused(codeConflict, protocol.KindFileConflict, protocol.RetryReload, func(e *engine.RewindConflictError, d *protocol.ErrorData) {
+	refused(codeConflict, protocol.KindFileConflict, protocol.RetryReload, func(e *undo.ConflictError, d *protocol.ErrorData) {
 		d.Files = e.Files[:min(len(e.Files), 100)]
 	}),
-	refused(codeState, protocol.KindUnrestorable, protocol.RetryReload, nothing[*engine.UnrestorableError]),
+	refused(codeState, protocol.KindUnrestorable, protocol.RetryReload, nothing[*undo.UnrestorableError]),
 	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *pluginloader.BusyError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
 	refused(codeConflict, protocol.KindPluginModified, protocol.RetryReload, nothing[*pluginloader.ContentError]),
 	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*engine.TaskConflictError]),
@@ -42,7 +45,7 @@ var details = []func(error) *jsonrpc2.Error{
 	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *engine.ServerTakenError, d *protocol.ErrorData) {
 		d.Pointer = "/mcpServers/" + e.Server
 	}),
-	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.TriggerMovedError, d *protocol.ErrorData) { d.Generation = &e.Revision }),
+	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *trigger.MovedError, d *protocol.ErrorData) { d.Generation = &e.Revision }),
 	refused(codeProvider, protocol.KindProvider, protocol.RetryNever, func(e *engine.ProviderError, d *protocol.ErrorData) {
 		if e.Issue.Retryable {
 			d.Retry = protocol.RetryNow

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -12,6 +13,7 @@ import (
 	"lashd/engine/background"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/undo"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
@@ -52,7 +54,7 @@ var codes = []struct {
 	{background.ErrDeaf, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
-	{engine.ErrFilesInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
+	{undo.ErrInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrQueueFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
@@ -208,4 +210,15 @@ func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Err
 		panic("encode our own type: " + err.Error())
 	}
 	return &jsonrpc2.Error{Code: code, Message: short(message), Data: (*json.RawMessage)(&raw)}
+}
+
+// ErrorCode is the code that comes with a kind of error.
+func ErrorCode(kind protocol.ErrorKind) int64 {
+	for _, c := range codes {
+		if c.kind == kind {
+			return c.code
+		}
+	}
+	i := slices.IndexFunc(otherCodes, func(c kindCode) bool { return c.kind == kind })
+	return otherCodes[i].code
 }

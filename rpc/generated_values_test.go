@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"lashd/engine/driver/standard"
-	"lashd/rpc/protocol"
 )
 
 // generator makes params of all methods from their types. Most values are good ones, so that a bad one gets far. What it names lies
 // in its own directory, and commands in it are harmless.
 type generator struct {
 	*rand.Rand
-	wildness float64 // how likely a value is bad
-	docs     map[string]protocol.TypeDoc
+	wildness float64             // how likely a value is bad
+	enums    map[string][]string // by type
 	ids      map[string][]string // that answers had in them, by prefix, the newest last
 	texts    []string            // bad and odd strings, as JSON
 	words    map[string][]string // good strings, by the name of their member
@@ -54,6 +53,26 @@ var malformed = []string{
 	strings.Repeat("[", 70) + strings.Repeat("]", 70), strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70),
 }
 
+// enums are the words of each type of the wire that has only some.
+func enums(t testing.TB) map[string][]string {
+	t.Helper()
+	var schema struct {
+		Defs map[string]struct{ Enum []string } `json:"$defs"`
+	}
+	data, err := os.ReadFile(filepath.Join("protocol", "schema.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &schema)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for name, def := range schema.Defs {
+		all[name] = def.Enum
+	}
+	return all
+}
+
 func newGenerator(t testing.TB, seed uint64) *generator {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a", "b", "c", "d") // so that ../../.. stays in it
@@ -76,7 +95,7 @@ func newGenerator(t testing.TB, seed uint64) *generator {
 		dir, dir+"/", dir+"/x\x00", dir+"/none/x", dir+"/file", dir+"/file/x", dir+"/link", dir+"/loop", dir+"/inner/../inner", dir+"/a\nb", dir+"/"+strings.Repeat("x", 300), dir+"/"+strings.Repeat("x/", 3000),
 		"file://"+dir, "http://127.0.0.1:1/", strings.Repeat("0a", 32), strings.Repeat("0A", 32), "true")
 	return &generator{
-		Rand: rand.New(rand.NewPCG(seed, 0)), docs: protocol.Described(), ids: map[string][]string{}, texts: append(odd, `"\u0000\ud83d\ude00\/"`),
+		Rand: rand.New(rand.NewPCG(seed, 0)), enums: enums(t), ids: map[string][]string{}, texts: append(odd, `"\u0000\ud83d\ude00\/"`),
 		words: map[string][]string{
 			"cwd": quoted(dir, dir+"/inner"), "workdir": quoted("", "inner", dir), "dir": quoted(dir + "/backup"), "driver": quoted(standard.ID), "model": quoted("m", "stalled", "asking"),
 			"name":  quoted("stir", "deploy", "count", "about", "add", "forever", "s", "t", "counter", "counted"),
@@ -218,8 +237,8 @@ func (g *generator) several(make func() string) (all []string) {
 
 // word is a good string: a word that the type has, an id that there is, or what members of the name have.
 func (g *generator) word(name string, t reflect.Type) string {
-	if values := g.docs[t.Name()].Values; len(values) > 0 {
-		raw, _ := json.Marshal(pick(g, values).Value)
+	if values := g.enums[t.Name()]; len(values) > 0 {
+		raw, _ := json.Marshal(pick(g, values))
 		return string(raw)
 	}
 	if prefix, ok := prefixes[t.Name()]; ok && len(g.ids[prefix]) > 0 {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/engine/proc"
 	"lashd/rpc/protocol"
 )
@@ -16,7 +16,7 @@ func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*pro
 	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
 		return nil, invalidParams("/protocolVersion", "is not a version that this lashd knows")
 	}
-	if err := engine.CheckClientID(p.ClientID); err != nil {
+	if err := param.CheckClientID(p.ClientID); err != nil {
 		return nil, err
 	}
 	if c.ready {
@@ -27,13 +27,13 @@ func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*pro
 	if p.ClientID != "" && p.ClientID != c.client {
 		c.left()
 		c.client = p.ClientID
-		c.left = c.eng.Connected(c.client)
+		c.left = c.eng.Clients.Connected(c.client)
 	}
 	c.ready, c.noDeltas = true, p.Capabilities.NoDeltas
 	facts := c.Store.Facts()
 	return &protocol.InitializeResult{
 		ProtocolVersion: protocol.Version, ServerInfo: protocol.ClientInfo{Name: "lashd", Version: c.Version}, ClientID: c.client,
-		StoreID: facts.StoreID, Epoch: facts.Epoch, Features: Groups(), DataDir: c.Store.Dir(), KeysWanted: c.eng.KeysWanted(),
+		StoreID: facts.StoreID, Epoch: facts.Epoch, Features: Groups(), DataDir: c.Store.Dir(), KeysWanted: c.eng.Models.KeysWanted(),
 	}, nil
 }
 
@@ -94,7 +94,7 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 
 // serverAttach answers how the daemon is, and follows it from then on.
 func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
-	w := c.eng.Watch() // before the status is read, so that nothing falls between
+	w := c.eng.Events.Watch() // before the status is read, so that nothing falls between
 	r, err := c.status(ctx, nil)
 	if err != nil || c.watching {
 		w.Close()
@@ -155,8 +155,8 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 // sessionRewind moves the leaf in the order of arrival. To bring back files takes time.
 func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParams) (func(context.Context) (*protocol.SessionRewindResult, error), error) {
 	if p.Files != "" {
-		return func(ctx context.Context) (*protocol.SessionRewindResult, error) { return c.eng.Rewind(ctx, p) }, nil
+		return func(ctx context.Context) (*protocol.SessionRewindResult, error) { return c.eng.History.Rewind(ctx, p) }, nil
 	}
-	r, err := c.eng.Rewind(ctx, p)
+	r, err := c.eng.History.Rewind(ctx, p)
 	return func(context.Context) (*protocol.SessionRewindResult, error) { return r, nil }, err
 }

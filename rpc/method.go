@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"lashd/engine"
+	"lashd/engine/trigger"
+	"lashd/engine/undo"
 	"lashd/internal/strictjson"
 	"lashd/rpc/protocol"
 )
@@ -33,6 +35,18 @@ type handler[P, R any] = func(*conn, context.Context, *P) (*R, error)
 func toEngine[P, R any](f func(*engine.Engine, context.Context, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, p) }
 }
+
+// to hands a request to a part of the engine.
+func to[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, *P) (*R, error)) handler[P, R] {
+	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, p) }
+}
+
+func artifacts(e *engine.Engine) *engine.Artifacts { return e.Artifacts }
+func models(e *engine.Engine) *engine.Models       { return e.Models }
+func triggers(e *engine.Engine) *trigger.Registry  { return e.Triggers }
+func history(e *engine.Engine) *engine.History     { return e.History }
+func snapshots(e *engine.Engine) *engine.Snapshots { return e.Snapshots }
+func files(e *engine.Engine) *undo.Files           { return e.Files }
 
 // toEngineAs hands a request to the engine, and says which client makes it.
 func toEngineAs[P, R any](f func(*engine.Engine, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"lashd/engine"
+	"lashd/engine/trigger"
+	"lashd/engine/undo"
 	"lashd/internal/strictjson"
 	"lashd/rpc/protocol"
 )
@@ -78,10 +80,10 @@ func groups() []group {
 			"session/configure":      bind("Changes settings, from the next turn on.", toEngine((*engine.Engine).Configure)),
 			"session/setOverlay":     bind("Replaces what clients add to a session: tools of the client's own, MCP servers, and a prompt text.", toEngineAs((*engine.Engine).SetOverlay)),
 			"session/setTitle":       bind("Names a session for people.", toEngine((*engine.Engine).SetTitle)),
-			"session/fork":           bind("Makes a session that shares this one's history up to a node.", toEngine((*engine.Engine).Fork)),
+			"session/fork":           bind("Makes a session that shares this one's history up to a node.", to(history, (*engine.History).Fork)),
 			"session/rewind":         then("Moves the leaf to an ancestor, what came after it stays, pinned; or brings back files, or both.", (*conn).sessionRewind),
-			"session/points":         bind("Lists the file points of a session: what its turns, and rewinds, did to files.", toEngine((*engine.Engine).Points)),
-			"session/diff":           wait("Tells what a session did to files, or one turn or file point of it, as unified diffs.", toEngine((*engine.Engine).Diff)),
+			"session/points":         bind("Lists the file points of a session: what its turns, and rewinds, did to files.", to(files, (*undo.Files).Points)),
+			"session/diff":           wait("Tells what a session did to files, or one turn or file point of it, as unified diffs.", to(files, (*undo.Files).Diff)),
 			"session/compact":        wait("Has a plugin summarise history: the model sees only the summary from then on.", toEngine((*engine.Engine).Compact)),
 			"session/applyExtension": wait("Sends something to the session's protocol, once the running turn has ended.", toEngine((*engine.Engine).ApplyExtension)),
 			"session/close":          bind("Takes an idle session out of memory; it is loaded again when used.", toEngine((*engine.Engine).CloseSession)),
@@ -90,10 +92,10 @@ func groups() []group {
 			"session/wait":           wait("Waits until no turn runs and none is queued.", toEngine((*engine.Engine).WaitIdle)),
 		}},
 		{"Graph", map[string]Method{
-			"graph/read":   bind("Reads a page of nodes of the active path, backwards from the leaf.", toEngine((*engine.Engine).ReadGraph)),
-			"graph/append": bind("Adds nodes to the leaf, also beside a running turn.", toEngine((*engine.Engine).Append)),
-			"graph/pin":    bind("Keeps a node reachable, whatever becomes of the leaf.", toEngine((*engine.Engine).Pin)),
-			"graph/unpin":  bind("Lets a pinned node go.", toEngine((*engine.Engine).Unpin)),
+			"graph/read":   bind("Reads a page of nodes of the active path, backwards from the leaf.", to(history, (*engine.History).Read)),
+			"graph/append": bind("Adds nodes to the leaf, also beside a running turn.", to(history, (*engine.History).Append)),
+			"graph/pin":    bind("Keeps a node reachable, whatever becomes of the leaf.", to(history, (*engine.History).Pin)),
+			"graph/unpin":  bind("Lets a pinned node go.", to(history, (*engine.History).Unpin)),
 		}},
 		{"Turns", map[string]Method{
 			"turn/start":     bind("Makes an input durable and starts its turn, or queues it.", toEngine((*engine.Engine).StartTurn)),
@@ -162,27 +164,27 @@ func groups() []group {
 			"monitor/ackWake": bind("Takes notice of wakes, so that the next line wakes again. The end of the turn of a wake does so, too.", toEngine((*engine.Engine).AckMonitors)),
 		}},
 		{"Snapshots", map[string]Method{
-			"snapshot/create":  bind("Gives the state of a session a name: its leaf, its plugins and its tools.", toEngine((*engine.Engine).CreateSnapshot)),
-			"snapshot/list":    bind("Lists the snapshots of a session.", toEngine((*engine.Engine).Snapshots)),
-			"snapshot/read":    bind("Reads what a snapshot holds.", toEngine((*engine.Engine).ReadSnapshot)),
-			"snapshot/preview": bind("Tells what a restore would change, if it would succeed; changes nothing.", toEngine((*engine.Engine).PreviewSnapshot)),
-			"snapshot/restore": bind("Begins a new head at a snapshot's leaf, with its plugins and tools; history stays.", toEngine((*engine.Engine).RestoreSnapshot)),
-			"snapshot/delete":  bind("Lets a snapshot go.", toEngine((*engine.Engine).DeleteSnapshot)),
-			"artifact/read":    bind("Reads a part of an artifact by its digest.", toEngine((*engine.Engine).ReadArtifact)),
-			"artifact/write":   bind("Sends an artifact of a session in parts; the last one stores it.", toEngine((*engine.Engine).WriteArtifact)),
+			"snapshot/create":  bind("Gives the state of a session a name: its leaf, its plugins and its tools.", to(snapshots, (*engine.Snapshots).Create)),
+			"snapshot/list":    bind("Lists the snapshots of a session.", to(snapshots, (*engine.Snapshots).List)),
+			"snapshot/read":    bind("Reads what a snapshot holds.", to(snapshots, (*engine.Snapshots).Read)),
+			"snapshot/preview": bind("Tells what a restore would change, if it would succeed; changes nothing.", to(snapshots, (*engine.Snapshots).Preview)),
+			"snapshot/restore": bind("Begins a new head at a snapshot's leaf, with its plugins and tools; history stays.", to(snapshots, (*engine.Snapshots).Restore)),
+			"snapshot/delete":  bind("Lets a snapshot go.", to(snapshots, (*engine.Snapshots).Delete)),
+			"artifact/read":    bind("Reads a part of an artifact by its digest.", to(artifacts, (*engine.Artifacts).Read)),
+			"artifact/write":   bind("Sends an artifact of a session in parts; the last one stores it.", to(artifacts, (*engine.Artifacts).Write)),
 		}},
 		{"Triggers", map[string]Method{
-			"trigger/types":    wait("Lists what may happen outside, as plugins and lashd itself declare it.", toEngine((*engine.Engine).TriggerTypes)),
-			"trigger/list":     bind("Lists triggers.", toEngine((*engine.Engine).Triggers)),
-			"trigger/register": bind("Says what is to be done when something happens: wake a session, or begin one.", toEngine((*engine.Engine).RegisterTrigger)),
-			"trigger/update":   bind("Changes a trigger, or switches it on or off.", toEngine((*engine.Engine).UpdateTrigger)),
-			"trigger/delete":   bind("Ends a trigger; what has occurred before is still delivered.", toEngine((*engine.Engine).DeleteTrigger)),
-			"trigger/emit":     bind("Tells that something has happened; when it answers, that is durable, with all that it is to bring about.", toEngine((*engine.Engine).EmitTrigger)),
-			"trigger/history":  bind("Lists what happened, newest first, and what has come of it.", toEngine((*engine.Engine).TriggerHistory)),
+			"trigger/types":    wait("Lists what may happen outside, as plugins and lashd itself declare it.", to(triggers, (*trigger.Registry).Types)),
+			"trigger/list":     bind("Lists triggers.", to(triggers, (*trigger.Registry).List)),
+			"trigger/register": bind("Says what is to be done when something happens: wake a session, or begin one.", to(triggers, (*trigger.Registry).Register)),
+			"trigger/update":   bind("Changes a trigger, or switches it on or off.", to(triggers, (*trigger.Registry).Update)),
+			"trigger/delete":   bind("Ends a trigger; what has occurred before is still delivered.", to(triggers, (*trigger.Registry).Delete)),
+			"trigger/emit":     bind("Tells that something has happened; when it answers, that is durable, with all that it is to bring about.", to(triggers, (*trigger.Registry).Emit)),
+			"trigger/history":  bind("Lists what happened, newest first, and what has come of it.", to(triggers, (*trigger.Registry).History)),
 		}},
 		{"Models", map[string]Method{
-			"model/list":        wait("Lists the models that sessions can use, and with check whether their servers take requests.", toEngine((*engine.Engine).ModelList)),
-			"model/setKey":      bind("Hands the daemon an API key that its own environment lacks. It is kept in memory only.", toEngine((*engine.Engine).SetKey)),
+			"model/list":        wait("Lists the models that sessions can use, and with check whether their servers take requests.", to(models, (*engine.Models).List)),
+			"model/setKey":      bind("Hands the daemon an API key that its own environment lacks. It is kept in memory only.", to(models, (*engine.Models).SetKey)),
 			"completion/create": wait("Makes one model call outside of any turn.", toEngine((*engine.Engine).Complete)),
 		}},
 		{"Seeing inside", map[string]Method{

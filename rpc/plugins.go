@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lashd/engine"
+	"lashd/engine/param"
 	"lashd/rpc/protocol"
 )
 
@@ -23,14 +24,14 @@ type Plugins interface {
 }
 
 func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
-	if err := engine.CheckWorkspace(p.Cwd); err != nil {
+	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
 	}
 	return c.Plugins.List(ctx, p)
 }
 
 func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
-	if err := engine.CheckPlugin(p.Name, p.Cwd); err != nil {
+	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
 	}
 	return c.Plugins.Read(ctx, p)
@@ -40,21 +41,21 @@ func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*proto
 const maxLogLines = 1000
 
 func (c *conn) pluginLogs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
-	if err := engine.CheckPlugin(p.Name, p.Cwd); err != nil {
+	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
 	}
 	if p.Limit < 0 || p.Limit > maxLogLines {
-		return nil, &engine.ParamError{Pointer: "/limit", Reason: fmt.Sprintf("must be between 1 and %d", maxLogLines)}
+		return nil, &param.Error{Pointer: "/limit", Reason: fmt.Sprintf("must be between 1 and %d", maxLogLines)}
 	}
 	return c.Plugins.Logs(ctx, p)
 }
 
 func (c *conn) pluginReload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
-	if err := engine.CheckWorkspace(p.Cwd); err != nil {
+	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse}; !slices.Contains(modes, p.WhenBusy) {
-		return nil, &engine.ParamError{Pointer: "/whenBusy", Reason: "must be queue or refuse"}
+		return nil, &param.Error{Pointer: "/whenBusy", Reason: "must be queue or refuse"}
 	}
 	return engine.Once(ctx, c.eng, "plugin/reload", p, func() (*protocol.PluginReloadResult, error) { return c.Plugins.Reload(ctx, p) })
 }
@@ -76,13 +77,13 @@ func (c *conn) pluginUntrust(ctx context.Context, p *protocol.PluginUntrustParam
 // checkTrust refuses what names no plugin of a workspace.
 func checkTrust(name, cwd string) error {
 	if cwd == "" {
-		return &engine.ParamError{Pointer: "/cwd", Reason: "is needed: only plugins of a workspace are approved"}
+		return &param.Error{Pointer: "/cwd", Reason: "is needed: only plugins of a workspace are approved"}
 	}
-	return engine.CheckPlugin(name, cwd)
+	return param.CheckPlugin(name, cwd)
 }
 
 func (c *conn) pluginSetEnabled(ctx context.Context, p *protocol.PluginEnableParams) (*protocol.PluginResult, error) {
-	if err := engine.CheckPlugin(p.Name, p.Cwd); err != nil {
+	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
 	}
 	return engine.Once(ctx, c.eng, "plugin/setEnabled", p, func() (*protocol.PluginResult, error) { return c.Plugins.SetEnabled(ctx, p) })

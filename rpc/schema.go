@@ -1,177 +1,91 @@
 package rpc
 
 import (
+	_ "embed"
 	"encoding/json"
-	"maps"
 	"reflect"
-	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"regexp"
+	"slices"
 
 	"lashd/rpc/protocol"
 )
 
-// notifications are the messages that a client gets without asking.
-var notifications = []struct {
+//go:generate sh -c "cd .. && go run ./rpc/internal/gen"
+
+var (
+	//go:embed protocol/openrpc.json
+	openRPC []byte
+	//go:embed protocol/schema.json
+	schemaOfTypes []byte
+)
+
+// OpenRPC is the OpenRPC document of the protocol.
+func OpenRPC() []byte { return slices.Clone(openRPC) }
+
+// methodSchema describes one method.
+type methodSchema struct {
+	Name    string                     `json:"name"`
+	Summary string                     `json:"summary"`
+	Params  schemaRef                  `json:"params"`
+	Result  schemaRef                  `json:"result"`
+	Defs    map[string]json.RawMessage `json:"$defs"`
+}
+
+// schemaRef refers to a type in $defs. An empty one takes any JSON.
+type schemaRef struct {
+	Ref string `json:"$ref,omitempty"`
+}
+
+const defs = "#/$defs/"
+
+// MethodSchema describes one method, with the schema of every type that it needs; nil if there is no such method.
+func MethodSchema(name string) []byte {
+	m, ok := Methods()[name]
+	if !ok {
+		return nil
+	}
+	var types struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal(schemaOfTypes, &types); err != nil {
+		panic("decode our own schema: " + err.Error())
+	}
+	s := methodSchema{name, m.Doc, refTo(m.Params), refTo(m.Result), map[string]json.RawMessage{}}
+	s.define(types.Defs, m.Params.Name())
+	s.define(types.Defs, m.Result.Name())
+	doc, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("encode our own type: " + err.Error())
+	}
+	return append(doc, '\n')
+}
+
+func refTo(t reflect.Type) schemaRef {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return schemaRef{}
+	}
+	return schemaRef{defs + t.Name()}
+}
+
+var refs = regexp.MustCompile(`"\$ref": *"` + regexp.QuoteMeta(defs) + `(\w+)"`)
+
+// define adds the schema of a type, and of those that it refers to.
+func (s *methodSchema) define(all map[string]json.RawMessage, name string) {
+	if all[name] == nil || s.Defs[name] != nil {
+		return
+	}
+	s.Defs[name] = all[name]
+	for _, ref := range refs.FindAllSubmatch(all[name], -1) {
+		s.define(all, string(ref[1]))
+	}
+}
+
+// Notifications are the messages that a client gets without asking.
+var Notifications = []struct {
 	Method, Doc string
 	Params      reflect.Type
 }{
 	{"session/event", "Something happened in a session that the connection is attached to.", reflect.TypeFor[protocol.Event]()},
 	{"session/gap", "Events of a session cannot be had any more: read it again.", reflect.TypeFor[protocol.Gap]()},
 	{"server/event", "Something changed in the daemon as a whole.", reflect.TypeFor[protocol.ServerEvent]()},
-}
-
-// wireTypes are all named types of the wire that are declared in the protocol package.
-func wireTypes() map[string]reflect.Type {
-	found := map[string]reflect.Type{}
-	for _, m := range Methods() {
-		collect(found, m.Params)
-		collect(found, m.Result)
-	}
-	for _, n := range notifications {
-		collect(found, n.Params)
-	}
-	collect(found, reflect.TypeFor[protocol.ErrorData]())
-	return found
-}
-
-func collect(found map[string]reflect.Type, t reflect.Type) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		if t.PkgPath() == "" {
-			collect(found, t.Elem())
-			return
-		}
-	}
-	if t.PkgPath() != reflect.TypeFor[protocol.Event]().PkgPath() || found[t.Name()] != nil {
-		return
-	}
-	found[t.Name()] = t
-	switch t.Kind() {
-	case reflect.Struct:
-		members(t, func(_ string, _ bool, ft reflect.Type) { collect(found, ft) })
-	case reflect.Slice, reflect.Map:
-		collect(found, t.Elem())
-	}
-}
-
-// schemas makes a JSON Schema of each type; each refers to the others under a prefix such as #/$defs/.
-func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, prefix string) map[string]*jsonschema.Schema {
-	refs := map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage](): {}, // any JSON
-		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
-	}
-	for name, t := range types {
-		refs[t] = &jsonschema.Schema{Ref: prefix + name}
-	}
-	defs := map[string]*jsonschema.Schema{}
-	for name, t := range types {
-		s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: withoutOwn(refs, t)})
-		if err != nil {
-			panic("schema of " + t.String() + ": " + err.Error())
-		}
-		asText(s, t)
-		orNull(s, t)
-		explain(s, docs[name], strings.HasSuffix(name, "Params"))
-		defs[name] = s
-	}
-	return defs
-}
-
-// asText makes text of the numbers that are text on the wire.
-func asText(s *jsonschema.Schema, t reflect.Type) {
-	if t.Kind() != reflect.Struct {
-		return
-	}
-	members(t, func(name string, _ bool, ft reflect.Type) {
-		if p := s.Properties[name]; ft.Kind() == reflect.String && p != nil && p.Type == "integer" {
-			s.Properties[name] = &jsonschema.Schema{Type: "string", Pattern: "^[0-9]+$"}
-		}
-	})
-}
-
-// orNull corrects what may be absent or null: beside a reference, a type says what else must hold, not what would do, too.
-func orNull(s *jsonschema.Schema, t reflect.Type) {
-	if t.Kind() != reflect.Struct {
-		return
-	}
-	members(t, func(name string, optional bool, _ reflect.Type) {
-		switch p := s.Properties[name]; {
-		case p == nil || p.Ref == "" || p.Types == nil:
-		case optional:
-			s.Properties[name] = &jsonschema.Schema{Ref: p.Ref}
-		default:
-			s.Properties[name] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: p.Ref}, {Type: "null"}}}
-		}
-	})
-}
-
-// withoutOwn leaves out a type and what it embeds, whose members are to be written out.
-func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[reflect.Type]*jsonschema.Schema {
-	others := maps.Clone(refs)
-	delete(others, t)
-	if t.Kind() == reflect.Struct {
-		for f := range t.Fields() {
-			if f.Anonymous {
-				delete(others, f.Type)
-			}
-		}
-	}
-	return others
-}
-
-// explain adds what the source says. Params are closed but for names that begin with _; all else may grow.
-func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
-	s.Description = doc.Doc
-	for _, v := range doc.Values {
-		s.Enum = append(s.Enum, v.Value)
-	}
-	for name, text := range doc.Fields {
-		if p := s.Properties[name]; p != nil {
-			p.Description = text
-		}
-	}
-	switch {
-	case s.Properties == nil:
-	case params:
-		s.PatternProperties = map[string]*jsonschema.Schema{"^_": {}}
-	default:
-		s.AdditionalProperties = nil
-	}
-}
-
-// jsonSchema is a schema of every type of the wire, under $defs.
-func jsonSchema(docs map[string]protocol.TypeDoc) []byte {
-	return indent(&jsonschema.Schema{
-		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "The client protocol of lashd",
-		Defs: schemas(wireTypes(), docs, "#/$defs/"),
-	})
-}
-
-func methodSchema(name string, m Method, docs map[string]protocol.TypeDoc) []byte {
-	types := map[string]reflect.Type{}
-	collect(types, m.Params)
-	collect(types, m.Result)
-	return indent(struct {
-		Name    string                        `json:"name"`
-		Summary string                        `json:"summary"`
-		Params  *jsonschema.Schema            `json:"params"`
-		Result  *jsonschema.Schema            `json:"result"`
-		Defs    map[string]*jsonschema.Schema `json:"$defs"`
-	}{name, m.Doc, reference("#/$defs/", m.Params), reference("#/$defs/", m.Result), schemas(types, docs, "#/$defs/")})
-}
-
-func reference(prefix string, t reflect.Type) *jsonschema.Schema {
-	if t == reflect.TypeFor[json.RawMessage]() {
-		return &jsonschema.Schema{}
-	}
-	return &jsonschema.Schema{Ref: prefix + t.Name()}
-}
-
-func indent(v any) []byte {
-	doc, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		panic("encode our own type: " + err.Error())
-	}
-	return append(doc, '\n')
 }

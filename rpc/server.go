@@ -15,6 +15,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
@@ -29,7 +30,7 @@ type Config struct {
 	Log      *slog.Logger
 	Version  string
 	Socket   string
-	Trace    *engine.Trace
+	Trace    *trace.File
 	Nonce    string // marks processes of the daemon, which get no connection; empty: nobody is looked at
 	Stop     func()
 	Answered func()
@@ -98,7 +99,7 @@ func (s *Server) serve(ctx context.Context, at *seat, strict bool, refuse error)
 		client: protocol.NewClientID(), subs: map[protocol.SessionID]func(){},
 		inflight: map[jsonrpc2.ID]context.CancelCauseFunc{},
 	}
-	c.left = s.eng.Connected(c.client)
+	c.left = s.eng.Clients.Connected(c.client)
 	defer func() { c.left() }()
 	var wg sync.WaitGroup
 	wg.Go(func() { c.stream.Run(ctx) })

@@ -41,7 +41,7 @@ type LifecycleService interface {
 	StartTurn(context.Context, *TurnRequest) (protocol.TurnID, error) // of another session; a wrong request is a TurnRequestError
 	AwaitTurn(context.Context, protocol.TurnID) (*protocol.TurnReport, error)
 	CancelTurn(context.Context, protocol.TurnID) error
-	// InjectTurnInput lets an input into the running turn of a session below the hook's own, at its next checkpoint. It is durable
+	// InjectTurnInput lets an input into the running turn of a session that StartTurn reaches, at its next checkpoint. It is durable
 	// then; once for an idempotency key.
 	InjectTurnInput(context.Context, *protocol.TurnSteerParams) (protocol.InputID, error)
 }

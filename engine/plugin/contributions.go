@@ -3,44 +3,36 @@ package plugin
 import (
 	"cmp"
 	"slices"
-
-	"lashd/engine/tool"
 )
 
-// contributions are what the plugins of a session register, each list in the order of registration.
+// contributions are what the plugins of a session register, each list in the order of registration, with the methods that ask them.
 type contributions struct {
-	sources  []tool.Source
-	switched map[string]bool // tools by name: whether a session begins with them
-	prompts  []contribution[promptSource]
-	dynamic  bool // some prompt is a hook of a plugin
+	turnHooks
+	turnInputs
+	toolCallHooks
+	toolSources
+	outputHooks
+	promptHooks
+	contextHooks
+	lifecycleHooks
+	operations
+	execution
 
-	beforeTurn []contribution[TurnHook]
-	checkpoint []contribution[CheckpointHook]
-	afterTurn  []contribution[AfterTurnHook]
-	beforeTool []contribution[ToolCallHook]
-	afterTool  []contribution[ToolResultHook]
-	inputs     map[string]turnInput // by plugin
-
-	stream    []contribution[StreamHook]
-	response  []contribution[ResponseHook]
-	streamEnd []contribution[StreamEndHook]
-	lifecycle []contribution[LifecycleHook]
-	mutators  []contribution[ConfigMutator]
-	closed    []contribution[func() error]
-
-	transforms []contribution[ContextTransform] // in order of descending priority
-	compactors []contribution[Compactor]        // likewise
-	catalog    []contribution[CatalogHook]
-	operations map[string]operation
-	triggers   triggers
-	handlers   map[handler]TaskFunc
-	monitors   []MonitorDeclaration
-
+	closed   []contribution[func() error]
+	triggers triggers
+	handlers map[handler]TaskFunc
+	monitors []MonitorDeclaration
 	driver   *contribution[Driver]
 	protocol *contribution[ProtocolSession]
-	prose    *contribution[ProseProjector]
-	project  *contribution[ResultProjector]
-	executor *contribution[CodeExecutor]
+}
+
+// contributionsTo are none yet, of plugins that are built.
+func contributionsTo(r *roster) contributions {
+	return contributions{
+		turnHooks: turnHooks{plugins: r}, toolCallHooks: toolCallHooks{plugins: r}, toolSources: toolSources{plugins: r},
+		outputHooks: outputHooks{plugins: r}, promptHooks: promptHooks{plugins: r}, contextHooks: contextHooks{plugins: r},
+		lifecycleHooks: lifecycleHooks{plugins: r}, operations: operations{plugins: r}, execution: execution{plugins: r},
+	}
 }
 
 // sort puts what has a priority in order. Equal priorities keep the order of registration.

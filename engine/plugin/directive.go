@@ -40,7 +40,7 @@ type Message struct {
 	Role    protocol.Role    `json:"role"`
 	Content string           `json:"content,omitempty"`
 	Parts   []protocol.Part  `json:"parts,omitempty"`  // after Content
-	Origin  *protocol.Origin `json:"origin,omitempty"` // absent: the plugin
+	Origin  *protocol.Origin `json:"origin,omitempty"` // only Transient counts: the rest is the plugin
 }
 
 // Approval asks that a person allows a call. Default says what a passed deadline means: reject unless it is allow.
@@ -108,3 +108,16 @@ func TraceWith(name string, payload json.RawMessage) Directive {
 
 // Compact has history compacted before the next turn begins.
 func Compact() Directive { return Directive{Kind: CompactHistory} }
+
+// NewSession asks for a session that starts there, with plugins and tools as in a new one. Whatever else it shall have is set
+// in the request. A request that comes as JSON and says nothing of plugins means that they are as where it starts.
+func NewSession(start protocol.SessionStart) *protocol.SessionNewParams {
+	return &protocol.SessionNewParams{Start: start, PluginSource: protocol.PluginsFresh}
+}
+
+// NewChild is NewSession for a child of the session that asks.
+func NewChild(start protocol.SessionStart) *protocol.SessionNewParams {
+	p := NewSession(start)
+	p.Relation.Kind = protocol.RelationChild
+	return p
+}

@@ -18,14 +18,14 @@ type bounded struct {
 func soon[T any](b bounded, ask func() T) T {
 	var step step
 	step.is(HookDriver, b.s.driver.plugin)
-	if b.s.away.has(step.plugin()) {
+	if b.s.abandoned.has(step.plugin()) {
 		panic(step.left(context.Background()))
 	}
 	done := begin(func() (T, error) { return ask(), nil })
 	a, returned := inTime(context.Background(), limits{whole: shortPatience}, done) // a pure function has no context
 	switch {
 	case !returned:
-		b.s.away.leave(step.plugin(), func() { <-done })
+		b.s.abandoned.add(step.plugin(), func() { <-done })
 		panic(step.left(context.Background()))
 	case a.err != nil:
 		panic(a.err)

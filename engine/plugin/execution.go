@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -40,35 +41,44 @@ var ErrNoExecutor = errors.New("code execution unavailable")
 // errExecuting means that a cell does not end although its context has.
 var errExecuting = errors.New("a code cell still runs")
 
+// execution is the code executor of a session, if it has one.
+type execution struct {
+	plugins  *roster
+	executor *contribution[CodeExecutor]
+	running  atomic.Bool                   // a code cell
+	cell     atomic.Pointer[chan struct{}] // closed once the newest code cell has returned; nil: there was none
+	keeping  atomic.Pointer[chan struct{}] // closed once the executor has been told what is stored; nil: it was not
+}
+
 // Execute runs a code cell.
-func (s *Session) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, error) {
-	if s.executor == nil {
+func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, error) {
+	if e.executor == nil {
 		return turn.CellReply{}, ErrNoExecutor
 	}
-	if err := s.settled(ctx); err != nil {
+	if err := e.settled(ctx); err != nil {
 		return turn.CellReply{}, err
 	}
-	return invoke(ctx, s, HookExecutor, s.executor.plugin, func() (turn.CellReply, error) {
-		if !s.running.CompareAndSwap(false, true) {
+	return invoke(ctx, e.plugins, HookExecutor, e.executor.plugin, func() (turn.CellReply, error) {
+		if !e.running.CompareAndSwap(false, true) {
 			return turn.CellReply{}, errExecuting
 		}
 		cell := make(chan struct{})
 		defer close(cell)
-		defer s.running.Store(false)
-		s.cell.Store(&cell)
-		return s.executor.do.Execute(ctx, own(call))
+		defer e.running.Store(false)
+		e.cell.Store(&cell)
+		return e.executor.do.Execute(ctx, own(call))
 	})
 }
 
 // LeaveCell tells that nobody waits any more for a code cell that has not returned.
-func (s *Session) LeaveCell() {
-	if cell := s.cell.Load(); cell != nil {
-		s.away.leave(s.executor.plugin, func() { <-*cell })
+func (e *execution) LeaveCell() {
+	if cell := e.cell.Load(); cell != nil {
+		e.plugins.abandoned.add(e.executor.plugin, func() { <-*cell })
 	}
 }
 
 // Executes tells whether a plugin of the session runs code.
-func (s *Session) Executes() bool { return s.executor != nil }
+func (e *execution) Executes() bool { return e.executor != nil }
 
 // Execution is the state of a code executor on its way into the store.
 type Execution struct {
@@ -77,30 +87,30 @@ type Execution struct {
 }
 
 // CaptureExecution asks the code executor for its state; nil: it is as it is stored.
-func (s *Session) CaptureExecution(ctx context.Context) (*Execution, error) {
-	x, ok := s.keepsExecution()
+func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
+	x, ok := e.keepsExecution()
 	if !ok {
 		return nil, nil
 	}
-	if err := s.settled(ctx); err != nil {
+	if err := e.settled(ctx); err != nil {
 		return nil, err
 	}
-	return invoke(ctx, s, HookCodeSnapshot, s.executor.plugin, func() (*Execution, error) {
+	return invoke(ctx, e.plugins, HookCodeSnapshot, e.executor.plugin, func() (*Execution, error) {
 		switch {
-		case s.running.Load():
+		case e.running.Load():
 			return nil, errExecuting
 		case !x.Dirty():
 			return nil, nil
 		}
 		state, err := x.Snapshot(ctx)
-		return &Execution{State: own(state), Stored: func() { s.keptNow(x) }}, err
+		return &Execution{State: own(state), Stored: func() { e.keptNow(x) }}, err
 	})
 }
 
 // keptNow tells the code executor that its state is stored, and waits for nothing: whoever uses it next does.
-func (s *Session) keptNow(x ExecutionState) {
+func (e *execution) keptNow(x ExecutionState) {
 	told := make(chan struct{})
-	s.keeping.Store(&told)
+	e.keeping.Store(&told)
 	go func() {
 		defer close(told)
 		// A panic here comes to this: the state is captured once more.
@@ -109,10 +119,10 @@ func (s *Session) keptNow(x ExecutionState) {
 }
 
 // settled waits until the code executor has taken in what is stored of it.
-func (s *Session) settled(ctx context.Context) error {
-	told := s.keeping.Load()
+func (e *execution) settled(ctx context.Context) error {
+	told := e.keeping.Load()
 	switch {
-	case s.away.has(s.executor.plugin):
+	case e.plugins.abandoned.has(e.executor.plugin):
 		return errExecuting
 	case told == nil:
 		return nil
@@ -124,27 +134,32 @@ func (s *Session) settled(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	s.away.leave(s.executor.plugin, func() { <-*told })
-	return &LeftError{s.executor.plugin, HookCodeStored, context.Cause(ctx)}
+	e.plugins.abandoned.add(e.executor.plugin, func() { <-*told })
+	return &LeftError{e.executor.plugin, HookCodeStored, context.Cause(ctx)}
 }
 
 // RestoreExecution gives the code executor its state back; nil: it is to be as if new.
-func (s *Session) RestoreExecution(ctx context.Context, state []byte) error {
-	x, ok := s.keepsExecution()
+func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
+	x, ok := e.keepsExecution()
 	if !ok {
 		return nil
 	}
-	if err := s.settled(ctx); err != nil {
+	if err := e.settled(ctx); err != nil {
 		return err
 	}
-	_, err := invoke(ctx, s, HookCodeRestore, s.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
+	_, err := invoke(ctx, e.plugins, HookCodeRestore, e.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
 	return err
 }
 
-func (s *Session) keepsExecution() (ExecutionState, bool) {
-	if s.executor == nil {
+func (e *execution) keepsExecution() (ExecutionState, bool) {
+	if e.executor == nil {
 		return nil, false
 	}
-	x, ok := s.executor.do.(ExecutionState)
+	x, ok := e.executor.do.(ExecutionState)
 	return x, ok
+}
+
+// ExecutorSandboxed tells whether code cells of the session run in a sandbox.
+func (e *execution) ExecutorSandboxed() bool {
+	return e.executor != nil && e.plugins.Sandboxed(e.executor.plugin)
 }

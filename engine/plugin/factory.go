@@ -2,8 +2,8 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"slices"
 
 	"lashd/rpc/protocol"
 )
@@ -29,31 +29,6 @@ type Shutdowner interface {
 type Loaded interface {
 	// Sandboxed tells whether all programs of the plugin are in a sandbox, as far as the system has one.
 	Sandboxed() bool
-}
-
-// Sandboxed tells whether all programs of a plugin of the session are in a sandbox.
-func (s *Session) Sandboxed(id string) bool { return s.loaded[id] }
-
-// Loaded tells whether a plugin of the session does not ship with lashd.
-func (s *Session) Loaded(id string) bool {
-	_, loaded := s.loaded[id]
-	return loaded
-}
-
-// Ships tells whether a plugin of the session ships with lashd, so that what it says of its tools is so.
-func (s *Session) Ships(id string) bool {
-	_, loaded := s.loaded[id]
-	return !loaded && s.Has(id)
-}
-
-// Has tells whether the session has a plugin.
-func (s *Session) Has(id string) bool {
-	return slices.ContainsFunc(s.plugins, func(p instance) bool { return p.id == id })
-}
-
-// ExecutorSandboxed tells whether code cells of the session run in a sandbox.
-func (s *Session) ExecutorSandboxed() bool {
-	return s.executor != nil && s.Sandboxed(s.executor.plugin)
 }
 
 // Readier is a Plugin that wants to know when its session is open.
@@ -94,3 +69,12 @@ func enginesOf(factories []Factory, extensions Extensions) (map[string]ProcessEn
 	}
 	return engines, nil
 }
+
+// Extension is typed data that one plugin offers to others, under an id that they agree on.
+type Extension struct {
+	ID      string
+	Payload json.RawMessage
+}
+
+// Extensions are the payloads of each id, in the order in which the factories gave them.
+type Extensions map[string][]json.RawMessage

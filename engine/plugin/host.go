@@ -16,7 +16,7 @@ type Host struct {
 	plugins    []Factory
 	extensions Extensions
 	engines    map[string]ProcessEngine
-	live       *live
+	live       *openSessions
 	use        *use
 	stop       func(context.Context) error
 }
@@ -27,7 +27,7 @@ var ErrNoDriver = errors.New("no such driver")
 // NewHost takes the protocol plugins, of which a session uses exactly one, and the others, of which it uses all. Two
 // factories of one id are an error. The factories are asked once for extensions, and then for process engines.
 func NewHost(drivers, plugins []Factory) (*Host, error) {
-	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &live{}, use: &use{}}
+	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &openSessions{}, use: &use{}}
 	all := h.factories()
 	seen := map[string]bool{}
 	for _, f := range all {
@@ -95,7 +95,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
 	}
 	bc.Extensions = h.Extensions()
-	s := &Session{id: bc.SessionID, host: h, root: bc.Root(), options: options}
+	s := newSession(h, options, bc)
 	var step step
 	done := begin(func() (struct{}, error) {
 		err := s.open(ctx, &step, append([]Factory{h.drivers[i]}, h.plugins...), options, bc)

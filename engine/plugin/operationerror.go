@@ -4,12 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"lashd/engine/tool"
-	"lashd/internal/strictjson"
 )
 
 // OperationCode says why an operation was not done.
@@ -109,39 +103,4 @@ func arguments(args json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return own(args)
-}
-
-// argumentSchema validates arguments. It is made ready at the first call: building a session compiles nothing.
-type argumentSchema struct {
-	resolve func() (*jsonschema.Resolved, error)
-}
-
-func newArgumentSchema(raw json.RawMessage) *argumentSchema {
-	return &argumentSchema{sync.OnceValues(func() (*jsonschema.Resolved, error) { return resolved(raw) })}
-}
-
-func resolved(raw json.RawMessage) (*jsonschema.Resolved, error) {
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	if err := tool.CheckSchema(raw); err != nil {
-		return nil, err
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, err
-	}
-	return s.Resolve(nil)
-}
-
-func (s *argumentSchema) validate(args json.RawMessage) error {
-	var value any // the validator takes decoded JSON of any shape
-	if err := json.Unmarshal(args, &value); err != nil {
-		return errors.New(strictjson.Reason(err))
-	}
-	schema, err := s.resolve()
-	if err != nil {
-		return err
-	}
-	return schema.Validate(value)
 }

@@ -8,15 +8,22 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
+
+// operations are those that the plugins of a session have registered, by name.
+type operations struct {
+	plugins *roster
+	byName  map[string]operation
+}
 
 // operation is one that a plugin has registered: a query, or a command or task.
 type operation struct {
 	info   protocol.OperationInfo
 	query  QueryFunc
 	change CommandFunc
-	input  *argumentSchema
+	input  func(json.RawMessage) error
 }
 
 // OperationGroup takes operations that clients may call.
@@ -44,9 +51,9 @@ func (g OperationGroup) Task(info protocol.OperationInfo, f CommandFunc) {
 func (g OperationGroup) add(kind protocol.OperationKind, info protocol.OperationInfo, op operation, absent bool) {
 	info = own(info)
 	info.Plugin, info.Kind, info.Session = g.r.owner, kind, cmp.Or(info.Session, protocol.SessionRequired)
-	op.info, op.input = info, newArgumentSchema(info.Input)
+	op.info, op.input = info, tool.Checker(info.Input)
 	c := g.r.in()
-	other, taken := c.operations[info.Name]
+	other, taken := c.operations.byName[info.Name]
 	switch {
 	case absent:
 		g.r.fail(errNothing)
@@ -57,20 +64,20 @@ func (g OperationGroup) add(kind protocol.OperationKind, info protocol.Operation
 	case taken:
 		g.r.fail(fmt.Errorf("registers the %s %s, but the plugin %s has registered a %s of that name already", kind, info.Name, other.info.Plugin, other.info.Kind))
 	default:
-		if c.operations == nil {
-			c.operations = map[string]operation{}
+		if c.operations.byName == nil {
+			c.operations.byName = map[string]operation{}
 		}
-		c.operations[info.Name] = op
+		c.operations.byName[info.Name] = op
 	}
 }
 
 var rules = []protocol.SessionRule{protocol.SessionRequired, protocol.SessionOptional, protocol.SessionForbidden}
 
 // Operations are what clients may call, in order of name.
-func (s *Session) Operations() []protocol.OperationInfo {
-	list := make([]protocol.OperationInfo, 0, len(s.operations))
-	for _, name := range slices.Sorted(maps.Keys(s.operations)) {
-		list = append(list, own(s.operations[name].info))
+func (o *operations) Operations() []protocol.OperationInfo {
+	list := make([]protocol.OperationInfo, 0, len(o.byName))
+	for _, name := range slices.Sorted(maps.Keys(o.byName)) {
+		list = append(list, own(o.byName[name].info))
 	}
 	return list
 }
@@ -82,12 +89,12 @@ type Target struct {
 }
 
 // Query runs a query. Errors are OperationErrors.
-func (s *Session) Query(ctx context.Context, name string, call *OperationCall, to Target) (json.RawMessage, error) {
-	op, mine, err := s.prepare(protocol.OperationQuery, name, call, to)
+func (o *operations) Query(ctx context.Context, name string, call *OperationCall, to Target) (json.RawMessage, error) {
+	op, mine, err := o.prepare(protocol.OperationQuery, name, call, to)
 	if err != nil {
 		return nil, err
 	}
-	out, err := invoke(ctx, s, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
+	out, err := invoke(ctx, o.plugins, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
 	if err == nil {
 		out, err = whole(out)
 	}
@@ -99,21 +106,21 @@ func (s *Session) Query(ctx context.Context, name string, call *OperationCall, t
 
 // Command runs a command. Nothing of its result is applied here. Errors are OperationErrors. One that does not return within
 // half an hour, or soon after ctx is done, is left alone.
-func (s *Session) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
-	return s.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
+func (o *operations) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	return o.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
 }
 
 // Task runs a task, as Command does, for as long as ctx lasts. What it answers soon after ctx is done still counts.
-func (s *Session) Task(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
-	return s.change(ctx, protocol.OperationTask, HookTask, name, call, to)
+func (o *operations) Task(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	return o.change(ctx, protocol.OperationTask, HookTask, name, call, to)
 }
 
-func (s *Session) change(ctx context.Context, kind protocol.OperationKind, hook Hook, name string, call *OperationCall, to Target) (*OperationResult, error) {
-	op, mine, err := s.prepare(kind, name, call, to)
+func (o *operations) change(ctx context.Context, kind protocol.OperationKind, hook Hook, name string, call *OperationCall, to Target) (*OperationResult, error) {
+	op, mine, err := o.prepare(kind, name, call, to)
 	if err != nil {
 		return nil, err
 	}
-	result, err := invoke(ctx, s, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
+	result, err := invoke(ctx, o.plugins, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
 	if err == nil {
 		result, err = result.whole()
 	}
@@ -124,18 +131,18 @@ func (s *Session) change(ctx context.Context, kind protocol.OperationKind, hook 
 }
 
 // prepare finds the operation, decides about its session, and checks its arguments, in this order.
-func (s *Session) prepare(kind protocol.OperationKind, name string, call *OperationCall, to Target) (operation, *OperationCall, error) {
-	op := s.operations[name]
+func (o *operations) prepare(kind protocol.OperationKind, name string, call *OperationCall, to Target) (operation, *OperationCall, error) {
+	op := o.byName[name]
 	if op.info.Kind != kind {
 		return op, nil, &OperationError{Code: UnknownOperation, Name: name}
 	}
 	mine := *call
-	mine.SessionID = to.resolve(s.id)
+	mine.SessionID = to.resolve(o.plugins.session)
 	if code := misplaced(op.info.Session, mine.SessionID); code != "" {
 		return op, nil, &OperationError{Code: code, Name: name}
 	}
 	mine.Args, mine.Host = arguments(call.Args), call.Host.limit(Hook(kind))
-	if err := op.input.validate(mine.Args); err != nil {
+	if err := op.input(mine.Args); err != nil {
 		return op, nil, failed(name, fmt.Errorf("arguments: %w", err))
 	}
 	return op, &mine, nil

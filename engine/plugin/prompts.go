@@ -47,20 +47,27 @@ type promptSource struct {
 	hook PromptHook
 }
 
+// promptHooks are what the system prompt is made of.
+type promptHooks struct {
+	plugins *roster
+	prompts []contribution[promptSource]
+	dynamic bool // some prompt is a hook of a plugin
+}
+
 // HasPromptHooks tells whether the prompts of an iteration must be asked for. If not, they are always the same.
-func (s *Session) HasPromptHooks() bool { return s.dynamic }
+func (p *promptHooks) HasPromptHooks() bool { return p.dynamic }
 
 // Prompts are the contributions to the system prompt of an iteration, in the order of registration.
-func (s *Session) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, error) {
+func (p *promptHooks) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, error) {
 	mine := *pc
 	mine.Host = pc.Host.limit(HookPrompt)
 	var all []Prompt
-	for _, h := range s.prompts {
+	for _, h := range p.prompts {
 		if h.do.hook == nil {
 			all = append(all, h.do.text...)
 			continue
 		}
-		list, err := invoke(ctx, s, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
+		list, err := invoke(ctx, p.plugins, HookPrompt, h.plugin, func() ([]Prompt, error) { return h.do.ask(ctx, mine) })
 		if err != nil {
 			return nil, err
 		}
@@ -126,9 +133,9 @@ func (p Prompt) text() string {
 }
 
 // Texts are the contributions that need not be asked for.
-func (s *Session) Texts() []Prompt {
+func (p *promptHooks) Texts() []Prompt {
 	var all []Prompt
-	for _, h := range s.prompts {
+	for _, h := range p.prompts {
 		all = append(all, h.do.text...)
 	}
 	return all
@@ -154,7 +161,7 @@ var ErrNotAsked = errors.New("not asked, because the session is in use")
 // Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
 func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, error) {
 	in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
-	return invoke(ctx, s, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
+	return invoke(ctx, s.roster, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
 }
 
 // Fits is the fitness of a catalog, for RenderPrompts.

@@ -56,14 +56,14 @@ var ErrExtension = errors.New("it takes no extensions")
 // Protocol is the protocol session, whether or not a plugin has registered one.
 func (s *Session) Protocol() Protocol {
 	if s.protocol == nil {
-		return Protocol{session: s, plugin: s.contributions.driver.plugin}
+		return Protocol{plugins: s.roster, plugin: s.contributions.driver.plugin}
 	}
-	return Protocol{s, s.protocol.plugin, s.protocol.do}
+	return Protocol{s.roster, s.protocol.plugin, s.protocol.do}
 }
 
 // Protocol calls the callbacks of a protocol session.
 type Protocol struct {
-	session   *Session
+	plugins   *roster
 	plugin    string
 	callbacks ProtocolSession
 }
@@ -104,7 +104,7 @@ func (p Protocol) Materialize(ctx context.Context, m *Materialization) (*Materia
 	if p.callbacks.Materialize == nil {
 		return nil, nil
 	}
-	return invoke(ctx, p.session, HookProtocol, p.plugin, func() (*Materialized, error) {
+	return invoke(ctx, p.plugins, HookProtocol, p.plugin, func() (*Materialized, error) {
 		made, err := p.callbacks.Materialize(ctx, own(m))
 		if err == nil {
 			err = made.check()
@@ -123,13 +123,13 @@ func (p Protocol) BeforeModel(ctx context.Context, b *BeforeModel) (*protocol.Fr
 	}
 	mine := *b
 	mine.Host = b.Host.limit(HookBeforeModel)
-	return invoke(ctx, p.session, HookBeforeModel, p.plugin, func() (*protocol.FrameSwitch, error) { return p.callbacks.BeforeModel(ctx, &mine) })
+	return invoke(ctx, p.plugins, HookBeforeModel, p.plugin, func() (*protocol.FrameSwitch, error) { return p.callbacks.BeforeModel(ctx, &mine) })
 }
 
 func callback[T any](ctx context.Context, p Protocol, f func(context.Context, T) error, v T) error {
 	if f == nil {
 		return nil
 	}
-	_, err := invoke(ctx, p.session, HookProtocol, p.plugin, func() (struct{}, error) { return struct{}{}, f(ctx, v) })
+	_, err := invoke(ctx, p.plugins, HookProtocol, p.plugin, func() (struct{}, error) { return struct{}{}, f(ctx, v) })
 	return err
 }

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
-	"lashd/engine/tool"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -17,20 +15,18 @@ import (
 // Session is what the plugins of one session contribute together. What it consists of does not change once it is open, and
 // it may be used from several goroutines.
 type Session struct {
-	id      protocol.SessionID
+	*roster
+	contributions
 	host    *Host
-	plugins []instance
-	probe   func(string)
-	once    sync.Once   // of Close
-	gone    bool        // from its host; guarded by host.live.mu
-	running atomic.Bool // a code cell
-	away    away
-	cell    atomic.Pointer[chan struct{}] // closed once the newest code cell has returned; nil: there was none
-	keeping atomic.Pointer[chan struct{}] // closed once the code executor has been told what is stored; nil: it was not
+	once    sync.Once // of Close
+	gone    bool      // from its host; guarded by host.live.mu
 	root    bool
 	options protocol.PluginOptions
-	loaded  map[string]bool // plugins that do not ship with lashd: whether they are in a sandbox
-	contributions
+}
+
+func newSession(h *Host, options protocol.PluginOptions, bc BuildContext) *Session {
+	built := &roster{session: bc.SessionID, loaded: map[string]bool{}}
+	return &Session{roster: built, contributions: contributionsTo(built), host: h, root: bc.Root(), options: options}
 }
 
 // instance is the plugin that a factory has built for the session.
@@ -54,7 +50,6 @@ func (e *BuildError) Unwrap() error { return e.Err }
 
 // open builds plugins in order; the first is the one that must bring the driver. It ends between two of them if ctx does.
 func (s *Session) open(ctx context.Context, step *step, factories []Factory, options protocol.PluginOptions, bc BuildContext) error {
-	s.loaded = map[string]bool{}
 	for _, f := range factories {
 		if l, ok := f.(Loaded); ok {
 			s.loaded[f.ID()] = l.Sandboxed()
@@ -98,34 +93,6 @@ func (s *Session) register(id string, p Plugin) error {
 	return cmp.Or(err, r.err)
 }
 
-// checkTools refuses two tools of one name, or of one id.
-func (s *Session) checkTools(step *step) error {
-	names, ids := map[string]string{}, map[string]string{}
-	for _, src := range s.sources {
-		step.is(HookTools, src.ID)
-		list, err := contain(func() ([]tool.Tool, error) { return src.Provider.Tools(), nil })
-		if err != nil {
-			return &BuildError{src.ID, fmt.Errorf("tools: %w", err)}
-		}
-		for _, t := range list {
-			m := t.Manifest
-			err := cmp.Or(claim(names, "named", m.Name, src.ID), claim(ids, "with the id", cmp.Or(m.ID, m.Name), src.ID))
-			if err != nil {
-				return &BuildError{src.ID, err}
-			}
-		}
-	}
-	return nil
-}
-
-func claim(owner map[string]string, what, key, plugin string) error {
-	if other, taken := owner[key]; taken {
-		return fmt.Errorf("registers a tool %s %q, but the plugin %s has registered one already", what, key, other)
-	}
-	owner[key] = plugin
-	return nil
-}
-
 // ready tells every plugin that wants to know that the session can be found.
 func (s *Session) ready(step *step) error {
 	for _, p := range s.plugins {
@@ -134,7 +101,7 @@ func (s *Session) ready(step *step) error {
 			continue
 		}
 		step.is(HookReady, p.id)
-		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.id, s.host) }); err != nil {
+		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.session, s.host) }); err != nil {
 			return &BuildError{p.id, fmt.Errorf("ready: %w", err)}
 		}
 	}
@@ -142,25 +109,11 @@ func (s *Session) ready(step *step) error {
 }
 
 // ID is the session's id.
-func (s *Session) ID() protocol.SessionID { return s.id }
+func (s *Session) ID() protocol.SessionID { return s.session }
 
 // Driver is the session's driver. One that takes longer than ten seconds is left alone: it panics with a LeftError then, and
 // whenever it is asked again.
 func (s *Session) Driver() turn.Driver { return bounded{s, s.driver.do} }
-
-// Sources are the session's sources of tools, in the order of registration.
-func (s *Session) Sources() []tool.Source { return slices.Clip(s.sources) }
-
-// Without are the names of tools that the session begins without.
-func (s *Session) Without() map[string]bool {
-	off := map[string]bool{}
-	for name, on := range s.switched {
-		if !on {
-			off[name] = true
-		}
-	}
-	return off
-}
 
 // Close closes every plugin that wants it, the last one first, makes the session's id free, and tells of all that failed.
 // It does so once. All together get ten seconds; one that has not returned by then is left alone until it does, and those
@@ -190,7 +143,7 @@ func (s *Session) closeAll(step *step) error {
 	for _, p := range slices.Backward(s.plugins) {
 		step.is(HookClose, p.id)
 		// What it comes to then nobody waits for any more.
-		if !s.away.later(p.id, func() { _ = p.close() }) {
+		if !s.abandoned.whenReturned(p.id, func() { _ = p.close() }) {
 			errs = append(errs, p.close())
 		}
 	}
@@ -219,36 +172,4 @@ func closing(plugin string, f func() error) error {
 		return fmt.Errorf("plugin %s: close: %w", plugin, err)
 	}
 	return nil
-}
-
-// omission is what a catalog contributor wants left out.
-type omission struct {
-	names  []string
-	forNow bool
-}
-
-func omitted(names []string, err error) (omission, error) {
-	if errors.Is(err, tool.ErrForNow) {
-		return omission{names, true}, nil
-	}
-	return omission{names, false}, err
-}
-
-// Contribute is what the catalog contributors want left out, in the order of registration. It may come with tool.ErrForNow.
-func (s *Session) Contribute(ctx context.Context, cc CatalogContext) (remove []string, err error) {
-	var forNow error
-	for _, h := range s.catalog {
-		mine := own(cc)
-		out, err := invoke(ctx, s, HookCatalog, h.plugin, func() (omission, error) { return omitted(h.do(ctx, &mine)) })
-		switch {
-		case err != nil && ctx.Err() != nil && !errors.As(err, new(*LeftError)): // it is this one that was waited for
-			return nil, &HookError{h.plugin, HookCatalog, err}
-		case err != nil:
-			return nil, err
-		case out.forNow:
-			forNow = tool.ErrForNow
-		}
-		remove = append(remove, out.names...)
-	}
-	return remove, forNow
 }

@@ -22,24 +22,24 @@ func (p instance) meta() Meta {
 
 // Fingerprint stands for the versions and revisions of all plugins: it changes when any of them does.
 // One that does not return in time is left alone, and not asked any more: then it has a revision of its own.
-func (s *Session) Fingerprint(ctx context.Context) (uint64, error) {
+func (r *roster) Fingerprint(ctx context.Context) (uint64, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
 	var step step
-	done := begin(func() (uint64, error) { return fingerprint(s.metas(&step)), nil })
+	done := begin(func() (uint64, error) { return fingerprint(r.metas(&step)), nil })
 	a, returned := inTime(ctx, limits{shortPatience, grace}, done)
 	if !returned {
-		s.away.leave(step.plugin(), func() { <-done })
+		r.abandoned.add(step.plugin(), func() { <-done })
 		return 0, step.left(ctx)
 	}
 	return a.out, a.err
 }
 
-func (s *Session) metas(step *step) []Meta {
-	metas := make([]Meta, len(s.plugins))
-	for i, p := range s.plugins {
-		if s.away.has(p.id) {
+func (r *roster) metas(step *step) []Meta {
+	metas := make([]Meta, len(r.plugins))
+	for i, p := range r.plugins {
+		if r.abandoned.has(p.id) {
 			continue
 		}
 		step.is(HookRevision, p.id)
@@ -63,14 +63,14 @@ func fingerprint(metas []Meta) uint64 {
 
 // Capture is the state of all plugins that have any. A plugin that changes meanwhile makes a fingerprint that is not
 // current, so that it is captured again. If one fails there is no snapshot. One that was left alone is not in it.
-func (s *Session) Capture(ctx context.Context) (Snapshot, error) {
+func (r *roster) Capture(ctx context.Context) (Snapshot, error) {
 	snap := Snapshot{Entries: map[string]Entry{}}
-	metas := make([]Meta, len(s.plugins))
-	for i, p := range s.plugins {
-		if s.away.has(p.id) {
+	metas := make([]Meta, len(r.plugins))
+	for i, p := range r.plugins {
+		if r.abandoned.has(p.id) {
 			continue
 		}
-		entry, err := invoke(ctx, s, HookSnapshot, p.id, func() (Entry, error) { return p.capture(ctx) })
+		entry, err := invoke(ctx, r, HookSnapshot, p.id, func() (Entry, error) { return p.capture(ctx) })
 		if err != nil {
 			return Snapshot{}, err
 		}
@@ -97,14 +97,14 @@ func (p instance) capture(ctx context.Context) (entry Entry, err error) {
 
 // Restore gives every plugin with state what the snapshot has of it; if it has nothing, the plugin is to be as if new. It
 // also gives the ids of entries for which there is no plugin. Restoring the same snapshot again changes nothing.
-func (s *Session) Restore(ctx context.Context, snap Snapshot) (unknown []string, err error) {
+func (r *roster) Restore(ctx context.Context, snap Snapshot) (unknown []string, err error) {
 	rest := maps.Clone(snap.Entries)
-	for _, p := range s.plugins {
+	for _, p := range r.plugins {
 		stateful, ok := p.Plugin.(Stateful)
 		if !ok {
 			continue
 		}
-		_, err := invoke(ctx, s, HookRestore, p.id, func() (struct{}, error) {
+		_, err := invoke(ctx, r, HookRestore, p.id, func() (struct{}, error) {
 			return struct{}{}, p.restore(ctx, stateful, snap.Entries)
 		})
 		if err != nil {

@@ -154,7 +154,7 @@ func (s *Session) Handler(plugin, name string) TaskFunc { return s.handlers[hand
 // Work does the work of a task. It fails if the work panics, or is left alone, because it does not return although ctx is done.
 func (s *Session) Work(ctx context.Context, plugin string, f TaskFunc, run *TaskRun) (*protocol.TaskOutcome, error) {
 	run.Host = run.Host.limit(HookTask)
-	return invoke(ctx, s, HookTask, plugin, func() (*protocol.TaskOutcome, error) { return f(ctx, run), nil })
+	return invoke(ctx, s.roster, HookTask, plugin, func() (*protocol.TaskOutcome, error) { return f(ctx, run), nil })
 }
 
 // NeedTasks is the TaskService, or an UnavailableError.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -19,8 +20,11 @@ type TurnInput struct {
 // turnInput is one that a plugin has declared.
 type turnInput struct {
 	TurnInput
-	schema *argumentSchema
+	schema func(json.RawMessage) error
 }
+
+// turnInputs are those that plugins have declared, by plugin.
+type turnInputs struct{ inputs map[string]turnInput }
 
 var errInputTwice = errors.New("declares its turn input twice")
 
@@ -35,7 +39,7 @@ func (g TurnGroup) Input(in TurnInput) {
 		c.inputs = map[string]turnInput{}
 	}
 	in = own(in)
-	c.inputs[g.r.owner] = turnInput{in, newArgumentSchema(in.Schema)}
+	c.inputs[g.r.owner] = turnInput{in, tool.Checker(in.Schema)}
 }
 
 // InputError is an input for a plugin that a turn cannot begin with, or the lack of one.
@@ -44,14 +48,14 @@ type InputError struct{ Plugin, Reason string }
 func (e *InputError) Error() string { return fmt.Sprintf("input of plugin %s %s", e.Plugin, e.Reason) }
 
 // CheckInputs refuses what a turn cannot begin with: the first InputError in the order of plugin ids.
-func (s *Session) CheckInputs(in protocol.PluginInputs) error {
+func (t *turnInputs) CheckInputs(in protocol.PluginInputs) error {
 	for _, id := range slices.Sorted(maps.Keys(in)) {
-		if _, ok := s.inputs[id]; !ok {
+		if _, ok := t.inputs[id]; !ok {
 			return &InputError{id, "is for a plugin that takes none"}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.inputs)) {
-		if err := s.inputs[id].check(id, in[id]); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(t.inputs)) {
+		if err := t.inputs[id].check(id, in[id]); err != nil {
 			return err
 		}
 	}
@@ -65,17 +69,17 @@ func (t turnInput) check(id string, value json.RawMessage) error {
 		}
 		return nil
 	}
-	if err := t.schema.validate(value); err != nil {
+	if err := t.schema(value); err != nil {
 		return &InputError{id, "does not fit: " + err.Error()}
 	}
 	return nil
 }
 
 // TurnInputs are what plugins take with a turn, in the order of their ids.
-func (s *Session) TurnInputs() []protocol.TurnInputInfo {
+func (t *turnInputs) TurnInputs() []protocol.TurnInputInfo {
 	list := []protocol.TurnInputInfo{}
-	for _, id := range slices.Sorted(maps.Keys(s.inputs)) {
-		list = append(list, protocol.TurnInputInfo{Plugin: id, Schema: own(s.inputs[id].Schema), Required: s.inputs[id].Required})
+	for _, id := range slices.Sorted(maps.Keys(t.inputs)) {
+		list = append(list, protocol.TurnInputInfo{Plugin: id, Schema: own(t.inputs[id].Schema), Required: t.inputs[id].Required})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type Policy struct {
 	Drain       protocol.DrainPolicy // which wakes may share a turn
 	Room        int                  // bytes that the model can be told at once
 	Running     protocol.TurnID      // the turn that runs; empty: none
+	Idle        bool                 // a turn that comes now can begin at once
 }
 
 // Draft is what the queue becomes with a change.
@@ -26,6 +28,7 @@ type Draft struct {
 	turns  []persistence.StoredTurn
 	inputs []protocol.QueuedInput
 	woken  bool
+	begun  protocol.TurnID // by the change; empty: none
 }
 
 // In returns the queue's draft in a change.
@@ -35,13 +38,23 @@ func (q *Queue) In(c *change.Change, p Policy) *Draft {
 	})
 }
 
-// Finish implements change.Draft.
-func (d *Draft) Finish(*change.Change) error { return nil }
+// Finish implements change.Draft: a turn that a wake brings to an idle session begins in the change that brings it.
+func (d *Draft) Finish(c *change.Change) error {
+	if !d.woken || !d.policy.Idle || len(d.of.turns) > 0 || len(d.turns) == 0 {
+		return nil
+	}
+	t := &d.turns[0]
+	t.State, t.StartedMs, d.begun = protocol.TurnRunning, t.AcceptedMs, t.ID
+	c.Turns[slices.IndexFunc(c.Turns, func(row persistence.Turn) bool { return row.ID == t.ID })] = t.Turn
+	d.TellWaiting(c)
+	return nil
+}
 
 // Land implements change.Draft.
 func (d *Draft) Land() {
 	d.of.turns, d.of.inputs = d.turns, d.inputs
 	d.of.wakePending = d.of.wakePending || d.woken
+	d.of.begun = cmp.Or(d.begun, d.of.begun)
 }
 
 // Accept adds a turn that answers some inputs.

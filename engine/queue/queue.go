@@ -23,6 +23,7 @@ type Queue struct {
 	turns       []persistence.StoredTurn // in order of acceptance; a turn that has begun comes first
 	inputs      []protocol.QueuedInput   // in order of arrival
 	wakePending bool
+	begun       protocol.TurnID // by the change that brought it, and driven by nobody yet; empty: none
 }
 
 // New makes the queue of a session that is loaded. A turn that has begun comes first: one that follows another in a new frame is the
@@ -80,6 +81,18 @@ func waiting(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []pr
 		}
 	}
 	return queue
+}
+
+// TakeBegun tells whether a turn was begun by the change that brought it, and was not asked about since.
+func (q *Queue) TakeBegun(id protocol.TurnID) bool {
+	begun := q.begun != "" && q.begun == id
+	q.begun = ""
+	return begun
+}
+
+// Steered tells whether inputs wait for a checkpoint of the running turn.
+func (q *Queue) Steered() bool {
+	return slices.ContainsFunc(q.inputs, func(in protocol.QueuedInput) bool { return in.State == protocol.InputPendingActive })
 }
 
 // TakeWake tells whether a wake was queued since it was asked last: then a turn may start.

@@ -1,5 +1,5 @@
 // Package schedule tells when something that comes again and again is due, and which times were missed. It has no clock and
-// no state; the triggers of the engine call it.
+// no state; engine/trigger calls it.
 package schedule
 
 import (

@@ -58,6 +58,11 @@ func (s *schema) validate(args json.RawMessage) error {
 		}
 		return nil
 	}
+	return s.fits(value)
+}
+
+// fits compares a decoded value with the schema.
+func (s *schema) fits(value any) error {
 	resolved, err := s.resolve()
 	if err != nil {
 		return err
@@ -66,6 +71,21 @@ func (s *schema) validate(args json.RawMessage) error {
 }
 
 var errNoObject = errors.New("arguments: must be an object")
+
+// Checker is CheckValue for values of one schema, which is made ready at the first of them. No schema accepts everything.
+func Checker(raw json.RawMessage) func(json.RawMessage) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage(`{}`)
+	}
+	s := newSchema(raw)
+	return func(value json.RawMessage) error {
+		var v any // the validator takes decoded JSON of any shape
+		if err := json.Unmarshal(value, &v); err != nil {
+			return errors.New(strictjson.Reason(err))
+		}
+		return s.fits(v)
+	}
+}
 
 // CheckSchema tells whether raw can serve as the schema of a tool's arguments; none can.
 func CheckSchema(raw json.RawMessage) error {

@@ -83,7 +83,7 @@ func TestErrorsShowJSON(t *testing.T) {
 		{`{"type": "string"}`, `{"k": {}}`, `type: {"k":{}} has type "object", want "string"`},
 	} {
 		t.Run("outside/21 "+c.want, func(t *testing.T) {
-			err := Fits(json.RawMessage(c.schema), json.RawMessage(c.value))
+			err := Checker(json.RawMessage(c.schema))(json.RawMessage(c.value))
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "map[") {
 				t.Errorf("%s for %s: %v, want %q", c.value, c.schema, err, c.want)
 			}
@@ -96,6 +96,11 @@ func TestErrorsShowJSON(t *testing.T) {
 		}
 		if err := Fits(json.RawMessage(schema), json.RawMessage(`[[], []]`)); err == nil {
 			t.Error("two equal items are unique")
+		}
+	})
+	t.Run("outside/21 no schema refuses nothing", func(t *testing.T) {
+		if err := Checker(nil)(json.RawMessage(`[1]`)); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -3,7 +3,7 @@ package strictjson
 import "strings"
 
 // Nearest returns the name that somebody who wrote word probably meant, or "" if none is like it: one that differs in
-// case only, else one at most two typing errors away (one if word is short).
+// case only, else one at most two typing errors away (one if word is short), else the only one that begins with word.
 func Nearest(word string, names []string) string {
 	best, least := "", 3
 	if len(word) <= 4 {
@@ -16,6 +16,24 @@ func Nearest(word string, names []string) string {
 		if d := distance(word, name, least); d < least && d < len(name) {
 			best, least = name, d
 		}
+	}
+	if best == "" {
+		return completed(word, names)
+	}
+	return best
+}
+
+// completed returns the only name that begins with word, or nothing if none or several do.
+func completed(word string, names []string) string {
+	best := ""
+	for _, name := range names {
+		if word == "" || !strings.HasPrefix(name, word) {
+			continue
+		}
+		if best != "" {
+			return ""
+		}
+		best = name
 	}
 	return best
 }

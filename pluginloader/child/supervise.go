@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"lashd/engine/proc"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ type Supervisor[L Life] struct {
 	notYet  time.Time // the next start is not before
 	reason  error     // of the last crash
 	failing bool      // has crashed too often: until a life begins, or Resume
+	resumed bool      // by Resume, after it had crashed too often: until a life begins, or it has crashed too often again
 	closed  bool
 	work    sync.WaitGroup
 }
@@ -174,10 +176,10 @@ func (s *Supervisor[L]) crashedLocked(why error) {
 
 // failingLocked notes whether it fails too often, and reports a change.
 func (s *Supervisor[L]) failingLocked(now bool) {
-	if s.failing != now && !s.closed && s.Report != nil {
+	if (s.failing != now || s.resumed) && !s.closed && s.Report != nil {
 		s.work.Go(s.Report)
 	}
-	s.failing = now
+	s.failing, s.resumed = now, false
 }
 
 // bannedLocked reports whether nothing is begun until Resume.
@@ -207,6 +209,7 @@ func (s *Supervisor[L]) lostLocked(l L) {
 func (s *Supervisor[L]) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.resumed = s.resumed || s.failing
 	s.crashes, s.inARow, s.notYet, s.reason, s.failing = nil, 0, time.Time{}, nil, false
 }
 
@@ -215,6 +218,7 @@ type Standing struct {
 	Starting    bool // and the time has come for it
 	Quarantined bool
 	Failing     bool  // it has failed too often; it is tried on, unless it is quarantined
+	Resumed     bool  // after it had failed too often, and it has not begun since
 	Reason      error // of the last failure; nil: there was none
 }
 
@@ -223,7 +227,7 @@ func (s *Supervisor[L]) Look() (L, Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var none L
-	st := Standing{s.attempt != nil && !time.Now().Before(s.notYet), s.bannedLocked(), s.failing, s.reason}
+	st := Standing{s.attempt != nil && !time.Now().Before(s.notYet), s.bannedLocked(), s.failing, s.resumed, s.reason}
 	if s.current == none || !s.current.Alive() {
 		return none, st
 	}
@@ -242,4 +246,24 @@ func (s *Supervisor[L]) Close() L {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
+}
+
+// ExitText is how a program has ended, for people.
+func ExitText(exit proc.Exit) string {
+	if exit.Signal != "" {
+		return exit.Signal
+	}
+	return fmt.Sprintf("exit status %d", exit.Code)
+}
+
+// DoneWithin waits for done, and tells whether it was closed in time.
+func DoneWithin(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }

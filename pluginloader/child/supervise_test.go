@@ -80,6 +80,42 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
+	t.Run("outside/26 one that is resumed reports that it works only once it has begun", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var starts []time.Time
+			var all []*run
+			broken, works := stillborn(&starts), living(&all)
+			var reports []Standing
+			s := &Supervisor[*run]{Plugin: "p", Launch: broken.Launch}
+			s.Report = func() {
+				_, st := s.Look()
+				reports = append(reports, st)
+			}
+			fails := func() {
+				for range 6 {
+					_, _ = s.Use(t.Context())
+				}
+				synctest.Wait()
+			}
+			fails()
+			s.Resume()
+			if _, st := s.Look(); !st.Resumed || st.Failing || st.Quarantined || len(reports) != 1 || !reports[0].Failing {
+				t.Errorf("resumed it is %+v, reported were %+v", st, reports)
+			}
+			fails()
+			if len(reports) != 2 || !reports[1].Failing || reports[1].Resumed {
+				t.Errorf("failed again, reported were %+v", reports)
+			}
+			s.Resume()
+			s.Launch = works.Launch
+			_, err := s.Use(t.Context())
+			synctest.Wait()
+			if err != nil || len(reports) != 3 || reports[2].Failing || reports[2].Resumed {
+				t.Errorf("begun: %v, reported were %+v", err, reports)
+			}
+			close(all[0].over)
+		})
+	})
 	t.Run("reliability/P14 who cannot wait for the next start is told at once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time

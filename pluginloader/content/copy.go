@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/manifest"
 )
 
 // copier copies a directory, and holds it to what a plugin may be. It looks at nothing outside of it.
 type copier struct {
-	ctx     context.Context
 	from    *os.Root
 	to      *os.Root
 	entries int
@@ -39,27 +39,27 @@ func copyTree(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer target.Close()
-	c := copier{ctx: ctx, from: source, to: target}
-	return c.directory(".", 0)
+	c := copier{from: source, to: target}
+	return c.directory(ctx, ".", 0)
 }
 
-func (c *copier) directory(name string, depth int) error {
+func (c *copier) directory(ctx context.Context, name string, depth int) error {
 	if depth > manifest.MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
 	}
-	names, err := c.list(name)
+	names, err := c.list(ctx, name)
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if err := c.entry(path.Join(name, n), depth); err != nil {
+		if err := c.entry(ctx, path.Join(name, n), depth); err != nil {
 			return err
 		}
 	}
 	return c.to.Chmod(name, 0o500)
 }
 
-func (c *copier) list(name string) ([]string, error) {
+func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 	dir, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -72,10 +72,10 @@ func (c *copier) list(name string) ([]string, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return names, cmp.Or(err, context.Cause(c.ctx))
+	return names, cmp.Or(err, context.Cause(ctx))
 }
 
-func (c *copier) entry(name string, depth int) error {
+func (c *copier) entry(ctx context.Context, name string, depth int) error {
 	info, err := c.from.Lstat(name)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (c *copier) entry(name string, depth int) error {
 		if err := c.to.Mkdir(name, 0o700); err != nil {
 			return err
 		}
-		return c.directory(name, depth+1)
+		return c.directory(ctx, name, depth+1)
 	case fs.ModeSymlink:
 		to, err := c.from.Readlink(name)
 		if err != nil {
@@ -93,24 +93,24 @@ func (c *copier) entry(name string, depth int) error {
 		}
 		return c.to.Symlink(to, name) // the digest of the copy sees to where it leads
 	case 0:
-		return c.file(name)
+		return c.file(ctx, name)
 	}
 	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
 }
 
-func (c *copier) file(name string) error {
-	from, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	info, err := from.Stat()
+func (c *copier) file(ctx context.Context, name string) error {
+	info, err := c.from.Lstat(name)
 	if err != nil {
 		return err
 	}
 	if err := c.permit(name, info); err != nil {
 		return err
 	}
+	from, err := pathresolve.OpenRegular(c.from, name, info, func(f *os.File) { f.Close() })
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer from.Close()
 	to, err := c.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *copier) file(name string) error {
 	if err == nil && n != info.Size() {
 		err = fmt.Errorf("%s: %w", name, ErrChanging)
 	}
-	return cmp.Or(errors.Join(err, to.Chmod(sealed(info)), to.Close()), context.Cause(c.ctx))
+	return cmp.Or(errors.Join(err, to.Chmod(sealed(info)), to.Close()), context.Cause(ctx))
 }
 
 // permit refuses what no file of a plugin may be.

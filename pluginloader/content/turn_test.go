@@ -168,8 +168,8 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 		defer root.Close()
 		done := make(chan error, 1)
 		go func() {
-			c := copier{ctx: t.Context(), from: root, to: root}
-			done <- c.file("p")
+			c := copier{from: root, to: root}
+			done <- c.file(t.Context(), "p")
 		}()
 		select {
 		case err := <-done:

@@ -172,6 +172,9 @@ func DigestOf(ctx context.Context, path string) (protocol.Digest, error) {
 		return "", err
 	}
 	defer f.Close()
+	if err := pathresolve.CheckStored(f); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
 	return Sum(ctx, f)
 }
 

@@ -33,9 +33,9 @@ const (
 // large, are errors; so is what was seen to change meanwhile. What changes right after is not in the digest: who runs
 // something must run a copy whose digest was taken.
 func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, error) {
-	d := digester{ctx: ctx, root: root, sum: sha256.New()}
+	d := digester{root: root, sum: sha256.New()}
 	d.record("lashd plugin", "1")
-	if err := d.directory(".", 0); err != nil {
+	if err := d.directory(ctx, ".", 0); err != nil {
 		return "", err
 	}
 	b.record(&d)
@@ -44,7 +44,6 @@ func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, erro
 
 // digester adds a directory up.
 type digester struct {
-	ctx     context.Context
 	root    *os.Root
 	sum     hash.Hash
 	entries int
@@ -65,7 +64,7 @@ func (d *digester) number(n uint64) {
 }
 
 // directory adds what is in a directory, in the order of the names.
-func (d *digester) directory(name string, depth int) error {
+func (d *digester) directory(ctx context.Context, name string, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, MaxDepth)
 	}
@@ -78,13 +77,13 @@ func (d *digester) directory(name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	entries, err := d.list(dir)
+	entries, err := d.list(ctx, dir)
 	if err != nil {
 		return err
 	}
 	d.record("directory", name, mode(before))
 	for _, e := range entries {
-		if err := d.entry(path.Join(name, e), depth); err != nil {
+		if err := d.entry(ctx, path.Join(name, e), depth); err != nil {
 			return err
 		}
 	}
@@ -101,7 +100,7 @@ func unchanged(f *os.File, before fs.FileInfo, name string) error {
 }
 
 // list reads names in pieces, so that a huge directory is found out before it is in memory.
-func (d *digester) list(dir *os.File) ([]string, error) {
+func (d *digester) list(ctx context.Context, dir *os.File) ([]string, error) {
 	var names []string
 	for {
 		piece, err := dir.Readdirnames(256)
@@ -113,24 +112,24 @@ func (d *digester) list(dir *os.File) ([]string, error) {
 			slices.Sort(names)
 			return names, nil
 		}
-		if err = cmp.Or(err, context.Cause(d.ctx)); err != nil {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (d *digester) entry(name string, depth int) error {
+func (d *digester) entry(ctx context.Context, name string, depth int) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return err
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
-		return d.directory(name, depth+1)
+		return d.directory(ctx, name, depth+1)
 	case fs.ModeSymlink:
 		return d.link(name)
 	case 0:
-		return d.file(name, info)
+		return d.file(ctx, name, info)
 	}
 	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
 }
@@ -148,7 +147,7 @@ func (d *digester) link(name string) error {
 	return nil
 }
 
-func (d *digester) file(name string, seen fs.FileInfo) error {
+func (d *digester) file(ctx context.Context, name string, seen fs.FileInfo) error {
 	f, info, err := openRegular(d.root, name)
 	if err != nil {
 		return err
@@ -161,7 +160,7 @@ func (d *digester) file(name string, seen fs.FileInfo) error {
 		return fmt.Errorf("%s: a file has at most %d bytes, and all together at most %d", name, MaxContent, MaxContents)
 	}
 	content := sha256.New()
-	n, err := io.Copy(content, io.LimitReader(reader{d.ctx, f}, info.Size()+1))
+	n, err := io.Copy(content, io.LimitReader(reader{ctx, f}, info.Size()+1))
 	switch {
 	case err != nil:
 		return err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 	"lashd/test/skip"
@@ -125,4 +126,17 @@ func TestDigestOfWhatChangesMeanwhile(t *testing.T) {
 			t.Fatalf("the digest %s is of nothing that was there", got)
 		}
 	}
+}
+
+func TestKernelFiles(t *testing.T) {
+	t.Run("outside/10 a program that the kernel makes up is not read", func(t *testing.T) {
+		for _, path := range []string{"/proc/self/status", "/sys/kernel/uevent_seqnum"} {
+			if _, err := os.Stat(path); err != nil {
+				continue // a container may not have it
+			}
+			if _, err := manifest.DigestOf(t.Context(), path); !errors.Is(err, pathresolve.ErrKernelFile) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	})
 }

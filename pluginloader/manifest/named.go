@@ -26,7 +26,6 @@ const maxNamed = 2000
 
 // naming finds the files that commands name.
 type naming struct {
-	ctx       context.Context
 	find      Finder
 	files     map[string]protocol.Digest // by path
 	uncovered map[string]bool
@@ -36,9 +35,9 @@ type naming struct {
 
 // named finds the files outside the plugin that its commands name, and tells which commands may use files that are not among them.
 func (p *Plugin) named(ctx context.Context, find Finder) ([]NamedFile, []string, error) {
-	n := &naming{ctx: ctx, find: find, files: map[string]protocol.Digest{}, uncovered: map[string]bool{}, seen: map[string]bool{}}
+	n := &naming{find: find, files: map[string]protocol.Digest{}, uncovered: map[string]bool{}, seen: map[string]bool{}}
 	for _, c := range p.commands() {
-		if err := n.command(c); err != nil {
+		if err := n.command(ctx, c); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -50,7 +49,7 @@ func (p *Plugin) named(ctx context.Context, find Finder) ([]NamedFile, []string,
 }
 
 // command finds what one command names: in its arguments, in its environment and in code for a shell.
-func (n *naming) command(c command) error {
+func (n *naming) command(ctx context.Context, c command) error {
 	if len(c.argv) == 0 {
 		return nil
 	}
@@ -64,7 +63,7 @@ func (n *naming) command(c command) error {
 		words = append(words, c.env[name])
 	}
 	for _, word := range words {
-		if err := n.word(c, word); err != nil {
+		if err := n.word(ctx, c, word); err != nil {
 			return err
 		}
 	}
@@ -77,7 +76,7 @@ func (n *naming) command(c command) error {
 func (n *naming) note(format string, args ...any) { n.uncovered[fmt.Sprintf(format, args...)] = true }
 
 // word finds the files that one word names: as a whole, and in its parts if it is code, a list, or an option with a value.
-func (n *naming) word(c command, word string) error {
+func (n *naming) word(ctx context.Context, c command, word string) error {
 	if c.tool {
 		word = n.literal(word)
 	}
@@ -87,7 +86,7 @@ func (n *naming) word(c command, word string) error {
 	parts = append(parts[:0], text)
 	parts = append(parts, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>(){}=,:@", r) })...)
 	for i, part := range parts {
-		if err := n.part(c, part, i > 0 && code); err != nil {
+		if err := n.part(ctx, c, part, i > 0 && code); err != nil {
 			return err
 		}
 	}
@@ -121,7 +120,7 @@ func (n *naming) expand(word string) string {
 }
 
 // part finds the file that a part of a word names, wherever the command may run.
-func (n *naming) part(c command, part string, inCode bool) error {
+func (n *naming) part(ctx context.Context, c command, part string, inCode bool) error {
 	starts := inCode || wrappers[filepath.Base(c.argv[0])]
 	key := fmt.Sprintf("%q %q %v %v", part, c.dir, inCode, starts)
 	if part == "" || len(part) > 4096 || n.seen[key] {
@@ -135,38 +134,38 @@ func (n *naming) part(c command, part string, inCode bool) error {
 	case strings.HasPrefix(part, "~/"):
 		part = n.find.Home + part[1:]
 	}
-	if err := context.Cause(n.ctx); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	if filepath.IsAbs(part) {
-		return n.path(filepath.Clean(part), !strings.HasPrefix(part, "//")) // which is what is left of an address
+		return n.path(ctx, filepath.Clean(part), !strings.HasPrefix(part, "//")) // which is what is left of an address
 	}
 	for _, base := range []string{filepath.Join(n.find.Workspace, c.dir), n.find.Root, n.find.Home} {
 		if base == "" {
 			continue
 		}
 		likely := base != n.find.Home && base != n.find.Root && !strings.HasPrefix(part, "-") && (!inCode || strings.ContainsAny(part, "./"))
-		if err := n.path(filepath.Join(base, part), likely && !strings.ContainsAny(part, " \t\n\"'`;|&<>()$*?=\\!")); err != nil {
+		if err := n.path(ctx, filepath.Join(base, part), likely && !strings.ContainsAny(part, " \t\n\"'`;|&<>()$*?=\\!")); err != nil {
 			return err
 		}
 	}
 	if starts && !strings.Contains(part, "/") {
-		return n.program(part)
+		return n.program(ctx, part)
 	}
 	return nil
 }
 
 // program covers a program that a command starts by its name.
-func (n *naming) program(name string) error {
+func (n *naming) program(ctx context.Context, name string) error {
 	path, err := n.find.Look(name)
 	if err != nil {
 		return nil
 	}
-	return n.path(path, false)
+	return n.path(ctx, path, false)
 }
 
 // path covers a path, if there is a file outside the plugin, or if there may be one later.
-func (n *naming) path(path string, likely bool) error {
+func (n *naming) path(ctx context.Context, path string, likely bool) error {
 	if path == n.find.Root || strings.HasPrefix(path, n.find.Root+string(filepath.Separator)) {
 		return nil
 	}
@@ -190,7 +189,7 @@ func (n *naming) path(path string, likely bool) error {
 	case !info.Mode().IsRegular():
 		return nil
 	}
-	d, err := n.digest(path, info)
+	d, err := n.digest(ctx, path, info)
 	if err == nil {
 		n.files[path], n.found = d, true
 	}
@@ -200,7 +199,7 @@ func (n *naming) path(path string, likely bool) error {
 // emptyFile stands for a file without bytes, which is not read: files of the kernel have no size, either.
 const emptyFile = "empty"
 
-func (n *naming) digest(path string, info fs.FileInfo) (protocol.Digest, error) {
+func (n *naming) digest(ctx context.Context, path string, info fs.FileInfo) (protocol.Digest, error) {
 	switch {
 	case info.Size() == 0:
 		return emptyFile, nil
@@ -208,12 +207,12 @@ func (n *naming) digest(path string, info fs.FileInfo) (protocol.Digest, error) 
 		n.note("%s: it has more than %d bytes", path, MaxProgram)
 		return "large", nil
 	}
-	return n.find.Digest(n.ctx, path)
+	return n.find.Digest(ctx, path)
 }
 
 // Same tells whether a file is still what was approved. The digest reads it, if it has to be read.
 func (f NamedFile) Same(ctx context.Context, digest func(context.Context, string) (protocol.Digest, error)) (bool, error) {
-	n := &naming{ctx: ctx, find: Finder{Digest: digest}, uncovered: map[string]bool{}}
+	n := &naming{find: Finder{Digest: digest}, uncovered: map[string]bool{}}
 	info, err := os.Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -223,7 +222,7 @@ func (f NamedFile) Same(ctx context.Context, digest func(context.Context, string
 	case !info.Mode().IsRegular():
 		return f.Digest == "" && info.IsDir(), nil
 	}
-	now, err := n.digest(f.Path, info)
+	now, err := n.digest(ctx, f.Path, info)
 	return err == nil && now == f.Digest, err
 }
 

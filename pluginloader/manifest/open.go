@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"lashd/internal/pathresolve"
 	"os"
 	"syscall"
 )
@@ -12,7 +13,8 @@ import (
 // errChanged says that somebody changed a file while it was read.
 var errChanged = errors.New("it changed while it was read")
 
-// openRegular opens a regular file and nothing else, whatever stands there by the time: a pipe would block for ever. A link
+// openRegular opens a regular file and nothing else, whatever stands there by the time: a pipe would block for ever, and what the kernel makes
+// up might not end. A link
 // is followed if it stays inside of root.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -22,6 +24,9 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err == nil {
+		err = pathresolve.CheckStored(f)
 	}
 	if err != nil {
 		f.Close()

@@ -149,7 +149,7 @@ func (l *life) failed(err error) error {
 		code = child.TimedOut
 	case said:
 		code = child.Failed
-	case await(l.done, whyDelay): // it has ended: there is a better reason
+	case child.DoneWithin(l.done, whyDelay): // it has ended: there is a better reason
 		return l.Reason()
 	}
 	return &child.Error{Plugin: l.server.end.label, Code: code, Err: &cleaned{l.server.clean(err), err}}

@@ -56,7 +56,7 @@ func TestTurn(t *testing.T) {
 		if ref == nil {
 			t.Fatal("there is no artifact")
 		}
-		got := builtintest.Must(d.ReadArtifact(t.Context(), &protocol.ArtifactReadParams{Digest: ref.Digest}))(t)
+		got := builtintest.Must(d.Artifacts.Read(t.Context(), &protocol.ArtifactReadParams{Digest: ref.Digest}))(t)
 		if string(got.Bytes) != "a picture" {
 			t.Errorf("%+v", got)
 		}

@@ -12,6 +12,7 @@ const (
 	Failed      State = "failed"      // it could not be reached, or is gone; the next call, or the time, tries again
 	Quarantined State = "quarantined" // it has crashed too often, and is not started until Resume
 	Unreachable State = "unreachable" // of HTTP: it has failed as often; it is tried on
+	Resumed     State = "resumed"     // it was quarantined or unreachable until Resume, and has not been there since
 )
 
 // ServerStatus is how things are with a server.
@@ -50,6 +51,8 @@ func (m *member) status() ServerStatus {
 		s.State = Quarantined
 	case standing.Failing:
 		s.State = Unreachable
+	case standing.Resumed:
+		s.State = Resumed
 	case standing.Starting:
 		s.State = Starting
 	case standing.Reason != nil:

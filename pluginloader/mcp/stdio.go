@@ -78,7 +78,7 @@ func (p *program) run() {
 	defer close(l.over)
 	var streams sync.WaitGroup
 	streams.Go(func() {
-		if err := p.out.Run(p.pipes.In, stall, func() { l.abort(child.TimedOut, child.ErrStalled) }); err != nil && !await(p.process.Done(), exitDelay) {
+		if err := p.out.Run(p.pipes.In, stall, func() { l.abort(child.TimedOut, child.ErrStalled) }); err != nil && !child.DoneWithin(p.process.Done(), exitDelay) {
 			l.abort(child.Protocol, errors.New("has closed its stdin"))
 		}
 		p.pipes.In.Close() // the end of its stdin asks the program to end
@@ -87,11 +87,11 @@ func (p *program) run() {
 	if err != nil {
 		l.server.warn("its output was lost: " + err.Error())
 	}
-	if !await(p.heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+	if !child.DoneWithin(p.heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
 		p.sweep()
-		await(p.heard, heardDelay)
+		child.DoneWithin(p.heard, heardDelay)
 	}
-	l.end(child.Crashed, fmt.Errorf("has ended: %s", describe(exit)))
+	l.end(child.Crashed, fmt.Errorf("has ended: %s", child.ExitText(exit)))
 	p.out.Close()
 	p.pipes.CloseOurs()
 	streams.Wait()
@@ -106,24 +106,6 @@ func (p *program) sweep() {
 	}
 	if pids, err := proc.Sweep(p.mark); err != nil || len(pids) > 0 {
 		p.life.server.warn(fmt.Sprintf("processes outlived it: %v %v", pids, err))
-	}
-}
-
-func describe(exit proc.Exit) string {
-	if exit.Signal != "" {
-		return exit.Signal
-	}
-	return fmt.Sprintf("exit status %d", exit.Code)
-}
-
-func await(done <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
 	}
 }
 
@@ -227,7 +209,7 @@ func spoken(line []byte) bool {
 // silent hears the end of stdout.
 func (p *program) silent() {
 	p.hearing.Do(func() { close(p.heard) })
-	if !p.closed.Load() && p.life.Alive() && !await(p.process.Done(), exitDelay) {
+	if !p.closed.Load() && p.life.Alive() && !child.DoneWithin(p.process.Done(), exitDelay) {
 		p.life.abort(child.Protocol, errors.New("has closed its stdout"))
 	}
 }

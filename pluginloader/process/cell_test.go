@@ -57,7 +57,7 @@ func cell(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 		t.Errorf("the turn ends with %+v %+v", r.Outcome, r.Issues)
 	}
 	told := ""
-	for _, n := range builtintest.Must(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
+	for _, n := range builtintest.Must(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
 		if n.Message != nil && n.Message.Parts[0].Kind == protocol.PartOutput {
 			told = n.Message.Parts[0].Text
 		}

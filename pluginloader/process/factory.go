@@ -71,6 +71,8 @@ func (f *Factory) Status() *protocol.PluginProcess {
 		is.State = "running"
 	case standing.Quarantined:
 		is.State = "quarantined"
+	case standing.Resumed:
+		is.State = "resumed"
 	case standing.Starting:
 		is.State = "starting"
 	case standing.Reason != nil:

@@ -70,11 +70,11 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 	if err != nil {
 		l.log.Warn("the plugin's output was lost", "error", err)
 	}
-	if !await(heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+	if !child.DoneWithin(heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
 		l.sweep()
-		await(heard, heardDelay)
+		child.DoneWithin(heard, heardDelay)
 	}
-	l.end(Crashed, fmt.Errorf("has ended: %s", describe(exit)))
+	l.end(Crashed, fmt.Errorf("has ended: %s", child.ExitText(exit)))
 	l.in.Close()
 	l.out.Close()
 	streams.Wait()
@@ -84,7 +84,7 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 
 // silent is what it means that the plugin cannot be written to: it ends, or it has closed its stdin.
 func (l *life) silent() {
-	if !await(l.process.Done(), exitDelay) {
+	if !child.DoneWithin(l.process.Done(), exitDelay) {
 		l.abort(Protocol, errors.New("has closed its stdin"))
 	}
 }
@@ -96,24 +96,6 @@ func (l *life) sweep() {
 	}
 	if pids, err := proc.Sweep(l.mark); err != nil || len(pids) > 0 {
 		l.log.Warn("processes of the plugin outlived it", "pids", pids, "error", err)
-	}
-}
-
-func describe(exit proc.Exit) string {
-	if exit.Signal != "" {
-		return exit.Signal
-	}
-	return fmt.Sprintf("exit status %d", exit.Code)
-}
-
-func await(done <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
 	}
 }
 

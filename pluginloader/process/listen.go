@@ -20,7 +20,7 @@ func (l *life) listen(ctx context.Context) {
 		line, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			if !await(l.process.Done(), exitDelay) {
+			if !child.DoneWithin(l.process.Done(), exitDelay) {
 				l.abort(Protocol, errClosed)
 			}
 			return
@@ -90,7 +90,7 @@ func (l *life) receive(ctx context.Context, line []byte, says *talk) error {
 // rest listens to nothing for a while, unless the process ends.
 func (l *life) rest(d time.Duration) {
 	if d > 0 {
-		await(l.process.Done(), d)
+		child.DoneWithin(l.process.Done(), d)
 	}
 }
 

@@ -113,9 +113,9 @@ func TestReach(t *testing.T) {
 	for _, name := range []string{"one of the workspace", "one of another workspace", "one that it made"} {
 		t.Run("outside/1 turns of "+name, func(t *testing.T) {
 			turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: sessions[name], Input: []protocol.InputPart{{Type: protocol.InputText, Text: "hi"}}}))(t).TurnID
-			for _, method := range []string{"awaitTurn", "cancelTurn"} {
-				got := hosted(t, d, own, method, fmt.Sprintf(`{"turnId":%q}`, turn))
-				if denied := strings.Contains(got, "out of reach"); denied != (name != "one that it made") {
+			for _, method := range []string{"injectTurnInput", "awaitTurn", "cancelTurn"} {
+				got := hosted(t, d, own, method, fmt.Sprintf(`{"turnId":%q%s}`, turn, map[string]string{"injectTurnInput": `,"input":[{"type":"text","text":"and this"}]`}[method]))
+				if denied := strings.Contains(got, "out of reach"); denied != (name != "one that it made") || !denied && strings.HasPrefix(got, "refused") {
 					t.Errorf("%s: %s", method, got)
 				}
 			}

@@ -28,7 +28,7 @@ func (f *Factory) use(ctx context.Context) (*life, error) {
 
 // stopUnused stops a process unless a session uses it in time.
 func (f *Factory) stopUnused(l *life) {
-	if await(l.over, f.config.Deadlines.Unused) || !f.endUnused(l) {
+	if child.DoneWithin(l.over, f.config.Deadlines.Unused) || !f.endUnused(l) {
 		return
 	}
 	l.stop(context.Background(), f.config.Deadlines.Stop)

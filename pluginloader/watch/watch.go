@@ -1,4 +1,4 @@
-// Package watch tells which directories of plugins are to be looked at again. The plugin loader calls it.
+// Package watch tells which directories are to be looked at again. The plugin loader and engine/trigger call it.
 //
 // What it tells is a hint and no more: events may be missed, and come for nothing. So it says "look again", after a change
 // has settled, and says it of everything whenever it may have missed something, and from time to time. Its methods may be

@@ -102,6 +102,6 @@ func (a *agent) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.sessions {
-		a.wg.Go(s.leave)
+		a.wg.Go(s.overlay.leave)
 	}
 }

@@ -15,61 +15,58 @@ func (a *agent) cancel(_ context.Context, r *request, p *sdk.CancelNotification)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	all := slices.Clone(s.prompts)
-	s.mu.Unlock()
-	s.cancelPrompts(all...)
+	s.prompts.cancel(s.prompts.underWay()...)
 	r.admit()
 	return nil, nil
 }
 
-// cancelPrompts stops what prompts have begun. It does not wait for the daemon.
-func (s *session) cancelPrompts(prompts ...*prompt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, pr := range prompts {
+// cancel stops what prompts have begun. It does not wait for the daemon.
+func (p *prompts) cancel(some ...*prompt) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pr := range some {
 		pr.cancelled = true
 		if pr.stop != nil {
 			pr.stop()
 		}
 	}
-	s.wg.Go(func() { s.takeBack(prompts...) })
+	p.wg.Go(func() { p.takeBack(some...) })
 }
 
 // takeBack withdraws what no turn has taken in, and interrupts the turns of the others. In this order: an input that waits for a turn
 // which is interrupted would get one of its own.
-func (s *session) takeBack(prompts ...*prompt) {
+func (p *prompts) takeBack(some ...*prompt) {
 	turns := map[protocol.TurnID]bool{}
-	for _, pr := range prompts {
-		if s.withdrawn(pr) {
+	for _, pr := range some {
+		if p.withdrawn(pr) {
 			pr.end(ending{stop: sdk.StopReasonCancelled})
 			continue
 		}
-		s.mu.Lock()
+		p.mu.Lock()
 		turns[pr.within], turns[pr.turn] = true, true
-		s.mu.Unlock()
+		p.mu.Unlock()
 	}
 	delete(turns, "")
 	for turn := range turns {
-		s.interrupt(turn)
+		p.interrupt(turn)
 	}
 }
 
-func (s *session) withdrawn(pr *prompt) bool {
-	s.mu.Lock()
-	p := protocol.QueueCancelParams{Mutation: once(), SessionID: s.id, InputID: pr.input}
+func (p *prompts) withdrawn(pr *prompt) bool {
+	p.mu.Lock()
+	params := protocol.QueueCancelParams{Mutation: once(), SessionID: p.id, InputID: pr.input}
 	waits := pr.input != "" && pr.turn == ""
-	s.mu.Unlock()
+	p.mu.Unlock()
 	var r protocol.QueueCancelResult
-	if !waits || s.daemon.call(context.WithoutCancel(s.ctx), "queue/cancel", p, &r) != nil {
+	if !waits || p.daemon.call(context.WithoutCancel(p.ctx), "queue/cancel", params, &r) != nil {
 		return false
 	}
 	return slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool {
-		return in.InputID == p.InputID && in.Status == protocol.CancelDone
+		return in.InputID == params.InputID && in.Status == protocol.CancelDone
 	})
 }
 
-func (s *session) interrupt(turn protocol.TurnID) {
+func (s *ref) interrupt(turn protocol.TurnID) {
 	p := protocol.TurnInterruptParams{Mutation: once(), TurnID: turn, Reason: "cancelled in the editor"}
 	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/interrupt", p, nil); err != nil {
 		s.Log.Warn("a turn was not interrupted", "session", s.id, "turn", turn, "error", err)

@@ -18,12 +18,12 @@ import (
 const compact = "compact"
 
 // greet tells the editor, once it knows the session, what else there is.
-func (s *session) greet(ctx context.Context) {
-	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, s.link.Call), SessionUpdate: "available_commands_update"})
+func (s *ref) greet(ctx context.Context, call caller) {
+	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, call), SessionUpdate: "available_commands_update"})
 }
 
 // commands are what a prompt may begin with: what plugins offer to clients, and what lashd has itself.
-func (s *session) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
+func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
 		Name: compact, Description: "Summarise what came before, so that the model has room.",
 		Input: hint("what the summary must keep"),
@@ -43,7 +43,7 @@ func hint(text string) *sdk.AvailableCommandInput {
 }
 
 // operations are those that can be called in a session.
-func (s *session) operations(ctx context.Context, call caller) []protocol.OperationInfo {
+func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationInfo {
 	var list protocol.OperationListResult
 	err := call(ctx, "operation/list", protocol.OperationListParams{SessionID: s.id}, &list)
 	if err != nil && ctx.Err() == nil {
@@ -71,7 +71,7 @@ func argumentNames(o protocol.OperationInfo) []string {
 type slash struct{ name, rest string }
 
 // commandIn tells whether a prompt is a command.
-func (s *session) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
+func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 	if len(blocks) != 1 || blocks[0].Text == nil || !strings.HasPrefix(blocks[0].Text.Text, "/") {
 		return slash{}, false
 	}
@@ -85,31 +85,31 @@ func (s *session) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 }
 
 // runCommand does what a command says, and shows what it answers.
-func (s *session) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.PromptResponse, error) {
+func (p *prompts) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.PromptResponse, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s.mu.Lock()
+	p.mu.Lock()
 	pr.stop = stop
 	cancelled := pr.cancelled
-	s.mu.Unlock()
+	p.mu.Unlock()
 	if cancelled {
 		return &sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	}
-	text, err := s.invoke(ctx, c)
-	s.mu.Lock()
+	text, err := p.invoke(ctx, c)
+	p.mu.Lock()
 	cancelled = pr.cancelled
-	s.mu.Unlock()
+	p.mu.Unlock()
 	switch {
 	case err != nil && cancelled:
 		return &sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	case err != nil:
 		return nil, err
 	}
-	s.send(ctx, chunkOf(protocol.ItemAgentMessage, "", sdk.TextBlock(text)))
+	p.send(ctx, chunkOf(protocol.ItemAgentMessage, "", sdk.TextBlock(text)))
 	return &sdk.PromptResponse{StopReason: sdk.StopReasonEndTurn}, nil
 }
 
-func (s *session) invoke(ctx context.Context, c slash) (string, error) {
+func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 	if c.name == compact {
 		p := protocol.SessionCompactParams{Mutation: once(), SessionID: s.id, Instructions: c.rest}
 		var r protocol.SessionCompactResult
@@ -135,7 +135,7 @@ func (s *session) invoke(ctx context.Context, c slash) (string, error) {
 }
 
 // argumentsFor takes what follows a command: JSON, or the text of the one argument that there is.
-func (s *session) argumentsFor(ctx context.Context, c slash) (json.RawMessage, error) {
+func (s *ref) argumentsFor(ctx context.Context, c slash) (json.RawMessage, error) {
 	if c.rest == "" || strings.HasPrefix(c.rest, "{") {
 		return json.RawMessage(c.rest), nil
 	}
@@ -148,7 +148,7 @@ func (s *session) argumentsFor(ctx context.Context, c slash) (json.RawMessage, e
 }
 
 // showPlan shows the plan that the session has.
-func (s *session) showPlan(ctx context.Context) {
+func (s *ref) showPlan(ctx context.Context) {
 	var r protocol.OperationQueryResult
 	var p plan.Plan
 	err := s.daemon.call(ctx, "operation/query", protocol.OperationQueryParams{SessionID: s.id, Name: plan.ID}, &r)

@@ -34,17 +34,17 @@ func refused(code, format string, args ...any) *protocol.ToolOutput {
 }
 
 // inside is a path as the editor takes it. What is outside of the workspace, or leads there, is refused, as lashd's own tools do.
-func (s *session) inside(path string) (string, *protocol.ToolOutput) {
-	absolute := s.view.absolute(path)
-	if !below(s.cwd, absolute) {
-		return "", refused("outside_workspace", "%s is not in the workspace %s", path, s.cwd)
+func (c *editorCalls) inside(path string) (string, *protocol.ToolOutput) {
+	absolute := c.view.absolute(path)
+	if !below(c.cwd, absolute) {
+		return "", refused("outside_workspace", "%s is not in the workspace %s", path, c.cwd)
 	}
 	leads, err := pathresolve.Real(absolute)
 	if err != nil {
 		return "", refused("outside_workspace", "nobody knows where %s leads: %v", path, err)
 	}
-	if top, err := pathresolve.Real(s.cwd); err != nil || !below(top, leads) {
-		return "", refused("outside_workspace", "%s leads out of the workspace %s", path, s.cwd)
+	if top, err := pathresolve.Real(c.cwd); err != nil || !below(top, leads) {
+		return "", refused("outside_workspace", "%s leads out of the workspace %s", path, c.cwd)
 	}
 	return absolute, nil
 }
@@ -54,8 +54,8 @@ func below(top, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-func (s *session) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
-	path, no := s.inside(a.Path)
+func (c *editorCalls) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := c.inside(a.Path)
 	if no != nil {
 		return *no
 	}
@@ -67,16 +67,16 @@ func (s *session) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) 
 		limit = min(max(*a.Limit, 1), maxLines)
 	}
 	wanted := limit + 1 // one more tells whether there are more
-	text, err := s.editorText(ctx, sdk.ReadTextFileRequest{Path: path, Line: &first, Limit: &wanted})
+	text, err := c.editorText(ctx, sdk.ReadTextFileRequest{Path: path, Line: &first, Limit: &wanted})
 	if err != nil {
 		return failed(ctx, "read "+a.Path, err)
 	}
 	return protocol.Succeed(numbered(text, first, limit))
 }
 
-func (s *session) editorText(ctx context.Context, p sdk.ReadTextFileRequest) (string, error) {
-	p.SessionId = sdk.SessionId(s.id)
-	r, err := sdk.SendRequest[sdk.ReadTextFileResponse](s.conn, ctx, sdk.ClientMethodFsReadTextFile, p)
+func (c *editorCalls) editorText(ctx context.Context, p sdk.ReadTextFileRequest) (string, error) {
+	p.SessionId = sdk.SessionId(c.id)
+	r, err := sdk.SendRequest[sdk.ReadTextFileResponse](c.conn, ctx, sdk.ClientMethodFsReadTextFile, p)
 	return r.Content, err
 }
 
@@ -95,28 +95,28 @@ func numbered(text string, first, limit int) string {
 	return cmp.Or(out.String(), "[There is nothing.]\n")
 }
 
-func (s *session) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
-	path, no := s.inside(a.Path)
+func (c *editorCalls) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := c.inside(a.Path)
 	if no != nil {
 		return *no
 	}
-	if err := s.putText(ctx, path, a.Content); err != nil {
+	if err := c.putText(ctx, path, a.Content); err != nil {
 		return failed(ctx, "write "+a.Path, err)
 	}
 	return succeeded("%s is written: %d bytes.", a.Path, len(a.Content))
 }
 
-func (s *session) putText(ctx context.Context, path, content string) error {
-	p := sdk.WriteTextFileRequest{SessionId: sdk.SessionId(s.id), Path: path, Content: content}
-	return s.conn.SendRequestNoResult(ctx, sdk.ClientMethodFsWriteTextFile, p)
+func (c *editorCalls) putText(ctx context.Context, path, content string) error {
+	p := sdk.WriteTextFileRequest{SessionId: sdk.SessionId(c.id), Path: path, Content: content}
+	return c.conn.SendRequestNoResult(ctx, sdk.ClientMethodFsWriteTextFile, p)
 }
 
-func (s *session) editFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
-	path, no := s.inside(a.Path)
+func (c *editorCalls) editFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	path, no := c.inside(a.Path)
 	if no != nil {
 		return *no
 	}
-	text, err := s.editorText(ctx, sdk.ReadTextFileRequest{Path: path})
+	text, err := c.editorText(ctx, sdk.ReadTextFileRequest{Path: path})
 	if err != nil {
 		return failed(ctx, "edit "+a.Path, err)
 	}
@@ -127,7 +127,7 @@ func (s *session) editFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) 
 	case found > 1 && !a.ReplaceAll:
 		return *refused("not_unique", "the old text stands in %s %d times; give more of what is around it, or set replaceAll", a.Path, found)
 	}
-	if err := s.putText(ctx, path, strings.ReplaceAll(text, a.Old, a.New)); err != nil {
+	if err := c.putText(ctx, path, strings.ReplaceAll(text, a.Old, a.New)); err != nil {
 		return failed(ctx, "edit "+a.Path, err)
 	}
 	return succeeded("%s is changed in %d places.", a.Path, found)

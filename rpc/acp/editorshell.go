@@ -21,21 +21,21 @@ var errTooLong = errors.New("the command took too long")
 const killPatience = 5 * time.Second
 
 // runTerminal runs a command where the person sees it.
-func (s *session) runTerminal(ctx context.Context, id sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
-	dir, no := s.inside(cmp.Or(a.Workdir, "."))
+func (c *editorCalls) runTerminal(ctx context.Context, id sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
+	dir, no := c.inside(cmp.Or(a.Workdir, "."))
 	if no != nil {
 		return *no
 	}
 	limit := maxOutput
-	made, err := sdk.SendRequest[sdk.CreateTerminalResponse](s.conn, ctx, sdk.ClientMethodTerminalCreate, sdk.CreateTerminalRequest{
-		SessionId: sdk.SessionId(s.id), Command: "sh", Args: []string{"-c", a.Command}, Cwd: &dir, OutputByteLimit: &limit,
+	made, err := sdk.SendRequest[sdk.CreateTerminalResponse](c.conn, ctx, sdk.ClientMethodTerminalCreate, sdk.CreateTerminalRequest{
+		SessionId: sdk.SessionId(c.id), Command: "sh", Args: []string{"-c", a.Command}, Cwd: &dir, OutputByteLimit: &limit,
 	})
 	if err != nil {
 		return failed(ctx, "shell", err)
 	}
-	t := terminal{s, made.TerminalId}
+	t := terminal{&c.ref, made.TerminalId}
 	defer t.release(ctx)
-	s.inTerminal(ctx, id, made.TerminalId)
+	c.inTerminal(ctx, id, made.TerminalId)
 	wait := shellDefault
 	if a.TimeoutMs > 0 {
 		wait = time.Duration(a.TimeoutMs) * time.Millisecond
@@ -45,7 +45,7 @@ func (s *session) runTerminal(ctx context.Context, id sdk.ToolCallId, a editorAr
 
 // terminal is one of the editor's.
 type terminal struct {
-	s  *session
+	s  *ref
 	id string
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"sync"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -17,7 +18,7 @@ type prompt struct {
 	ended    chan ending   // gets how it has ended
 	answered chan struct{} // closed when nobody waits for that any more
 
-	// Guarded by the session's mutex.
+	// Guarded by the mutex of prompts.
 	input     protocol.InputID
 	turn      protocol.TurnID // that has taken it in, as its events tell
 	within    protocol.TurnID // in which it was sent, until then
@@ -42,20 +43,20 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pr, before, err := s.enter()
+	pr, before, err := s.prompts.enter()
 	if err != nil {
 		return nil, err
 	}
 	r.admit()
-	defer s.leavePrompt(pr)
+	defer s.prompts.leave(pr)
 	if before != nil {
 		<-before
 	}
 	if c, ok := s.commandIn(p.Prompt); ok {
 		close(pr.sent)
-		return s.runCommand(ctx, pr, c)
+		return s.prompts.runCommand(ctx, pr, c)
 	}
-	err = s.start(pr, input)
+	err = s.prompts.start(pr, input)
 	close(pr.sent)
 	if err != nil {
 		return nil, err
@@ -67,34 +68,72 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 		}
 		return &sdk.PromptResponse{StopReason: e.stop}, nil
 	case <-ctx.Done():
-		return nil, s.unasked(ctx, pr)
+		return nil, s.prompts.unasked(ctx, pr)
 	}
 }
 
+// prompts are those of a session that are under way.
+type prompts struct {
+	ref
+	done   <-chan struct{} // closed when the session is followed no more
+	wanted chan struct{}   // has a value when the daemon is wanted
+
+	mu       sync.Mutex
+	all      []*prompt
+	left     bool          // nobody follows the session any more: it takes no prompts
+	last     chan struct{} // closed once the newest of them has been sent
+	link     *link         // on which the session is attached; nil: on none
+	relinked chan struct{} // closed when that is another one
+}
+
+// underWay are those that have not been answered.
+func (p *prompts) underWay() []*prompt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+func (p *prompts) waiting() bool { return len(p.underWay()) > 0 }
+
+// close takes no prompts any more, unless some are under way.
+func (p *prompts) close() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = len(p.all) == 0
+	return p.left
+}
+
+// cancelling tells whether the editor has cancelled what it asked for.
+func (p *prompts) cancelling() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.all, func(pr *prompt) bool { return pr.cancelled })
+}
+
 // enter puts a prompt behind those that are under way. It is sent once the one before has been.
-func (s *session) enter() (pr *prompt, before chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.left {
+func (p *prompts) enter() (pr *prompt, before chan struct{}, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
 		return nil, nil, invalidRequest("this session is just being loaded, resumed or closed")
 	}
 	pr = &prompt{key: once(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
-	before, s.last = s.last, pr.sent
-	s.prompts = append(s.prompts, pr)
+	before, p.last = p.last, pr.sent
+	p.all = append(p.all, pr)
 	select {
-	case s.poke <- struct{}{}:
+	case p.wanted <- struct{}{}:
 	default:
 	}
 	return pr, before, nil
 }
 
 // queue waits until the daemon has what the editor has sent before; what comes after waits for leave.
-func (s *session) queue(r *request) (leave func()) {
+func (p *prompts) queue(r *request) (leave func()) {
 	mine := make(chan struct{})
-	s.mu.Lock()
-	before := s.last
-	s.last = mine
-	s.mu.Unlock()
+	p.mu.Lock()
+	before := p.last
+	p.last = mine
+	p.mu.Unlock()
 	r.admit()
 	if before != nil {
 		<-before
@@ -102,46 +141,46 @@ func (s *session) queue(r *request) (leave func()) {
 	return func() { close(mine) }
 }
 
-func (s *session) leavePrompt(pr *prompt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.prompts = slices.DeleteFunc(slices.Clone(s.prompts), func(p *prompt) bool { return p == pr })
+func (p *prompts) leave(pr *prompt) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = slices.DeleteFunc(slices.Clone(p.all), func(other *prompt) bool { return other == pr })
 	close(pr.answered)
 }
 
 // start makes a prompt durable. What the editor wanted cancelled meanwhile is.
-func (s *session) start(pr *prompt, input []protocol.InputPart) error {
-	s.mu.Lock()
+func (p *prompts) start(pr *prompt, input []protocol.InputPart) error {
+	p.mu.Lock()
 	cancelled := pr.cancelled
-	s.mu.Unlock()
+	p.mu.Unlock()
 	if cancelled {
 		pr.end(ending{stop: sdk.StopReasonCancelled})
 		return nil
 	}
-	p := protocol.TurnStartParams{Mutation: pr.key, SessionID: s.id, Input: input, WhenBusy: protocol.BusySteer}
-	err := s.daemon.do(context.WithoutCancel(s.ctx), func(l *link) error { return s.startOn(l, pr, &p) })
+	params := protocol.TurnStartParams{Mutation: pr.key, SessionID: p.id, Input: input, WhenBusy: protocol.BusySteer}
+	err := p.daemon.do(context.WithoutCancel(p.ctx), func(l *link) error { return p.startOn(l, pr, &params) })
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
+	p.mu.Lock()
 	cancelled = pr.cancelled
-	s.mu.Unlock()
+	p.mu.Unlock()
 	if cancelled {
-		s.takeBack(pr)
+		p.takeBack(pr)
 	}
 	return nil
 }
 
 // startOn starts a turn where the session is attached. What is answered there and not known elsewhere has to be asked for again.
-func (s *session) startOn(l *link, pr *prompt, p *protocol.TurnStartParams) error {
-	s.hears(l)
+func (p *prompts) startOn(l *link, pr *prompt, params *protocol.TurnStartParams) error {
+	p.awaitAttached(l)
 	var r protocol.TurnStartResult
-	if err := l.Call(context.WithoutCancel(s.ctx), "turn/start", p, &r); err != nil {
+	if err := l.Call(context.WithoutCancel(p.ctx), "turn/start", params, &r); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.heard != l && l.gone() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link != l && l.gone() {
 		return io.ErrUnexpectedEOF
 	}
 	pr.input, pr.within = r.InputID, r.TurnID
@@ -168,12 +207,12 @@ func (pr *prompt) settle(o *protocol.TurnOutcome, issues []protocol.Issue) {
 
 // unasked is called when nobody waits for a prompt any more: because the editor has said so, or because it has gone. In that case the
 // turn goes on.
-func (s *session) unasked(ctx context.Context, pr *prompt) error {
+func (p *prompts) unasked(ctx context.Context, pr *prompt) error {
 	select {
-	case <-s.conn.Done():
-	case <-s.ctx.Done():
+	case <-p.conn.Done():
+	case <-p.ctx.Done():
 	default:
-		s.cancelPrompts(pr)
+		p.cancel(pr)
 	}
 	return context.Cause(ctx)
 }

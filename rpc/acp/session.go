@@ -13,13 +13,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is one of the daemon's as an editor follows it. Its goroutine, follow, reads its events, sends what the editor is shown of
-// them in their order, and owns the fields up to mu.
-type session struct {
+// ref is a session of the daemon by its id, on both connections.
+type ref struct {
 	*agent
-	id    protocol.SessionID
-	cwd   string
-	brung brought
+	id   protocol.SessionID
+	work *sync.WaitGroup // what is under way beside the session's goroutine, and ends before it
+}
+
+// session is one of the daemon's as an editor follows it. Its goroutine, follow, reads its events, sends what the editor is shown of
+// them in their order, and owns the fields. Its parts have locks of their own.
+type session struct {
+	ref
 	link  *link
 	news  *client.Inbox
 	seen  protocol.Seq // of the newest durable event that was handled
@@ -29,30 +33,27 @@ type session struct {
 	open  *protocol.SessionAttachResult // how the session was when it was attached again, to be shown after the events up to then; or nil
 
 	end  context.CancelFunc // ends follow, and what the session asks of the editor
-	poke chan struct{}      // has a value when the daemon is wanted
 	done chan struct{}      // closed when follow has ended
-	work sync.WaitGroup     // requests to the editor
 
-	mu      sync.Mutex
-	config  protocol.Config // as it is known to be
-	prompts []*prompt       // that are under way
-	left    bool            // nobody follows it any more: it takes no prompts
-	leaving bool            // what the editor has brought is being taken out, and does not come back
-	heard   *link           // on which the session is attached; nil: on none
-	moved   chan struct{}   // closed when that is another one
-	last    chan struct{}   // closed once the newest of them has been sent
-	asked   map[protocol.DecisionID]context.CancelFunc
-	tools   map[string]protocol.ToolKind
-	running map[sdk.ToolCallId]context.CancelFunc // calls of the editor's tools
-	shells  map[sdk.ToolCallId]string             // terminals in which calls run
+	prompts   prompts
+	questions questions
+	overlay   overlay
+	config    configuration
+	calls     editorCalls
 }
 
 func (a *agent) prepare(id protocol.SessionID, cwd string, b brought) *session {
-	return &session{
-		agent: a, id: id, cwd: cwd, brung: b, view: newView(cwd), asked: map[protocol.DecisionID]context.CancelFunc{},
-		poke: make(chan struct{}, 1), done: make(chan struct{}), moved: make(chan struct{}), tools: map[string]protocol.ToolKind{},
-		running: map[sdk.ToolCallId]context.CancelFunc{}, shells: map[sdk.ToolCallId]string{},
+	r, v, done := ref{a, id, &sync.WaitGroup{}}, newView(cwd), make(chan struct{})
+	s := &session{
+		ref: r, view: v, done: done,
+		prompts: prompts{ref: r, done: done, wanted: make(chan struct{}, 1), relinked: make(chan struct{})},
+		overlay: overlay{ref: r, brought: b, kinds: v.kinds},
+		config:  configuration{ref: r},
+		calls: editorCalls{ref: r, view: v, cwd: cwd,
+			running: map[sdk.ToolCallId]context.CancelFunc{}, terminals: map[sdk.ToolCallId]string{}},
 	}
+	s.questions = questions{ref: r, view: v, prompts: &s.prompts, asked: map[protocol.DecisionID]context.CancelFunc{}}
+	return s
 }
 
 // on has the session's events come over a connection.
@@ -65,7 +66,7 @@ func (s *session) on(l *link) {
 func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
 	ctx, end := context.WithCancel(s.ctx)
 	s.end = end
-	s.hear(s.link)
+	s.prompts.attached(s.link)
 	s.agent.mu.Lock()
 	s.sessions[s.id] = s
 	s.agent.mu.Unlock()
@@ -90,9 +91,9 @@ func (s *session) present(ctx context.Context, first *protocol.SessionAttachResu
 		s.send(ctx, s.view.started(&first.OpenItems[i])...)
 	}
 	for i := range first.Decisions {
-		s.ask(ctx, &first.Decisions[i])
+		s.questions.ask(ctx, &first.Decisions[i])
 	}
-	s.greet(ctx)
+	s.greet(ctx, s.link.Call)
 }
 
 // follow handles events until ctx is done or the session is gone.
@@ -129,24 +130,24 @@ func (s *session) read(ctx context.Context) {
 
 // again goes on where the last event was, on a new connection. While nobody waits for anything, no daemon is started for it.
 func (s *session) again(ctx context.Context) error {
-	s.hear(nil)
+	s.prompts.attached(nil)
 	for tries := 0; ctx.Err() == nil; tries++ {
 		r, err := s.reattach(ctx)
 		if err == nil {
 			s.caughtUp(ctx, r)
-			s.hear(s.link)
+			s.prompts.attached(s.link)
 			return nil
 		}
 		if kind := kindOf(err); kind == protocol.KindSessionNotFound || kind == protocol.KindSessionDeleted {
 			return err
 		}
 		if s.busy() && tries == maxLosses {
-			s.abandonPrompts(err)
+			s.prompts.abandon(err)
 		}
 		s.Log.Warn("the session waits for the daemon", "session", s.id, "error", err)
 		select {
 		case <-time.After(stopPatrol):
-		case <-s.poke:
+		case <-s.prompts.wanted:
 		case <-ctx.Done():
 		}
 	}
@@ -160,7 +161,7 @@ func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, 
 	}
 	if l == s.link {
 		s.unfollow() // what is still to come of that must not be taken for what comes next
-	} else if err := s.bring(ctx, l.Call); err != nil {
+	} else if err := s.overlay.bring(ctx, l.Call); err != nil {
 		return nil, err
 	}
 	s.on(l)
@@ -177,11 +178,11 @@ func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult)
 		s.view.reset()
 		s.send(ctx, thought("The history of this session is not the one that was shown: load it again.\n")...)
 		s.configured(ctx, r.Session.Config)
-		s.recover(ctx)
+		s.prompts.recover(ctx)
 	}
 	s.open = r
 	s.reopen(ctx)
-	s.refresh()
+	s.overlay.refresh(s.link.Call)
 }
 
 // reopen shows what was under way when the session was attached again, once everything before that was shown.
@@ -195,7 +196,7 @@ func (s *session) reopen(ctx context.Context) {
 	for i := range r.OpenItems {
 		s.send(ctx, s.view.started(&r.OpenItems[i])...)
 	}
-	s.reconcile(ctx, r.Decisions)
+	s.questions.reconcile(ctx, r.Decisions)
 }
 
 // handle shows what happened. A durable event that was seen is not handled twice. At one of which it is not known whose it is it
@@ -210,7 +211,7 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 		if ev.Seq != 0 && ev.Seq <= s.seen {
 			continue
 		}
-		if ev.Seq != 0 && !s.knownInputs(ctx) {
+		if ev.Seq != 0 && !s.prompts.stored(ctx, s.link) {
 			return false
 		}
 		s.event(ctx, &ev)
@@ -225,46 +226,45 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	switch ev.Type {
 	case protocol.EventTurnAccepted, protocol.EventInputAccepted:
-		s.entered(ev)
+		if !s.prompts.entered(ev) && ev.Type == protocol.EventTurnAccepted {
+			s.view.accepted(ev)
+		}
 	case protocol.EventItemStarted:
 		if ev.Item.Kind == protocol.ItemToolCall {
 			s.askedFirst(ctx)
 		}
 	case protocol.EventItemCompleted:
-		if s.own(ev.Item) {
+		if s.prompts.own(ev.Item) {
 			return
 		}
-		s.returned(ev.Item)
+		s.calls.returned(ev.Item)
 	case protocol.EventDecisionOpened:
 		if ev.Seq == 0 || ev.Seq > s.known {
-			s.ask(ctx, ev.Decision)
+			s.questions.ask(ctx, ev.Decision)
 		}
 		return
 	case protocol.EventDecisionResolved:
-		s.withdraw(ev.Decision.ID)
+		s.questions.withdraw(ev.Decision.ID)
 		s.send(ctx, s.view.resolved(ev.Decision, s.id)...)
 		return
 	case protocol.EventSessionConfigured:
 		s.changed(ctx, ev)
 		return
 	case protocol.EventToolsChanged:
-		s.refresh()
+		s.overlay.refresh(s.link.Call)
 	case protocol.EventToolRequested:
-		s.requested(ctx, ev)
+		s.calls.requested(ctx, ev)
 		return
 	}
-	s.view.kinds = s.toolKinds()
 	s.send(ctx, s.view.event(ev)...)
 	if ev.Type == protocol.EventTurnCompleted {
-		s.settle(ev)
+		s.prompts.settle(ev)
 	}
 }
 
 // busy tells whether somebody waits for the daemon.
 func (s *session) busy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.prompts)+len(s.asked) > 0
+	return s.prompts.waiting() || s.questions.waiting()
 }
 
 // abandon ends what waits for a session that is no more.
@@ -272,7 +272,7 @@ func (s *session) abandon(err error) {
 	if !errors.Is(err, context.Canceled) {
 		s.Log.Warn("the session is not followed any more", "session", s.id, "error", err)
 	}
-	s.abandonPrompts(err)
+	s.prompts.abandon(err)
 	s.agent.mu.Lock()
 	defer s.agent.mu.Unlock()
 	if s.sessions[s.id] == s {

@@ -27,7 +27,7 @@ func TestEventsThatComeAgain(t *testing.T) {
 		}
 		for i := range 2000 {
 			last := make(chan struct{})
-			s := &session{link: gone, news: client.NewInbox(0), view: newView("/"), last: last}
+			s := &session{link: gone, news: client.NewInbox(0), view: newView("/"), prompts: prompts{last: last}}
 			s.news.Put(accepted(5))
 			read := make(chan struct{})
 			go func() {

@@ -68,7 +68,7 @@ func (v *view) call(item *protocol.Item) []update {
 func (v *view) begun(id sdk.ToolCallId, name string, args json.RawMessage, fresh bool) *sdk.SessionUpdateToolCall {
 	a := argumentsOf(args)
 	u := &sdk.SessionUpdateToolCall{
-		ToolCallId: id, Title: a.title(name), Kind: sdk.ToolKind(cmp.Or(v.kinds[name], protocol.ToolKindOther)),
+		ToolCallId: id, Title: a.title(name), Kind: sdk.ToolKind(v.kinds.of(name)),
 		Status: sdk.ToolCallStatusPending, Content: v.intended(a, fresh), SessionUpdate: "tool_call",
 	}
 	if len(args) > 0 {

@@ -23,7 +23,7 @@ type view struct {
 	texts  map[protocol.ItemID]*text
 	last   protocol.ItemID // that had text
 	calls  map[sdk.ToolCallId]*shownCall
-	kinds  map[string]protocol.ToolKind // of tools, by name
+	kinds  *toolKinds
 
 	unasked map[sdk.ToolCallId]bool // calls that wait for a person's permission, of which the editor may not know yet
 
@@ -32,7 +32,7 @@ type view struct {
 }
 
 func newView(cwd string) *view {
-	v := &view{cwd: cwd}
+	v := &view{cwd: cwd, kinds: &toolKinds{}}
 	v.reset()
 	return v
 }
@@ -256,7 +256,7 @@ func planUpdate(p plan.Plan) update {
 }
 
 // send shows updates, in their order. An editor that has gone is noticed elsewhere.
-func (s *session) send(ctx context.Context, updates ...update) {
+func (s *ref) send(ctx context.Context, updates ...update) {
 	for _, u := range updates {
 		params := struct {
 			SessionID protocol.SessionID `json:"sessionId"`

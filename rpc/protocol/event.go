@@ -124,6 +124,17 @@ type Event struct {
 	Point     *FilePoint      `json:"point,omitempty"`
 }
 
+// AboutServer reports whether an event says that an MCP server which a client has brought is not there, or is there again.
+func (e *Event) AboutServer() bool {
+	return e.Type == EventPluginStatus && (e.Name == ServerFailed || e.Name == ServerRecovered)
+}
+
+// Names of plugin/status events about MCP servers that a client has brought.
+const (
+	ServerFailed    = "mcp_server_failed"
+	ServerRecovered = "mcp_server_recovered"
+)
+
 // Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it
 // concerns a tool call or a turn that failed to finalise, a decision's only when it is the session's own; there Seq itself tells.
 func (t EventType) Durable() bool {

@@ -55,14 +55,14 @@ type PluginInfo struct {
 	Found       Digest          `json:"found,omitempty"`      // of what is in the directory, where that is something else
 	Generation  int64           `json:"generation,omitempty"` // that it came with
 	Problems    []PluginProblem `json:"problems,omitempty"`
-	Sandbox     string          `json:"sandbox,omitempty"` // what confines all its programs; absent: it has none
+	Sandbox     string          `json:"sandbox,omitempty"` // what confines all its programs, and those of the version before that sessions still have; absent: it has none
 	Process     *PluginProcess  `json:"process,omitempty"`
 	Servers     []PluginServer  `json:"servers,omitempty"` // MCP servers, by name
 }
 
 // PluginProcess is the process of a plugin.
 type PluginProcess struct {
-	State   string `json:"state"`             // idle, starting, running, failed, quarantined
+	State   string `json:"state"`             // idle, starting, running, failed, quarantined, resumed
 	Sandbox string `json:"sandbox,omitempty"` // what confines it
 	Error   string `json:"error,omitempty"`   // why it ended last
 }
@@ -71,7 +71,7 @@ type PluginProcess struct {
 type PluginServer struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"`         // stdio, http
-	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable
+	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable, resumed
 	Tools     int    `json:"tools"`             // that it offers
 	Product   string `json:"product,omitempty"` // what it says that it is
 	Error     string `json:"error,omitempty"`

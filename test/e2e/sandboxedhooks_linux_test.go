@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,14 +80,6 @@ func meddled(t *testing.T, declares string) (p *peer, id protocol.SessionID, mar
 	return p, id, filepath.Join(w.work, "mark")
 }
 
-// unmade fails if there is the file that the plugin wants.
-func unmade(t *testing.T, mark string) {
-	t.Helper()
-	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the plugin's command has run: %v", err)
-	}
-}
-
 // waits is a turn once it waits for a person, or is over.
 func (p *peer) waits(id protocol.TurnID) (report protocol.TurnReport) {
 	p.t.Helper()
@@ -152,7 +142,9 @@ func TestHooksLeaveNoSandbox(t *testing.T) {
 		}
 		unmade(t, mark)
 	})
-	for name, c := range map[string]struct{ declares, calls string }{ // its hook looks at no command of the agent: nothing but the agent's ceiling has a person asked
+	// Its hook looks at no command of the agent, so nothing but the agent's ceiling has a person asked. The ceiling comes from toolHost.Capabilities
+	// and, where the plugin's tool calls a tool, also from the context of grants.give: the first case fails only without both.
+	for name, c := range map[string]struct{ declares, calls string }{
 		"for which a plugin in a sandbox calls a tool": {`"capabilities":["tools"],"tools":[{"name":"escape","description":"d","serial":true}]`, "escape"},
 		"whose task a plugin in a sandbox replaces":    {`"hooks":["beforeToolCall"]`, "spawn_agent"},
 	} {
@@ -167,53 +159,10 @@ func TestHooksLeaveNoSandbox(t *testing.T) {
 	}
 }
 
-// makingProgram is a plugin without a sandbox whose tool says that it was called, waits until it may go on, and then calls shell.
-const makingProgram = `
-import json, os, sys, time
-
-WORK = %q
-
-def host(method, **params):
-    print(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}), flush=True)
-    for line in sys.stdin:
-        m = json.loads(line)
-        if m.get("id") == method:
-            return m["result"] if "result" in m else {"refused": m["error"]["message"]}
-
-def make(p):
-    open(WORK + "/begun", "w").close()
-    while not os.path.exists(WORK + "/go"): time.sleep(0.01)
-    got = host("host/callTool", grant=p["grant"], calls=[{"name": "shell", "args": p["args"]}])
-    return {"output": {"status": "success", "text": json.dumps(got)}}
-
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m: continue
-    p, r = m.get("params", {}), {}
-    if m["method"] == "initialize":
-        r = {k: p[k] for k in ("protocolVersion", "pluginId", "nonce", "contributes")}
-    if m["method"] == "tool/execute":
-        r = make(p)
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-`
-
-// makes adds a plugin whose tool make runs a command with shell, with something more in its manifest.
-func (w *world) makes(python, more string) {
-	w.plugin("making", map[string]string{"main.py": fmt.Sprintf(makingProgram, w.work), "plugin.json": fmt.Sprintf(
-		`{"name":"making","lashd":{"process":{"command":[%q,"-S","${PLUGIN_ROOT}/main.py"]},"capabilities":["tools"],
-		"tools":[{"name":"make","description":"d","kind":"read","replay":"safe","serial":true}]%s}}`, python, more)})
-}
-
-// exists waits for a file of the workspace.
-func (w *world) exists(name string) {
-	w.t.Helper()
-	eventually(w.t, name+" is there", func() error { _, err := os.Stat(filepath.Join(w.work, name)); return err })
-}
-
 func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
 	t.Run("outside/1 a command of a call whose arguments a plugin in a sandbox replaced is asked about, if the daemon is killed between", func(t *testing.T) {
 		w, python := meddledWorld(t, `"hooks":["beforeToolCall"]`)
-		w.makes(python, "")
+		w.makes(w.plugins(), python, "")
 		d := w.serve()
 		p := w.dial("")
 		p.loads("meddling", nil)
@@ -235,38 +184,6 @@ func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
 		report := p.waits(turn)
 		if report.State != protocol.TurnWaiting {
 			t.Errorf("nobody was asked: %+v", report)
-		}
-		unmade(t, mark)
-	})
-}
-
-func TestSandboxThatComes(t *testing.T) {
-	t.Run("outside/1 calls of a plugin whose manifest puts it in a sandbox are asked about in sessions that run", func(t *testing.T) {
-		w, python := meddledWorld(t, `"hooks":["compact"]`)
-		base, err := exec.Command(python, "-c", "import os, sys; print(os.path.realpath(sys.base_prefix))").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.makes(python, "")
-		w.file(filepath.Join(w.work, "go"), "")
-		w.serve()
-		p := w.dial("")
-		p.loads("making", nil)
-		id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}}).SessionID
-		run := func(command string) protocol.TurnState {
-			turn := p.start(id, fakemodel.ToolMarker("make", mustArgs(map[string]string{"command": command}))).TurnID
-			defer try[protocol.Empty](p, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turn})
-			return p.waits(turn).State
-		}
-		before := p.listed("making").Digest
-		if got := run("true"); got != protocol.TurnCompleted {
-			t.Errorf("without a sandbox the turn is %s", got)
-		}
-		w.makes(python, fmt.Sprintf(`,"sandbox":{"read":[%q],"write":[%q]}`, strings.TrimSpace(string(base)), w.work))
-		p.loads("making", func(i protocol.PluginInfo) bool { return i.Sandbox != "" && i.Digest != before })
-		mark := filepath.Join(w.work, "mark")
-		if got := run("touch " + mark); got != protocol.TurnWaiting {
-			t.Errorf("with a sandbox the turn is %s", got)
 		}
 		unmade(t, mark)
 	})

@@ -12,8 +12,8 @@ import (
 // recorded is the file of package persistence whose Commit is wrapped, and the method's head before and after.
 const (
 	recorded = "persistence/commit.go"
-	head     = "func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {"
-	renamed  = "func (s *Store) commitUnrecorded(ctx context.Context, c *Commit) (Result, error) {"
+	head     = "func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {"
+	renamed  = "func (w *writer) commitUnrecorded(ctx context.Context, c *Commit) (Result, error) {"
 )
 
 // wrapper is the file that a recording adds to package persistence. It writes one line for each event of a stored commit.
@@ -32,12 +32,12 @@ type recordedEvent struct {
 	Body           json.RawMessage
 }
 
-func (s *Store) Commit(ctx context.Context, c *Commit) (Result, error) {
-	res, err := s.commitUnrecorded(ctx, c)
+func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {
+	res, err := w.commitUnrecorded(ctx, c)
 	if dir := os.Getenv("LASHD_EVENTLOGS"); dir != "" && err == nil && !res.Replayed && len(c.Events) > 0 {
 		var lines []byte
 		for _, e := range c.Events {
-			line, _ := json.Marshal(recordedEvent{s.path, string(c.Session), e.Body})
+			line, _ := json.Marshal(recordedEvent{w.path, string(c.Session), e.Body})
 			lines = append(append(lines, line...), '\n')
 		}
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprint(os.Getpid())), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

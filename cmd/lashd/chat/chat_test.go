@@ -41,11 +41,13 @@ var events = []protocol.Event{
 	{Type: protocol.EventItemCompleted, Item: item("itm_a", "It is.", protocol.ItemAgentMessage)},
 	{Type: protocol.EventTurnCompleted, TurnID: "trn_1", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeAssistantMessage, Text: "It is."}},
 	{Type: protocol.EventTurnStarted, TurnID: "trn_2"},
+	{Type: protocol.EventPluginStatus, Name: protocol.ServerFailed, Text: "the MCP server x is not there"},
+	{Type: protocol.EventPluginStatus, Name: "other", Text: "not shown"},
 	{Type: protocol.EventTurnCompleted, TurnID: "trn_2", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeIncomplete}},
 }
 
 func TestTranscript(t *testing.T) {
-	want := []string{"› what is it?", "It is.", "› and then?", "· the turn ended as incomplete"}
+	want := []string{"› what is it?", "It is.", "› and then?", "· the MCP server x is not there", "· the turn ended as incomplete"}
 	for cut := range events {
 		tr := newTranscript()
 		var out []entry

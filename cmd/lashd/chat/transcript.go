@@ -145,6 +145,10 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		return []entry{{note: e.Text}}
 	case protocol.EventRetryStatus:
 		return []entry{{note: retryNote(e.Retry)}}
+	case protocol.EventPluginStatus:
+		if e.AboutServer() {
+			return []entry{{note: e.Text}}
+		}
 	case protocol.EventUsageUpdated:
 		if e.Total != nil {
 			t.total = *e.Total

@@ -15,6 +15,7 @@ import (
 	"lashd/engine/provider"
 	"lashd/engine/provider/openai"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/undo"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
@@ -67,8 +68,8 @@ type undoConfig struct {
 	Files     int64 `toml:"files" from:"1" to:"1000000"`      // files of a workspace that are looked at; 0 is what lashd thinks best
 }
 
-func (c undoConfig) limits() engine.FileLimits {
-	return engine.FileLimits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: int(c.Files)}
+func (c undoConfig) limits() undo.Limits {
+	return undo.Limits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: int(c.Files)}
 }
 
 func (c limitsConfig) limits() proc.Limits {

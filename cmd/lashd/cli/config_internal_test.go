@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
 	"lashd/engine/proc"
 	"lashd/engine/provider"
+	"lashd/engine/undo"
 	"lashd/rpc/protocol"
 )
 
@@ -55,7 +55,7 @@ func TestConfigOfResidency(t *testing.T) {
 }
 
 func TestConfigOfUndo(t *testing.T) {
-	for text, want := range map[string]engine.FileLimits{
+	for text, want := range map[string]undo.Limits{
 		"":                   {},
 		"[undo]\noff = true": {Off: true},
 		"[undo]\nbudget_mib = 2\nfile_kib = 3\nfiles = 4\n": {Budget: 2 << 20, FileSize: 3 << 10, Files: 4},

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,12 +80,12 @@ func unknownKey(key toml.Key) string {
 	for _, in := range key[:len(key)-1] {
 		table = tableOf(table, in)
 	}
-	known := map[string]bool{}
+	var known []string
 	for field := range table.Fields() {
-		known[field.Tag.Get("toml")] = true
+		known = append(known, field.Tag.Get("toml"))
 	}
-	keys := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
-	return fmt.Sprintf("unknown key %q%s (known are %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), keys)
+	slices.Sort(known)
+	return fmt.Sprintf("unknown key %q%s (known are %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
 }
 
 // tableOf is the type of a table within another, or of each of several; the other itself if it has none of that name.

@@ -24,6 +24,7 @@ import (
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
+	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc"
@@ -143,7 +144,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys, Log: e.log, Trace: trace, StateDir: e.home,
-		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, Files: cfg.Undo.limits(),
+		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(),
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},
@@ -180,11 +181,11 @@ func (e *environment) mark(nonce string) (end func()) {
 }
 
 // trace is the trace that the daemon keeps, if it is to.
-func (e *environment) trace(cfg config) (*engine.Trace, error) {
+func (e *environment) trace(cfg config) (*trace.File, error) {
 	if !cfg.Trace {
 		return nil, nil
 	}
-	return engine.OpenTrace(filepath.Join(e.home, "trace.jsonl"))
+	return trace.Open(filepath.Join(e.home, "trace.jsonl"))
 }
 
 // shipped are the plugins that ship inside, and those that a main of one's own adds.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -111,5 +112,15 @@ func usageError(err error) error {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
 		command = e.Context.Selected().FullPath()
 	}
-	return &exitError{exitUsage, fmt.Errorf("%w; see %s --help", err, command)}
+	return &exitError{exitUsage, fmt.Errorf("%s; see %s --help", plainUsage(err), command)}
+}
+
+var (
+	flagHint = regexp.MustCompile(` \(short flag\); perhaps try .*\?$`)
+	goNumber = strings.NewReplacer("expected uint value", "expected a number, 0 or more,", "expected a valid 64 bit uint", "expected a number, 0 or more,")
+)
+
+// plainUsage is an error of the command line without what the library guesses and without types of Go.
+func plainUsage(err error) string {
+	return goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
 }

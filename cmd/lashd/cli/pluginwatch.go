@@ -18,7 +18,7 @@ type pluginWatch struct {
 	news *client.Inbox
 	cwd  string
 	ill  map[string]string // by directory of the plugin: what was reported of it last
-	sick map[server]bool   // the MCP servers that were reported last
+	sick map[server]string // the states of MCP servers that do not work, as they were reported last
 }
 
 // server names an MCP server of a plugin.
@@ -55,7 +55,7 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 	}
 	first := w.ill == nil || w.cwd != cwd
 	if first {
-		w.cwd, w.ill, w.sick = cwd, map[string]string{}, map[server]bool{}
+		w.cwd, w.ill, w.sick = cwd, map[string]string{}, map[server]string{}
 	}
 	for _, p := range list.Data {
 		if first {
@@ -102,8 +102,8 @@ func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) s
 	key, name, why := server{p.Dir, s.Name}, "MCP server "+s.Name+" of plugin "+p.Name, oneLine(s.Error, 200)
 	was := w.sick[key]
 	delete(w.sick, key)
-	if s.State == "quarantined" || s.State == "unreachable" {
-		w.sick[key] = true
+	if s.State == "quarantined" || s.State == "unreachable" || s.State == "resumed" {
+		w.sick[key] = s.State
 	}
 	switch {
 	case w.sick[key] == was:
@@ -153,6 +153,8 @@ func illness(p *protocol.PluginInfo) string {
 	case p.Process != nil && p.Process.State == "quarantined":
 		return "plugin " + p.Name + " stopped working: its process crashed too often: " + oneLine(p.Process.Error, 200) +
 			"; edit it, or run lashd plugin reload"
+	case p.Process != nil && p.Process.State == "resumed":
+		return "plugin " + p.Name + " is tried again: its process starts at its next use"
 	}
 	return ""
 }

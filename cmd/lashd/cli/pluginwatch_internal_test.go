@@ -21,6 +21,8 @@ func TestPluginWatch(t *testing.T) {
 	own.Name, own.Dir = "own", "/ws/.agents/plugins/own"
 	crashed := guard(protocol.PluginLoaded)
 	crashed.Process = &protocol.PluginProcess{State: "quarantined", Error: "has ended: exit status 3"}
+	resumed, running := guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)
+	resumed.Process, running.Process = &protocol.PluginProcess{State: "resumed"}, &protocol.PluginProcess{State: "running"}
 	served := func(state string) protocol.PluginInfo {
 		p := guard(protocol.PluginLoaded)
 		p.Servers = []protocol.PluginServer{{Name: "well", State: "ready"}, {Name: "files", State: state, Error: "has ended: exit status 3"}}
@@ -43,6 +45,8 @@ func TestPluginWatch(t *testing.T) {
 		"another workspace":                {news: []protocol.PluginInfo{other}},
 		"this workspace":                   {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
 		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
+		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is tried again: its process starts at its next use", "plugin guard works again"}},
+		"a server is tried again":          {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is tried again", files + "works again"}},
 		"switched off":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
 		"a server fails too often":         {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is tried again"}},
 		"a server is not reached":          {news: []protocol.PluginInfo{served("unreachable"), served("ready")}, want: []string{unreached, files + "works again"}},

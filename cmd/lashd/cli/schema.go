@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 
+	"lashd/internal/strictjson"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc"
 )
@@ -34,36 +35,16 @@ func (c schemaCommand) Run() error {
 		doc = rpc.MethodSchema(c.Method)
 	}
 	if doc == nil {
-		return &exitError{exitUsage, fmt.Errorf("there is no method %q%s; lashd schema describes them all", c.Method, didYouMean(c.Method, rpc.Methods()))}
+		return &exitError{exitUsage, fmt.Errorf("there is no method %q%s; lashd schema describes them all", c.Method, didYouMean(c.Method, slices.Sorted(maps.Keys(rpc.Methods()))))}
 	}
 	_, err := stdout.Write(doc)
 	return err
 }
 
-// didYouMean offers the name that shares most with a word that is none, if it shares enough.
-func didYouMean[T any](word string, names map[string]T) string {
-	best, most := "", 0
-	for name := range names {
-		if n := alike(word, name); n > most || n == most && cmp.Less(name, best) {
-			best, most = name, n
-		}
+// didYouMean offers the name that was probably meant, if there is one.
+func didYouMean(word string, names []string) string {
+	if near := strictjson.Nearest(word, names); near != "" {
+		return "; did you mean " + near + "?"
 	}
-	if 2*most < len(word) {
-		return ""
-	}
-	return "; did you mean " + best + "?"
-}
-
-// alike counts the bytes that two words have in common at their ends.
-func alike(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return head + tail
+	return ""
 }

@@ -93,7 +93,7 @@ func (d *Daemon) Turn(t testing.TB, id protocol.SessionID, input string) *protoc
 func (d *Daemon) Result(t testing.TB, id protocol.SessionID) protocol.ToolOutput {
 	t.Helper()
 	var newest *protocol.ToolResult
-	for _, n := range Must(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
+	for _, n := range Must(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
 		if n.Message == nil {
 			continue
 		}

@@ -108,7 +108,7 @@ func TestSummaries(t *testing.T) {
 		Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: heading + "old sum"}},
 		Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: history.ID},
 	}
-	builtintest.Must(d.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{{Message: &summary}}}))(t)
+	builtintest.Must(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{{Message: &summary}}}))(t)
 	d.Turn(t, id, "1"+long+long) // alone more than is kept
 	if done, err := compact(t, d, id); err != nil || done {
 		t.Errorf("runtime/S11 a summary is summarised again: %t, %v", done, err)

@@ -67,7 +67,7 @@ func TestOldOutputs(t *testing.T) {
 	if want := []int{0, 0, 0, 0, 0, 0, 3, 3, 3, 6, 6}; !slices.Equal(got, want) {
 		t.Errorf("runtime/S11 outputs that are not shown: %d, want %d", got, want)
 	}
-	for _, n := range builtintest.Must(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
+	for _, n := range builtintest.Must(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data {
 		if n.Message != nil && pruned([]protocol.Message{*n.Message}) > 0 {
 			t.Errorf("runtime/S11 a stored message was changed: %+v", n)
 		}

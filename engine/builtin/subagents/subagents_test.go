@@ -407,7 +407,7 @@ func TestAnswers(t *testing.T) {
 			d.Turn(t, id, input)
 		}
 		var told []string
-		for _, n := range builtintest.Must(d.ReadGraph(t.Context(), &protocol.GraphReadParams{SessionID: result[subagents.Status](t, d, id).SessionID}))(t).Data {
+		for _, n := range builtintest.Must(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: result[subagents.Status](t, d, id).SessionID}))(t).Data {
 			if n.Message != nil {
 				told = append(told, n.Message.Text(protocol.PartText)+n.Message.Answer())
 			}

@@ -10,7 +10,6 @@ import (
 
 	"lashd/cmd/lashd/cli"
 	"lashd/pluginloader/manifest"
-	"lashd/rpc"
 )
 
 func main() {
@@ -32,9 +31,11 @@ func generated(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := rpc.Generated(docs)
-	if files["rpc/protocol/described.go"], err = described(docs); err != nil {
-		return nil, err
+	files := map[string][]byte{
+		"rpc/protocol/openrpc.json":      openRPCDocument(docs),
+		"rpc/protocol/schema.json":       jsonSchema(docs),
+		"docs/protocol.md":               []byte(document(docs)),
+		"editors/vscode/src/protocol.ts": []byte(typescript(docs)),
 	}
 	if docs, err = describe(filepath.Join(root, "pluginloader", "manifest")); err != nil {
 		return nil, err

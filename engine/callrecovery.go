@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lashd/internal/termtext"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// What becomes of a call after a crash is decided here. Nothing that was started is made again unless its tool says that this is safe: a
+// call whose result was lost becomes a decision. The others go on where they were.
+
+// callState is how far a call has come.
+type callState int
+
+const (
+	callPlanned callState = iota // nobody has started it: plugins and people are asked first
+	callStarted                  // this run of the daemon has started it
+	callLost                     // an earlier run of the daemon has started it, and nobody knows what it came to
+	callGiven                    // its client has answered it, which plugins have not seen: the tool is not called
+	callWaiting                  // its completion decides, which comes from elsewhere: the tool is not called
+	callSettled                  // it has its result
+	callStored                   // the journal has its result
+)
+
+func (s *toolCall) state() callState {
+	switch {
+	case s.stored:
+		return callStored
+	case s.reply != nil:
+		return callSettled
+	case s.given != nil:
+		return callGiven
+	case s.waits():
+		return callWaiting
+	case s.began:
+		return callLost
+	case s.attempt > 0:
+		return callStarted
+	}
+	return callPlanned
+}
+
+// recall takes what the journal knows of a call.
+func (s *toolCall) recall(row persistence.Effect) error {
+	if !bytes.Equal(row.Hash, s.hash()) {
+		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
+	}
+	var known callRow
+	if err := json.Unmarshal(row.Body, &known); err != nil {
+		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
+	}
+	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
+	s.intents, s.given, s.replay = known.Intents, known.Given, cmp.Or(known.Replay, protocol.ReplayNever)
+	s.allowed = known.Places
+	if known.Args != nil {
+		s.Args = known.Args
+	}
+	s.sandboxed = s.sandboxed || known.Confined
+	if s.given != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
+		s.unfinished()
+	}
+	s.began, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
+	return nil
+}
+
+// declared says whether its tool lets calls be made again.
+func (s *toolCall) declared() protocol.Replay {
+	if s.entry == nil {
+		return protocol.ReplayNever
+	}
+	return cmp.Or(s.entry.Terms().Replay, protocol.ReplayNever)
+}
+
+// repeatable tells whether a call that was started may be started again: as its tool is declared now, and was then. Another
+// version of it cannot say what the one before has done.
+func (s *toolCall) repeatable() bool {
+	return repeats(s.declared()) && (s.replay == "" || repeats(s.replay))
+}
+
+func repeats(c protocol.Replay) bool {
+	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
+}
+
+// waits tells whether a call is not made again, because its completion decides.
+func (s *toolCall) waits() bool { return s.awaited != nil && (s.parked || !s.repeatable()) }
+
+// cancelRest gives the calls without a result theirs, when the turn is cancelled. Those that wait for a completion stop waiting.
+func (b *batch) cancelRest(ctx context.Context) {
+	b.asks.completeRest(ctx, b.calls)
+	for _, s := range b.calls {
+		switch {
+		case s.reply != nil:
+		case s.given != nil, s.began && !s.repeatable():
+			s.unfinished()
+		default:
+			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
+		}
+	}
+}
+
+// failRest gives the calls without a result theirs, when the turn fails.
+func (b *batch) failRest() {
+	for _, s := range b.calls {
+		switch s.state() {
+		case callSettled, callStored:
+		case callPlanned:
+			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
+		default:
+			s.unfinished()
+		}
+	}
+}
+
+// unfinished gives a call its result that was started and is not brought to its end.
+func (s *toolCall) unfinished() {
+	if s.given != nil {
+		s.answer(*s.given)
+		s.given = nil
+		return
+	}
+	s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+}
+
+// outcomeQuestion asks what became of a call whose result was lost.
+func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
+	deadline := defaultDeadline
+	if ms := a.judge.config.Unknown.DeadlineMs; ms != nil {
+		deadline = time.Duration(*ms) * time.Millisecond
+	}
+	return a.decision(protocol.Decision{
+		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
+		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, termtext.Brief(call.Args)),
+		Choices: []protocol.DecisionChoice{
+			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
+		},
+	}, call, deadline)
+}
+
+// settled takes a person's answer about a call.
+func (s *toolCall) settled(a *protocol.DecisionAnswer) {
+	switch a.Choice {
+	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
+	case protocol.ChooseHappened:
+		s.answer(protocol.Succeed("The call was interrupted after it was started. Who was asked says that it took effect; its output is lost."))
+	case protocol.ChooseNotHappened:
+		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. Who was asked says that it took no effect.", protocol.FromRuntime)
+	case protocol.ChooseReject:
+		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+no(a)+".", protocol.FromPolicy)
+	case protocol.ChooseCancelled:
+		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
+	default:
+		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call was started, then lashd was interrupted. " +
+			"Nobody knows whether it took effect, and it was not run again. Look at the state of things before you repeat it."})
+	}
+}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"lashd/engine/approval"
+	"lashd/engine/monitor"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Fork makes a session that shares another's history up to a node: the leaf, a node of the active path, or a pinned one.
+// What the new session shares is decided by forkHistory in persistence/forkhistory.go.
+func (h *History) Fork(ctx context.Context, p *protocol.SessionForkParams) (*protocol.SessionNewResult, error) {
+	if catalogs := []protocol.ForkCatalog{"", protocol.ForkInherit, protocol.ForkFresh}; !slices.Contains(catalogs, p.ToolCatalog) {
+		return nil, param.NotOneOf("/toolCatalog", catalogs)
+	}
+	if err := param.CheckTitle(p.Title); err != nil {
+		return nil, err
+	}
+	return receipt.Once(ctx, h.eng.receipts, "session/fork", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
+		return h.eng.createSession(ctx, &sessionDraft{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
+			Title: p.Title, Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: p.SessionID},
+			PluginSource: protocol.PluginsFork, Relation: protocol.Relation{Kind: protocol.RelationRoot},
+		}}, rc)
+	})
+}
+
+// branch commits a session that starts where another one is.
+func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, rc receipt.Request) (*protocol.SessionNewResult, error) {
+	source, pointer := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}, "/start"
+	if b.at != "" {
+		source.Node, pointer = b.at, "/atNode"
+	}
+	if name := b.params.Start.Snapshot; name != "" {
+		s, err := b.eng.store.Snapshot(ctx, st.key, name)
+		if err != nil {
+			return nil, err
+		}
+		source.Node = s.Node
+	}
+	node, err := b.eng.node(ctx, source.Node)
+	if err != nil {
+		return nil, err
+	}
+	if err := restable(node, pointer); err != nil {
+		return nil, err
+	}
+	c := b.change(source)
+	st.keepIdle(c, kept)
+	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
+		c.Component = append(c.Component, persistence.Component{Name: approval.Component}, persistence.Component{Name: monitor.Component})
+	}
+	if b.freshTools {
+		c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
+	}
+	return b.eng.create(ctx, c, rc)
+}

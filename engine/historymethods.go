@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"lashd/engine/change"
+	"lashd/engine/graph"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// History is what clients may ask of the nodes of sessions.
+type History struct{ eng *Engine }
+
+// Read reads a page of the active path, backwards.
+func (h *History) Read(ctx context.Context, p *protocol.GraphReadParams) (*protocol.GraphReadResult, error) {
+	row, err := h.eng.store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := param.PageSize(p.Limit, 200, 500)
+	if err != nil {
+		return nil, err
+	}
+	nodes, next, err := h.eng.page(ctx, row, p.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := h.eng.store.Pins(ctx, row.Key)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.GraphReadResult{Head: row.Head, Data: list(nodes), Pins: []protocol.PinInfo{}, NextCursor: next}
+	for _, pin := range pins {
+		result.Pins = append(result.Pins, protocol.PinInfo{NodeID: pin.Node, Reason: pin.Reason, AtMs: pin.AtMs})
+	}
+	return result, nil
+}
+
+// Append adds nodes to the leaf, also beside a running turn, which then commits after them. A required ancestor that
+// is no longer on the active path makes the answer staleBranch, and nothing is added. Nor is it if the session's protocol,
+// which is told first, refuses them.
+func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
+	if err := cmp.Or(param.CheckAppend(p.Nodes), param.CheckName("/operationId", p.OperationID)); err != nil {
+		return nil, err
+	}
+	key := p.Key()
+	if key == "" && p.OperationID != "" {
+		key = string(protocol.DigestOf([]byte("append:" + string(p.SessionID) + ":" + p.OperationID)))
+	}
+	return receipt.Once(ctx, h.eng.receipts, "graph/append", key, p, func(rc receipt.Request) (*protocol.GraphAppendResult, error) {
+		return h.eng.appendTold(ctx, cmp.Or(p.OperationID, string(protocol.NewInputID())), p, rc)
+	})
+}
+
+func (st *state) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+	result := &protocol.GraphAppendResult{Status: protocol.Appended}
+	c := st.change(persistence.Commit{Requires: p.RequiresAncestorNodeID})
+	for i, body := range p.Nodes {
+		n := body.Node(protocol.DeriveNodeID(st.id, operation, i), now())
+		c.Nodes = append(c.Nodes, n)
+		result.NodeIDs, result.Leaf = append(result.NodeIDs, n.ID), n.ID
+		c.Tell(appendedEvents(n)...)
+	}
+	result.Seq = c.Seq()
+	c.Receipt = rc.With(result)
+	st.pin(c)
+	err := st.commit(ctx, c)
+	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
+		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// appendedEvents tell of nodes that were added outside of a turn. A call is told of with its result.
+func appendedEvents(nodes ...protocol.Node) []change.Event {
+	var events []change.Event
+	items, refs := graph.Shown(nodes)
+	for i := range items {
+		item := &items[i]
+		if p := item.Plugin; p != nil {
+			events = append(events, change.Event{Event: protocol.Event{Type: protocol.EventPluginCustom, Plugin: p.Plugin, Name: p.Type, Body: p.Body}})
+			continue
+		}
+		events = append(events, change.Event{Ref: &refs[i], Event: protocol.Event{Type: protocol.EventItemCompleted, ItemID: item.ID, Item: item}})
+	}
+	return events
+}
+
+// Pin keeps a node of the active path reachable.
+func (h *History) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, h.eng, p.SessionID, "graph/pin", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
+		if _, err := h.eng.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.NodeID); err != nil {
+			return nil, err
+		}
+		result := &protocol.SeqResult{Seq: st.row.Seq}
+		c := st.change(persistence.Commit{Pins: []persistence.Pin{{Node: p.NodeID, Reason: p.Reason, AtMs: now()}}, Receipt: rc.With(result)})
+		return result, st.commit(ctx, c)
+	})
+}
+
+// Unpin lets a node go. One that was not pinned is no error.
+func (h *History) Unpin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, h.eng, p.SessionID, "graph/unpin", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
+		result := &protocol.SeqResult{Seq: st.row.Seq}
+		c := st.change(persistence.Commit{Unpin: []protocol.NodeID{p.NodeID}, Receipt: rc.With(result)})
+		return result, st.commit(ctx, c)
+	})
+}

@@ -1,0 +1,241 @@
+package monitor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lashd/engine/change"
+	"lashd/engine/plugin"
+	"lashd/engine/task"
+	"lashd/engine/task/live"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// Draft is what becomes of a session's monitors with a change.
+type Draft struct {
+	of      *Book
+	c       *change.Change
+	next    *Monitors // nil: they stay as they are
+	updates []protocol.MonitorUpdate
+	cutOff  bool
+}
+
+// In returns the draft of the monitors in a change.
+func (b *Book) In(c *change.Change) *Draft {
+	return change.DraftOf(c, b, func() *Draft { return &Draft{of: b, c: c} })
+}
+
+// Changed tells whether the change is one of the monitors.
+func (d *Draft) Changed() bool { return d.next != nil }
+
+// Find returns a monitor as it will be.
+func (d *Draft) Find(id string) Entry { return d.watch().Entries[id] }
+
+func (d *Draft) tasks() *live.Draft { return d.of.tasks.In(d.c) }
+
+// watch are the monitors as they will be after the commit, to be changed.
+func (d *Draft) watch() *Monitors {
+	if d.next == nil {
+		next := Monitors{}
+		if d.of.stored != nil {
+			next = *d.of.stored
+		}
+		next.Entries = maps.Clone(next.Entries)
+		if next.Entries == nil {
+			next.Entries = map[string]Entry{}
+		}
+		d.next = &next
+	}
+	return d.next
+}
+
+// Finish implements change.Draft.
+func (d *Draft) Finish(c *change.Change) error {
+	if d.next != nil {
+		c.Component = append(c.Component, persistence.Component{Name: Component, Body: encode(d.next)})
+	}
+	return nil
+}
+
+// Land implements change.Draft.
+func (d *Draft) Land() {
+	if d.next == nil {
+		return
+	}
+	all := append(slices.Clip(d.of.updates), d.updates...)
+	d.of.stored, d.of.updates, d.of.cutOff = d.next, all[max(len(all)-maxUpdates, 0):], d.of.cutOff || d.cutOff
+}
+
+// put changes a monitor, and tells of it with what has come of it.
+func (d *Draft) put(e Entry, updates ...protocol.MonitorUpdate) {
+	w := d.watch()
+	for i := range updates {
+		w.Sequence++
+		updates[i].Sequence, updates[i].MonitorID, updates[i].AtMs = w.Sequence, e.Spec.ID, time.Now().UnixMilli()
+	}
+	w.Entries[e.Spec.ID] = e
+	d.updates = append(d.updates, updates...)
+	shown := e.Monitor
+	shown.WakeOutstanding = d.outstanding(e)
+	d.c.TellOf(protocol.Event{Type: protocol.EventMonitorUpdate, Monitor: &shown, Updates: updates})
+}
+
+// outstanding is that of the book, with the wakes of the change.
+func (d *Draft) outstanding(e Entry) bool {
+	return e.Waking != "" && d.tasks().Wakes(e.Waking) || d.of.outstanding(e)
+}
+
+// Start puts a monitor in the place of the one of its id, and runs it.
+func (d *Draft) Start(e Entry, by protocol.TaskOrigin) {
+	e.Ceiling = by.Ceiling
+	d.watch().Entries[e.Spec.ID] = e
+	d.Run(e.Spec.ID, by)
+}
+
+// Run begins a monitor. It is armed from then on.
+func (d *Draft) Run(id string, by protocol.TaskOrigin) {
+	w := d.watch()
+	e := w.Entries[id]
+	w.Runs++
+	w.Revision++
+	e.TaskID = protocol.TaskID(fmt.Sprintf("monitor:%s:%d", id, w.Runs))
+	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.Heard, e.Unsaid = true, protocol.MonitorRunning, "", nil, "", 0, 0
+	spec := task.Watched(&e.Spec, d.of.host.Dir(e.Spec.Cwd))
+	by.SessionID, by.Plugin, by.Ceiling = d.of.session, e.Plugin, e.Ceiling
+	d.tasks().Start(e.TaskID, &spec, by, d.of.host.Watch(e.Spec))
+	d.put(e)
+}
+
+// Stop has a monitor end. It is not armed any more.
+func (d *Draft) Stop(e Entry, by, reason string) {
+	d.watch().Revision++
+	e.Armed = false
+	if t, runs := d.of.tasks.Find(e.TaskID); runs {
+		d.put(e)
+		d.tasks().Cancel(t, by, reason)
+		return
+	}
+	e.State = protocol.MonitorStopped
+	d.put(e, protocol.MonitorUpdate{State: e.State, Message: "stopped by " + by})
+}
+
+// RunOver changes the monitor whose run is over.
+func (d *Draft) RunOver(t protocol.Task) {
+	now := d.next
+	if now == nil {
+		now = d.of.stored
+	}
+	e, ok := now.runBy(t.ID)
+	if !ok {
+		return
+	}
+	d.watch().Revision++
+	var told string
+	e.State, told = endOfRun(t.Outcome)
+	e.LastExitCode = t.Outcome.ExitCode
+	if e.State == protocol.MonitorFailed {
+		e.LastError = told
+	}
+	e.Waking = ""
+	e.Armed = e.State == protocol.MonitorIdle && e.Armed && e.Spec.Restart
+	d.cutOff = d.cutOff || e.Armed
+	d.put(e, protocol.MonitorUpdate{State: e.State, Message: told})
+}
+
+// endOfRun is what a monitor is after its run, and how that is told.
+func endOfRun(o *protocol.TaskOutcome) (protocol.MonitorState, string) {
+	switch {
+	case o.Kind == protocol.TaskExited && *o.ExitCode == 0:
+		return protocol.MonitorExited, "exited with code 0"
+	case o.Kind == protocol.TaskExited:
+		return protocol.MonitorFailed, fmt.Sprintf("exited with code %d", *o.ExitCode)
+	case o.Kind == protocol.TaskSignal:
+		return protocol.MonitorFailed, "ended by " + o.Signal
+	case o.Kind == protocol.TaskStopped && o.By == task.TimeLimit:
+		return protocol.MonitorFailed, "stopped: " + o.Message
+	case o.Kind == protocol.TaskStopped:
+		return protocol.MonitorStopped, strings.TrimSuffix("stopped by "+o.By+": "+o.Message, ": ")
+	case o.Kind == protocol.TaskLost:
+		return protocol.MonitorIdle, o.Evidence.Reason
+	}
+	return protocol.MonitorFailed, strings.TrimSpace(o.Code + " " + o.Message)
+}
+
+// Ack acknowledges the wakes of monitors: their next line wakes the session again.
+func (d *Draft) Ack(ids []string) {
+	for _, id := range ids {
+		if e, _ := d.of.Find(id); e.Waking != "" {
+			e.Waking = ""
+			d.watch().Entries[id] = e
+		}
+	}
+}
+
+// Declare takes up the monitors that plugins declare. A new one is armed if it says so and may be armed by itself; a changed spec counts
+// from the next run. Monitors that are no longer declared are stopped and removed.
+func (d *Draft) Declare(all []plugin.MonitorDeclaration, mayArm bool) {
+	known := map[string]bool{}
+	for _, m := range all {
+		known[m.Spec.ID] = true
+		d.declare(m, mayArm)
+	}
+	if d.of.stored == nil {
+		return
+	}
+	for _, e := range d.of.stored.sorted() {
+		if e.Plugin != "" && !known[e.Spec.ID] {
+			d.remove(e)
+		}
+	}
+}
+
+func (d *Draft) declare(m plugin.MonitorDeclaration, mayArm bool) {
+	e, known := d.of.Find(m.Spec.ID)
+	if known && Same(e.Spec, m.Spec) {
+		return
+	}
+	d.watch().Revision++
+	arms := m.Spec.ArmOn == protocol.ArmSession && mayArm && (!known || e.Spec.ArmOn != protocol.ArmSession)
+	e.Spec, e.Plugin, e.Armed = m.Spec, m.Plugin, e.Armed || arms
+	if !known {
+		e.State = protocol.MonitorIdle
+	}
+	d.put(e)
+}
+
+func (d *Draft) remove(e Entry) {
+	w := d.watch()
+	w.Revision++
+	if t, runs := d.of.tasks.Find(e.TaskID); runs {
+		d.tasks().Cancel(t, "internal:plugin", "the plugin does not declare it any more")
+	}
+	e.Armed, e.State, e.TaskID, e.Waking = false, protocol.MonitorStopped, "", ""
+	d.put(e, protocol.MonitorUpdate{State: e.State, Message: "its plugin does not declare it any more"})
+	delete(w.Entries, e.Spec.ID)
+}
+
+// Restore makes the monitors those of a snapshot. What runs is stopped; no sequence and no run comes twice.
+func (d *Draft) Restore(then *Monitors) {
+	if d.of.stored == nil && then == nil {
+		return
+	}
+	was := *d.watch()
+	next := &Monitors{Revision: was.Revision, Sequence: was.Sequence, Runs: was.Runs, Entries: map[string]Entry{}}
+	if then != nil {
+		next.Revision, next.Sequence, next.Runs = max(was.Revision, then.Revision), max(was.Sequence, then.Sequence), max(was.Runs, then.Runs)
+		for id, e := range then.Entries {
+			next.Entries[id] = e.disarmed()
+		}
+	}
+	next.Revision++
+	d.next = next
+	for _, t := range d.of.tasks.All() {
+		if _, mine := was.runBy(t.ID); mine {
+			d.tasks().Cancel(t, "internal:restore", "the session is restored to a snapshot")
+		}
+	}
+}

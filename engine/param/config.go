@@ -1,0 +1,107 @@
+package param
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"lashd/engine/authority"
+	"lashd/rpc/protocol"
+)
+
+// CheckConfig refuses settings that no session can have.
+func CheckConfig(cfg protocol.Config) error {
+	if cfg.Budget.Iterations == 0 || cfg.Budget.Iterations < -1 {
+		return Bad("/budget/iterations", "must be a positive number, or -1 for no bound")
+	}
+	if cfg.Budget.NoProgress < 0 {
+		return Bad("/budget/noProgress", "must not be negative")
+	}
+	if err := checkApproval(cfg.Approval); err != nil {
+		return err
+	}
+	if d := cfg.Unknown.DeadlineMs; d != nil {
+		if err := CheckWait("/unknownOutcome/deadlineMs", *d); err != nil {
+			return err
+		}
+	}
+	if how := []protocol.DrainPolicy{"", protocol.DrainOne, protocol.DrainMerge}; !slices.Contains(how, cfg.Drain) {
+		return NotOneOf("/drain", how)
+	}
+	return CheckGeneration(cfg.Generation)
+}
+
+func checkApproval(a protocol.ApprovalConfig) error {
+	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
+	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
+		return NotOneOf("/approval/mode", modes)
+	}
+	if d := a.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
+		return Bad("/approval/default", "must be allow or deny")
+	}
+	if err := CheckWait("/approval/deadlineMs", a.DeadlineMs); err != nil {
+		return err
+	}
+	for i, r := range a.Rules {
+		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
+			return Bad("/approval/rules/"+strconv.Itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
+		}
+		if !slices.Contains(modes, r.Action) {
+			return NotOneOf("/approval/rules/"+strconv.Itoa(i)+"/action", modes)
+		}
+	}
+	return nil
+}
+
+// CheckGeneration refuses options that no model can be asked with.
+func CheckGeneration(g protocol.GenerationOptions) error {
+	if g.MaxOutput < 0 {
+		return Bad("/generation/maxOutput", "must not be negative")
+	}
+	if g.Temperature != nil && *g.Temperature < 0 {
+		return Bad("/generation/temperature", "must not be negative")
+	}
+	for i, s := range g.Stop {
+		if s == "" {
+			return Bad("/generation/stop/"+strconv.Itoa(i), "must not be empty")
+		}
+	}
+	return nil
+}
+
+// CheckAuthority refuses an authority that makes no sense.
+func CheckAuthority(a *protocol.Authority) error {
+	if a.NoTools && len(a.Tools) > 0 {
+		return Bad("/authority/noTools", "must not be set beside tools")
+	}
+	lists := map[string][]string{"/authority/tools": a.Tools, "/authority/hiddenTools": a.Hidden}
+	if c := a.Ceiling; c != nil {
+		lists["/authority/ceiling/tools"], lists["/authority/ceiling/hiddenTools"] = c.Tools, c.Hidden
+	}
+	for pointer, names := range lists {
+		if i := slices.Index(names, ""); i >= 0 {
+			return Bad(pointer+"/"+strconv.Itoa(i), "must not be empty")
+		}
+	}
+	return checkCeiling(a.Ceiling)
+}
+
+func checkCeiling(c *protocol.Ceiling) error {
+	if c == nil {
+		return nil
+	}
+	if len(c.Policies) > authority.MaxPolicies {
+		return Bad("/authority/ceiling/policies", "are %d, at most %d", len(c.Policies), authority.MaxPolicies)
+	}
+	for i, root := range c.Roots {
+		if !filepath.IsAbs(root) {
+			return Bad("/authority/ceiling/roots/"+strconv.Itoa(i), "must be an absolute path")
+		}
+	}
+	for i, p := range c.Policies {
+		if err := checkApproval(p.Approval); err != nil {
+			return Under("/authority/ceiling/policies/"+strconv.Itoa(i)+"/approval", "/approval", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package param
+
+import (
+	"strconv"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// CheckInput refuses an input that is empty or too large, or has a part of an unknown type.
+func CheckInput(parts []protocol.InputPart) error {
+	if len(parts) == 0 {
+		return Bad("/input", "must have at least one part")
+	}
+	if len(parts) > maxParts {
+		return Bad("/input", "has %d parts, at most %d", len(parts), maxParts)
+	}
+	for i, p := range parts {
+		pointer := "/input/" + strconv.Itoa(i)
+		switch p.Type {
+		case protocol.InputText:
+			if p.Text == "" {
+				return Bad(pointer+"/text", "must not be empty")
+			}
+		case protocol.InputAttachment:
+			if p.Attachment == nil || p.Attachment.Type == "" {
+				return Bad(pointer+"/attachment", "must name a media type")
+			}
+		default:
+			return Bad(pointer+"/type", "must be text or attachment, not %.40q", p.Type)
+		}
+	}
+	if size := protocol.InputSize(parts); size > protocol.MaxInput {
+		return Bad("/input", "has %d bytes, at most %d; write large files as artifacts", size, protocol.MaxInput)
+	}
+	return nil
+}
+
+// CheckPluginInputs refuses inputs of plugins that are too large together.
+func CheckPluginInputs(in protocol.PluginInputs) error {
+	size := 0
+	for id, value := range in {
+		size += len(id) + len(value)
+	}
+	if size > protocol.MaxInput {
+		return Bad("/pluginInputs", "has %d bytes, at most %d; write large things as artifacts", size, protocol.MaxInput)
+	}
+	return nil
+}
+
+// CheckAppend refuses nodes that clients and plugins may not append to the history.
+func CheckAppend(nodes []protocol.NodeBody) error {
+	if len(nodes) == 0 {
+		return Bad("/nodes", "must have at least one node")
+	}
+	if len(nodes) > persistence.MaxCommitNodes {
+		return Bad("/nodes", "has %d nodes, at most %d", len(nodes), persistence.MaxCommitNodes)
+	}
+	for i, n := range nodes {
+		pointer := "/nodes/" + strconv.Itoa(i)
+		if (n.Message == nil) == (n.Plugin == nil) || n.FrameOpen != nil {
+			return Bad(pointer, "must have either a message or a plugin body")
+		}
+		if n.Message != nil {
+			if err := CheckMessage(pointer+"/message", n.Message); err != nil {
+				return err
+			}
+			if o := n.Message.Origin; o != nil && o.Transient {
+				return Bad(pointer+"/message/origin/transient", "must not be set: what is appended is stored")
+			}
+			if err := CheckOrigin(pointer+"/message/origin", n.Message.Origin); err != nil {
+				return err
+			}
+		}
+		if n.Plugin != nil && n.Plugin.Type == "" {
+			return Bad(pointer+"/plugin/type", "must not be empty")
+		}
+		if n.Plugin != nil && n.Plugin.Plugin != "" {
+			return Bad(pointer+"/plugin/plugin", "must not be set from outside")
+		}
+	}
+	return nil
+}
+
+// CheckOrigin refuses an origin that only lashd gives to a message: that of a turn's input, and that of a process. Clients and plugins may
+// say that a message comes from a plugin.
+func CheckOrigin(pointer string, o *protocol.Origin) error {
+	switch {
+	case o == nil:
+		return nil
+	case o.Kind != "" && o.Kind != protocol.OriginPlugin:
+		return Bad(pointer+"/kind", "must be plugin, not %.40q: only lashd sets another one", o.Kind)
+	case o.TurnID != "":
+		return Bad(pointer+"/turnId", "must not be set from outside")
+	case o.InputID != "":
+		return Bad(pointer+"/inputId", "must not be set from outside")
+	case o.Cause != nil:
+		return Bad(pointer+"/cause", "must not be set from outside")
+	}
+	return nil
+}
+
+// CheckMessage refuses messages from outside that could break the pairing of calls and results.
+func CheckMessage(pointer string, m *protocol.Message) error {
+	switch m.Role {
+	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:
+	default:
+		return Bad(pointer+"/role", "must be user, assistant, system or event, not %.40q", m.Role)
+	}
+	if len(m.Parts) == 0 || len(m.Parts) > maxParts {
+		return Bad(pointer+"/parts", "must have 1 to %d parts, not %d", maxParts, len(m.Parts))
+	}
+	for i := range m.Parts {
+		if err := checkPart(pointer+"/parts/"+strconv.Itoa(i), &m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPart(pointer string, p *protocol.Part) error {
+	switch p.Kind {
+	case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartReasoning, protocol.PartError:
+	case protocol.PartAttachment:
+		if p.Attachment == nil || p.Attachment.Type == "" {
+			return Bad(pointer+"/attachment", "must name a media type")
+		}
+	default:
+		return Bad(pointer+"/kind", "must be text, prose, reasoning, error or attachment, not %.40q", p.Kind)
+	}
+	switch {
+	case p.Call != nil:
+		return Bad(pointer+"/call", "must not be set from outside")
+	case p.Result != nil:
+		return Bad(pointer+"/result", "must not be set from outside")
+	case p.Attachment != nil && p.Kind != protocol.PartAttachment:
+		return Bad(pointer+"/attachment", "must not be set in a part of kind %s", p.Kind)
+	}
+	return nil
+}

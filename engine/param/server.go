@@ -1,0 +1,101 @@
+package param
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"lashd/rpc/protocol"
+)
+
+// What a client may bring to one session.
+const (
+	MaxServers     = 32
+	maxServerArgs  = 256
+	maxServerNames = 64 // variables, headers
+	maxServerText  = 8192
+)
+
+// CheckServer never quotes what it refuses.
+func CheckServer(pointer string, s protocol.MCPServer) error {
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		return Bad(pointer, "must have a command or a url, one of both")
+	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
+		return Bad(pointer, "must have no args and no env where it has a url")
+	case s.Command != "" && len(s.Headers) > 0:
+		return Bad(pointer, "must have no headers where it has a command")
+	case strings.ContainsRune(s.Command, filepath.Separator) && !filepath.IsAbs(s.Command):
+		return Bad(pointer+"/command", "must be a name that is looked up, or an absolute path")
+	case s.URL != "" && !isWeb(s.URL):
+		return Bad(pointer+"/url", "must be an address of http or https")
+	case len(s.Args) > maxServerArgs:
+		return Bad(pointer+"/args", "has %d elements, at most %d", len(s.Args), maxServerArgs)
+	}
+	texts := map[string]string{"/command": s.Command, "/url": s.URL}
+	for i, arg := range s.Args {
+		texts["/args/"+strconv.Itoa(i)] = arg
+	}
+	if err := checkTexts(pointer, texts); err != nil {
+		return err
+	}
+	for name, value := range s.Headers {
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			return Bad(pointer+"/headers/"+Escape(name), "must have no control characters")
+		}
+	}
+	return cmp.Or(checkType(pointer+"/type", s), checkNamed(pointer+"/env", s.Env), checkNamed(pointer+"/headers", s.Headers), CheckWait(pointer+"/timeoutMs", s.TimeoutMs))
+}
+
+// checkType refuses a type that does not fit what the server has.
+func checkType(pointer string, s protocol.MCPServer) error {
+	switch s.Type {
+	case "":
+		return nil
+	case protocol.MCPStdio:
+		if s.Command == "" {
+			return Bad(pointer, "must be %q for a server that has a url", protocol.MCPHTTP)
+		}
+		return nil
+	case protocol.MCPHTTP:
+		if s.URL == "" {
+			return Bad(pointer, "must be %q for a server that has a command", protocol.MCPStdio)
+		}
+		return nil
+	}
+	return Bad(pointer, "must be %q or %q", protocol.MCPStdio, protocol.MCPHTTP)
+}
+
+func isWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// checkNamed refuses variables or headers that nobody could set.
+func checkNamed(pointer string, values map[string]string) error {
+	if len(values) > maxServerNames {
+		return Bad(pointer, "has %d members, at most %d", len(values), maxServerNames)
+	}
+	texts := map[string]string{}
+	for name, value := range values {
+		if name == "" || len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool { return !IsIDRune(c) && c != '.' }) {
+			return Bad(pointer, "must have names of 1 to 128 letters, digits, -, _ and .")
+		}
+		texts["/"+name] = value
+	}
+	return checkTexts(pointer, texts)
+}
+
+func checkTexts(pointer string, texts map[string]string) error {
+	for _, at := range slices.Sorted(maps.Keys(texts)) {
+		if len(texts[at]) > maxServerText || strings.Contains(texts[at], "\x00") {
+			return Bad(pointer+at, "must have at most %d bytes, and none that is 0", maxServerText)
+		}
+	}
+	return nil
+}

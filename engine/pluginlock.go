@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/engine/receipt"
+	"lashd/rpc/protocol"
+)
+
+// pluginLock is held by whoever opens, replaces, changes or captures the plugins of a session, on a goroutine of its own: the actor waits
+// for no plugin. What the holder reads of the session, and what it commits, it does on the actor. Only a holder gives leases, so that
+// nobody begins to work with plugins that are being replaced or captured. Nobody waits for a lease while holding it.
+type pluginLock struct {
+	eng   *Engine
+	owner *state
+	ctx   context.Context // of calls of plugins: it ends when the state is given up or the engine takes leases back
+}
+
+// lockPlugins waits until nobody else holds the lock of a session's plugins. It loads the session if need be.
+func lockPlugins(ctx context.Context, e *Engine, id protocol.SessionID) (*pluginLock, error) {
+	for {
+		st, err := loadedState(ctx, e, id)
+		if err != nil {
+			return nil, err
+		}
+		k, err := st.lockPlugins(ctx)
+		if err == nil || ctx.Err() != nil {
+			return k, err
+		}
+	} // the session has left memory, or is loaded again
+}
+
+// loadedState is the state of a session, which is loaded if need be.
+func loadedState(ctx context.Context, e *Engine, id protocol.SessionID) (*state, error) {
+	s, err := e.lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if st := s.live.Load(); st != nil {
+		return st, nil
+	}
+	return do(ctx, e, id, func(_ context.Context, st *state) (*state, error) { return st, nil })
+}
+
+// lockPlugins is the function lockPlugins for work that belongs to this state.
+func (st *state) lockPlugins(ctx context.Context) (*pluginLock, error) {
+	select {
+	case st.pluginsLocked <- struct{}{}:
+	case <-st.closed:
+		return nil, st.refusal()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	k := &pluginLock{eng: st.eng, owner: st, ctx: st.ctx}
+	if st.ctx.Err() != nil {
+		k.unlock()
+		return nil, st.refusal()
+	}
+	return k, nil
+}
+
+func (k *pluginLock) unlock() { <-k.owner.pluginsLocked }
+
+// row is the session as it was after its newest commit.
+func (k *pluginLock) row() *protocol.Session { return k.owner.newestRow.Load() }
+
+// lockedPlugins has f work beside the actor while it holds the lock of a session's plugins. Once f runs it runs to its end, whatever
+// happens to ctx.
+func lockedPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(*pluginLock) (T, error)) (v T, err error) {
+	k, err := lockPlugins(ctx, e, id)
+	if err != nil {
+		return v, err
+	}
+	return beside(ctx, k, func() (T, error) { return f(k) }, func(T) {})
+}
+
+// mutatePlugins is mutate for a change that needs the session's plugins: f makes it while it holds their lock.
+func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
+	f func(*pluginLock, receipt.Request) (*T, error),
+) (*T, error) {
+	rc, err := receipt.For(method, key, params)
+	if err != nil {
+		return nil, err
+	}
+	result, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (*T, error) {
+		if result, hit, err := receipt.Find[T, P](k.ctx, e.store, rc); hit || err != nil {
+			return result, err
+		}
+		return f(k, rc)
+	})
+	return receipt.First[T, P](ctx, e.store, rc, result, err)
+}
+
+// beside runs f on a goroutine of its own, which releases the lock, and waits for it until ctx is done. What f comes to after that is
+// discarded.
+func beside[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
+	calls, cancel := context.WithCancelCause(k.owner.ctx)
+	stop := context.AfterFunc(k.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
+	k.ctx = calls
+	done := make(chan answer[T], 1)
+	k.eng.goCall(func() {
+		var a answer[T]
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = k.eng.panicked("plugins", k.owner.id, p)
+			}
+			stop()
+			cancel(nil)
+			k.unlock()
+			done <- a
+		}()
+		a.v, a.err = f()
+	})
+	select {
+	case a := <-done:
+		return a.v, a.err
+	case <-ctx.Done():
+	}
+	if a, ok := ready(done); ok {
+		return a.v, a.err
+	}
+	go func() {
+		if a := <-done; a.err == nil {
+			discard(a.v)
+		}
+	}()
+	return v, context.Cause(ctx)
+}
+
+// errPluginsMoved means that plugins were opened with what the session is not any more.
+var errPluginsMoved = errors.New("the session was changed while its plugins were opened")

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+
+	"lashd/engine/receipt"
+	"lashd/engine/undo"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// rewindFiles rewinds the files of a session, with history or without. It holds the session meanwhile.
+func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
+	return receipt.Once(ctx, e.receipts, "session/rewind", p.Key(), p, func(rc receipt.Request) (*protocol.SessionRewindResult, error) {
+		held, err := e.holdIdle(ctx, p.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		defer held.release()
+		if first, hit, err := receipt.Find[protocol.SessionRewindResult](ctx, e.store, rc); hit || err != nil {
+			return first, err // an interrupted rewind was finished just now
+		}
+		return e.Files.Rewind(ctx, rewoundSession{held}, p, rc)
+	})
+}
+
+// holdIdle holds a session, unless something runs in it.
+func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionHold, error) {
+	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*sessionHold, error) {
+		if len(st.queue.Turns()) > 0 {
+			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
+		}
+		w := st.requestHold(ctx)
+		st.startNextTurn()
+		return w, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, w.taken()
+}
+
+// resumeRewinds finishes rewinds that an earlier daemon began. No turn starts before.
+func (st *state) resumeRewinds() {
+	for _, p := range st.rewinds {
+		held := st.requestHold(st.ctx)
+		st.eng.actors.Go(func() {
+			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
+				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)
+			}
+		})
+	}
+}
+
+func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
+	defer held.release()
+	if err := held.granted(); err != nil { // plugins that cannot be opened are no hindrance
+		return err
+	}
+	return held.owner.eng.Files.Resume(held.ctx, rewoundSession{held}, p)
+}
+
+// rewoundSession is a session that is held while its files are rewound. Its methods wait for the session's actor, and fail if the
+// session was loaded again.
+type rewoundSession struct{ *sessionHold }
+
+func (s rewoundSession) on(ctx context.Context, f func(context.Context, *state) error) error {
+	_, err := onState(s.owner, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
+	return err
+}
+
+func (s rewoundSession) Row() int64 { return s.owner.session.key }
+
+func (s rewoundSession) Cwd() string { return s.owner.newestRow.Load().Cwd }
+
+func (s rewoundSession) Target(ctx context.Context, p *protocol.SessionRewindParams) (node protocol.NodeID, result *protocol.SessionRewindResult, err error) {
+	err = s.on(ctx, func(ctx context.Context, st *state) error {
+		if p.Files == protocol.RewindOnly {
+			result = &protocol.SessionRewindResult{Head: st.row.Head, Seq: st.row.Seq}
+			return nil
+		}
+		to, r, err := st.leafFor(ctx, p)
+		if err == nil {
+			node, result = to.node.ID, r
+		}
+		return err
+	})
+	return node, result, err
+}
+
+func (s rewoundSession) TurnsAfter(ctx context.Context, node protocol.NodeID) (map[protocol.TurnID]bool, error) {
+	turns := map[protocol.TurnID]bool{}
+	return turns, s.on(ctx, func(ctx context.Context, st *state) error {
+		for n, err := range st.back(ctx) {
+			if err != nil || n.ID == node {
+				return err
+			}
+			turns[n.TurnID] = true
+		}
+		return &persistence.NotFoundError{What: "node", ID: string(node)}
+	})
+}
+
+func (s rewoundSession) Begin(ctx context.Context, rows persistence.FileCommit) error {
+	return s.on(ctx, func(ctx context.Context, st *state) error {
+		return st.commit(ctx, st.change(persistence.Commit{Files: rows}))
+	})
+}
+
+func (s rewoundSession) Tell(ctx context.Context, issue protocol.Issue) error {
+	return s.on(ctx, func(ctx context.Context, st *state) error { return st.tell(ctx, issueEvent("", issue)) })
+}
+
+// Finish waits for space while the session is held: the journal must not be left behind by what comes after it. If lashd ends before, the
+// next one finishes the rewind.
+func (s rewoundSession) Finish(ctx context.Context, o undo.Outcome) error {
+	store := func(ctx context.Context, st *state) error { return s.store(ctx, st, o) }
+	if o.Point == nil {
+		return s.on(ctx, store)
+	}
+	life, eng := s.owner.ctx, s.owner.eng
+	return untilSpace(life, func() error { return s.on(life, store) }, func(err error) {
+		eng.Log.Error("rewind waits to be stored", "session", s.owner.id, "point", o.Point.ID, "error", err)
+	})
+}
+
+// store stores what became of a rewind of files: of the files, if any were changed, and of history.
+func (rewoundSession) store(ctx context.Context, st *state, o undo.Outcome) error {
+	c := st.change(persistence.Commit{})
+	if p := o.Point; p != nil {
+		c.Files = persistence.FileCommit{Workspace: p.Root, Points: []persistence.StoredPoint{*p}}
+		if o.GivenUp {
+			c.Files.Pruned = c.Files.Points
+		}
+		c.Tell(undo.Event(p.FilePoint))
+	}
+	if o.To != "" && o.To != st.row.Head.Leaf {
+		to, _, err := st.leafFor(ctx, &protocol.SessionRewindParams{SessionID: st.id, ToNode: o.To})
+		if err != nil {
+			return err
+		}
+		st.moveLeaf(ctx, c, to, o.Result)
+	}
+	if o.Result != nil {
+		o.Result.Seq = c.Seq()
+		c.Receipt = o.Request.With(o.Result)
+	}
+	if len(c.Told()) == 0 && c.Receipt == nil {
+		return nil
+	}
+	return st.commit(ctx, c)
+}

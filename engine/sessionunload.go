@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lashd/persistence"
+)
+
+// unused tells whether nothing would be lost if the session left memory.
+func (st *state) unused() bool {
+	return len(st.queue.Turns()) == 0 && len(st.clientCalls) == 0 && len(st.decisions.All()) == 0 && st.guests == nil && !st.inUse() && len(st.pluginsLocked) == 0 && st.working.Load() == 0 && !st.feed.Watched()
+}
+
+// unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
+func (st *state) unload() {
+	st.end(st.leaving()) // first, so that nobody takes the end of the state for a failure of its own
+	st.refuses = st.refusal()
+	st.live.Store(nil)
+	close(st.closed)
+	if st.current != nil {
+		st.await(st.current.ended, nil)
+	}
+	if st.turnMu.Lock(); st.turn != nil {
+		st.interruptedLocked()
+	}
+	st.turn, st.session.doing = nil, ""
+	st.turnMu.Unlock()
+	st.alarm.Stop()
+	st.endPlugins()
+}
+
+// endPlugins waits until nobody works with the plugins any more, but not for ever, and closes them.
+func (st *state) endPlugins() {
+	free := make(chan struct{})
+	go func() {
+		defer close(free)
+		st.pluginsLocked <- struct{}{} // for good
+		if st.plugins != nil {
+			<-st.plugins.lent.retire()
+		}
+	}()
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	ended := st.await(free, limit.C)
+	switch {
+	case !ended:
+		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
+		if st.plugins != nil {
+			st.closeLater(st.plugins, free)
+		}
+	case st.plugins != nil:
+		st.soon(func() { st.closeSet(st.plugins) })
+	}
+}
+
+// refusalDelay is how long who wants something of a state that is given up waits for the next one.
+const refusalDelay = time.Second
+
+// await waits for work that uses the state to end, or for the limit, and tells whether it has ended. That work may itself wait
+// for an answer of the actor: if it takes longer than a moment, what comes in is refused.
+func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
+	moment := time.NewTimer(refusalDelay)
+	defer moment.Stop()
+	var mail <-chan func(*state)
+	for {
+		select {
+		case <-moment.C:
+			mail = st.mail
+		case f := <-mail:
+			f(st)
+		case <-ended:
+			return true
+		case <-limit:
+			return false
+		}
+	}
+}
+
+// refusal is why a state that was given up takes nothing any more.
+func (st *state) refusal() error { return refusal(context.Cause(st.ctx)) }
+
+// leaving is why the turn of a state that is given up is left.
+func (st *state) leaving() error {
+	if errors.Is(st.broken, persistence.ErrDeleted) {
+		return errDeleted
+	}
+	return errStopped
+}

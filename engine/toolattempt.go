@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lashd/engine/tool"
+	"lashd/engine/trace"
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+const (
+	// cancelGrace is how long a cancelled call may still return a result of its own.
+	cancelGrace = 50 * time.Millisecond
+	// stopPatience is how long the true result of a call is waited for when the daemon stops: it takes a command five
+	// seconds to be killed, and what is not known then is never known.
+	stopPatience = 6 * time.Second
+)
+
+// callMaker makes tool calls on behalf of a caller, one attempt after the other.
+type callMaker struct {
+	*session
+	caller  caller
+	hooks   *hooks
+	catalog *tool.Catalog
+	frame   protocol.FrameID // in which the caller is; empty: in none
+}
+
+// row is the row of the journal for a call as it is.
+func (m *callMaker) row(s *toolCall) persistence.Effect {
+	return s.effectRow(m.caller.journalID(), s.row())
+}
+
+// attempts makes a call, again if its tool lets that be done and the failure says that it is safe. Hooks see every attempt,
+// the projector the last. The answer is false if the turn is left and the call's result is not known.
+func (m *callMaker) attempts(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
+	began := time.Now()
+	for n := 1; ; n++ {
+		reply, ok := m.execute(ctx, s)
+		if !ok {
+			return reply, false
+		}
+		wait, again := s.retry(n, &reply.Output)
+		if again && pause(ctx, wait) == nil {
+			s.attempt++
+			continue
+		}
+		reply.DurationMs = time.Since(began).Milliseconds()
+		s.gather(&reply)
+		m.hooks.projected(ctx, s, &reply)
+		m.want(s, &reply)
+		return reply, true
+	}
+}
+
+// retry tells whether a call is tried again after its n-th attempt, and when. An output that would be, but for the number
+// of attempts, is marked.
+func (s *toolCall) retry(n int, out *protocol.ToolOutput) (time.Duration, bool) {
+	policy := s.entry.Terms().Retry
+	if policy == nil || !s.repeatable() || out.Status != protocol.OutputFailure || out.Failure == nil || !out.Failure.Retry {
+		return 0, false
+	}
+	if n >= policy.Attempts {
+		out.Exhausted = true
+		return 0, false
+	}
+	asked := time.Duration(min(max(0, out.Failure.AfterMs), maxRetryAfter.Milliseconds())) * time.Millisecond
+	return max(backoff(policy, n), asked), true
+}
+
+const (
+	maxRetryAfter = time.Minute    // that an output may ask for, as provider.Policy has it of servers
+	maxBackoff    = 24 * time.Hour // that a contract may declare
+)
+
+// backoff is the wait after the n-th attempt that a contract declares: it doubles up to its cap.
+func backoff(policy *protocol.ToolRetry, n int) time.Duration {
+	limit := maxBackoff.Milliseconds()
+	if policy.CapMs > 0 {
+		limit = min(limit, policy.CapMs)
+	}
+	ms := min(policy.BaseMs, limit)
+	for ; n > 1 && 0 < ms && ms < limit; n-- {
+		ms *= 2
+	}
+	return time.Duration(min(ms, limit)) * time.Millisecond
+}
+
+// execute makes one attempt of a call. A call that was cancelled gets a moment to return by itself. The answer is
+// false if the turn is left and the call's result is not known.
+func (m *callMaker) execute(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
+	began := time.Now()
+	m.hooks.trace.call(trace.ToolStarted, s, nil)
+	got := m.answered(ctx, s)
+	if got.unknown {
+		return turn.ToolReply{}, false
+	}
+	reply := turn.ToolReply{
+		CallID: s.CallID, Name: s.Name, Args: s.replaced(), Control: got.Control, DurationMs: time.Since(began).Milliseconds(),
+		Output: got.Output,
+	}
+	m.hooks.afterCall(ctx, s, &reply)
+	s.wanted = got.Intents
+	m.hooks.trace.call(trace.ToolCompleted, s, &reply)
+	return reply, true
+}
+
+// answered is what a call comes to: at once, or with its completion.
+func (m *callMaker) answered(ctx context.Context, s *toolCall) outcome {
+	if s.given != nil {
+		out := *s.given
+		s.given = nil // another attempt calls the tool
+		return outcome{Result: tool.Result{Output: out}}
+	}
+	if s.waits() {
+		return m.caller.decisions().completion(ctx, s)
+	}
+	got := m.made(ctx, s)
+	switch {
+	case got.unknown:
+	case got.Pending:
+		return m.pending(ctx, s)
+	case s.awaited != nil && m.caller.decisions().withdraw(s.awaited.ID) == nil:
+		s.awaited = nil
+	}
+	return got
+}
+
+// made calls the tool. An output that was taken from elsewhere is what the call comes to, whatever ends it.
+func (m *callMaker) made(ctx context.Context, s *toolCall) outcome {
+	limited, cancel := callContext(ctx, s.entry.Terms())
+	host := &toolHost{maker: m, call: s, life: limited, began: s.row()}
+	s.inner.next, s.asking = 0, 0
+	done := make(chan outcome, 1)
+	m.eng.goCall(func() { done <- m.invoke(limited, s, host) })
+	var got outcome
+	select {
+	case got = <-done:
+	case <-limited.Done():
+		got = interrupted(limited, s, done)
+	}
+	cancel()
+	host.end()
+	if host.taken != nil {
+		return outcome{Result: tool.Result{Output: *host.taken}}
+	}
+	return got
+}
+
+// outcome is a tool's result, or that there is none because the daemon stops.
+type outcome struct {
+	tool.Result
+	unknown bool
+}
+
+func callContext(ctx context.Context, c protocol.ToolContract) (context.Context, context.CancelFunc) {
+	if c.TimeoutMs > 0 {
+		return context.WithTimeout(ctx, time.Duration(c.TimeoutMs)*time.Millisecond)
+	}
+	return context.WithCancel(ctx)
+}
+
+// interrupted is what a call comes to whose context is done. If it does not return, the cause of that decides.
+func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome {
+	if got, returned := inTime(ctx, done); returned {
+		return got
+	}
+	cause := context.Cause(ctx)
+	var out protocol.ToolOutput
+	switch {
+	case errors.Is(cause, errStopped):
+		return outcome{unknown: true}
+	case !errors.Is(cause, context.DeadlineExceeded):
+		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}
+	case s.repeatable():
+		out = protocol.Fail(protocol.FailTimeout, "timeout", "the call took longer than its limit", protocol.FromRuntime)
+	default:
+		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call took longer than its limit and did not stop. Nobody knows what it did or still does."}
+	}
+	return outcome{Result: tool.Result{Output: out}}
+}
+
+// invoke calls the provider. Whatever goes wrong there is the call's
+// failure, not the turn's.
+func (m *callMaker) invoke(ctx context.Context, s *toolCall, host *toolHost) (got outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			m.eng.panicked("tool", s.Name, p)
+			got.Result = tool.Result{Output: protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed", s.Name), protocol.FromTool)}
+		}
+	}()
+	call := tool.Invocation{
+		SessionID: m.session.id, TurnID: m.caller.turnID(), CallID: s.CallID, Attempt: s.attempt, Name: s.Name, Args: s.Args,
+		Host: host, Places: s.places(),
+	}
+	result, err := s.entry.Execute(ctx, call)
+	if err != nil {
+		result, got.unknown = m.failed(ctx, err)
+	}
+	got.Result = result
+	got.Output = tidy(result.Output)
+	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
+		got.Control = nil
+	}
+	got.Control = meant(ctx, m.eng, m.frame, got.Control)
+	return got
+}
+
+// failed is the result of a provider's error. One that only says that the daemon stops says nothing of the call.
+func (m *callMaker) failed(ctx context.Context, err error) (result tool.Result, unknown bool) {
+	var out protocol.ToolOutput
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		out = protocol.Fail(protocol.FailTimeout, "timeout", err.Error(), protocol.FromTool)
+	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
+		if errors.Is(cause, errStopped) {
+			return tool.Result{}, true
+		}
+		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}
+	default:
+		out = protocol.Fail(protocol.FailInternal, "tool_error", err.Error(), protocol.FromTool)
+	}
+	return tool.Result{Output: out}, false
+}
+
+// tidy makes an output one that JSON can hold.
+func tidy(out protocol.ToolOutput) protocol.ToolOutput {
+	if out.Status == "" {
+		out.Status = protocol.OutputSuccess
+	}
+	out.Intents = nil // that is not the tool's to say
+	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
+	if len(out.Value) > 0 && !json.Valid(out.Value) {
+		out.Value = nil
+	}
+	if out.Failure != nil {
+		f := *out.Failure
+		f.Message = strings.ToValidUTF8(f.Message, "\uFFFD")
+		if len(f.Raw) > 0 && !json.Valid(f.Raw) {
+			f.Raw = nil
+		}
+		out.Failure = &f
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package trace
+
+import (
+	"lashd/engine/turn"
+	"lashd/rpc/protocol"
+)
+
+// Kind is what a trace record tells of.
+type Kind string
+
+const (
+	SessionStarted Kind = "session_started"          // a session was loaded
+	TurnStarted    Kind = "turn_started"             // a turn is driven, or driven on after a restart
+	PromptBuilt    Kind = "prompt_built"             // with a fingerprint of each section, so that a cache miss can be explained
+	ModelStarted   Kind = "llm_call_started"         // a model call begins
+	ModelCompleted Kind = "llm_call_completed"       // it ended well: its record
+	ModelFailed    Kind = "llm_call_failed"          // it did not: its record and the error
+	ToolStarted    Kind = "tool_call_started"        // an attempt of a call begins
+	ToolCompleted  Kind = "tool_call_completed"      // it has a result
+	EffectStarted  Kind = "journaled_effect_started" // the machine asks for an effect, and it is performed
+	EffectSettled  Kind = "journaled_effect_settled" // the machine has its answer
+	EffectDiff     Kind = "effect_envelope_diff"     // a resumed turn asks for something else than it did: what differs
+	WaitParked     Kind = "durable_wait_parked"      // a turn waits for a decision
+	WaitResolved   Kind = "durable_wait_resolved"    // the decision has its answer
+	StoreError     Kind = "store_error_observed"     // something could not be stored
+	ProtocolStep   Kind = "protocol_step"            // the driver took an answer in
+	TokenUsage     Kind = "token_usage"              // tokens of a turn
+	TurnCompleted  Kind = "turn_completed"           // a turn ended, and that is stored
+	Issue          Kind = "issue"                    // something went wrong in a turn
+	Custom         Kind = "custom"                   // of a driver or plugin
+)
+
+// Session is the body of SessionStarted.
+type Session struct {
+	Driver   string          `json:"driver"`
+	Model    string          `json:"model"`
+	Provider string          `json:"provider"`
+	Head     protocol.Head   `json:"head"`
+	Kind     string          `json:"relation"`
+	Turns    int             `json:"openTurns"`
+	Budget   protocol.Budget `json:"budget"`
+}
+
+// Turn is the body of TurnStarted.
+type Turn struct {
+	Resumed bool               `json:"resumed,omitempty"`
+	Inputs  []protocol.InputID `json:"inputs"`
+}
+
+// Prompt is the body of PromptBuilt.
+type Prompt struct {
+	System    string `json:"system"` // this and the next three are digests
+	Tools     string `json:"tools"`
+	History   string `json:"history"` // of the messages before the turn
+	Turn      string `json:"turn"`    // of the turn's own
+	Bytes     int    `json:"systemBytes"`
+	ToolCount int    `json:"toolCount"`
+	Messages  int    `json:"messageCount"`
+}
+
+// Effect is the body of ModelStarted, EffectStarted and EffectSettled.
+type Effect struct {
+	ID   uint64          `json:"id"`
+	Kind turn.EffectKind `json:"kind"`
+}
+
+// Step is the body of ProtocolStep.
+type Step struct {
+	Effect   turn.EffectKind `json:"effect"`
+	Messages int             `json:"messages"`
+	Finished bool            `json:"finished,omitempty"`
+}
+
+// Wait is the body of WaitParked and WaitResolved.
+type Wait struct {
+	Decision protocol.DecisionID     `json:"decisionId"`
+	Kind     protocol.DecisionKind   `json:"kind"`
+	CallID   protocol.CallID         `json:"callId"`
+	Choice   protocol.DecisionChoice `json:"choice,omitempty"`
+}
+
+// Failure is the body of StoreError.
+type Failure struct {
+	Error string `json:"error"`
+	Waits bool   `json:"waits,omitempty"` // it is tried again
+}
+
+// Diff is the body of EffectDiff.
+type Diff struct {
+	Effect uint64 `json:"effect"`
+	Kind   string `json:"kind"`
+	Diff   string `json:"diff"`
+}
+
+// ModelCall is the body of ModelCompleted and ModelFailed.
+type ModelCall struct {
+	Record protocol.CallRecord `json:"record"`
+	Parts  int                 `json:"parts"`
+	Error  string              `json:"error,omitempty"`
+}
+
+// Completion is a model call outside of any turn.
+type Completion struct {
+	Label  string               `json:"label"`
+	Model  string               `json:"model"`
+	Record *protocol.CallRecord `json:"record,omitempty"` // of a call that ended well
+	Error  string               `json:"error,omitempty"`
+}
+
+// ToolCall is the body of ToolStarted and ToolCompleted.
+type ToolCall struct {
+	Name     string                `json:"name"`
+	Parent   protocol.CallID       `json:"parent,omitempty"`
+	Attempt  int                   `json:"attempt"`
+	ArgBytes int                   `json:"argBytes"`
+	ArgsHash protocol.Digest       `json:"argsHash"`
+	Status   protocol.OutputStatus `json:"status,omitempty"`
+	Code     string                `json:"code,omitempty"` // of a failure
+	Bytes    int                   `json:"bytes,omitempty"`
+	Duration int64                 `json:"durationMs,omitempty"`
+	Control  protocol.ControlKind  `json:"control,omitempty"`
+}
+
+// Usage is the body of TokenUsage.
+type Usage struct {
+	Turn  protocol.Usage `json:"turn"`
+	Calls int            `json:"calls"`
+}
+
+// TurnEnd is the body of TurnCompleted.
+type TurnEnd struct {
+	State      protocol.TurnState   `json:"state"`
+	Outcome    protocol.OutcomeKind `json:"outcome"`
+	Calls      int                  `json:"modelCalls"`
+	ToolCalls  int                  `json:"toolCalls"`
+	Issues     []string             `json:"issues,omitempty"` // codes
+	DurationMs int64                `json:"durationMs"`
+	Revision   int64                `json:"headRevision"`
+}

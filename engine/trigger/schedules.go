@@ -1,0 +1,106 @@
+package trigger
+
+import (
+	"context"
+	"time"
+
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// plan computes when a schedule is due. A clock that was set back makes times come again; their occurrences are known already.
+func (a *active) plan(now time.Time) {
+	a.next = time.Time{}
+	if a.schedule == nil || !a.Enabled {
+		return
+	}
+	if a.since.After(now) {
+		a.since = now
+	}
+	a.next = a.schedule.Next(a.since)
+}
+
+// setTimer sets the timer to what is due first, a schedule or a delivery that is tried again.
+func (l *loop) setTimer() {
+	now := time.Now()
+	next := l.out.due(now)
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, a := range l.triggers {
+		if a.since.After(now) {
+			a.plan(now)
+		}
+		if !a.next.IsZero() {
+			sooner(now.Add(maxTimer))
+			sooner(later(a.next, l.retry))
+		}
+	}
+	if next.IsZero() {
+		l.timer.Stop()
+		return
+	}
+	l.timer.Reset(next.Sub(now))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// tick records the occurrences of schedules that are due.
+func (l *loop) tick(ctx context.Context) {
+	now := time.Now()
+	if l.retry.After(now) {
+		return
+	}
+	l.retry = time.Time{}
+	for _, a := range l.inOrder() {
+		if a.next.IsZero() || a.next.After(now) {
+			continue
+		}
+		if err := l.recordTicks(ctx, a, now); err != nil {
+			l.Log.Error("schedule is due, and tried again", "trigger", a.ID, "key", a.Key, "error", err)
+			l.retry = now.Add(retryDelay)
+			return
+		}
+	}
+}
+
+// cronPayload is the payload of cron.tick.
+type cronPayload struct {
+	ScheduledAtMs int64 `json:"scheduledAtMs"`
+	Late          bool  `json:"late,omitempty"`    // it was missed then
+	LeftOut       bool  `json:"leftOut,omitempty"` // so many were missed before it that these are not made up for
+}
+
+// recordTicks records an occurrence of each time that is due. The time is its key, so it occurs once whatever the clock does.
+func (l *loop) recordTicks(ctx context.Context, a *active, now time.Time) error {
+	ticks, newest := a.schedule.Due(a.since, now)
+	if newest.IsZero() {
+		a.since = now
+		a.plan(now)
+		return nil
+	}
+	row := a.Trigger
+	row.TickedMs = newest.UnixMilli()
+	if len(ticks) > 0 {
+		var events []event
+		for _, t := range ticks {
+			events = append(events, event{
+				typ: protocol.TypeCronTick, sourceKey: string(a.ID), key: t.At.UTC().Format(time.RFC3339), only: a,
+				payload: encode(cronPayload{t.At.UnixMilli(), t.Late, t.LeftOut}),
+			})
+		}
+		if err := l.record(ctx, &persistence.Commit{Triggers: persistence.TriggerChange{Put: []persistence.Trigger{row}}}, events...); err != nil {
+			return err
+		}
+	}
+	a.Trigger, a.since = row, newest
+	a.plan(now)
+	return nil
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lashd/engine/param"
+	"lashd/engine/plugin"
+	"lashd/engine/queue"
+	"lashd/engine/receipt"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// triggerHost is the engine as triggers need it.
+type triggerHost struct{ eng *Engine }
+
+// Deliver brings an occurrence to its session, once: the session's row and the outcome are one commit. An outcome other than
+// delivered is still to be stored. An error passes: it can be tried again.
+func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (protocol.TriggerDelivery, error) {
+	d := r.Delivery
+	if r.Action.Kind == protocol.TriggerStarts {
+		if err := h.startSession(ctx, r); err != nil {
+			return undelivered(d, err)
+		}
+	}
+	got, err := do(ctx, h.eng, d.SessionID, func(ctx context.Context, st *state) (protocol.TriggerDelivery, error) {
+		return st.takeDelivery(ctx, r)
+	})
+	if err != nil {
+		return undelivered(d, err)
+	}
+	return got, nil
+}
+
+// startSession creates the session of a delivery, unless it was created before.
+func (h triggerHost) startSession(ctx context.Context, r persistence.Reserved) error {
+	s := r.Action.Session
+	_, err := h.eng.NewSession(ctx, sessionFor(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
+	if errors.Is(err, persistence.ErrExists) {
+		return nil
+	}
+	return err
+}
+
+// takeDelivery is a wake of the session.
+func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (protocol.TriggerDelivery, error) {
+	d := r.Delivery
+	d.AtMs = now()
+	source := "trigger:" + string(d.TriggerID) + ":" + string(r.Occurrence.ID)
+	c := st.change(persistence.Commit{})
+	in, refused, err := st.queueIn(c).Wake(ctx, c, st.eng.store, queue.Wake{
+		Source: source, Merge: cmp.Or(r.Action.Merge, "trigger:"+string(d.TriggerID)), Delivery: cmp.Or(r.Action.Delivery, protocol.DeliverAfterTurn),
+		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: deliveryText(r)},
+	})
+	switch {
+	case err != nil:
+		return d, err
+	case refused != "" && refused != protocol.WakeDuplicate:
+		d.State, d.Reason = protocol.DeliveryRefused, string(refused)
+		return d, nil
+	}
+	d.State, d.TurnID = protocol.DeliveryDelivered, in.TurnID
+	c.Triggers.Settled = []persistence.Settled{{Occurrence: r.Occurrence.ID, TriggerDelivery: d}}
+	return d, st.commit(ctx, c)
+}
+
+// maxPayloadText is how many bytes of a payload the model reads.
+const maxPayloadText = 16 << 10
+
+// deliveryText is what the model reads of a delivery.
+func deliveryText(r persistence.Reserved) string {
+	payload := string(r.Occurrence.Payload)
+	if len(payload) > maxPayloadText {
+		payload = strings.ToValidUTF8(payload[:maxPayloadText], "") + "... (cut off)"
+	}
+	return fmt.Sprintf("%s\n\n%s: %s", r.Action.Text, r.Occurrence.Type, payload)
+}
+
+// undelivered is the outcome of a delivery that has failed, or an error if it can be tried again.
+func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDelivery, error) {
+	d.AtMs = now()
+	switch {
+	case errors.Is(err, persistence.ErrDeleted), isMissing(err):
+		d.State, d.Reason = protocol.DeliveryTargetGone, "the session is deleted"
+	case settingsRefused(err):
+		d.State, d.Reason = protocol.DeliveryRefused, err.Error()
+	case mayPass(err):
+		return d, err
+	default:
+		d.State, d.Reason = protocol.DeliveryFailed, err.Error()
+	}
+	return d, nil
+}
+
+// settingsRefused tells whether a session is not created because of its settings.
+func settingsRefused(err error) bool {
+	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.As(err, new(*param.Error)) ||
+		errors.As(err, new(*plugin.BuildError)) || errors.As(err, new(*plugin.HookError))
+}
+
+// mayPass tells whether an error has nothing to do with what was asked for.
+func mayPass(err error) bool {
+	for _, other := range []error{
+		ErrShuttingDown, ErrReloaded, ErrSlowPlugin, persistence.ErrFull, persistence.ErrBusy, persistence.ErrExists, persistence.ErrPoisoned,
+		persistence.ErrClosed, context.Canceled, receipt.ErrReplayed, errStopped,
+	} {
+		if errors.Is(err, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckSession tries to prepare a session, without creating it.
+func (h triggerHost) CheckSession(ctx context.Context, s *protocol.TriggerSession) error {
+	id := protocol.NewSessionID()
+	p, err := param.ResolveNewSession("", sessionFor(s, id, s.Title))
+	if err == nil {
+		err = param.CheckNewSession(p)
+	}
+	if err == nil {
+		err = (&sessionDraft{eng: h.eng, params: p, id: id}).prepare(ctx)
+	}
+	return err
+}
+
+// sessionFor are the params that create the session of a trigger.
+func sessionFor(s *protocol.TriggerSession, id protocol.SessionID, title string) *protocol.SessionNewParams {
+	return &protocol.SessionNewParams{
+		SessionID: id, Cwd: s.Cwd, Title: title, Driver: s.Driver, Model: s.Model, Prompt: s.Prompt, Budget: s.Budget, Approval: s.Approval, Options: s.Options,
+	}
+}
+
+// Plugins returns the host of the plugins of a directory as it is now.
+func (h triggerHost) Plugins(ctx context.Context, cwd string) (*plugin.Host, error) {
+	return h.eng.Plugins.Host(ctx, cwd)
+}
+
+// Events builds the plugins of a directory to learn which events they declare.
+func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
+	cfg, err := h.eng.defaults()
+	if err != nil {
+		return nil, err
+	}
+	return callPlugin(ctx, h.eng, func(ctx context.Context) ([]plugin.TriggerEvent, error) {
+		bc := plugin.BuildContext{SessionID: protocol.NewSessionID(), Cwd: cwd, StateDir: h.eng.StateDir}
+		plugins, err := h.eng.build(ctx, cfg, bc, (*plugin.Host).Isolated)
+		if err != nil {
+			return nil, err
+		}
+		return plugins.Triggers(), plugins.Close()
+	})
+}
+
+// Post publishes a change of a trigger to the daemon's watchers.
+func (h triggerHost) Post(e protocol.ServerEvent) { h.eng.Events.Publish(string(e.Trigger.ID), e) }
+
+// Panicked logs a panic and returns it as an error.
+func (h triggerHost) Panicked(p any) error { return h.eng.panicked("triggers", "", p) }

@@ -1,0 +1,188 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"lashd/engine/filepoint"
+	"lashd/engine/param"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+const (
+	maxDiffText  = 128 << 10 // of one file
+	maxDiffTexts = 4 << 20   // of one answer
+)
+
+// Points lists the file points of a session in the order in which they were made.
+func (f *Files) Points(ctx context.Context, p *protocol.SessionParams) (*protocol.SessionPointsResult, error) {
+	row, err := f.cfg.Store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	points, err := f.pointsOf(ctx, row.Key)
+	return &protocol.SessionPointsResult{Data: public(points)}, err
+}
+
+// pointsOf reads the points of a session, with the number of their files and whether they are undone.
+func (f *Files) pointsOf(ctx context.Context, key int64) ([]persistence.StoredPoint, error) {
+	points, err := f.cfg.Store.Files.Points(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := f.cfg.Store.Files.CountPoints(ctx, key)
+	for i := range points {
+		if n, ok := counts[points[i].ID]; ok {
+			points[i].Files, points[i].Unkept = n.Files, n.Unkept
+		}
+	}
+	markUndone(points)
+	return points, errors.Join(err, f.closeEnded(ctx, points))
+}
+
+// closeEnded closes points whose turn was interrupted and then ended: it could not close them itself.
+func (f *Files) closeEnded(ctx context.Context, points []persistence.StoredPoint) error {
+	for i := range points {
+		p := &points[i]
+		if p.State != protocol.PointOpen || p.Kind != protocol.PointTurn {
+			continue
+		}
+		turn, err := f.cfg.Store.Turn(ctx, p.TurnID)
+		if err != nil {
+			return err
+		}
+		if turn.Report != nil {
+			p.State = protocol.PointClosed
+		}
+	}
+	return nil
+}
+
+func public(points []persistence.StoredPoint) []protocol.FilePoint {
+	all := []protocol.FilePoint{}
+	for _, p := range points {
+		all = append(all, p.FilePoint)
+	}
+	return all
+}
+
+// markUndone marks the points that a later rewind has undone, unless that was undone itself.
+func markUndone(points []persistence.StoredPoint) {
+	for i := len(points) - 1; i >= 0; i-- {
+		p := points[i]
+		if p.Kind != protocol.PointRewind || p.Undone {
+			continue
+		}
+		to := slices.IndexFunc(points, func(o persistence.StoredPoint) bool { return o.ID == p.To })
+		for at := to; at >= 0 && at < i; at++ {
+			points[at].Undone = true
+		}
+	}
+}
+
+// Diff returns what a session did to files, or one turn or file point of it.
+func (f *Files) Diff(ctx context.Context, p *protocol.SessionDiffParams) (*protocol.SessionDiffResult, error) {
+	limit, err := param.PageSize(p.Limit, 100, 500)
+	if err != nil {
+		return nil, err
+	}
+	after, err := diffCursor(p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	row, err := f.cfg.Store.Session(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	points, err := f.pointsToDiff(ctx, row.Key, p)
+	if err != nil {
+		return nil, err
+	}
+	result := &protocol.SessionDiffResult{Data: []protocol.FileDiff{}, Points: public(points)}
+	if len(points) == 0 {
+		return result, nil
+	}
+	undo := map[protocol.PointID]bool{}
+	for _, p := range points {
+		undo[p.ID] = p.Workspace == points[0].Workspace
+	}
+	changes, err := f.cfg.Store.Files.Changes(ctx, points[0].Workspace, points[0].Row)
+	if err != nil {
+		return nil, err
+	}
+	all := filepoint.Undone(changes, undo)
+	page := all[min(after, len(all)):min(after+limit, len(all))]
+	if after+len(page) < len(all) {
+		result.NextCursor = strconv.Itoa(after + len(page))
+	}
+	return result, f.diffs(ctx, result, page)
+}
+
+func diffCursor(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	after, err := strconv.Atoi(s)
+	if err != nil || after < 0 {
+		return 0, param.Bad("/cursor", "is none that lashd gave")
+	}
+	return after, nil
+}
+
+// pointsToDiff are the points that a request means: all of a session and its subagents, or one.
+func (f *Files) pointsToDiff(ctx context.Context, key int64, p *protocol.SessionDiffParams) ([]persistence.StoredPoint, error) {
+	own, err := f.pointsOf(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if p.TurnID == "" && p.PointID == "" {
+		if len(own) == 0 {
+			return nil, nil
+		}
+		return f.cfg.Store.Files.PointsBelow(ctx, key, own[0].Row)
+	}
+	one := slices.DeleteFunc(own, func(o persistence.StoredPoint) bool {
+		return p.TurnID != "" && o.TurnID != p.TurnID || p.PointID != "" && o.ID != p.PointID
+	})
+	if len(one) > 0 || p.PointID == "" {
+		return one, f.knownTurn(ctx, p.SessionID, p.TurnID)
+	}
+	return nil, &persistence.NotFoundError{What: "file point", ID: string(p.PointID)}
+}
+
+// knownTurn refuses a turn that is not the session's. No turn is fine.
+func (f *Files) knownTurn(ctx context.Context, session protocol.SessionID, id protocol.TurnID) error {
+	if id == "" {
+		return nil
+	}
+	turn, err := f.cfg.Store.Turn(ctx, id)
+	if err == nil && turn.Session != session {
+		err = &persistence.NotFoundError{What: "turn", ID: string(id)}
+	}
+	return err
+}
+
+// diffs adds files to a result. Once that is large, they have no text.
+func (f *Files) diffs(ctx context.Context, result *protocol.SessionDiffResult, page []filepoint.Undo) error {
+	texts := 0
+	for _, u := range page {
+		if filepoint.Equal(u.Before, u.After) && filepoint.Unkept(u.Before) == "" {
+			continue // its changes cancel out
+		}
+		d := protocol.FileDiff{Path: u.Path, Effect: filepoint.EffectOf(u.Before, u.After), Kind: kindOf(u.After, u.Before), Before: u.Before, After: u.After, Unkept: filepoint.Unkept(u.Before)}
+		diff, err := f.diff(ctx, u.Path, u.Before, u.After)
+		if err != nil {
+			return err
+		}
+		d.Added, d.Removed, d.Binary = diff.Added, diff.Removed, diff.Binary
+		if d.Cut = len(diff.Text) > maxDiffText || texts+len(diff.Text) > maxDiffTexts; !d.Cut {
+			d.Diff = diff.Text
+			texts += len(diff.Text)
+		}
+		result.Data = append(result.Data, d)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"lashd/rpc/protocol"
+)
+
+const insertSession = `
+INSERT INTO sessions (session, session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
+  leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
+VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
+
+var emptyUsage = []byte(`{}`)
+
+func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
+	switch err := missingSession(ctx, t, c.Session); {
+	case errors.Is(err, ErrDeleted):
+		return nil, err
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	n := c.Create
+	var exists int
+	err := t.row(ctx, "SELECT 1 FROM sessions WHERE session_id = ?", []any{c.Session}, &exists)
+	if err == nil {
+		return nil, fmt.Errorf("session %s: %w", c.Session, ErrExists)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, n.Relation.Parent, n.UsageLabel, c.created,
+		c.authority, emptyUsage, c.AtMs, c.AtMs)
+	if err != nil {
+		return nil, err
+	}
+	h := &head{id: c.Session, chain: make([]byte, 32)}
+	if h.session, err = res.LastInsertId(); err != nil {
+		return nil, err
+	}
+	if c.first != nil {
+		if err := t.exec(ctx, "INSERT INTO first_inputs (session, body) VALUES (?, ?)", h.session, c.first); err != nil {
+			return nil, err
+		}
+	}
+	if n.Source != nil {
+		return h, forkHistory(ctx, t, h, n)
+	}
+	return h, newBranch(ctx, t, h, 0)
+}
+
+const pinnedPlace = `
+SELECT place
+FROM (SELECT session, node_id, place FROM pins UNION SELECT session, node_id, place FROM snapshots) JOIN sessions USING (session)
+WHERE session_id = ? AND node_id = ?`
+
+const (
+	cloneComponents = `
+INSERT INTO components (session, snapshot, name, digest, body)
+SELECT ?, '', name, digest, body FROM components WHERE session = ? AND snapshot = ?`
+	copyBlobRefs = `
+INSERT INTO blob_refs (session, digest)
+SELECT ?, digest FROM blob_refs WHERE session = ?`
+)
+
+// takeFirst removes the input that a session was created with, and gives it.
+func takeFirst(ctx context.Context, t *tx, c *change, h *head) ([]protocol.InputPart, error) {
+	if !c.TakeFirst {
+		return nil, nil
+	}
+	var body []byte
+	var first []protocol.InputPart
+	err := t.row(ctx, "DELETE FROM first_inputs WHERE session = ? RETURNING body", []any{h.session}, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &NotFoundError{What: "first input of session", ID: string(h.id)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return first, decode(body, &first, "first input")
+}

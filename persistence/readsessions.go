@@ -1,0 +1,222 @@
+package persistence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// Session is a session's row.
+type Session struct {
+	protocol.Session
+	Key    int64 // of the session inside this store
+	Branch int64
+}
+
+const sessionColumns = `
+session, session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq, turn_index, usage,
+created_at, updated_at, archived, intact(sessions sessions)`
+
+func scanSession(rows *sql.Rows, s *Session) error {
+	var relation, config, authority, usage []byte
+	var intact bool
+	h := &s.Head
+	err := rows.Scan(&s.Key, &s.ID, &s.Title, &s.Cwd, &relation, &config, &authority, &h.Revision, &s.Branch, &h.Generation, &h.Leaf,
+		&h.Frame, &s.Seq, &s.TurnIndex, &usage, &s.CreatedAtMs, &s.UpdatedAtMs, &s.Archived, &intact)
+	if err == nil {
+		err = rowIntact(intact, "sessions", s.Key, s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(decode(relation, &s.Relation, "relation"), decode(config, &s.Config, "config"),
+		decode(authority, &s.Authority, "authority"), decode(usage, &s.Usage, "usage"))
+}
+
+// damagedTitle is what a list shows of a session whose row is damaged.
+const damagedTitle = "(damaged: run lashd doctor)"
+
+// scanListed reads a session of a list. One that is damaged is listed with its id alone: the others must still be read.
+func scanListed(rows *sql.Rows, s *Session) error {
+	err := scanSession(rows, s)
+	if errors.Is(err, ErrCorrupt) {
+		*s = Session{Key: s.Key, Session: protocol.Session{ID: s.ID, Title: damagedTitle, UpdatedAtMs: s.UpdatedAtMs}}
+		return nil
+	}
+	return err
+}
+
+const selectSession = `SELECT ` + sessionColumns + ` FROM sessions WHERE session_id = ?`
+
+// Session reads one session, or fails with ErrNotFound or ErrDeleted.
+func (r *Reader) Session(ctx context.Context, id protocol.SessionID) (Session, error) {
+	found, err := list(ctx, r.pool, scanSession, selectSession, id)
+	if e, ok := errors.AsType[*DamagedRowError](err); ok {
+		return Session{}, e
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	if len(found) == 0 {
+		return Session{}, r.missing(ctx, id)
+	}
+	return found[0], nil
+}
+
+func (r *Reader) missing(ctx context.Context, id protocol.SessionID) error {
+	var n int
+	err := r.pool.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
+	if err == nil {
+		err = ErrDeleted
+	}
+	return fmt.Errorf("session %s: %w", id, err)
+}
+
+// SessionQuery chooses sessions, newest first. Before continues after the last one of a page.
+type SessionQuery struct {
+	Archived  bool
+	Children  bool   // also those that work for others
+	Cwd       string // empty: any
+	BeforeMs  int64  // 0: from the newest
+	BeforeKey int64
+	Limit     int
+}
+
+const listSessions = `
+SELECT ` + sessionColumns + `
+FROM sessions
+WHERE archived = ? AND (? OR parent IS NULL) AND (? = '' OR cwd = ?) AND (updated_at, session) < (?, ?)
+ORDER BY updated_at DESC, session DESC
+LIMIT ?`
+
+// Sessions reads a page of sessions.
+func (r *Reader) Sessions(ctx context.Context, q SessionQuery) ([]Session, error) {
+	if q.BeforeMs == 0 {
+		q.BeforeMs = math.MaxInt64
+	}
+	return list(ctx, r.pool, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+}
+
+// CountSessions tells how many sessions are stored.
+func (r *Reader) CountSessions(ctx context.Context) (int, error) {
+	var n int
+	err := r.pool.row(ctx, "SELECT count(*) FROM sessions", nil, &n)
+	return n, err
+}
+
+// StoredEvent is an event as it lies in the log.
+type StoredEvent struct {
+	Seq   protocol.Seq
+	Type  protocol.EventType
+	Body  []byte
+	chain []byte
+}
+
+// eventPage bounds how long one read holds on to the log.
+const eventPage = 512
+
+const selectEvents = `
+SELECT place & 0xffffffff, type, body, chain
+FROM events
+WHERE place > ? AND place < ?
+ORDER BY place
+LIMIT ?`
+
+// Events reads up to limit events of a session after a seq, in order.
+func (r *Reader) Events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	limit = min(limit, eventPage)
+	if after == 0 {
+		page, err := r.pool.events(ctx, session, 0, limit)
+		return page, errors.Join(err, r.checkLinks(ctx, session, StoredEvent{chain: make([]byte, 32)}, page))
+	}
+	page, err := r.pool.events(ctx, session, after-1, limit+1)
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	if page[0].Seq != after { // the one before is not there: there is nothing to compare with, and verification finds that
+		return page[:min(len(page), limit)], nil
+	}
+	return page[1:], r.checkLinks(ctx, session, page[0], page[1:])
+}
+
+// checkLinks follows the chain of a session over a page of its log, which comes after an event.
+func (r *Reader) checkLinks(ctx context.Context, session int64, before StoredEvent, page []StoredEvent) error {
+	if len(page) == 0 {
+		return nil
+	}
+	var id protocol.SessionID
+	if err := r.pool.row(ctx, "SELECT session_id FROM sessions WHERE session = ?", []any{session}, &id); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil // deleted meanwhile
+		}
+		return err
+	}
+	chain := before.chain
+	for _, e := range page {
+		chain = chainLink(chain, id, e.Seq, Event{Type: e.Type, Body: e.Body})
+		if !bytes.Equal(chain, e.chain) {
+			return &DamagedRowError{Table: "events", Row: fmt.Sprint(e.Seq), Session: id}
+		}
+	}
+	return nil
+}
+
+func (r *readPool) events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	return list(ctx, r, scanEvent, selectEvents, place(session, int64(after)), place(session+1, 0), limit)
+}
+
+func scanEvent(rows *sql.Rows, e *StoredEvent) error {
+	return rows.Scan(&e.Seq, &e.Type, &e.Body, &e.chain)
+}
+
+// traceWindow is how much of the log is searched at once: a long read would block checkpoints.
+const traceWindow = 8192
+
+const selectTurnEvents = `
+SELECT place & 0xffffffff, type, body, chain
+FROM events
+WHERE place > ? AND place <= ? AND instr(body, ?) > 0
+ORDER BY place
+LIMIT ?`
+
+// TurnEvents reads up to limit events of a session after a seq that speak of a turn, in order, up to the end of the turn.
+func (r *Reader) TurnEvents(ctx context.Context, session Session, turn protocol.TurnID, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	var all []StoredEvent
+	named := []byte(`"turnId":"` + string(turn) + `"`)
+	for from := after; from < session.Seq && len(all) < limit; from += traceWindow {
+		low, high := place(session.Key, int64(from)), place(session.Key, int64(min(from+traceWindow, session.Seq)))
+		page, err := list(ctx, r.pool, scanEvent, selectTurnEvents, low, high, named, limit-len(all))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if slices.ContainsFunc(page, func(e StoredEvent) bool { return e.Type == protocol.EventTurnCompleted }) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// Receipt reads the answer that was given to a key, which is empty if its request has only begun, or fails with ErrNotFound,
+// ErrReceiptConflict, or ErrDeleted if it went with its session.
+func (r *Reader) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
+	var known, result []byte
+	var gone, intact bool
+	err := r.pool.row(ctx, selectReceipt, []any{key}, &known, &result, &gone, &intact)
+	if err == nil {
+		err = rowIntact(intact, "receipts", key, "")
+	}
+	if err == nil {
+		err = checkReceipt(known, hash, gone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}

@@ -1,0 +1,278 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// StoredTurn is a turn's row with its session.
+type StoredTurn struct {
+	Turn
+	Session protocol.SessionID
+	Order   int64 // of acceptance
+}
+
+const turnColumns = `
+SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at, intact(turns t)
+FROM turns t JOIN sessions s USING (session) `
+
+func scanTurn(rows *sql.Rows, t *StoredTurn) error {
+	var cancel, report []byte
+	var intact bool
+	err := rows.Scan(&t.Order, &t.ID, &t.Session, &t.State, &t.Incarnation, &cancel, &report, &t.AcceptedMs, &t.StartedMs, &intact)
+	if err == nil {
+		err = rowIntact(intact, "turns", t.ID, t.Session)
+	}
+	if err == nil && cancel != nil {
+		err = decode(cancel, &t.Cancel, "cancel evidence")
+	}
+	if err == nil && report != nil {
+		err = decode(report, &t.Report, "turn report")
+	}
+	return err
+}
+
+// Turn reads one turn, or fails with ErrNotFound.
+func (r *Reader) Turn(ctx context.Context, id protocol.TurnID) (StoredTurn, error) {
+	found, err := list(ctx, r.pool, scanTurn, turnColumns+"WHERE t.turn_id = ?", id)
+	if err != nil {
+		return StoredTurn{}, err
+	}
+	if len(found) == 0 {
+		return StoredTurn{}, &NotFoundError{What: "turn", ID: string(id)}
+	}
+	return found[0], nil
+}
+
+// Turns reads a page of a session's turns, newest first; before 0 means from the newest.
+func (r *Reader) Turns(ctx context.Context, session int64, before int64, limit int) ([]StoredTurn, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return list(ctx, r.pool, scanTurn, turnColumns+"WHERE t.session = ? AND t.turn < ? ORDER BY t.turn DESC LIMIT ?", session, before, limit)
+}
+
+// OpenTurns reads the turns of a session that have not ended, in the order of acceptance.
+func (r *Reader) OpenTurns(ctx context.Context, session int64) ([]StoredTurn, error) {
+	return list(ctx, r.pool, scanTurn, turnColumns+whereOpen, session)
+}
+
+// whereOpen has the words of the index turns_open, which SQLite would not use otherwise.
+const whereOpen = "WHERE t.session = ? AND (t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting') ORDER BY t.turn"
+
+// unfinished has them, too.
+const unfinished = `
+SELECT s.session_id
+FROM turns t JOIN sessions s USING (session)
+WHERE t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting'
+GROUP BY s.session
+ORDER BY min(t.turn)`
+
+// Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
+// on with.
+func (r *Reader) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, unfinished)
+}
+
+const inputColumns = `
+SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at, intact(inputs inputs)
+FROM inputs `
+
+func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
+	var body, forPlugins []byte
+	var intact bool
+	if err := rows.Scan(&in.ID, &in.TurnID, &in.State, &in.Boundary, &in.Source, &in.Refused, &body, &forPlugins, &in.AtMs, &intact); err != nil {
+		return err
+	}
+	if err := rowIntact(intact, "inputs", in.ID, ""); err != nil {
+		return err
+	}
+	if forPlugins != nil {
+		if err := decode(forPlugins, &in.PluginInputs, "plugin inputs of "+string(in.ID)); err != nil {
+			return err
+		}
+	}
+	b := inputBody{}
+	err := decode(body, &b, "input "+string(in.ID))
+	in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling = b.Input, b.TurnOptions, b.Switches, b.Wake, b.Ceiling
+	return err
+}
+
+// PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.
+func (r *Reader) PendingInputs(ctx context.Context, session int64) ([]protocol.QueuedInput, error) {
+	return list(ctx, r.pool, scanInput, inputColumns+wherePending, session)
+}
+
+// wherePending has the words of the index inputs_pending.
+const wherePending = `
+WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted')
+ORDER BY input`
+
+// Inputs reads a session's newest inputs, ended ones included, in the order of arrival.
+func (r *Reader) Inputs(ctx context.Context, session int64, limit int) ([]protocol.QueuedInput, error) {
+	newest, err := list(ctx, r.pool, scanInput, inputColumns+"WHERE session = ? ORDER BY input DESC LIMIT ?", session, limit)
+	slices.Reverse(newest)
+	return newest, err
+}
+
+// Effects reads the journal of a turn in order.
+func (r *Reader) Effects(ctx context.Context, turn protocol.TurnID) ([]Effect, error) {
+	scan := func(rows *sql.Rows, e *Effect) error {
+		var intact bool
+		if err := rows.Scan(&e.Turn, &e.ID, &e.Ordinal, &e.Kind, &e.Finished, &e.Hash, &e.Body, &intact); err != nil {
+			return err
+		}
+		return rowIntact(intact, "effects", fmt.Sprintf("%d of turn %s", e.ID, e.Turn), "")
+	}
+	return list(ctx, r.pool, scan, `
+SELECT turn_id, effect, ordinal, kind, state = 'finished', hash, body, intact(effects e)
+FROM effects e
+WHERE turn_id = ?
+ORDER BY effect, ordinal`, turn)
+}
+
+// Above reads who a session works for, nearest first: its parent, that one's, and so on.
+func (r *Reader) Above(ctx context.Context, session int64) ([]protocol.SessionID, error) {
+	scan := func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }
+	return list(ctx, r.pool, scan, `
+WITH RECURSIVE above (session, parent, session_id, distance) AS (
+  SELECT session, parent, session_id, 0 FROM sessions WHERE session = ?
+  UNION
+  SELECT s.session, s.parent, s.session_id, a.distance + 1 FROM sessions s JOIN above a ON s.session = a.parent)
+SELECT session_id
+FROM above
+WHERE distance > 0
+ORDER BY distance`, session)
+}
+
+const (
+	// No call takes more than a trillion tokens: what a model says beyond that is a lie, which must not keep the sums of others
+	// from being read.
+	least, most = `sum(min(max(`, `, 0), 1000000000000))`
+	sumsOfUsage = `model, ` + least + `input` + most + `, ` + least + `output` + most + `, ` + least + `cache_read` + most + `, ` +
+		least + `cache_write` + most + `, ` + least + `reasoning` + most + `, sum(cost), sum(calls), sum(unknown)`
+	sumUsageOfAll = `
+SELECT source, ` + sumsOfUsage + `
+FROM usage
+GROUP BY source, model
+ORDER BY source, model`
+	// What works for the session, however far below it, counts under the label of that child of it which it is, or belongs to.
+	sumUsageOfOne = `
+WITH RECURSIVE family (session, label) AS (
+  SELECT ?, NULL
+  UNION ALL
+  SELECT s.session, coalesce(f.label, s.usage_label) FROM sessions s JOIN family f ON s.parent = f.session)
+SELECT coalesce(label, source) AS shown, ` + sumsOfUsage + `
+FROM family JOIN usage USING (session)
+GROUP BY shown, model
+ORDER BY shown, model`
+)
+
+// Usage sums a session's ledger by source and model, with what was used for it by others; session 0 sums all ledgers, each
+// call once.
+func (r *Reader) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, error) {
+	scan := func(rows *sql.Rows, r *protocol.UsageRow) error {
+		u := &r.Usage
+		return rows.Scan(&r.Source, &r.Model, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Reasoning, &u.Cost, &r.Calls, &r.Unknown)
+	}
+	if session == 0 {
+		return list(ctx, r.pool, scan, sumUsageOfAll)
+	}
+	return list(ctx, r.pool, scan, sumUsageOfOne, session)
+}
+
+const (
+	selectComponents = `
+SELECT c.name, c.digest, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL, intact(components c)
+FROM components c LEFT JOIN blobs b USING (digest)
+WHERE c.session = ? AND c.snapshot = ?`
+	selectWhole = selectComponents + " AND instr(c.name, '/') = 0"
+	selectParts = selectComponents + " AND c.name BETWEEN ? || '/' AND ? || '/~'"
+)
+
+// Components reads a session's saved state, or what a snapshot of it kept, without the parts of components.
+func (r *Reader) Components(ctx context.Context, session int64, snapshot string) (map[string][]byte, error) {
+	return r.components(ctx, selectWhole, session, snapshot)
+}
+
+// Parts reads the parts of a component, by their names with the component's own.
+func (r *Reader) Parts(ctx context.Context, session int64, snapshot, name string) (map[string][]byte, error) {
+	return r.components(ctx, selectParts, session, snapshot, name, name)
+}
+
+func (r *Reader) components(ctx context.Context, query string, args ...any) (map[string][]byte, error) {
+	type row struct {
+		Component
+		digest protocol.Digest
+		away   bool
+	}
+	scan := func(rows *sql.Rows, c *row) error {
+		var intact bool
+		if err := rows.Scan(&c.Name, &c.digest, &c.Body, &c.away, &intact); err != nil {
+			return err
+		}
+		return rowIntact(intact && (c.away || protocol.DigestOf(c.Body) == c.digest), "components", c.Name, "")
+	}
+	all, err := list(ctx, r.pool, scan, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string][]byte, len(all))
+	for _, c := range all {
+		if c.away { // the same bytes are an artifact in a file, or they are lost
+			if c.Body, err = r.Blob(ctx, c.digest); err != nil {
+				return nil, fmt.Errorf("component %s has no body: %w: %w", c.Name, ErrCorrupt, err)
+			}
+		}
+		m[c.Name] = nonNil(c.Body)
+	}
+	return m, nil
+}
+
+// Approvals lists the standing answers for a workspace.
+func (r *Reader) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Subject, &a.By) },
+		"SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY tool, subject", cwd)
+}
+
+// PluginFacts lists what holds for plugins, by kind and key.
+func (r *Reader) PluginFacts(ctx context.Context) ([]PluginFact, error) {
+	return list(ctx, r.pool, func(rows *sql.Rows, f *PluginFact) error { return rows.Scan(&f.Kind, &f.Key, &f.Body) },
+		"SELECT kind, key, body FROM plugin_facts ORDER BY kind, key")
+}
+
+// Input reads one input of a session, or fails with ErrNotFound.
+func (r *Reader) Input(ctx context.Context, session int64, id protocol.InputID) (protocol.QueuedInput, error) {
+	return r.input(ctx, "WHERE session = ? AND input_id = ?", session, string(id))
+}
+
+// SourceInput reads the input of a session that has a source, or fails with ErrNotFound.
+func (r *Reader) SourceInput(ctx context.Context, session int64, source string) (protocol.QueuedInput, error) {
+	return r.input(ctx, "WHERE session = ? AND source = ? AND source <> ''", session, source)
+}
+
+// NewestOrdinal is the highest ordinal of the wakes of a stream that a session was given; 0: there is none.
+func (r *Reader) NewestOrdinal(ctx context.Context, session int64, stream string) (int64, error) {
+	found, err := list(ctx, r.pool, func(rows *sql.Rows, n *int64) error { return rows.Scan(n) },
+		"SELECT ordinal FROM inputs WHERE session = ? AND stream = ? AND stream <> '' ORDER BY ordinal DESC LIMIT 1", session, stream)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+func (r *Reader) input(ctx context.Context, which string, session int64, id string) (protocol.QueuedInput, error) {
+	found, err := list(ctx, r.pool, scanInput, inputColumns+which, session, id)
+	if err != nil {
+		return protocol.QueuedInput{}, err
+	}
+	if len(found) == 0 {
+		return protocol.QueuedInput{}, &NotFoundError{What: "input", ID: id}
+	}
+	return found[0], nil
+}

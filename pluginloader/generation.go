@@ -1,0 +1,188 @@
+package pluginloader
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// swap puts the plugins that were found in the place of those that are in use, as one generation. Of those that do not go
+// together with the others, what was in use before stays.
+func (s *set) swap(ctx context.Context) {
+	fixed := s.fixed()
+	host := s.settle(ctx, fixed)
+	units := slices.Clone(fixed)
+	for _, e := range s.entries {
+		units = append(units, some(e.unit)...)
+		e.assess()
+	}
+	if s.host == nil || !slices.Equal(units, s.units) {
+		s.publish(units, host)
+	}
+	s.show()
+	s.loader.remember(ctx, s)
+	for _, e := range s.entries {
+		s.loader.tell(e)
+	}
+}
+
+// assess says how the entry is, by what was found and by what came of it.
+func (e *entry) assess() {
+	e.info = e.found
+	if e.blamed != nil {
+		e.info.Status, e.info.Problems = protocol.PluginFailed, append(problemsOf(e.blamed), e.found.Problems...)
+	}
+	if e.unit == nil {
+		return
+	}
+	switch e.info.Status {
+	case protocol.PluginFailed:
+		e.info.Status = protocol.PluginDegraded
+	case protocol.PluginUntrusted:
+		e.info.Status = protocol.PluginModified
+	}
+}
+
+// show has others see the entries as they are now.
+func (s *set) show() {
+	s.loader.mu.Lock()
+	defer s.loader.mu.Unlock()
+	s.listed, s.shownRefusal = s.entries, s.refused
+	for _, e := range s.entries {
+		e.seen, e.shown = e.info, e.unit
+	}
+}
+
+// fixed are the plugins before those of the set.
+func (s *set) fixed() []*unit {
+	if s.scope == protocol.ScopeUser {
+		return nil
+	}
+	return s.loader.user.units
+}
+
+// publish gives sessions other plugins from now on. Those before are let go once no session has them any more.
+func (s *set) publish(units []*unit, host *plugin.Host) {
+	l := s.loader
+	for _, u := range units {
+		u.hold()
+	}
+	l.mu.Lock()
+	before, old := s.units, s.host
+	l.generation++
+	s.units, s.host, s.number, l.hosts[host] = units, host, l.generation, units
+	for _, u := range units {
+		if u.number == 0 {
+			u.number = l.generation
+		}
+	}
+	l.mu.Unlock()
+	if old != nil {
+		l.retire(old, before)
+	}
+}
+
+// retire lets units go once no session has them any more.
+func (l *Loader) retire(host *plugin.Host, units []*unit) {
+	unused := host.Retire()
+	if closed(unused) { // before anybody is told what runs
+		l.mu.Lock()
+		delete(l.hosts, host)
+		l.mu.Unlock()
+		l.let(units...)
+		return
+	}
+	l.beside("retire plugins", func() {
+		<-unused
+		l.mu.Lock()
+		delete(l.hosts, host)
+		l.mu.Unlock()
+		l.let(units...)
+		l.post(func(context.Context) { l.tellAll() }, func() {}) // what is left may be confined by something else
+	})
+}
+
+// having are the hosts with what is from a directory.
+func (l *Loader) having(dir string) (all []*plugin.Host) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for host, units := range l.hosts {
+		if slices.ContainsFunc(units, func(u *unit) bool { return u.dir == dir }) {
+			all = append(all, host)
+		}
+	}
+	return all
+}
+
+// revoke has all sessions let go of hosts that are not the newest any more, as soon as nobody works with them.
+func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
+	for _, h := range hosts {
+		h.Revoke()
+	}
+	l.beside("revoke plugins", func() {
+		for _, h := range hosts {
+			for unused := h.Retire(); !closed(unused); {
+				l.config.Revoked(life)
+				select {
+				case <-unused:
+				case <-time.After(revokeDelay):
+				case <-l.over:
+					return
+				}
+			}
+		}
+	})
+}
+
+// revokeDelay is after what time sessions are asked again that were at work.
+const revokeDelay = time.Second
+
+// remember makes durable which contents run, so that they do again after a restart, whatever their directories hold by then.
+func (l *Loader) remember(ctx context.Context, s *set) {
+	var news []persistence.PluginFact
+	for _, e := range s.entries {
+		if e.unit == nil {
+			continue
+		}
+		was, there := l.facts.ranLast(e.dir)
+		now := good{Name: e.unit.name(), Digest: e.unit.copy.Digest, Signature: was.Signature}
+		if e.info.Status == protocol.PluginLoaded {
+			now.Signature = e.sign
+		}
+		if e.unit.servers != nil {
+			now.Known = e.unit.servers.Known()
+		}
+		if !there || was.Digest != now.Digest || was.Signature != now.Signature || !reflect.DeepEqual(was.Known, now.Known) {
+			news = append(news, fact(factGood, e.dir, now))
+		}
+	}
+	if err := l.facts.store(ctx, news...); err != nil {
+		l.config.Log.Error("which plugins run is not stored", "error", err)
+	}
+}
+
+// forget lets go of a directory that is gone.
+func (l *Loader) forget(ctx context.Context, e *entry) {
+	e.drop()
+	if _, there := l.facts.ranLast(e.dir); there {
+		if err := l.facts.store(ctx, fact(factGood, e.dir, nil)); err != nil {
+			l.config.Log.Error("that a plugin is gone is not stored", "dir", e.dir, "error", err)
+		}
+	}
+	info := protocol.PluginInfo{Name: e.info.Name, Scope: e.info.Scope, Dir: e.dir}
+	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,188 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// offered is a tool that the editor's capabilities make, in place of lashd's own of that name: it sees what is not saved yet, and
+// people see it at work.
+type offered struct {
+	protocol.ClientTool
+	possible func(sdk.ClientCapabilities) bool
+	run      func(*editorCalls, context.Context, sdk.ToolCallId, editorArgs) protocol.ToolOutput
+}
+
+// editorArgs are the arguments of all of them.
+type editorArgs struct {
+	Path       string `json:"path"`
+	Offset     *int   `json:"offset"`
+	Limit      *int   `json:"limit"`
+	Content    string `json:"content"`
+	Old        string `json:"old"`
+	New        string `json:"new"`
+	ReplaceAll bool   `json:"replaceAll"`
+	Command    string `json:"command"`
+	Workdir    string `json:"workdir"`
+	TimeoutMs  int64  `json:"timeoutMs"`
+}
+
+const (
+	quickDeadline = time.Minute
+	shellDeadline = time.Hour
+	shellDefault  = 10 * time.Minute
+	maxOutput     = 256 << 10 // of a terminal, of which the end is kept
+	maxAnswer     = 1 << 20   // of all that an editor can say; as JSON it is up to six times as long
+)
+
+var offers = []offered{
+	{
+		clientTool("read", protocol.ToolKindRead, protocol.ReplaySafe, quickDeadline,
+			"Read a text file of the workspace as it is in the person's editor, also if it is not saved yet.",
+			`{"path":{"type":"string","description":"file to read, relative to the workspace or absolute inside it"},
+			"offset":{"type":"integer","minimum":1,"description":"line to start with; the first is 1"},
+			"limit":{"type":"integer","minimum":1,"description":"how many lines; 2000 if not given"}}`, "path"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile }, (*editorCalls).readFile,
+	},
+	{
+		clientTool("write", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
+			"Write a whole file of the workspace in the person's editor: make it, or replace what is in it. To change a part of a file, use edit.",
+			`{"path":{"type":"string","description":"file to write, relative to the workspace or absolute inside it"},
+			"content":{"type":"string","description":"the whole new content"}}`, "path", "content"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.WriteTextFile }, (*editorCalls).writeFile,
+	},
+	{
+		clientTool("edit", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
+			"Replace a piece of text in a file of the workspace, in the person's editor. The old text must stand in the file exactly as given, "+
+				"white space included, and exactly once, unless replaceAll is set. Read the file first.",
+			`{"path":{"type":"string","description":"file to change, relative to the workspace or absolute inside it"},
+			"old":{"type":"string","minLength":1,"description":"the text to replace, exactly as it is in the file"},
+			"new":{"type":"string","description":"the text to put there"},
+			"replaceAll":{"type":"boolean","description":"replace every occurrence"}}`, "path", "old", "new"),
+		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile && c.Fs.WriteTextFile }, (*editorCalls).editFile,
+	},
+	{
+		clientTool("shell", protocol.ToolKindExecute, protocol.ReplayNever, shellDeadline,
+			"Run a command with sh in the workspace, in a terminal of the person's editor, and return its output and its exit code.",
+			`{"command":{"type":"string","minLength":1,"description":"what sh shall run"},
+			"workdir":{"type":"string","description":"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"},
+			"timeoutMs":{"type":"integer","minimum":0,"maximum":3500000,"description":"milliseconds after which it is stopped; 600000 if not given"}}`, "command"),
+		func(c sdk.ClientCapabilities) bool { return c.Terminal }, (*editorCalls).runTerminal,
+	},
+}
+
+func clientTool(name string, kind protocol.ToolKind, replay protocol.Replay, deadline time.Duration, about, properties string, required ...string) protocol.ClientTool {
+	names, _ := json.Marshal(required) // texts
+	input := fmt.Sprintf(`{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, properties, names)
+	return protocol.ClientTool{
+		ToolManifest: protocol.ToolManifest{Name: name, Description: about, Input: json.RawMessage(input), Kind: kind},
+		Replay:       replay, DeadlineMs: deadline.Milliseconds(),
+	}
+}
+
+// toolsFor are the tools that an editor makes possible.
+func toolsFor(c sdk.ClientCapabilities) []protocol.ClientTool {
+	var tools []protocol.ClientTool
+	for _, o := range offers {
+		if o.possible(c) {
+			tools = append(tools, o.ClientTool)
+		}
+	}
+	return tools
+}
+
+// editorCalls are the calls of the editor's tools that a session has under way.
+type editorCalls struct {
+	ref
+	view *view
+	cwd  string
+
+	mu        sync.Mutex
+	running   map[sdk.ToolCallId]context.CancelFunc
+	terminals map[sdk.ToolCallId]string // in which calls run
+}
+
+// requested runs a tool of the editor, beside what else goes on.
+func (c *editorCalls) requested(ctx context.Context, ev *protocol.Event) {
+	if ev.ClientID != c.daemon.client || ev.ToolCall == nil {
+		return
+	}
+	for _, o := range offers {
+		if o.Name == ev.ToolCall.Name {
+			c.perform(ctx, &o, callID(ev.TurnID, ev.ToolCall.CallID), ev.ToolCall)
+			return
+		}
+	}
+}
+
+// perform runs a call until it is done or over, and answers it. That it has begun is said first, so that a call of which the answer is
+// lost is not taken for one that never began.
+func (c *editorCalls) perform(ctx context.Context, o *offered, id sdk.ToolCallId, call *protocol.ToolCall) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	c.running[id] = cancel
+	c.mu.Unlock()
+	c.work.Go(func() {
+		defer c.over(id)
+		if o.Replay == protocol.ReplayNever && !c.respond(ctx, protocol.ToolRespondParams{CallID: call.CallID, Ack: true}) {
+			return
+		}
+		var args editorArgs
+		out := protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments cannot be read", protocol.FromTool)
+		if json.Unmarshal(call.Args, &args) == nil {
+			out = o.run(c, ctx, id, args)
+		}
+		if len(out.Text) > maxAnswer {
+			out = protocol.Fail(protocol.FailIO, "too_large", fmt.Sprintf("the editor answers with %d bytes, of which at most %d are taken", len(out.Text), maxAnswer), protocol.FromTool)
+		}
+		c.respond(context.WithoutCancel(ctx), protocol.ToolRespondParams{CallID: call.CallID, Output: &out})
+	})
+}
+
+// respond tells the daemon of a call, and whether that still counts.
+func (c *editorCalls) respond(ctx context.Context, p protocol.ToolRespondParams) bool {
+	p.Mutation, p.SessionID = once(), c.id
+	err := c.daemon.call(ctx, "tool/respond", p, nil)
+	if err != nil {
+		c.Log.Info("a call of an editor's tool is over already", "session", c.id, "call", p.CallID, "error", err)
+	}
+	return err == nil
+}
+
+// over ends what a call does in the editor.
+func (c *editorCalls) over(id sdk.ToolCallId) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.running[id]; ok {
+		cancel()
+		delete(c.running, id)
+	}
+}
+
+// inTerminal notes the terminal in which a call runs, and shows it.
+func (c *editorCalls) inTerminal(ctx context.Context, id sdk.ToolCallId, terminal string) {
+	c.mu.Lock()
+	c.terminals[id] = terminal
+	c.mu.Unlock()
+	content := []sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)}
+	c.send(ctx, &sdk.SessionToolCallUpdate{ToolCallId: id, Content: content, SessionUpdate: "tool_call_update"})
+}
+
+// returned ends what a call still does in the editor that is over, and tells the view in which terminal it was.
+func (c *editorCalls) returned(item *protocol.Item) {
+	id := callID(item.TurnID, item.CallID)
+	c.over(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.view.calls[id]; known != nil {
+		known.terminal = c.terminals[id]
+	}
+	delete(c.terminals, id)
+}

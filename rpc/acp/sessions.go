@@ -1,0 +1,247 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
+)
+
+// newSession makes a session with what the editor brings to it: that is what makes it the editor's.
+func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionRequest) (*sdk.NewSessionResponse, error) {
+	r.admit()
+	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	if p.Cwd == "" {
+		return nil, bad("/cwd", "is required")
+	}
+	s := a.prepare(protocol.NewSessionID(), p.Cwd, b)
+	params := protocol.SessionNewParams{Mutation: once(), SessionID: s.id, Cwd: p.Cwd}
+	var made protocol.SessionNewResult
+	err = a.daemon.do(ctx, func(l *link) error {
+		s.on(l)
+		return l.Call(ctx, "session/new", params, &made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.seen, s.known, s.epoch, s.calls.cwd = made.Seq, made.Seq, s.link.epoch, made.Session.Cwd
+	st, err := s.settings(ctx, &made.Session)
+	if err != nil {
+		s.discard()
+		return nil, err
+	}
+	s.begin(r, &protocol.SessionAttachResult{})
+	return &sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id), Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
+}
+
+// settings brings what the editor has for a session, and tells how it is set.
+func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings, error) {
+	if err := s.overlay.bring(ctx, s.daemon.call); err != nil {
+		return nil, err
+	}
+	s.overlay.refreshNow(ctx, s.daemon.call)
+	s.config.set(is.Config)
+	s.view.window = is.Config.Model.ContextWindow
+	return settingsOf(ctx, s.daemon.call, is.Config)
+}
+
+// discard removes a session that the editor was not given.
+func (s *session) discard() {
+	s.drop(s.ctx, s.id)
+	s.link.forget(s.id)
+}
+
+// loadSession shows the whole history of a session, and then what happens in it.
+func (a *agent) loadSession(ctx context.Context, r *request, p *sdk.LoadSessionRequest) (*sdk.LoadSessionResponse, error) {
+	defer a.alone(r, protocol.SessionID(p.SessionId))()
+	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	s, is, st, err := a.take(ctx, protocol.SessionID(p.SessionId), p.Cwd, b, true)
+	if err != nil {
+		return nil, err
+	}
+	s.begin(r, is)
+	return &sdk.LoadSessionResponse{Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
+}
+
+// resumeSession shows what happens in a session from now on.
+func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSessionRequest) (*sdk.ResumeSessionResponse, error) {
+	defer a.alone(r, protocol.SessionID(p.SessionId))()
+	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	s, is, st, err := a.take(ctx, protocol.SessionID(p.SessionId), p.Cwd, b, false)
+	if err != nil {
+		return nil, err
+	}
+	s.begin(r, is)
+	return &sdk.ResumeSessionResponse{Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
+}
+
+// take attaches to a session that there is, in place of how this connection has followed it before, if it did. What can be refused is
+// before anything is changed.
+func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b brought, history bool) (*session, *protocol.SessionAttachResult, *settings, error) {
+	if id == "" {
+		return nil, nil, nil, noSession()
+	}
+	var there protocol.SessionReadResult
+	if err := a.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &there); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := sameDirectory(there.Session.Cwd, cwd); err != nil {
+		return nil, nil, nil, err
+	}
+	s := a.prepare(id, there.Session.Cwd, b)
+	st, err := s.settings(ctx, &there.Session)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := a.letGo(id); err != nil {
+		return nil, nil, nil, err
+	}
+	var is protocol.SessionAttachResult
+	err = a.daemon.do(ctx, func(l *link) error {
+		is = protocol.SessionAttachResult{}
+		s.on(l)
+		return l.Call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: id}, &is)
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s.seen, s.known, s.epoch = is.Seq, is.Seq, s.link.epoch
+	if history {
+		err = s.replay(ctx, &is)
+	}
+	if err != nil {
+		s.unfollow()
+		return nil, nil, nil, err
+	}
+	return s, &is, st, nil
+}
+
+// letGo ends how a session is followed, unless the editor waits for it.
+func (a *agent) letGo(id protocol.SessionID) error {
+	a.mu.Lock()
+	s := a.sessions[id]
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	if !s.prompts.close() {
+		return invalidRequest("a prompt of this session has not been answered yet")
+	}
+	a.mu.Lock()
+	delete(a.sessions, id)
+	a.mu.Unlock()
+	s.stop()
+	return nil
+}
+
+// unfollow ends a subscription that nobody reads.
+func (s *session) unfollow() {
+	if err := s.link.drop(s.id); err != nil {
+		s.Log.Debug("a session was not detached", "session", s.id, "error", err)
+	}
+}
+
+// sameDirectory refuses a workspace that is not the session's: what the agent does happens there.
+func sameDirectory(is, wanted string) error {
+	a, err := os.Stat(is)
+	b, err2 := os.Stat(wanted)
+	if is == wanted || err == nil && err2 == nil && os.SameFile(a, b) {
+		return nil
+	}
+	return bad("/cwd", fmt.Sprintf("the workspace of this session is %s", is))
+}
+
+// replay shows the history of a session, from its beginning.
+func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) error {
+	pages := [][]protocol.Item{is.Items}
+	for cursor := is.NextCursor; cursor != ""; {
+		var page protocol.SessionReadResult
+		p := protocol.SessionReadParams{SessionID: s.id, Cursor: cursor, Limit: 500}
+		if err := s.daemon.call(ctx, "session/read", p, &page); err != nil {
+			return err
+		}
+		pages = append(pages, page.Data)
+		cursor = page.NextCursor
+	}
+	s.view.awaits(is.Decisions)
+	for i := len(pages) - 1; i >= 0; i-- {
+		for k := range pages[i] {
+			s.send(ctx, s.view.completed(&pages[i][k])...)
+		}
+	}
+	s.showPlan(ctx)
+	return nil
+}
+
+func (a *agent) listSessions(ctx context.Context, r *request, p *sdk.ListSessionsRequest) (*sdk.ListSessionsResponse, error) {
+	r.admit()
+	params := protocol.SessionListParams{Cwd: deref(p.Cwd), Cursor: deref(p.Cursor)}
+	var list protocol.SessionListResult
+	if err := a.daemon.call(ctx, "session/list", params, &list); err != nil {
+		return nil, err
+	}
+	result := &sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
+	for _, s := range list.Data {
+		at := time.UnixMilli(s.UpdatedAtMs).UTC().Format(time.RFC3339)
+		info := sdk.SessionInfo{SessionId: sdk.SessionId(s.ID), Cwd: s.Cwd, UpdatedAt: &at}
+		if s.Title != "" {
+			info.Title = &s.Title
+		}
+		result.Sessions = append(result.Sessions, info)
+	}
+	if list.NextCursor != "" {
+		result.NextCursor = &list.NextCursor
+	}
+	return result, nil
+}
+
+// closeSession stops what the editor has asked for, and follows the session no more. It stays stored.
+func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessionRequest) (*none, error) {
+	s, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	waiting := s.prompts.underWay()
+	s.prompts.cancel(waiting...)
+	defer a.alone(r, s.id)()
+	for _, pr := range waiting {
+		select {
+		case <-pr.answered:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := a.letGo(s.id); err != nil {
+		return nil, err
+	}
+	s.overlay.leave()
+	return &none{}, nil
+}
+
+// deleteRequest is not in the SDK yet.
+type deleteRequest struct {
+	SessionID sdk.SessionId `json:"sessionId"`
+}
+
+// deleteSession removes a session for ever; a running turn is stopped.
+func (a *agent) deleteSession(ctx context.Context, r *request, p *deleteRequest) (*none, error) {
+	r.admit()
+	if p.SessionID == "" {
+		return nil, noSession()
+	}
+	params := protocol.SessionMutationParams{Mutation: once(), SessionID: protocol.SessionID(p.SessionID)}
+	return &none{}, a.daemon.call(ctx, "session/delete", params, nil)
+}

@@ -1,0 +1,245 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/engine/builtin/plan"
+	"lashd/rpc/protocol"
+)
+
+// mode is a way in which a session may be set.
+type mode struct {
+	id, name, about string
+	approval        protocol.ApprovalMode
+	edits, plan     bool
+}
+
+var modes = []mode{
+	{id: "default", name: "Ask", about: "Asks before a tool changes something."},
+	{id: "acceptEdits", name: "Accept edits", about: "Edits files of the workspace without asking; asks before all else that changes something.", edits: true},
+	{id: "plan", name: "Plan", about: "Reads, searches and plans; changes nothing.", plan: true},
+	{id: "askAlways", name: "Ask always", about: "Asks before every call of a tool.", approval: protocol.ApproveAsk},
+	{id: "bypass", name: "Bypass", about: "Asks nothing, except what rules of the session say.", approval: protocol.ApproveAllow},
+	{id: "deny", name: "Deny", about: "Denies every call of a tool that no rule allows.", approval: protocol.ApproveDeny},
+}
+
+// edits are the rules that let files be edited.
+var edits = []protocol.ApprovalRule{
+	{Tool: "edit", Action: protocol.ApproveAllow}, {Tool: "patch", Action: protocol.ApproveAllow}, {Tool: "write", Action: protocol.ApproveAllow},
+}
+
+// modeOf is the mode that a session is in.
+func modeOf(c protocol.Config) mode {
+	var o plan.Options
+	if raw, ok := c.Options[plan.ID]; ok && json.Unmarshal(raw, &o) == nil && o.Mode == plan.PlanOnly {
+		return modes[2]
+	}
+	accepts := !slices.ContainsFunc(edits, func(r protocol.ApprovalRule) bool { return !slices.Contains(c.Approval.Rules, r) })
+	for _, m := range modes {
+		if !m.plan && m.approval == c.Approval.Mode && m.edits == (accepts && m.approval == "") {
+			return m
+		}
+	}
+	return modes[0]
+}
+
+// set changes settings to those of a mode, and leaves all that it does not speak of.
+func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOptions) {
+	approval := c.Approval
+	approval.Mode = m.approval
+	approval.Rules = slices.DeleteFunc(slices.Clone(c.Approval.Rules), func(r protocol.ApprovalRule) bool { return slices.Contains(edits, r) })
+	if m.edits {
+		approval.Rules = append(approval.Rules, edits...)
+	}
+	options := maps.Clone(c.Options)
+	delete(options, plan.ID)
+	if m.plan {
+		if options == nil {
+			options = protocol.PluginOptions{}
+		}
+		options[plan.ID] = json.RawMessage(`{"mode":"plan"}`)
+	}
+	if options == nil {
+		options = protocol.PluginOptions{}
+	}
+	return approval, options
+}
+
+// settings are what an editor may set of a session, in both of the protocol's forms.
+type settings struct {
+	modes   *sdk.SessionModeState
+	models  *sdk.SessionModelState
+	options []sdk.SessionConfigOption
+}
+
+const (
+	optionMode  = "mode"
+	optionModel = "model"
+)
+
+// settingsOf tells how a session is set, and what else there is.
+func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings, error) {
+	var list protocol.ModelListResult
+	if err := call(ctx, "model/list", protocol.Empty{}, &list); err != nil {
+		return nil, err
+	}
+	now := modeOf(c)
+	st := &settings{
+		modes:  &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(now.id), AvailableModes: []sdk.SessionMode{}},
+		models: &sdk.SessionModelState{CurrentModelId: sdk.ModelId(c.Model.ID), AvailableModels: []sdk.ModelInfo{}},
+	}
+	var asMode, asModel sdk.SessionConfigSelectOptionsUngrouped
+	for _, m := range modes {
+		st.modes.AvailableModes = append(st.modes.AvailableModes, sdk.SessionMode{Id: sdk.SessionModeId(m.id), Name: m.name, Description: &m.about})
+		asMode = append(asMode, sdk.SessionConfigSelectOption{Value: sdk.SessionConfigValueId(m.id), Name: m.name, Description: &m.about})
+	}
+	for _, m := range list.Data {
+		if m.Model.ID == c.Model.ID && m.Model.Provider == c.Model.Provider {
+			st.models.CurrentModelId = sdk.ModelId(m.Name)
+		}
+		st.models.AvailableModels = append(st.models.AvailableModels, sdk.ModelInfo{ModelId: sdk.ModelId(m.Name), Name: m.Name})
+		asModel = append(asModel, sdk.SessionConfigSelectOption{Value: sdk.SessionConfigValueId(m.Name), Name: m.Name})
+	}
+	st.options = []sdk.SessionConfigOption{
+		choice(optionMode, "Mode", sdk.SessionConfigOptionCategoryMode, now.id, asMode),
+		choice(optionModel, "Model", sdk.SessionConfigOptionCategoryModel, string(st.models.CurrentModelId), asModel),
+	}
+	return st, nil
+}
+
+func choice(id, name string, category sdk.SessionConfigOptionCategory, now string, all sdk.SessionConfigSelectOptionsUngrouped) sdk.SessionConfigOption {
+	return sdk.SessionConfigOption{Select: &sdk.SessionConfigOptionSelect{
+		Id: sdk.SessionConfigId(id), Name: name, Category: &category, CurrentValue: sdk.SessionConfigValueId(now),
+		Options: sdk.SessionConfigSelectOptions{Ungrouped: &all}, Type: "select",
+	}}
+}
+
+// setMode takes effect with the next turn, as all settings of lashd.
+func (a *agent) setMode(ctx context.Context, r *request, p *sdk.SetSessionModeRequest) (*none, error) {
+	s, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	leave := s.prompts.queue(r)
+	defer leave()
+	return &none{}, s.config.toMode(ctx, "/modeId", string(p.ModeId))
+}
+
+// setModel likewise.
+func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSessionModelRequest) (*none, error) {
+	s, err := a.session(p.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	leave := s.prompts.queue(r)
+	defer leave()
+	return &none{}, s.config.toModel(ctx, "/modelId", string(p.ModelId))
+}
+
+// setConfigOption sets either, and answers how all is set then.
+func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessionConfigOptionRequest) (*sdk.SetSessionConfigOptionResponse, error) {
+	if p.ValueId == nil {
+		return nil, bad("/value", "is no text, as all options here have")
+	}
+	s, err := a.session(p.ValueId.SessionId)
+	if err != nil {
+		return nil, err
+	}
+	leave := s.prompts.queue(r)
+	defer leave()
+	switch p.ValueId.ConfigId {
+	case optionMode:
+		err = s.config.toMode(ctx, "/value", string(p.ValueId.Value))
+	case optionModel:
+		err = s.config.toModel(ctx, "/value", string(p.ValueId.Value))
+	default:
+		err = bad("/configId", fmt.Sprintf("there is no option %q", p.ValueId.ConfigId))
+	}
+	if err != nil {
+		return nil, err
+	}
+	st, err := settingsOf(ctx, s.daemon.call, s.config.get())
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.SetSessionConfigOptionResponse{ConfigOptions: st.options}, nil
+}
+
+// configuration is how a session is set, as far as it is known.
+type configuration struct {
+	ref
+
+	mu    sync.Mutex
+	known protocol.Config
+}
+
+func (c *configuration) toMode(ctx context.Context, pointer, id string) error {
+	at := slices.IndexFunc(modes, func(m mode) bool { return m.id == id })
+	if at < 0 {
+		return bad(pointer, fmt.Sprintf("there is no mode %q", id))
+	}
+	approval, options := modes[at].set(c.get())
+	return c.configure(ctx, protocol.SessionConfigureParams{Approval: &approval, Options: options})
+}
+
+func (c *configuration) toModel(ctx context.Context, pointer, name string) error {
+	if name == "" {
+		return bad(pointer, "names no model")
+	}
+	return c.configure(ctx, protocol.SessionConfigureParams{Model: name})
+}
+
+// configure changes settings, and notes how they are then.
+func (c *configuration) configure(ctx context.Context, p protocol.SessionConfigureParams) error {
+	p.Mutation, p.SessionID = once(), c.id
+	if err := c.daemon.call(ctx, "session/configure", p, nil); err != nil {
+		return err
+	}
+	var is protocol.SessionReadResult
+	if err := c.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: c.id, Limit: 1}, &is); err != nil {
+		return err
+	}
+	c.set(is.Session.Config)
+	return nil
+}
+
+func (c *configuration) get() protocol.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+func (c *configuration) set(known protocol.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = known
+}
+
+// changed tells of settings, a title or a place that have changed, whoever changed them.
+func (s *session) changed(ctx context.Context, ev *protocol.Event) {
+	if ev.Title != "" {
+		s.send(ctx, &sdk.SessionSessionInfoUpdate{Title: &ev.Title, SessionUpdate: "session_info_update"})
+	}
+	if ev.Config != nil {
+		s.configured(ctx, *ev.Config)
+	}
+}
+
+func (s *session) configured(ctx context.Context, c protocol.Config) {
+	s.config.set(c)
+	s.view.window = c.Model.ContextWindow
+	s.send(ctx, &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(modeOf(c).id), SessionUpdate: "current_mode_update"})
+	st, err := settingsOf(ctx, s.link.Call, c)
+	if err != nil {
+		s.Log.Warn("the settings of a session cannot be told", "session", s.id, "error", err)
+		return
+	}
+	s.send(ctx, &sdk.SessionConfigOptionUpdate{ConfigOptions: st.options, SessionUpdate: "config_option_update"})
+}

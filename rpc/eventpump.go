@@ -1,0 +1,116 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"lashd/engine/daemonevents"
+	"lashd/engine/feed"
+	"lashd/rpc/protocol"
+)
+
+// spareBuffers are shared by all pumps: one that waits holds none.
+var spareBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// largestSpare bounds what is kept: a long message would else leave its size with every pump that carried it.
+const largestSpare = 128 << 10
+
+// writeEvents writes events of a session to the client, without the deltas unless whole.
+func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) error {
+	spare := spareBuffers.Get().(*[]byte)
+	buf := (*spare)[:0]
+	frames := make([][]byte, 0, len(events))
+	for _, e := range events {
+		if !whole && isDelta(e) {
+			continue
+		}
+		start := len(buf)
+		buf = append(buf, `{"jsonrpc":"2.0","method":"session/event","params":`...)
+		buf = append(append(buf, e...), '}')
+		frames = append(frames, buf[start:len(buf):len(buf)])
+	}
+	err := c.stream.WriteRaw(ctx, frames...)
+	if *spare = buf; cap(buf) <= largestSpare {
+		spareBuffers.Put(spare)
+	}
+	return err
+}
+
+// follow starts the pump of a subscription once the answer is written. A second one for a session replaces the first.
+func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
+	c.unfollow(id)
+	ctx, cancel := context.WithCancel(c.ctx)
+	done := make(chan struct{})
+	c.seat.follow(1)
+	c.subs[id] = func() {
+		cancel()
+		<-done
+		c.seat.follow(-1)
+	}
+	whole := !c.noDeltas
+	c.after = append(c.after, func() {
+		c.wg.Go(func() {
+			defer close(done)
+			c.pump(ctx, id, sub, whole)
+		})
+	})
+}
+
+// unfollow ends a subscription. Nothing of it is written any more then: what follows, of another one, may begin before where it was.
+func (c *conn) unfollow(id protocol.SessionID) bool {
+	end, ok := c.subs[id]
+	if ok {
+		end()
+		delete(c.subs, id)
+	}
+	return ok
+}
+
+// pump writes a subscription's events to the client until it ends; deltas only if the client wants the whole of it.
+func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscription, whole bool) {
+	defer sub.Close()
+	for {
+		events, err := sub.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.notify(ctx, "session/gap", protocol.Gap{SessionID: id, Reason: err.Error()})
+			}
+			return
+		}
+		if c.writeEvents(ctx, events, whole) != nil {
+			return
+		}
+	}
+}
+
+// tell writes news of the daemon to the client until the connection ends.
+func (c *conn) tell(w *daemonevents.Watcher) {
+	defer w.Close()
+	for {
+		news, err := w.Next(c.ctx)
+		if err != nil {
+			return
+		}
+		for _, e := range news {
+			c.notify(c.ctx, "server/event", e)
+		}
+	}
+}
+
+func (c *conn) notify(ctx context.Context, method string, params any) {
+	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	if err == nil {
+		err = c.stream.WriteRaw(ctx, raw)
+	}
+	if err != nil {
+		c.log.Debug("notification not written", "method", method, "error", err)
+	}
+}
+
+func isDelta(event []byte) bool {
+	var e struct {
+		Type protocol.EventType `json:"type"`
+	}
+	return json.Unmarshal(event, &e) == nil && e.Type == protocol.EventItemDelta
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"lashd/rpc"
+	"lashd/rpc/protocol"
+)
+
+// schemaPath is where an OpenRPC document keeps its types.
+const schemaPath = "#/components/schemas/"
+
+type openRPC struct {
+	OpenRPC    string            `json:"openrpc"`
+	Info       map[string]string `json:"info"`
+	Methods    []openRPCMethod   `json:"methods"`
+	Components struct {
+		Schemas map[string]*jsonschema.Schema `json:"schemas"`
+	} `json:"components"`
+}
+
+type openRPCMethod struct {
+	Name    string           `json:"name"`
+	Summary string           `json:"summary"`
+	By      string           `json:"paramStructure"`
+	Params  []openRPCContent `json:"params"`
+	Result  openRPCContent   `json:"result"`
+}
+
+type openRPCContent struct {
+	Name     string             `json:"name"`
+	Required bool               `json:"required,omitempty"`
+	Schema   *jsonschema.Schema `json:"schema"`
+}
+
+func openRPCDocument(docs map[string]protocol.TypeDoc) []byte {
+	doc := openRPC{OpenRPC: "1.3.2", Info: map[string]string{"title": "lashd", "version": "1"}}
+	doc.Components.Schemas = schemas(wireTypes(), docs, schemaPath)
+	table := rpc.Methods()
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		m := table[name]
+		doc.Methods = append(doc.Methods, openRPCMethod{
+			Name: name, Summary: m.Doc, By: "by-name", Params: doc.params(m.Params), Result: openRPCContent{"result", false, reference(schemaPath, m.Result)},
+		})
+	}
+	return indent(doc)
+}
+
+// params are the members of a params type, each for itself, as OpenRPC has them.
+func (d *openRPC) params(t reflect.Type) []openRPCContent {
+	list := []openRPCContent{}
+	s := d.Components.Schemas[t.Name()]
+	members(t, func(name string, optional bool, _ reflect.Type) {
+		list = append(list, openRPCContent{name, !optional, s.Properties[name]})
+	})
+	return list
+}
