@@ -19,7 +19,7 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 		reply.Error = r.judge.mayRunCells()
 	case len(r.journal.replay[effect.ID]) > 0:
 		reply.Error = "The code was started, then lashd was interrupted. Nobody knows how far it came, and it was not run again."
-	case r.plugins.Executes():
+	case r.hooks.plugins.Executes():
 		var err error
 		if reply, err = r.startCell(ctx, effect); err != nil {
 			return r.interruptedCell(ctx, err)
@@ -44,13 +44,13 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	done := make(chan answer[turn.CellReply], 1)
 	call := &plugin.CodeCall{TurnID: r.id, Language: effect.Code.Language, Source: effect.Code.Source, AcceptFinish: effect.Code.AcceptFinish}
 	r.eng.goCall(func() {
-		reply, err := r.plugins.Execute(ctx, call)
+		reply, err := r.hooks.plugins.Execute(ctx, call)
 		done <- answer[turn.CellReply]{reply, err}
 	})
 	a, returned := inTime(ctx, done)
 	switch {
 	case !returned:
-		r.plugins.LeaveCell()
+		r.hooks.plugins.LeaveCell()
 		return a.v, context.Cause(ctx)
 	case a.err != nil && ctx.Err() != nil:
 		return a.v, a.err

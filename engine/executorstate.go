@@ -126,7 +126,7 @@ func (st *state) commitKept(ctx context.Context, rows persistence.Commit, k idle
 
 // capture captures what plugins keep for the commit of the turn.
 func (r *run) capture() {
-	k, issues := r.eng.captureAll(r.life, r.session.id, r.plugins, r.owner.storedPlugins)
+	k, issues := r.eng.captureAll(r.life, r.session.id, r.hooks.plugins, r.owner.storedPlugins)
 	r.result.captured = k
 	r.result.note(issues...)
 }

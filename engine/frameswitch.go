@@ -44,7 +44,7 @@ func meant(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.To
 
 // switchFrame asks the protocol before a model call, and tells whether the turn ended with that.
 func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
-	p := r.plugins.Protocol()
+	p := r.hooks.plugins.Protocol()
 	if !p.Switches() {
 		return false, nil
 	}
@@ -162,9 +162,9 @@ func (r *run) enter() error {
 	}
 	view := r.seams.view(nil)
 	_, err := callPlugin(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
-		err := r.plugins.RestoreExecution(ctx, nil)
+		err := r.hooks.plugins.RestoreExecution(ctx, nil)
 		if err == nil {
-			err = r.plugins.Protocol().Restore(ctx, view)
+			err = r.hooks.plugins.Protocol().Restore(ctx, view)
 		}
 		return struct{}{}, err
 	})

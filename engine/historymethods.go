@@ -68,7 +68,7 @@ func (st *state) append(ctx context.Context, operation string, p *protocol.Graph
 	}
 	result.Seq = c.Seq()
 	c.Receipt = rc.With(result)
-	st.pin(c)
+	st.current.pin(c)
 	err := st.commit(ctx, c)
 	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
 		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil

@@ -215,12 +215,13 @@ func (j *journal) beginRow() persistence.Effect {
 	return persistence.Effect{Turn: j.turn, Ordinal: rowBegin, Kind: "begin", Finished: true, Body: encode(j.begin)}
 }
 
-// pin writes the beginning of the running turn with a commit that moves the session on beside it.
-func (st *state) pin(c *change.Change) {
-	if st.current == nil || st.current.plugins == nil || st.current.journal.begun {
+// pin writes the beginning of a turn with a commit that moves the session on beside it. It does nothing for a nil run, and for a turn that
+// has no plugins yet.
+func (r *run) pin(c *change.Change) {
+	if r == nil || r.hooks.plugins == nil || r.journal.begun {
 		return
 	}
-	j := &st.current.journal
+	j := &r.journal
 	c.Effects = append(c.Effects, j.beginRow())
 	c.Then(func() { j.begun = true })
 }

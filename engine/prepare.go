@@ -32,9 +32,9 @@ func (st *state) collect(r *run) (err error) {
 			return err
 		}
 	}
-	r.plugins, r.model = r.lease.plugins, st.eng.Models.configured(begin.Config.Model).Provider
+	r.model = st.eng.Models.configured(begin.Config.Model).Provider
 	r.prompt.set, r.prompt.catalog = t, r.lease.catalog
-	r.hooks.plugins, r.judge.plugins, r.judge.base = r.plugins, r.plugins, t.composer.Base()
+	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, t.composer.Base()
 	r.seams.about = st.row
 	if begin.Leaf == st.row.Head.Leaf {
 		r.seams.past, err = st.past()
@@ -69,7 +69,7 @@ func prepare(r *run) (err error) {
 			return err
 		}
 	}
-	if r.plugins.HasBeforeTurn() && !r.journal.begun {
+	if r.hooks.plugins.HasBeforeTurn() && !r.journal.begun {
 		return nil // the hooks come first
 	}
 	r.seams.start()

@@ -32,7 +32,7 @@ func (f *hookFailure) issue() protocol.Issue {
 // filter has the plugins change the text of a chunk before anybody sees it. After an error there is none in it.
 func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 	texts := visible(c)
-	if s.plugins.Streams() {
+	if s.hooks.plugins.Streams() {
 		for _, text := range texts {
 			if err := s.pass(ctx, c, text); err != nil {
 				c.Text, c.Commentary, c.Part = "", "", nil
@@ -42,7 +42,7 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 	}
 	if prose(c.Part) {
 		var err error
-		if c.Part.Text, err = s.plugins.Prose(ctx, c.Part.Text); err != nil && ctx.Err() == nil {
+		if c.Part.Text, err = s.hooks.plugins.Prose(ctx, c.Part.Text); err != nil && ctx.Err() == nil {
 			s.seams.unprojected(err)
 		}
 	}
@@ -66,7 +66,7 @@ func prose(p *protocol.Part) bool {
 
 // pass replaces a text of a chunk by what the plugins make of it.
 func (s *streaming) pass(ctx context.Context, c *provider.Chunk, text *string) error {
-	out, err := s.plugins.Stream(ctx, plugin.StreamChunk{Text: *text})
+	out, err := s.hooks.plugins.Stream(ctx, plugin.StreamChunk{Text: *text})
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (s *streaming) pass(ctx context.Context, c *provider.Chunk, text *string) e
 
 // respond has the plugins change a reply that is complete. Items that it then differs from are withdrawn.
 func (s *streaming) respond(ctx context.Context, failed error, reply *provider.Reply) error {
-	if failed != nil || ctx.Err() != nil || !s.plugins.HasResponse() {
+	if failed != nil || ctx.Err() != nil || !s.hooks.plugins.HasResponse() {
 		return nil
 	}
-	out, err := s.plugins.Response(ctx, plugin.Response{Parts: reply.Parts, Stop: reply.Stop})
+	out, err := s.hooks.plugins.Response(ctx, plugin.Response{Parts: reply.Parts, Stop: reply.Stop})
 	if err != nil {
 		return &hookFailure{"plugin_assistant_response", err}
 	}
@@ -143,7 +143,7 @@ const hookTime = 5 * time.Second
 func (s *streaming) finished(ctx context.Context, end plugin.StreamEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hookTime)
 	defer cancel()
-	if err := s.plugins.StreamFinished(ctx, end); err != nil {
+	if err := s.hooks.plugins.StreamFinished(ctx, end); err != nil {
 		s.eng.Log.Warn("plugin failed at the end of a stream", "turn", s.run.id, "end", end, "error", err)
 	}
 }

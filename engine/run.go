@@ -31,8 +31,7 @@ type run struct {
 	entered  chan struct{}           // closed then
 	next     *run                    // goes on where this one has ended, in another frame
 
-	lease     *lease // of the plugins, until everybody is told of the turn
-	plugins   *plugin.Session
+	lease     *lease            // of the plugins, until everybody is told of the turn
 	model     provider.Provider // nil: not configured any more
 	journal   journal
 	judge     judge
