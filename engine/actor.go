@@ -258,8 +258,8 @@ func (s *session) serve(ctx context.Context, st *state) {
 			s.taken++
 			f(st)
 			idle.Reset(s.eng.Idle)
-		case <-st.alarm.C:
-			st.guarded(st.alarmed)
+		case <-st.alarm.rings():
+			st.guarded(st.onAlarm)
 		case <-idle.C:
 			if st.unused() {
 				return
@@ -284,10 +284,11 @@ func (s *session) leave() {
 
 // show says what the session does, for those who do not want to wait for the actor.
 func (s *session) show(st *state) {
+	shown := st.public()
 	s.turnMu.Lock()
-	s.turn, s.doing = st.current, st.doing()
+	s.turn, s.doing = st.current, shown.State
 	s.turnMu.Unlock()
-	st.announce()
+	st.published.publish(shown)
 }
 
 // haltTurn leaves the running turn as it is.

@@ -76,7 +76,7 @@ type attached struct {
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{key: st.key, branch: st.branch, result: &protocol.SessionAttachResult{
-		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisionList(), Tasks: st.tasks.Listed(),
+		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisions.list(), Tasks: st.tasks.Listed(),
 	}}
 	if st.current != nil {
 		a.drafts = st.current.journal.drafts()
@@ -137,12 +137,4 @@ func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *prot
 		return nil
 	}
 	return &protocol.Gap{SessionID: p.SessionID, FromSeq: *p.AfterSeq + 1, ToSeq: newest, Reason: reason}
-}
-
-func (st *state) decisionList() []protocol.Decision {
-	open := []protocol.Decision{}
-	for _, d := range st.decisions.All() {
-		open = append(open, d.Decision)
-	}
-	return open
 }

@@ -60,9 +60,9 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 	st.newestRow.Store(&row)
 	st.steered.Store(st.queue.Steered())
 	if len(c.Decisions) > 0 {
-		st.arm()
+		st.alarm.set()
 	}
-	st.notifyParents(c.Told())
+	st.published.notifyParents(st.ctx, st.row.Relation, c.Told())
 	return nil
 }
 

@@ -33,25 +33,3 @@ func (e *Engine) Condition() string {
 	}
 	return "ok"
 }
-
-// outline is what of a session the daemon's watchers are told the changes of.
-type outline struct {
-	state    protocol.SessionState
-	title    string
-	archived bool
-	turns    int64
-	leaf     protocol.NodeID
-}
-
-// announce tells the daemon's watchers of a session that is not as they were told last.
-func (st *state) announce() {
-	o := outline{st.doing(), st.row.Title, st.row.Archived, st.row.TurnIndex, st.row.Head.Leaf}
-	if st.lastPublished == (outline{}) || st.lastPublished == o {
-		st.lastPublished = o
-		return
-	}
-	st.lastPublished = o
-	if st.eng.Events.Watched() {
-		st.eng.Events.Session(st.public())
-	}
-}

@@ -77,7 +77,7 @@ func (a *asks) recallDeferral(s *toolCall) error {
 		if open := st.decisions.Find(d.ID); open != nil {
 			return open, nil
 		}
-		return st.answeredDecision(ctx, d.ID)
+		return st.decisions.answered(ctx, d.ID)
 	})
 	s.awaited = open
 	return err
@@ -129,7 +129,7 @@ func (a *asks) withdraw(id protocol.DecisionID) error {
 			return struct{}{}, nil
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseCancelled, By: "internal:turn", AtMs: now()}
-		return struct{}{}, st.resolve(ctx, open, answer, nil)
+		return struct{}{}, st.decisions.resolve(ctx, open, answer, nil)
 	})
 	return err
 }
@@ -228,7 +228,7 @@ func (e *Engine) CompleteTool(ctx context.Context, client protocol.ClientID, p *
 		}
 		answer := protocol.DecisionAnswer{Choice: protocol.ChooseAnswer, Value: encode(p.Output), By: string(client), AtMs: now()}
 		result := &protocol.ToolCompleteResult{Accepted: true}
-		return result, st.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
+		return result, st.decisions.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
 			result.Seq = seq
 			return rc.With(result)
 		})

@@ -80,7 +80,7 @@ func (st *state) abandonRun(r *run, cause error) {
 	if turn, ok := st.queue.Turn(r.id); ok {
 		if err := st.abandon(turn, cause); err != nil {
 			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", r.id, "error", err)
-			st.later()
+			st.alarm.retryLater()
 		}
 	}
 	st.startNextTurn()

@@ -147,7 +147,7 @@ func (f *following) into(c *persistence.Commit) {
 func (st *state) proceed(f *following) *run {
 	st.frameTurn = f.turn.ID
 	if err := st.drive(f.turn, false, nil); err != nil {
-		st.later() // it is durable
+		st.alarm.retryLater() // it is durable
 	}
 	st.frameTurn = ""
 	return st.current

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -140,7 +139,7 @@ func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 		return v, nil
 	}
 	answers, err := ask(a.turnStore, func(ctx context.Context, st *state) (approval.Answers, error) {
-		return st.approved.For(ctx, st.eng.store, s.judged.Policies)
+		return st.decisions.standingFor(ctx, s.judged.Policies)
 	})
 	if err != nil {
 		return v, err
@@ -178,7 +177,6 @@ func (s *toolCall) deny(v approval.Verdict) {
 
 func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decision {
 	call := s.ToolCall
-	deadline := time.Duration(a.judge.config.Approval.DeadlineMs) * time.Millisecond
 	varying := s.entry.Terms().Varying
 	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
 	if len(varying) > 0 {
@@ -186,13 +184,9 @@ func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decisi
 	}
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
-		deadline = cmp.Or(time.Duration(w.DeadlineMs)*time.Millisecond, deadline)
-	}
-	if deadline == 0 {
-		deadline = defaultDeadline
 	}
 	d := protocol.Decision{
-		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: protocol.ChooseReject,
+		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: defaultAnswer(v),
 		Prompt: prompt, Varying: varying, Places: s.judged.Call.Places(),
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
@@ -202,10 +196,7 @@ func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decisi
 	if v.Once {
 		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
 	}
-	if v.Silence == protocol.ApproveAllow {
-		d.Default = protocol.ChooseAllowOnce
-	}
-	return a.decision(d, call, deadline)
+	return a.decision(d, call, a.judge.deadline(s))
 }
 
 func (a *asks) decision(d protocol.Decision, call protocol.ToolCall, deadline time.Duration) protocol.Decision {
@@ -228,7 +219,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		}
 		if q.again { // it was answered since the turn was taken over
 			var err error
-			if q.open, err = st.answeredDecision(ctx, q.decision.ID); err != nil {
+			if q.open, err = st.decisions.answered(ctx, q.decision.ID); err != nil {
 				return err
 			}
 			continue

@@ -114,7 +114,7 @@ func (st *state) queueIn(c *change.Change) *queue.Draft {
 	if st.current != nil {
 		p.Running = st.current.id
 	}
-	p.Idle = st.current == nil && st.holder == nil && len(st.waitingHolders) == 0 && st.retry.IsZero() && !st.eng.stopping()
+	p.Idle = st.current == nil && st.holder == nil && len(st.waitingHolders) == 0 && !st.alarm.retrying() && !st.eng.stopping()
 	return st.queue.In(c, p)
 }
 

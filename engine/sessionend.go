@@ -56,7 +56,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 	loaded := false
 	_, err = do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
-		tell := st.withdrawFromParents()
+		tell := st.published.withdrawFromParents(ctx, st.row.Relation, st.decisions.All())
 		if err := gone(ctx); err != nil {
 			return struct{}{}, err
 		}

@@ -27,7 +27,7 @@ func (st *state) unload() {
 	}
 	st.turn, st.session.doing = nil, ""
 	st.turnMu.Unlock()
-	st.alarm.Stop()
+	st.alarm.stop()
 	st.endPlugins()
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"lashd/engine/approval"
 	"lashd/engine/decision"
@@ -37,8 +36,7 @@ type state struct {
 	refuses         error // why it takes nothing any more; nil: it does
 	broken          error // memory and store may differ: the actor loads the session again
 	queue           *queue.Queue
-	decisions       *decision.Book
-	approved        approval.Standing
+	decisions       sessionDecisions
 	overlay         overlay
 	overlayReplaced chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
 	storedTools     protocol.ToolState
@@ -56,9 +54,8 @@ type state struct {
 	clientCalls     map[protocol.CallID]*clientCall
 	current         *run
 	frameTurn       protocol.TurnID // the turn that is started begins a frame; empty: it does not
-	alarm           *time.Timer     // for what is due next: a decision, or a retry
-	retry           time.Time       // when to try again what found no space; zero: nothing to try
-	lastPublished   outline         // of this session, to those who watch the daemon
+	alarm           *alarm
+	published       publisher
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -75,7 +72,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	st = &state{
 		pluginsLocked: make(chan struct{}, 1),
 		session:       s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
-		clientCalls: map[protocol.CallID]*clientCall{}, alarm: stoppedTimer(),
+		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
 	}
 	if err := st.loadOpen(row.Key); err != nil {
 		return nil, err
@@ -85,10 +82,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	if err != nil {
 		return nil, err
 	}
-	st.decisions = decision.New(open)
+	st.decisions.Book, st.decisions.st = decision.New(open), st
 	st.newestRow.Store(&row.Session)
 	st.steered.Store(st.queue.Steered())
-	st.arm()
+	st.alarm = newAlarm(st.decisions.Book)
 	st.watchOverlay()
 	s.resume(st.queue.Begun())
 	s.feed.Restart(row.Seq)
@@ -120,19 +117,13 @@ func (st *state) loadOpen(key int64) (err error) {
 	return err
 }
 
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}
-
 func (st *state) loadComponents(key int64) error {
 	parts, err := st.eng.store.Components(st.ctx, key, "")
 	if err != nil {
 		return err
 	}
 	into := map[string]any{
-		approval.Component: &st.approved, componentOverlay: &st.overlay, componentTools: &st.storedTools, componentPlugins: &st.storedPlugins,
+		approval.Component: &st.decisions.standing, componentOverlay: &st.overlay, componentTools: &st.storedTools, componentPlugins: &st.storedPlugins,
 		componentProtocol: &st.recorded, monitor.Component: st.monitors.Book,
 	}
 	for name, value := range into {
@@ -171,42 +162,4 @@ func (st *state) doing() protocol.SessionState {
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle
-}
-
-// arm sets the alarm to whatever is due first.
-func (st *state) arm() {
-	next := st.decisions.Next()
-	if !st.retry.IsZero() && (next.IsZero() || st.retry.Before(next)) {
-		next = st.retry
-	}
-	if next.IsZero() {
-		st.alarm.Stop()
-		return
-	}
-	st.alarm.Reset(time.Until(next))
-}
-
-// later has what found no space tried again.
-func (st *state) later() {
-	st.retry = time.Now().Add(spaceCheck)
-	st.arm()
-}
-
-// alarmed does what is due.
-func (st *state) alarmed() {
-	now := time.Now()
-	if !st.retry.IsZero() && !st.retry.After(now) {
-		st.retry = time.Time{}
-	}
-	for _, o := range st.decisions.Due(now) {
-		if st.broken != nil {
-			break
-		}
-		if err := st.expire(o); err != nil {
-			st.eng.Log.Error("decision did not expire", "decision", o.ID, "error", err)
-			st.decisions.Postpone(o, now.Add(spaceCheck))
-		}
-	}
-	st.arm()
-	st.startNextTurn()
 }

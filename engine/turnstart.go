@@ -125,7 +125,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	}
 	if idle {
 		if err := st.drive(turn, false, l); err != nil {
-			st.later() // the input is durable, and that is what was asked for
+			st.alarm.retryLater() // the input is durable, and that is what was asked for
 		}
 	}
 	return result, nil
@@ -141,13 +141,13 @@ func (st *state) startNextTurn() {
 	if st.grantHold() {
 		return
 	}
-	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && st.retry.IsZero() && !st.eng.stopping() {
+	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && !st.alarm.retrying() && !st.eng.stopping() {
 		if st.foreign(st.queue.Turns()[0]) {
 			return
 		}
 		if err := st.startNext(); err != nil {
 			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", st.queue.Turns()[0].ID, "error", err)
-			st.later()
+			st.alarm.retryLater()
 		}
 	}
 }

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"cmp"
+	"time"
+
+	"lashd/engine/approval"
+	"lashd/engine/decision"
+	"lashd/rpc/protocol"
+)
+
+// defaultDeadline is how long a decision stays open if no setting says otherwise.
+const defaultDeadline = 10 * time.Minute
+
+// deadline returns how long the approval of a call stays open. The plugin that asks for the approval comes first, then the session's settings.
+func (j *judge) deadline(s *toolCall) time.Duration {
+	var plugin int64
+	if s.approval != nil {
+		plugin = s.approval.DeadlineMs
+	}
+	return cmp.Or(time.Duration(cmp.Or(plugin, j.config.Approval.DeadlineMs))*time.Millisecond, defaultDeadline)
+}
+
+// defaultAnswer returns the answer that an approval gets at its deadline.
+func defaultAnswer(v approval.Verdict) protocol.DecisionChoice {
+	if v.Silence == protocol.ApproveAllow {
+		return protocol.ChooseAllowOnce
+	}
+	return protocol.ChooseReject
+}
+
+// expireDue gives the decisions whose deadline has passed their default answers. One whose answer cannot be stored is tried again.
+func (ds *sessionDecisions) expireDue(now time.Time) {
+	for _, o := range ds.Due(now) {
+		if ds.st.broken != nil {
+			break
+		}
+		if err := ds.expire(o); err != nil {
+			ds.st.eng.Log.Error("decision did not expire", "decision", o.ID, "error", err)
+			ds.Postpone(o, now.Add(spaceCheck))
+		}
+	}
+}
+
+func (ds *sessionDecisions) expire(o *decision.Open) error {
+	return ds.resolve(ds.st.ctx, o, protocol.DecisionAnswer{Choice: o.Default, By: "deadline", AtMs: now()}, nil)
+}

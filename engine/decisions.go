@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"lashd/engine/approval"
+	"lashd/engine/decision"
+	"lashd/engine/param"
+	"lashd/engine/receipt"
+	"lashd/engine/tool"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// sessionDecisions holds the open decisions of a session, and the approvals that hold beyond one call. Of the state it asks for changes and their
+// commits, the session's row, and the turn that waits for an answer.
+type sessionDecisions struct {
+	*decision.Book
+	standing approval.Standing
+	st       *state
+}
+
+// list returns the open decisions as clients see them.
+func (ds *sessionDecisions) list() []protocol.Decision {
+	open := []protocol.Decision{}
+	for _, d := range ds.All() {
+		open = append(open, d.Decision)
+	}
+	return open
+}
+
+// standingFor returns the standing answers that count for policies.
+func (ds *sessionDecisions) standingFor(ctx context.Context, policies []approval.Policy) (approval.Answers, error) {
+	return ds.standing.For(ctx, ds.st.eng.store, policies)
+}
+
+// answered returns a decision that has its answer in the store.
+func (ds *sessionDecisions) answered(ctx context.Context, id protocol.DecisionID) (*decision.Open, error) {
+	d, err := ds.st.eng.store.Decision(ctx, id)
+	if err == nil && d.Answer == nil {
+		err = fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
+		ds.st.broken = err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decision.Answered(d), nil
+}
+
+// resolve stores an answer, with the receipt of the request that gave it; nil: no request did. The first answer wins: a decision is resolved once.
+func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answer protocol.DecisionAnswer, rc func(protocol.Seq) *persistence.Receipt) error {
+	st := ds.st
+	c := st.change(persistence.Commit{})
+	ds.Answer(c, o, answer)
+	if rc != nil {
+		c.Receipt = rc(c.Seq())
+	}
+	ds.standing.Remember(c, o.Decision, &answer, st.row.Cwd, st.row.Authority.Ceiling != nil)
+	if t, _ := st.queue.Turn(o.TurnID); t.State == protocol.TurnWaiting && o.ForPerson() && ds.AskedBy(o.TurnID) == 1 {
+		t.State = protocol.TurnRunning
+		st.queueIn(c).SetTurn(c, t)
+	}
+	return st.commit(ctx, c)
+}
+
+// Respond answers a decision. The answer that came first counts, whoever gave it.
+func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
+	d, err := e.store.Decision(ctx, p.DecisionID)
+	if err != nil {
+		return nil, err
+	}
+	return mutate(ctx, e, d.SessionID, "decision/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.DecisionRespondResult, error) {
+		open := st.decisions.Find(p.DecisionID)
+		if open == nil {
+			return st.decisions.firstAnswer(ctx, p.DecisionID)
+		}
+		if !open.ForPerson() {
+			return nil, param.Bad("/decisionId", "is of a call that tool/complete completes")
+		}
+		if !slices.Contains(open.Choices, p.Choice) {
+			return nil, param.NotOneOf("/choice", open.Choices)
+		}
+		if open.Kind == protocol.DecisionApproval && p.Choice != protocol.ChooseReject && p.ArgsHash != open.ArgsHash {
+			return nil, param.Bad("/argsHash", "must be the decision's argsHash, as an approval is good for exactly those arguments; decision/list shows it")
+		}
+		if err := tool.CheckValue(open.Form, p.Value); err != nil && p.Choice == protocol.ChooseAnswer {
+			return nil, param.Bad("/value", "does not fit the decision's form: %v", err)
+		}
+		answer := protocol.DecisionAnswer{Choice: p.Choice, Value: p.Value, By: string(client), AtMs: now()}
+		result := &protocol.DecisionRespondResult{Answer: answer, Won: true}
+		return result, st.decisions.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
+			result.Seq = seq
+			return rc.With(result)
+		})
+	})
+}
+
+// firstAnswer answers a response to a decision that has its answer already.
+func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.DecisionID) (*protocol.DecisionRespondResult, error) {
+	d, err := ds.answered(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: ds.st.row.Seq}, nil
+}
+
+// Decisions lists open decisions: of a session and of all that work for it, or of all sessions.
+func (e *Engine) Decisions(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
+	open, err := e.openDecisionsOf(ctx, p.SessionID)
+	return &protocol.DecisionListResult{Data: list(open)}, err
+}
+
+func (e *Engine) openDecisionsOf(ctx context.Context, id protocol.SessionID) ([]protocol.Decision, error) {
+	if id == "" {
+		return e.store.OpenDecisions(ctx, 0)
+	}
+	row, err := e.store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.store.FamilyDecisions(ctx, row.Key)
+}
+
+// decisionsBelow returns the decisions of child sessions that ask a person. A client that attaches to the parent gets these.
+func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
+	open, err := e.store.FamilyDecisions(ctx, key)
+	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !decision.ForPerson(d) }), err
+}
