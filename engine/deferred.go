@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"lashd/engine/decision"
@@ -43,6 +47,33 @@ func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (pr
 		}
 	}
 	return h.maker.eng.keyOf(&h.call.awaited.Decision), nil
+}
+
+// keyOf returns the key that completes a waiting call. Everyone who watches the session knows the id of the wait, so the key is signed: it is good for
+// this wait of this call in this turn only.
+func (e *Engine) keyOf(d *protocol.Decision) protocol.CompletionKey {
+	sign := hmac.New(sha256.New, []byte(e.store.Facts().Secret))
+	for _, part := range []string{"completion", string(d.SessionID), string(d.TurnID), string(d.Call.CallID), string(d.ID)} {
+		fmt.Fprintf(sign, "%d:%s", len(part), part)
+	}
+	return protocol.CompletionKey(string(d.ID) + "." + hex.EncodeToString(sign.Sum(nil)[:16]))
+}
+
+// waitOf returns the wait that a key completes, or ErrNoCompletion.
+func (e *Engine) waitOf(ctx context.Context, key protocol.CompletionKey) (protocol.Decision, error) {
+	unknown := fmt.Errorf("key %.40q: %w", key, ErrNoCompletion)
+	id, _, signed := strings.Cut(string(key), ".")
+	if !signed {
+		return protocol.Decision{}, unknown
+	}
+	d, err := e.store.Decision(ctx, protocol.DecisionID(id))
+	switch {
+	case isMissing(err), err == nil && (d.Kind != protocol.DecisionCompletion || !hmac.Equal([]byte(e.keyOf(&d)), []byte(key))):
+		return protocol.Decision{}, unknown
+	case err != nil:
+		return protocol.Decision{}, err
+	}
+	return d, nil
 }
 
 // deferCall makes the wait for a completion durable.

@@ -3,8 +3,10 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -152,3 +154,15 @@ func (n *lent) used() bool {
 
 // inUse tells whether somebody uses the session's plugins.
 func (st *state) inUse() bool { return st.plugins != nil && st.plugins.lent.used() }
+
+// takes refuses inputs for plugins that no turn can begin with. Without plugins it refuses nothing.
+func (l *lease) takes(in protocol.PluginInputs) error {
+	if l == nil {
+		return nil
+	}
+	err := l.plugins.CheckInputs(in)
+	if e, ok := errors.AsType[*plugin.InputError](err); ok {
+		return param.Bad("/pluginInputs/"+param.Escape(e.Plugin), "%s", e.Reason)
+	}
+	return err
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"lashd/engine/authority"
@@ -115,6 +116,17 @@ func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message 
 		return m
 	}
 	return protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginTurnInput, TurnID: id, InputID: in.ID})
+}
+
+// pluginInputs are what plugins are given with a turn: of all inputs that it begins with, the newest for each.
+func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protocol.PluginInputs {
+	all := protocol.PluginInputs{}
+	for _, in := range inputs {
+		if slices.Contains(ids, in.ID) {
+			maps.Copy(all, in.PluginInputs)
+		}
+	}
+	return all
 }
 
 // resume reads what an earlier run of the daemon left of the turn.
