@@ -26,7 +26,7 @@ func watching(spec protocol.MonitorSpec) worker {
 			return noSession(err)
 		}
 		t := w.now()
-		lines, ended := background.NewLines(), make(chan struct{})
+		lines, ended := background.NewLineBuffer(), make(chan struct{})
 		var telling sync.WaitGroup
 		telling.Go(func() { w.tellLines(lines, ended) })
 		out := w.eng.commands.Watch(ctx, &t, row.Cwd, lines)
@@ -46,7 +46,7 @@ func placeIn(cwd, dir string) string {
 
 // tellLines tells the session of lines until the command has ended and all are told. A session that is slow holds up only its
 // own monitor, and one that floods is listened to more seldom.
-func (w *work) tellLines(lines *background.Lines, ended <-chan struct{}) {
+func (w *work) tellLines(lines *background.LineBuffer, ended <-chan struct{}) {
 	h, moment := monitor.Output{}, monitorMoment
 	for over := false; !over; {
 		select {

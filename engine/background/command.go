@@ -75,7 +75,7 @@ const watchGrace = 200 * time.Millisecond
 
 // Watch runs the command of a monitor to its end, whatever ends it. As in Run, cwd is the workspace. It gets no input. Its lines go to those that are given, too;
 // all are there when it returns.
-func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *Lines) *protocol.TaskOutcome {
+func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *LineBuffer) *protocol.TaskOutcome {
 	file, err := c.Outputs.Writer(t)
 	if err != nil {
 		return failed("output", err)

@@ -16,9 +16,6 @@ import (
 // Component is the name under which the store keeps a session's monitors.
 const Component = "monitors"
 
-// maxUpdates is how many updates wait for whoever takes them.
-const maxUpdates = 128
-
 // Monitors are those of a session, as they are stored. They never change: others take their place, with the commit.
 type Monitors struct {
 	Revision int64            `json:"revision"` // grows with each change but lines and wakes
@@ -82,7 +79,7 @@ type Book struct {
 	tasks   *live.Tasks
 	queue   *queue.Queue
 	stored  *Monitors                // nil: there are none
-	updates []protocol.MonitorUpdate // that nobody has taken yet; the newest
+	updates []protocol.MonitorUpdate // kept until a caller takes them
 	cutOff  bool                     // some are to be begun again that another run of the daemon has begun
 }
 
@@ -195,13 +192,6 @@ func (b *Book) Waiting(declared bool) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// TakeUpdates returns the updates that were not taken before.
-func (b *Book) TakeUpdates() []protocol.MonitorUpdate {
-	taken := b.updates
-	b.updates = nil
-	return taken
 }
 
 // TakeCutOff tells whether monitors were cut off since the last call that are to be begun again.

@@ -3,7 +3,6 @@ package monitor
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,8 +65,8 @@ func (d *Draft) Land() {
 	if d.next == nil {
 		return
 	}
-	all := append(slices.Clip(d.of.updates), d.updates...)
-	d.of.stored, d.of.updates, d.of.cutOff = d.next, all[max(len(all)-maxUpdates, 0):], d.of.cutOff || d.cutOff
+	d.of.keep(d.updates)
+	d.of.stored, d.of.cutOff = d.next, d.of.cutOff || d.cutOff
 }
 
 // put changes a monitor, and tells of it with what has come of it.

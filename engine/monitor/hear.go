@@ -66,19 +66,6 @@ func (d *Draft) wake(t protocol.Task, id, text string, updates []protocol.Monito
 	return w.Source
 }
 
-// updates are lines as they are told of.
-func (o Output) updates(wakes bool) []protocol.MonitorUpdate {
-	all := make([]protocol.MonitorUpdate, len(o.Lines))
-	for i, l := range o.Lines {
-		all[i] = protocol.MonitorUpdate{Stream: protocol.MonitorStdout, Message: l.Text, Cut: l.Cut, Wakes: wakes && !l.Err}
-		if l.Err {
-			all[i].Stream = protocol.MonitorStderr
-		}
-	}
-	all[len(all)-1].Dropped = o.Dropped
-	return all
-}
-
 // told is what the model reads of lines: those on standard output. It also tells how many these are.
 func (o Output) told() (string, int64) {
 	var text strings.Builder

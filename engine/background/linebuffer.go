@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits of what is kept of the lines of a command until somebody takes them.
+// Limits of a LineBuffer.
 const (
 	maxLine      = 2 << 10 // bytes
 	maxLines     = 256
@@ -21,10 +21,9 @@ type Line struct {
 	Cut  bool // it was longer
 }
 
-// Lines are the lines of a running command that nobody has taken yet. There is room for some: what finds none is counted, and
-// whoever goes on writing then is slowed down, but never waits for somebody to take them. They may be used from several
-// goroutines.
-type Lines struct {
+// LineBuffer keeps the lines of a running command until they are taken. When it is full, it drops lines, counts them, and slows the command
+// down, but never blocks it. It is safe for concurrent use.
+type LineBuffer struct {
 	ready chan struct{} // holds one while there is something to take
 
 	mu      sync.Mutex
@@ -33,14 +32,14 @@ type Lines struct {
 	dropped int64
 }
 
-// NewLines makes room for lines.
-func NewLines() *Lines { return &Lines{ready: make(chan struct{}, 1)} }
+// NewLineBuffer returns an empty buffer.
+func NewLineBuffer() *LineBuffer { return &LineBuffer{ready: make(chan struct{}, 1)} }
 
-// Ready tells that there may be something to take.
-func (l *Lines) Ready() <-chan struct{} { return l.ready }
+// Ready receives when there may be lines to take.
+func (l *LineBuffer) Ready() <-chan struct{} { return l.ready }
 
-// Take takes all lines, and tells how many came after them that found no room.
-func (l *Lines) Take() (lines []Line, dropped int64) {
+// Take takes all lines, and returns how many were dropped after them.
+func (l *LineBuffer) Take() (lines []Line, dropped int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines, dropped = l.kept, l.dropped
@@ -48,16 +47,16 @@ func (l *Lines) Take() (lines []Line, dropped int64) {
 	return lines, dropped
 }
 
-// floodPause is how long who floods is held up for each piece: to read much more for nothing would use up a processor.
+// floodPause is the delay of each write to a full buffer: reading on at full speed only to drop lines would use up a processor.
 const floodPause = 5 * time.Millisecond
 
-func (l *Lines) flooded() bool {
+func (l *LineBuffer) flooded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dropped > 0
 }
 
-func (l *Lines) add(line Line) {
+func (l *LineBuffer) add(line Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.kept) == maxLines || l.bytes+len(line.Text) > maxLineBytes || l.dropped > 0 {
@@ -73,7 +72,7 @@ func (l *Lines) add(line Line) {
 
 // splitter makes lines of one stream. What of a line is too much is left out.
 type splitter struct {
-	lines *Lines
+	lines *LineBuffer
 	err   bool
 	part  []byte // of the line that has not ended
 	cut   bool

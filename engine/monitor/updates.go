@@ -1,0 +1,36 @@
+package monitor
+
+import (
+	"slices"
+
+	"lashd/rpc/protocol"
+)
+
+// maxUpdates is how many updates a session keeps until a caller takes them.
+const maxUpdates = 128
+
+// keep adds updates that are stored to those that no caller has taken. Over the limit, the oldest are dropped.
+func (b *Book) keep(stored []protocol.MonitorUpdate) {
+	all := append(slices.Clip(b.updates), stored...)
+	b.updates = all[max(len(all)-maxUpdates, 0):]
+}
+
+// TakeUpdates returns the updates that no caller has taken before.
+func (b *Book) TakeUpdates() []protocol.MonitorUpdate {
+	taken := b.updates
+	b.updates = nil
+	return taken
+}
+
+// updates returns the lines of an output as updates, which say where each line was written and whether it wakes the session.
+func (o Output) updates(wakes bool) []protocol.MonitorUpdate {
+	all := make([]protocol.MonitorUpdate, len(o.Lines))
+	for i, l := range o.Lines {
+		all[i] = protocol.MonitorUpdate{Stream: protocol.MonitorStdout, Message: l.Text, Cut: l.Cut, Wakes: wakes && !l.Err}
+		if l.Err {
+			all[i].Stream = protocol.MonitorStderr
+		}
+	}
+	all[len(all)-1].Dropped = o.Dropped
+	return all
+}
