@@ -61,7 +61,7 @@ const compactPatience = 10 * time.Minute
 // turn ends it. If the daemon dies before, it is left to the plugin to want it again.
 func (st *state) compactNext(after protocol.TurnID) {
 	ctx, stop := context.WithCancelCause(st.ctx)
-	w := st.requestHold(ctx)
+	w := st.holds.request(ctx, st)
 	w.after, w.stop = after, stop
 	st.eng.actors.Go(func() {
 		defer stop(nil)

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"lashd/engine/receipt"
 	"lashd/persistence"
@@ -19,10 +18,10 @@ func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 	}
 	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 		open, ok := st.queue.Turn(p.TurnID)
-		after := st.wantedAfter(p.TurnID)
+		after := st.holds.after(p.TurnID)
 		switch {
 		case !ok && after != nil:
-			return st.endUnasked(ctx, after, client, p, rc)
+			return after.cancel(ctx, evidenceOf(client, p), rc)
 		case !ok:
 			return &protocol.TurnInterruptResult{Status: protocol.InterruptTooLate, Seq: st.row.Seq}, nil
 		case open.Cancel != nil:
@@ -39,26 +38,6 @@ func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 
 func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) protocol.CancelEvidence {
 	return protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
-}
-
-// wantedAfter is what holds the session, or waits for it, because a plugin wants it after a turn; nil: nothing.
-func (st *state) wantedAfter(id protocol.TurnID) *sessionHold {
-	for _, w := range append(slices.Clip(st.waitingHolders), st.holder) {
-		if w != nil && w.after == id {
-			return w
-		}
-	}
-	return nil
-}
-
-// endUnasked ends what a plugin wants after a turn that has ended.
-func (st *state) endUnasked(ctx context.Context, w *sessionHold, client protocol.ClientID, p *protocol.TurnInterruptParams, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
-	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
-	if err := st.remembered(ctx, rc, result); err != nil {
-		return nil, err
-	}
-	w.stop(&cancelled{evidenceOf(client, p)})
-	return result, nil
 }
 
 func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {

@@ -71,12 +71,12 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	v.view = v.view.Holding(v.past, v.input...)
 	switch asked := v.plugins.Shapers(); {
 	case len(asked) == 0:
-	case st.idle() != nil || len(st.waitingHolders) > 0:
+	case st.idle() != nil || st.holds.awaited():
 		for _, h := range asked {
 			v.failed("not_asked", h.Error())
 		}
 	default:
-		v.held = st.requestHold(ctx)
+		v.held = st.holds.request(ctx, st)
 		st.startNextTurn()
 	}
 	return nil

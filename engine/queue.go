@@ -39,7 +39,7 @@ func (st *state) hold() protocol.QueueHold {
 		return protocol.HoldDecision
 	case st.current != nil:
 		return protocol.HoldTurn
-	case st.holder != nil:
+	case st.holds.held():
 		return protocol.HoldCommand
 	case st.foreign(st.queue.Turns()[0]):
 		return protocol.HoldForeign
@@ -114,7 +114,7 @@ func (st *state) queueIn(c *change.Change) *queue.Draft {
 	if st.current != nil {
 		p.Running = st.current.id
 	}
-	p.Idle = st.current == nil && st.holder == nil && len(st.waitingHolders) == 0 && !st.alarm.retrying() && !st.eng.stopping()
+	p.Idle = st.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.stopping()
 	return st.queue.In(c, p)
 }
 

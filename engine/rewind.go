@@ -146,7 +146,7 @@ func (st *state) idle() error {
 	switch {
 	case len(st.queue.Turns()) > 0:
 		return &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
-	case st.holder != nil:
+	case st.holds.held():
 		return ErrSessionInUse
 	}
 	return nil

@@ -30,7 +30,7 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 		if len(st.queue.Turns()) > 0 {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 		}
-		w := st.requestHold(ctx)
+		w := st.holds.request(ctx, st)
 		st.startNextTurn()
 		return w, nil
 	})
@@ -43,7 +43,7 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 // resumeRewinds finishes rewinds that an earlier daemon began. No turn starts before.
 func (st *state) resumeRewinds() {
 	for _, p := range st.rewinds {
-		held := st.requestHold(st.ctx)
+		held := st.holds.request(st.ctx, st)
 		st.eng.actors.Go(func() {
 			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
 				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)

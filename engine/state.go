@@ -45,8 +45,7 @@ type state struct {
 	tasks           sessionTasks
 	monitors        sessionMonitors
 	rewinds         []persistence.StoredPoint // that an earlier daemon, or an earlier state, has begun
-	holder          *sessionHold              // holds the session: no turn starts
-	waitingHolders  []*sessionHold            // want to
+	holds           sessionHolds
 	history         *history
 	plugins         *pluginSet    // changed by who holds their lock
 	pluginsLocked   chan struct{} // holds one while somebody holds the lock of the plugins
@@ -158,7 +157,7 @@ func (st *state) doing() protocol.SessionState {
 	switch {
 	case st.decisions.AskPerson():
 		return protocol.SessionRequiresAction
-	case len(st.queue.Turns()) > 0, st.holder != nil:
+	case len(st.queue.Turns()) > 0, st.holds.held():
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle

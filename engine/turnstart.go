@@ -102,7 +102,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	if err := st.eng.store.Space(); err != nil {
 		return nil, err
 	}
-	idle := len(st.queue.Turns()) == 0 && st.holder == nil
+	idle := len(st.queue.Turns()) == 0 && !st.holds.held()
 	if idle && l != nil && !l.fits(st) {
 		return nil, errPluginsMoved
 	}
@@ -138,7 +138,7 @@ func (st *state) newTurn() persistence.StoredTurn {
 // startNextTurn starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
 // again later.
 func (st *state) startNextTurn() {
-	if st.grantHold() {
+	if st.grantHold(); st.holds.held() {
 		return
 	}
 	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && !st.alarm.retrying() && !st.eng.stopping() {
@@ -150,6 +150,18 @@ func (st *state) startNextTurn() {
 			st.alarm.retryLater()
 		}
 	}
+}
+
+// grantHold gives the session to the next command unless somebody has it.
+func (st *state) grantHold() {
+	if st.holds.awaited() && !st.holds.held() && !st.begun() && st.broken == nil && !st.eng.stopping() {
+		st.holds.grant()
+	}
+}
+
+// begun reports whether a turn runs, or has to go on.
+func (st *state) begun() bool {
+	return st.current != nil || st.queue.Begun()
 }
 
 // foreign tells that a turn was taken over by another daemon while this one served the session: it is left alone.

@@ -5,8 +5,53 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/engine/receipt"
 	"lashd/rpc/protocol"
 )
+
+// sessionHolds decides which command or task has a session to itself: at most one, in the order of their requests. It only keeps the
+// order; the session decides when the next one may begin.
+type sessionHolds struct {
+	holder  *sessionHold   // has the session; nil: none has
+	waiting []*sessionHold // in order of arrival
+}
+
+// request has a command wait for a session.
+func (h *sessionHolds) request(ctx context.Context, owner *state) *sessionHold {
+	w := &sessionHold{ctx: ctx, owner: owner, ready: make(chan struct{})}
+	h.waiting = append(h.waiting, w)
+	return w
+}
+
+// held reports whether a command has the session.
+func (h *sessionHolds) held() bool { return h.holder != nil }
+
+// awaited reports whether a command waits for the session.
+func (h *sessionHolds) awaited() bool { return len(h.waiting) > 0 }
+
+// grant gives the session, which nobody has, to the command that waits longest.
+func (h *sessionHolds) grant() {
+	h.holder, h.waiting = h.waiting[0], h.waiting[1:]
+	close(h.holder.ready)
+}
+
+// remove forgets a command that has the session, or waits for it.
+func (h *sessionHolds) remove(w *sessionHold) {
+	if h.holder == w {
+		h.holder = nil
+	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(other *sessionHold) bool { return other == w })
+}
+
+// after is the command that a plugin wants after a turn; nil: none.
+func (h *sessionHolds) after(id protocol.TurnID) *sessionHold {
+	for _, w := range append(slices.Clip(h.waiting), h.holder) {
+		if w != nil && w.after == id {
+			return w
+		}
+	}
+	return nil
+}
 
 // sessionHold is a command or a task that holds a session while it runs: it waits for the running turn to end, and no turn starts
 // meanwhile. What it comes to is committed on the actor before it lets go.
@@ -32,7 +77,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 		return nil, err
 	}
 	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
-		w := st.requestHold(ctx)
+		w := st.holds.request(ctx, st)
 		st.startNextTurn()
 		return w, nil
 	})
@@ -48,13 +93,6 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 
 // unchecked is for hold where there is nothing to refuse.
 func unchecked(*plugin.Session) error { return nil }
-
-// requestHold has a command wait for the session.
-func (st *state) requestHold(ctx context.Context) *sessionHold {
-	w := &sessionHold{ctx: ctx, owner: st, ready: make(chan struct{})}
-	st.waitingHolders = append(st.waitingHolders, w)
-	return w
-}
 
 // taken waits until a command has the session. If it fails, the command waits no more.
 func (w *sessionHold) taken() error {
@@ -112,38 +150,27 @@ func (w *sessionHold) release() {
 func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) (T, error) {
 	w.over = true
 	v, err := onState(w.owner, func(ctx context.Context, st *state) (v T, err error) {
-		defer st.endHold(w)
+		defer w.end()
 		return f(ctx, st)
 	})
 	w.lease.back() // if the state is given up, that waits for it
 	return v, err
 }
 
-func (st *state) endHold(w *sessionHold) {
-	if st.holder == w {
-		st.holder = nil
-		w.lease.back()
-	}
-	st.waitingHolders = slices.DeleteFunc(st.waitingHolders, func(other *sessionHold) bool { return other == w })
-	st.eng.settled.Notify()
-	st.startNextTurn()
+// end gives the session on to the next command or turn.
+func (w *sessionHold) end() {
+	w.owner.holds.remove(w)
+	w.lease.back()
+	w.owner.eng.settled.Notify()
+	w.owner.startNextTurn()
 }
 
-// grantHold gives the session to the next command unless a turn has begun, and tells whether a command has it.
-func (st *state) grantHold() bool {
-	switch {
-	case st.holder != nil:
-		return true
-	case len(st.waitingHolders) == 0 || st.begun() || st.broken != nil || st.eng.stopping():
-		return false
+// cancel stops what a plugin wants after a turn, once the request to stop it is stored.
+func (w *sessionHold) cancel(ctx context.Context, evidence protocol.CancelEvidence, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
+	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: w.owner.row.Seq}
+	if err := w.owner.remembered(ctx, rc, result); err != nil {
+		return nil, err
 	}
-	w := st.waitingHolders[0]
-	st.holder, st.waitingHolders = w, st.waitingHolders[1:]
-	close(w.ready)
-	return true
-}
-
-// begun tells whether a turn runs, or has to go on.
-func (st *state) begun() bool {
-	return st.current != nil || st.queue.Begun()
+	w.stop(&cancelled{evidence})
+	return result, nil
 }
