@@ -60,7 +60,7 @@ func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answe
 	ds.standing.Remember(c, o.Decision, &answer, st.row.Cwd, st.row.Authority.Ceiling != nil)
 	if t, _ := st.queue.Turn(o.TurnID); t.State == protocol.TurnWaiting && o.ForPerson() && ds.AskedBy(o.TurnID) == 1 {
 		t.State = protocol.TurnRunning
-		st.queueIn(c).SetTurn(c, t)
+		st.queue.In(c).SetTurn(c, t)
 	}
 	return st.commit(ctx, c)
 }

@@ -117,7 +117,7 @@ func (st *state) endUnstarted(ctx context.Context, u unstarted, rc receipt.Reque
 		return err
 	}
 	c := st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.With(result)})
-	q := st.queueIn(c)
+	q := st.queue.In(c)
 	q.EndUnstarted(c, turn)
 	c.Tell(events...)
 	st.decisions.TurnOver(c, turn.ID)

@@ -15,11 +15,9 @@ var (
 	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
 	ErrNoCall        = errors.New("no call of that id waits for this client")
 	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key: it is wrong, or was revoked with its session")
-	ErrOtherInput    = errors.New("its source brought another input before; what is new needs a source of its own")
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
 	ErrSlowPlugin    = errors.New("the plugins took too long")
-	ErrQueueFull     = errors.New("as much waits in the session as may: 256 inputs, or 8 MiB; wait for a turn to end, or withdraw some with queue/cancel")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 

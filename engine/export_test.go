@@ -18,7 +18,7 @@ func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake)
 	var refused protocol.WakeRefusal
 	in, err := do(ctx, e, id, func(ctx context.Context, st *state) (in protocol.QueuedInput, err error) {
 		c := st.change(persistence.Commit{})
-		if in, refused, err = st.queueIn(c).Wake(ctx, c, st.eng.store, w); err != nil || refused != "" {
+		if in, refused, err = st.queue.In(c).Wake(ctx, c, st.eng.store, w); err != nil || refused != "" {
 			return in, err
 		}
 		return in, st.commit(ctx, c)

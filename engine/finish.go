@@ -77,9 +77,9 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &e.result.Usage, Total: &e.total})
 	c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: e.result.Outcome, Usage: &e.result.Usage, Issues: e.report.Issues, Follower: e.report.FollowedBy})
 	if e.next == nil {
-		st.queueIn(c).TurnOver(c, r.id)
+		st.queue.In(c).TurnOver(c, r.id)
 	} else {
-		st.queueIn(c).GoOn(c, r.id, e.next.turn, e.next.input)
+		st.queue.In(c).GoOn(c, r.id, e.next.turn, e.next.input)
 	}
 	st.keep(c, r.result.kept(e.next != nil))
 	if e.next == nil {

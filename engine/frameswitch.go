@@ -86,23 +86,13 @@ func (st *state) switched(ctx context.Context, r *run, result *turn.Result) (*pr
 		fail(result, protocol.Issue{Kind: "protocol", Code: "frame_switch_invalid", Message: err.Error()})
 		return nil, nil
 	}
-	if st.switches(r.id) >= maxSwitches {
+	if st.queue.Switches(r.id) >= maxSwitches {
 		fail(result, protocol.Issue{Kind: "runtime", Code: "frame_switch_limit",
 			Message: "the work went on in another frame " + strconv.Itoa(maxSwitches) + " times in a row; say something to have it go on"})
 		result.Outcome.Kind = protocol.OutcomeMaxTurns
 		return nil, nil
 	}
 	return to, nil
-}
-
-// switches counts those that led to a turn.
-func (st *state) switches(id protocol.TurnID) (n int) {
-	for _, in := range st.queue.Inputs() {
-		if in.TurnID == id {
-			n = max(n, in.Switches)
-		}
-	}
-	return n
 }
 
 // following is the turn that goes on where another one ends, with what its commit needs for that.
@@ -120,7 +110,7 @@ func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
 	f.input = protocol.QueuedInput{
 		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
 		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		Switches: st.switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.journal.begin.Inputs), PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling,
+		Switches: st.queue.Switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.journal.begin.Inputs), PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling,
 	}
 	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
 	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {

@@ -54,7 +54,7 @@ func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evi
 func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	t.Cancel = &evidence
 	c := st.change(persistence.Commit{Receipt: rc.With(result)})
-	st.queueIn(c).SetTurn(c, t)
+	st.queue.In(c).SetTurn(c, t)
 	if err := st.commit(ctx, c); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"lashd/engine/authority"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/engine/receipt"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -205,8 +206,8 @@ func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.Op
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)
 		c.Tell(appendedEvents(n)...)
 	}
-	inputs, err := st.enqueue(ctx, c, o.inputs(&st.row, result))
-	if errors.Is(err, ErrOtherInput) {
+	inputs, err := st.queue.In(c).QueueOnce(ctx, c, st.eng.store, o.inputs(&st.row, result))
+	if errors.Is(err, queue.ErrOtherInput) {
 		err = o.failed(err)
 	}
 	if err != nil {

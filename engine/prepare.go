@@ -17,7 +17,7 @@ import (
 func (st *state) begin(r *run) error {
 	r.journal.begin = beginning{
 		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: st.branch, Generation: st.row.Head.Generation,
-		Frame: st.row.Head.Frame, Inputs: beginsWith(st.queue.Inputs(), r.id),
+		Frame: st.row.Head.Frame, Inputs: st.queue.BeginsWith(r.id),
 	}
 	if r.result.resumed {
 		return st.resume(r)
@@ -75,17 +75,6 @@ func prepare(r *run) (err error) {
 	}
 	r.seams.start()
 	return r.replayJournal()
-}
-
-// beginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
-func beginsWith(inputs []protocol.QueuedInput, id protocol.TurnID) []protocol.InputID {
-	var ids []protocol.InputID
-	for _, in := range inputs {
-		if in.TurnID == id && (in.State == protocol.InputQueued || in.State == protocol.InputDeferred) {
-			ids = append(ids, in.ID)
-		}
-	}
-	return ids
 }
 
 // ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.

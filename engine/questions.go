@@ -233,7 +233,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 	}
 	if len(c.Decisions) > 0 && t.State != protocol.TurnWaiting { // what is open already has the turn wait since it was opened, or taken over
 		t.State = protocol.TurnWaiting
-		st.queueIn(c).SetTurn(c, t)
+		st.queue.In(c).SetTurn(c, t)
 	}
 	if len(c.Decisions)+len(c.Turns) == 0 {
 		return nil

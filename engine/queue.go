@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"lashd/engine/change"
@@ -14,6 +12,13 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
+
+// sessionQueue is the queue of a session, with what makes changes of it durable. It asks its session for changes and their commits, for
+// its settings, and whether a turn runs or may begin.
+type sessionQueue struct {
+	*queue.Queue
+	st *state
+}
 
 // Queue lists inputs, and tells why none of those that wait starts.
 func (e *Engine) Queue(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
@@ -55,19 +60,20 @@ func (e *Engine) CancelInput(ctx context.Context, p *protocol.QueueCancelParams)
 		inputs := st.queue.Inputs()
 		first := slices.IndexFunc(inputs, func(in protocol.QueuedInput) bool { return in.ID == p.InputID })
 		if first < 0 {
-			return st.endedInput(ctx, p.InputID)
+			return st.queue.endedInput(ctx, p.InputID)
 		}
 		last := first + 1
 		if p.Suffix {
 			last = len(inputs)
 		}
-		return st.withdraw(ctx, inputs[first:last], rc)
+		return st.queue.withdraw(ctx, inputs[first:last], rc)
 	})
 }
 
-func (st *state) endedInput(ctx context.Context, id protocol.InputID) (*protocol.QueueCancelResult, error) {
+// endedInput answers for an input that is in the queue no more.
+func (q sessionQueue) endedInput(ctx context.Context, id protocol.InputID) (*protocol.QueueCancelResult, error) {
 	status := protocol.CancelNotFound
-	in, err := st.eng.store.Input(ctx, st.key, id)
+	in, err := q.st.eng.store.Input(ctx, q.st.key, id)
 	switch {
 	case errors.Is(err, persistence.ErrNotFound):
 	case err != nil:
@@ -77,16 +83,16 @@ func (st *state) endedInput(ctx context.Context, id protocol.InputID) (*protocol
 	default:
 		status = protocol.CancelAlreadyCompleted
 	}
-	return &protocol.QueueCancelResult{Data: []protocol.CancelledInput{{InputID: id, Status: status}}, Seq: st.row.Seq}, nil
+	return &protocol.QueueCancelResult{Data: []protocol.CancelledInput{{InputID: id, Status: status}}, Seq: q.st.row.Seq}, nil
 }
 
 // withdraw cancels inputs, and the turns that are left without any. One commit does it all.
-func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt.Request) (*protocol.QueueCancelResult, error) {
-	result := &protocol.QueueCancelResult{Seq: st.row.Seq}
+func (q sessionQueue) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt.Request) (*protocol.QueueCancelResult, error) {
+	result := &protocol.QueueCancelResult{Seq: q.st.row.Seq}
 	gone := map[protocol.InputID]bool{}
 	for _, in := range targets {
 		status := protocol.CancelDone
-		if t, ok := st.queue.Turn(in.TurnID); in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued) {
+		if q.Claimed(in) {
 			status = protocol.CancelAlreadyClaimed
 		} else {
 			gone[in.ID] = true
@@ -96,31 +102,32 @@ func (st *state) withdraw(ctx context.Context, targets []protocol.QueuedInput, r
 	if len(gone) == 0 {
 		return result, nil
 	}
-	c := st.change(persistence.Commit{})
-	st.over(c, st.queueIn(c).Withdraw(c, gone))
+	c := q.st.change(persistence.Commit{})
+	q.st.over(c, q.In(c).Withdraw(c, gone))
 	result.Seq = c.Seq()
 	c.Receipt = rc.With(result)
-	if err := st.commit(ctx, c); err != nil {
+	if err := q.st.commit(ctx, c); err != nil {
 		return nil, err
 	}
 	return result, nil
 }
 
-// queueIn is the draft of the queue in a change.
-func (st *state) queueIn(c *change.Change) *queue.Draft {
+// In returns the draft of the queue in a change.
+func (q sessionQueue) In(c *change.Change) *queue.Draft {
+	st := q.st
 	p := queue.Policy{
-		Session: st.id, Key: st.key, Incarnation: st.eng.incarnation, Drain: st.row.Config.Drain, Room: st.roomForWakes(),
+		Session: st.id, Key: st.key, Incarnation: st.eng.incarnation, Drain: st.row.Config.Drain, Room: roomForWakes(&st.row.Config),
 	}
 	if st.current != nil {
 		p.Running = st.current.id
 	}
 	p.Idle = st.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.stopping()
-	return st.queue.In(c, p)
+	return q.Queue.In(c, p)
 }
 
 // roomForWakes is how many bytes the model can be told at once.
-func (st *state) roomForWakes() int {
-	window := cmp.Or(st.row.Config.Model.ContextWindow, protocol.MaxInput)
+func roomForWakes(cfg *protocol.Config) int {
+	window := cmp.Or(cfg.Model.ContextWindow, protocol.MaxInput)
 	return int(min(protocol.MaxInput, window*bytesPerToken))
 }
 
@@ -136,39 +143,4 @@ func (st *state) startWoken() {
 	if st.queue.TakeWake() {
 		st.startNextTurn()
 	}
-}
-
-// enqueue adds turns, each with its input. One whose source is known already stays the one that it was.
-func (st *state) enqueue(ctx context.Context, c *change.Change, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
-	q, added := st.queueIn(c), false
-	for _, in := range wanted {
-		same, err := q.Same(ctx, c, st.eng.store, in.Source)
-		switch {
-		case err != nil:
-			return nil, err
-		case same == nil:
-			all, added = append(all, q.Queue(c, in)), true
-		case !sameContent(*same, in):
-			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
-		default:
-			all = append(all, *same)
-		}
-	}
-	if added {
-		q.TellWaiting(c)
-	}
-	return all, nil
-}
-
-// sameContent tells whether two inputs say the same.
-func sameContent(a, b protocol.QueuedInput) bool {
-	type content struct {
-		Input   []protocol.InputPart
-		Plugins protocol.PluginInputs
-		Options *protocol.TurnOptions
-	}
-	of := func(in protocol.QueuedInput) []byte {
-		return encode(content{in.Input, in.PluginInputs, in.TurnOptions})
-	}
-	return bytes.Equal(of(a), of(b))
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lashd/engine"
 	"lashd/engine/param"
+	"lashd/engine/queue"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -22,15 +22,15 @@ func TestQueueSize(t *testing.T) {
 		db, log := d.store.Sizes()
 		return db + log
 	}
-	queue := func(id protocol.SessionID, size int) error {
+	send := func(id protocol.SessionID, size int) error {
 		_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(strings.Repeat("x", size))})
 		return err
 	}
 	t.Run("issue/2 an input of as much as is allowed is taken, and one byte more is not", func(t *testing.T) {
-		if err := queue(id, 4<<20+1); !errors.As(err, new(*param.Error)) {
+		if err := send(id, 4<<20+1); !errors.As(err, new(*param.Error)) {
 			t.Errorf("one byte more: %v", err)
 		}
-		if err := queue(d.session(t), 4<<20); err != nil {
+		if err := send(d.session(t), 4<<20); err != nil {
 			t.Error(err)
 		}
 	})
@@ -39,9 +39,9 @@ func TestQueueSize(t *testing.T) {
 		var err error
 		taken := 0
 		for ; err == nil; taken++ {
-			err = queue(id, 512)
+			err = send(id, 512)
 		}
-		if !errors.Is(err, engine.ErrQueueFull) || taken != 256 {
+		if !errors.Is(err, queue.ErrFull) || taken != 256 {
 			t.Errorf("input %d: %v", taken, err)
 		}
 	})

@@ -35,7 +35,7 @@ type state struct {
 	branch          int64
 	refuses         error // why it takes nothing any more; nil: it does
 	broken          error // memory and store may differ: the actor loads the session again
-	queue           *queue.Queue
+	queue           sessionQueue
 	decisions       sessionDecisions
 	overlay         overlay
 	overlayReplaced chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
@@ -104,7 +104,7 @@ func (st *state) loadOpen(key int64) (err error) {
 	if err != nil {
 		return err
 	}
-	st.queue = queue.New(turns, inputs)
+	st.queue = sessionQueue{queue.New(turns, inputs), st}
 	st.key = key
 	if err := st.loadTasks(); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"lashd/engine/param"
-	"lashd/engine/queue"
 	"lashd/engine/receipt"
 	"lashd/engine/turn"
 	"lashd/persistence"
@@ -36,7 +35,7 @@ func (e *Engine) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 		if st.current == nil || st.current.id != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}
-		if err := st.queueHasRoom(); err != nil {
+		if err := st.queue.CheckRoom(); err != nil {
 			return nil, err
 		}
 		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.With(r) })
@@ -47,7 +46,7 @@ func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*pr
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), st.current.id, protocol.InputPendingActive, now()
 	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
 	c := st.change(persistence.Commit{})
-	st.queueIn(c).Steer(c, in)
+	st.queue.In(c).Steer(c, in)
 	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: c.Seq()}
 	c.Receipt = rc(result)
 	if err := st.commit(ctx, c); err != nil {
@@ -92,19 +91,14 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 // admit stores that inputs enter the turn, and how.
 func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passage) error {
 	kind := effect.Checkpoint.Kind
-	var admitted []protocol.QueuedInput
-	for _, in := range st.queue.Inputs() {
-		if in.TurnID == r.id && in.State == protocol.InputPendingActive && effect.Checkpoint.Admits(in.Boundary) {
-			admitted = append(admitted, in)
-		}
-	}
-	if admitted = queue.Entering(r.journal.begin.Config.Drain, admitted); len(admitted) == 0 {
+	entering := st.queue.Entering(r.id, r.journal.begin.Config.Drain, effect.Checkpoint.Admits)
+	if len(entering) == 0 {
 		return nil
 	}
 	c := r.store.change(st)
-	q := st.queueIn(c)
+	q := st.queue.In(c)
 	var ids []protocol.InputID
-	for _, in := range admitted {
+	for _, in := range entering {
 		in.State, ids = protocol.InputAccepted, append(ids, in.ID)
 		q.SetInput(c, in)
 		p.Inputs = append(p.Inputs, inputMessage(r.id, in))

@@ -50,7 +50,7 @@ func (h taskHost) WakeCeiling(t *protocol.Task) *protocol.Ceiling {
 
 // Wake implements live.Host.
 func (h taskHost) Wake(c *change.Change, w queue.Wake) error {
-	_, refused, err := h.st.queueIn(c).Wake(h.st.ctx, c, h.st.eng.store, w)
+	_, refused, err := h.st.queue.In(c).Wake(h.st.ctx, c, h.st.eng.store, w)
 	if err == nil && refused != "" {
 		h.st.eng.Log.Warn("a task does not wake its session", "session", h.st.id, "source", w.Source, "because", refused)
 	}
@@ -75,13 +75,13 @@ func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Att
 func (h taskHost) Dir(name string) string { return placeIn(h.st.row.Cwd, name) }
 
 // Room implements monitor.Host.
-func (h taskHost) Room() int { return h.st.roomForWakes() }
+func (h taskHost) Room() int { return roomForWakes(&h.st.row.Config) }
 
 // loadTasks reads the session's live tasks.
 func (st *state) loadTasks() error {
 	stored, err := st.eng.store.LiveTasks(st.ctx, st.key)
 	st.tasks = sessionTasks{live.New(st.id, st.eng.incarnation, taskHost{st}, stored), st}
-	st.monitors = sessionMonitors{monitor.New(st.id, taskHost{st}, st.tasks.Tasks, st.queue), st}
+	st.monitors = sessionMonitors{monitor.New(st.id, taskHost{st}, st.tasks.Tasks, st.queue.Queue), st}
 	return err
 }
 

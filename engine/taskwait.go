@@ -122,7 +122,7 @@ func (e *Engine) withdrawWakes(ctx context.Context, session protocol.SessionID, 
 		if len(told) == 0 {
 			return struct{}{}, nil
 		}
-		_, err := st.withdraw(ctx, told, receipt.Request{})
+		_, err := st.queue.withdraw(ctx, told, receipt.Request{})
 		return struct{}{}, err
 	})
 	return err

@@ -52,7 +52,7 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	d.AtMs = now()
 	source := "trigger:" + string(d.TriggerID) + ":" + string(r.Occurrence.ID)
 	c := st.change(persistence.Commit{})
-	in, refused, err := st.queueIn(c).Wake(ctx, c, st.eng.store, queue.Wake{
+	in, refused, err := st.queue.In(c).Wake(ctx, c, st.eng.store, queue.Wake{
 		Source: source, Merge: cmp.Or(r.Action.Merge, "trigger:"+string(d.TriggerID)), Delivery: cmp.Or(r.Action.Delivery, protocol.DeliverAfterTurn),
 		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: deliveryText(r)},
 	})

@@ -52,7 +52,7 @@ func (e *Engine) tryTurn(ctx context.Context, id protocol.TurnID, ceiling *proto
 		}
 	}()
 	return mutate(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(l.takes(p.PluginInputs), st.unusedID(ctx, id), st.queueHasRoom()); err != nil {
+		if err := cmp.Or(l.takes(p.PluginInputs), st.unusedID(ctx, id), st.queue.CheckRoom()); err != nil {
 			return nil, err
 		}
 		if st.current != nil && p.WhenBusy == protocol.BusySteer {
@@ -68,14 +68,6 @@ func (e *Engine) tryTurn(ctx context.Context, id protocol.TurnID, ceiling *proto
 		begun = err == nil && r.State == protocol.TurnRunning
 		return r, err
 	})
-}
-
-// queueHasRoom fails with ErrQueueFull.
-func (st *state) queueHasRoom() error {
-	if !st.queue.HasRoom() {
-		return ErrQueueFull
-	}
-	return nil
 }
 
 // unusedID refuses an id for a new turn that is one's already. None is fine.
@@ -113,7 +105,7 @@ func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.Que
 	}
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
 	c := st.change(persistence.Commit{})
-	q := st.queueIn(c)
+	q := st.queue.In(c)
 	q.Accept(c, turn, in)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
 	if !idle {
@@ -191,7 +183,7 @@ func (st *state) startNext() error {
 	}
 	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
 		c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation}})
-		q := st.queueIn(c)
+		q := st.queue.In(c)
 		q.SetTurn(c, next)
 		if !resumed {
 			q.TellWaiting(c)
@@ -206,7 +198,7 @@ func (st *state) startNext() error {
 // dropExpired cancels the wakes of a turn that is to start which came too late. If nothing is left of it, it ends, and does not start.
 func (st *state) dropExpired(turn persistence.StoredTurn) (ended bool, err error) {
 	c := st.change(persistence.Commit{})
-	over, some := st.queueIn(c).DropExpired(c, turn.ID)
+	over, some := st.queue.In(c).DropExpired(c, turn.ID)
 	if !some {
 		return false, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/background"
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/engine/tool"
 	"lashd/engine/undo"
 	"lashd/persistence"
@@ -56,7 +57,7 @@ var codes = []struct {
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{undo.ErrInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
-	{engine.ErrQueueFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
+	{queue.ErrFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrNoCompletion, codeNotFound, protocol.KindCallNotFound, protocol.RetryNever, protocol.EffectNone},

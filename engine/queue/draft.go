@@ -1,7 +1,12 @@
 package queue
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -72,6 +77,44 @@ func (d *Draft) Queue(c *change.Change, in protocol.QueuedInput) protocol.Queued
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
 	d.Accept(c, t, in)
 	return in
+}
+
+// QueueOnce adds a turn for each of the inputs, except for those whose source has brought the same input before. It returns all inputs as
+// they are in the queue. A source that has brought another input is ErrOtherInput.
+func (d *Draft) QueueOnce(ctx context.Context, c *change.Change, past Past, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
+	added := false
+	for _, in := range wanted {
+		same, err := d.Same(ctx, c, past, in.Source)
+		switch {
+		case err != nil:
+			return nil, err
+		case same == nil:
+			all, added = append(all, d.Queue(c, in)), true
+		case !sameContent(*same, in):
+			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
+		default:
+			all = append(all, *same)
+		}
+	}
+	if added {
+		d.TellWaiting(c)
+	}
+	return all, nil
+}
+
+// ErrOtherInput means that a source has brought another input before.
+var ErrOtherInput = errors.New("its source brought another input before; what is new needs a source of its own")
+
+// sameContent reports whether two inputs have the same content once they are stored.
+func sameContent(a, b protocol.QueuedInput) bool {
+	type content struct {
+		Input   []protocol.InputPart
+		Plugins protocol.PluginInputs
+		Options *protocol.TurnOptions
+	}
+	textA, errA := json.Marshal(content{a.Input, a.PluginInputs, a.TurnOptions})
+	textB, errB := json.Marshal(content{b.Input, b.PluginInputs, b.TurnOptions})
+	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }
 
 // Steer adds an input that enters the running turn at its next checkpoint.

@@ -5,6 +5,7 @@ package queue
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"lashd/engine/change"
@@ -17,6 +18,9 @@ const (
 	maxInputs = 256
 	maxBytes  = 8 << 20
 )
+
+// ErrFull means that a session has as many inputs as it may.
+var ErrFull = errors.New("as much waits in the session as may: 256 inputs, or 8 MiB; wait for a turn to end, or withdraw some with queue/cancel")
 
 // Queue is what is stored. Only its drafts change it.
 type Queue struct {
@@ -55,16 +59,43 @@ func (q *Queue) Turn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 	return q.turns[i], true
 }
 
+// Claimed reports whether a turn that runs has taken an input in, so that it cannot be withdrawn.
+func (q *Queue) Claimed(in protocol.QueuedInput) bool {
+	t, ok := q.Turn(in.TurnID)
+	return in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued)
+}
+
+// BeginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
+func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
+	for _, in := range of(id, q.inputs) {
+		if in.State == protocol.InputQueued || in.State == protocol.InputDeferred {
+			ids = append(ids, in.ID)
+		}
+	}
+	return ids
+}
+
+// Switches is how many switches of frames in a row led to a turn.
+func (q *Queue) Switches(id protocol.TurnID) (n int) {
+	for _, in := range of(id, q.inputs) {
+		n = max(n, in.Switches)
+	}
+	return n
+}
+
 // Begun tells whether the first turn was begun, by this daemon or an earlier one.
 func (q *Queue) Begun() bool { return len(q.turns) > 0 && rank(q.turns[0]) == 0 }
 
-// HasRoom tells whether another input may be queued. Wakes have a limit of their own.
-func (q *Queue) HasRoom() bool {
+// CheckRoom fails with ErrFull if no further input may be queued. Wakes have a limit of their own.
+func (q *Queue) CheckRoom() error {
 	size := 0
 	for _, in := range q.inputs {
 		size += protocol.InputSize(in.Input)
 	}
-	return len(q.inputs) < maxInputs && size < maxBytes
+	if len(q.inputs) >= maxInputs || size >= maxBytes {
+		return ErrFull
+	}
+	return nil
 }
 
 // Waiting are the inputs that have not entered a turn: what queue/changed tells of.

@@ -227,9 +227,25 @@ func TestQueue(t *testing.T) {
 			want         bool
 		}{{255, 1, true}, {256, 1, false}, {2, 4<<20 - 1, true}, {2, 4 << 20, false}} {
 			all := slices.Repeat([]protocol.QueuedInput{input(strings.Repeat("x", c.size))}, c.inputs)
-			if got := queue.New(nil, all).HasRoom(); got != c.want {
-				t.Errorf("with %d inputs of %d bytes: %t", c.inputs, c.size, got)
+			if err := queue.New(nil, all).CheckRoom(); (err == nil) != c.want {
+				t.Errorf("with %d inputs of %d bytes: %v", c.inputs, c.size, err)
 			}
+		}
+	})
+	t.Run("runtime/P08 an input can be withdrawn until its turn takes it in", func(t *testing.T) {
+		s := load(t, "A running", "B queued", "one@A queued", "two@A pendingActive", "three@B queued", "four@gone queued")
+		var claimed []bool
+		for _, in := range s.q.Inputs() {
+			claimed = append(claimed, s.q.Claimed(in))
+		}
+		if want := []bool{true, false, false, true}; !slices.Equal(claimed, want) {
+			t.Errorf("claimed: %v, want %v", claimed, want)
+		}
+	})
+	t.Run("runtime/P08 a turn begins with what was not steered at it", func(t *testing.T) {
+		s := load(t, "A running", "one@A queued", "two@A pendingActive", "three@A deferredNextTurn", "four@B queued")
+		if ids := s.q.BeginsWith("A"); !slices.Equal(ids, []protocol.InputID{"one", "three"}) {
+			t.Errorf("it begins with %v", ids)
 		}
 	})
 	synctest.Test(t, testAccepting)

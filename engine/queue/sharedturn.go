@@ -49,13 +49,15 @@ func textSize(inputs ...protocol.QueuedInput) (n int) {
 	return n
 }
 
-// Entering are those of the inputs that enter a running turn at a checkpoint: all that people sent, and of the wakes as many from the
-// oldest on as the policy lets in together.
-func Entering(policy protocol.DrainPolicy, admitted []protocol.QueuedInput) (enter []protocol.QueuedInput) {
+// Entering are the inputs that enter a running turn at a checkpoint which admits some boundaries: all that people sent, and of the wakes as
+// many from the oldest on as the policy lets in together.
+func (q *Queue) Entering(id protocol.TurnID, policy protocol.DrainPolicy, admits func(protocol.Boundary) bool) (enter []protocol.QueuedInput) {
 	var wakes []protocol.QueuedInput
 	shut := false
-	for _, in := range admitted {
+	for _, in := range of(id, q.inputs) {
 		switch {
+		case in.State != protocol.InputPendingActive || !admits(in.Boundary):
+			continue
 		case in.Wake == nil:
 		case expired(in), shut:
 			continue

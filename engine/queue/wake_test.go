@@ -3,7 +3,6 @@ package queue_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -232,11 +231,12 @@ func TestEntering(t *testing.T) {
 		expire []protocol.InputID
 		want   string
 	}{
-		{"all that people sent, and wakes that share a turn", "", []string{"me@A x", "one@A x m", "two@A x m", "too@A x"}, nil, "me one two too"},
-		{"no wake after one that does not share", "", []string{"one@A x m", "two@A x n", "three@A x m", "me@A x"}, nil, "one me"},
-		{"one wake where each has its own", protocol.DrainOne, []string{"one@A x m", "two@A x m", "me@A x"}, nil, "one me"},
-		{"none that has expired", "", []string{"one@A x n", "two@A x m", "three@A x m"}, []protocol.InputID{"one"}, "two three"},
-		{"people's inputs beside each other", protocol.DrainOne, []string{"me@A x", "too@A x"}, nil, "me too"},
+		{"all that people sent, and wakes that share a turn", "", []string{"me@A pendingActive", "one@A pendingActive m", "two@A pendingActive m", "too@A pendingActive"}, nil, "me one two too"},
+		{"no wake after one that does not share", "", []string{"one@A pendingActive m", "two@A pendingActive n", "three@A pendingActive m", "me@A pendingActive"}, nil, "one me"},
+		{"one wake where each has its own", protocol.DrainOne, []string{"one@A pendingActive m", "two@A pendingActive m", "me@A pendingActive"}, nil, "one me"},
+		{"none that has expired", "", []string{"one@A pendingActive n", "two@A pendingActive m", "three@A pendingActive m"}, []protocol.InputID{"one"}, "two three"},
+		{"none that entered before, and none of another turn", "", []string{"me@A accepted", "too@A pendingActive", "other@B pendingActive"}, nil, "too"},
+		{"people's inputs beside each other", protocol.DrainOne, []string{"me@A pendingActive", "too@A pendingActive"}, nil, "me too"},
 	} {
 		t.Run("runtime/P08 "+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestEntering(t *testing.T) {
 					s.expiring(map[protocol.InputID]time.Duration{id: 0})
 				}
 				var got []string
-				for _, in := range queue.Entering(c.policy, slices.Clone(s.q.Inputs())) {
+				for _, in := range s.q.Entering("A", c.policy, func(protocol.Boundary) bool { return true }) {
 					got = append(got, string(in.ID))
 				}
 				if got := strings.Join(got, " "); got != c.want {
