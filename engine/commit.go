@@ -33,7 +33,7 @@ func (st *state) commit(ctx context.Context, c *change.Change) error {
 }
 
 func (st *state) store(ctx context.Context, c *change.Change) error {
-	st.inherit(c)
+	st.stored.inherit(c, st.row.Head.Frame)
 	before := st.row.Head.Leaf
 	if err := c.Seal(st.row.ID, st.base(), now()); err != nil {
 		st.broken = err
@@ -101,6 +101,14 @@ func splitShown(c *change.Change) (completed, withdrawn []*feed.Item) {
 func (st *state) tell(ctx context.Context, events ...change.Event) error {
 	c := st.change(persistence.Commit{})
 	c.Tell(events...)
+	return st.commit(ctx, c)
+}
+
+// commitUnlessEmpty commits a change that may have no event, component or receipt: then there is nothing to commit.
+func (st *state) commitUnlessEmpty(ctx context.Context, c *change.Change) error {
+	if len(c.Told())+len(c.Component) == 0 && c.Receipt == nil {
+		return nil
+	}
 	return st.commit(ctx, c)
 }
 

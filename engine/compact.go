@@ -174,7 +174,7 @@ func (st *state) stillTells(s *summed) error {
 func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt.Request) (*protocol.SessionCompactResult, error) {
 	nodes, by := done.result.nodes, done.result.by
 	c := st.change(persistence.Commit{})
-	st.keep(c, done.captured)
+	st.stored.keep(c, done.captured)
 	result := &protocol.SessionCompactResult{Plugin: by, Head: st.row.Head}
 	if len(nodes) > 0 {
 		opened, events := st.frame(nodes, by)

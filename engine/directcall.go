@@ -225,7 +225,9 @@ func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
 		if rc != nil {
 			rows.Retire = []protocol.TurnID{d.id}
 		}
-		return struct{}{}, st.commitKept(ctx, rows, kept)
+		c := st.change(rows)
+		kept.addTo(c, st)
+		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	return err
 }

@@ -53,7 +53,7 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 		return err
 	}
 	_, err = do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.TurnOptions, error) {
-		return plugin.MergeTurnOptions(st.recorded.of(st.row.Head.Frame), o)
+		return plugin.MergeTurnOptions(st.stored.optionsOf(st.row.Head.Frame), o)
 	})
 	return rejected(ctx, err)
 }
@@ -84,11 +84,8 @@ func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensio
 		return withHeld(w, extend, func(ctx context.Context, st *state, done worked[struct{}]) (*protocol.SeqResult, error) {
 			result := &protocol.SeqResult{Seq: st.row.Seq}
 			c := st.change(persistence.Commit{Receipt: rc.With(result)})
-			st.keep(c, done.captured)
-			if c.Receipt == nil && len(c.Component) == 0 {
-				return result, nil
-			}
-			return result, st.commit(ctx, c)
+			st.stored.keep(c, done.captured)
+			return result, st.commitUnlessEmpty(ctx, c)
 		})
 	})
 }

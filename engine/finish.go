@@ -81,7 +81,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	} else {
 		st.queue.In(c).GoOn(c, r.id, e.next.turn, e.next.input)
 	}
-	st.keep(c, r.result.kept(e.next != nil))
+	st.stored.keep(c, r.result.kept(e.next != nil))
 	if e.next == nil {
 		st.tasks.In(c).TurnOver()
 	}

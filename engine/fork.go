@@ -50,7 +50,7 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 		return nil, err
 	}
 	c := b.change(source)
-	st.keepIdle(c, kept)
+	kept.addTo(c, st)
 	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
 		c.Component = append(c.Component, persistence.Component{Name: approval.Component}, persistence.Component{Name: monitor.Component})
 	}

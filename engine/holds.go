@@ -133,7 +133,7 @@ func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, e
 	if done.result, err = work(w.lease.ctx, w.lease); err != nil {
 		return v, cancelledOr(w.lease.ctx, err)
 	}
-	done.captured, done.issues = w.lease.eng.captureAll(context.WithoutCancel(w.lease.ctx), w.lease.id, w.lease.plugins, w.owner.storedPlugins)
+	done.captured, done.issues = w.lease.eng.captureAll(context.WithoutCancel(w.lease.ctx), w.lease.id, w.lease.plugins, w.owner.stored.pluginState())
 	return release(w, func(ctx context.Context, st *state) (T, error) { return settle(ctx, st, done) })
 }
 

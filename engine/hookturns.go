@@ -255,7 +255,10 @@ func (s *seams) afterCommit() {
 	}
 	kept := s.store.owner.captureFor(s.store.life)
 	_, err := ask(s.store, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commitKept(ctx, persistence.Commit{}, kept, s.result.after...)
+		c := st.change(persistence.Commit{})
+		c.Tell(s.result.after...)
+		kept.addTo(c, st)
+		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	if err != nil && !s.store.left() {
 		s.eng.Log.Error("what came after a turn is not stored", "turn", s.store.turn, "error", err)

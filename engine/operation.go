@@ -200,7 +200,7 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
 	result := done.result
 	c, r := st.change(persistence.Commit{}), o.answer(result)
-	st.keep(c, done.captured)
+	st.stored.keep(c, done.captured)
 	for i, event := range result.Events {
 		n := protocol.NodeBody{Plugin: &event}.Node(protocol.DeriveNodeID(st.id, o.scope, i), now())
 		c.Nodes, r.Events = append(c.Nodes, n), append(r.Events, event)

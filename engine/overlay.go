@@ -95,8 +95,7 @@ func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc
 func (st *state) storeOverlay(ctx context.Context, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if others {
-		c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(tools)})
-		c.Then(func() { st.storedTools = tools })
+		st.stored.storeTools(c, tools)
 	}
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
 	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}

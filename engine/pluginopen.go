@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"lashd/engine/plugin"
+	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
 
@@ -62,11 +63,13 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 	if t, err = k.newSet(cfg, plugins, with); err != nil {
 		return nil, false, err
 	}
-	_, err = onState(k.owner, func(_ context.Context, st *state) (struct{}, error) {
+	_, err = onState(k.owner, func(ctx context.Context, st *state) (struct{}, error) {
 		if st.row.Head != with.head {
 			return struct{}{}, errPluginsMoved
 		}
-		if err := st.record(resumed.Options); err != nil {
+		c := st.change(persistence.Commit{})
+		st.stored.record(c, st.row.Head.Frame, resumed.Options)
+		if err := st.commitUnlessEmpty(ctx, c); err != nil {
 			return struct{}{}, err
 		}
 		st.plugins, installed = t, true
@@ -82,8 +85,8 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 
 // opening is what the session gives plugins that were just built.
 func (st *state) opening(plugins *plugin.Session) (o *opening, err error) {
-	o = &opening{head: st.row.Head, tools: st.storedTools, overlay: st.overlay, guests: st.guests}
-	o.Stored, err = st.stored(plugins)
+	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay, guests: st.guests}
+	o.Stored, err = st.storedFor(plugins)
 	return o, err
 }
 
@@ -109,15 +112,13 @@ func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	}
 }
 
-// stored is what plugins that were just built are given.
-func (st *state) stored(plugins *plugin.Session) (plugin.Stored, error) {
-	stored := plugin.Stored{Recorded: st.recorded.of(st.row.Head.Frame)}
+// storedFor is what plugins that were just built are given.
+func (st *state) storedFor(plugins *plugin.Session) (plugin.Stored, error) {
+	stored := plugin.Stored{Recorded: st.stored.optionsOf(st.row.Head.Frame)}
 	var err error
-	if st.storedPlugins != nil {
-		stored.Plugins, err = st.thaw(st.storedPlugins, "")
-	}
+	stored.Plugins, err = st.stored.thaw(st.ctx, st.stored.pluginState(), "")
 	if err == nil && plugins.Executes() {
-		stored.Execution, err = st.executed("")
+		stored.Execution, err = st.stored.execution(st.ctx, "")
 	}
 	if err == nil && plugins.Looks() {
 		stored.View, err = st.view()
@@ -132,7 +133,7 @@ func (st *state) view() (*plugin.View, error) {
 		return nil, err
 	}
 	v := &plugin.View{
-		Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.recorded.of(st.row.Head.Frame),
+		Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(st.row.Head.Frame),
 	}
 	return v.Holding(past), nil
 }
@@ -151,7 +152,7 @@ func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.recorded.of(node.Frame)}
+	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(node.Frame)}
 	v.Session.Head.Leaf, v.Session.Head.Generation, v.Session.Head.Frame = node.ID, node.Generation, node.Frame
 	return v.Holding(past), nil
 }

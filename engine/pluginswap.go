@@ -41,18 +41,15 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 
 // keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
 func (k *pluginLock) keepOutgoing(plugins *plugin.Session) error {
-	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.storedPlugins, nil })
+	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.stored.pluginState(), nil })
 	if err != nil {
 		return err
 	}
 	captured, _ := k.eng.captureAll(k.ctx, k.owner.id, plugins, stored)
 	_, err = onState(k.owner, func(ctx context.Context, st *state) (struct{}, error) {
 		c := st.change(persistence.Commit{})
-		st.keep(c, captured)
-		if len(c.Component) == 0 {
-			return struct{}{}, nil
-		}
-		return struct{}{}, st.commit(ctx, c)
+		st.stored.keep(c, captured)
+		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	if err != nil {
 		return fmt.Errorf("what plugins keep: %w", err)
@@ -66,7 +63,7 @@ func (st *state) tellMoved(before, after protocol.ToolState) error {
 		return nil
 	}
 	c := st.change(persistence.Commit{})
-	st.setTools(c, after)
+	st.stored.setTools(c, after)
 	return st.commit(st.ctx, c)
 }
 

@@ -29,7 +29,7 @@ func (st *state) begin(r *run) error {
 func (st *state) collect(r *run) (err error) {
 	inputs, begin, t := st.queue.Inputs(), &r.journal.begin, r.lease.box
 	if !r.journal.begun {
-		if begin.TurnOptions, err = plugin.MergeTurnOptions(st.recorded.of(begin.Frame), optionsOf(inputs, begin.Inputs)); err != nil {
+		if begin.TurnOptions, err = plugin.MergeTurnOptions(st.stored.optionsOf(begin.Frame), optionsOf(inputs, begin.Inputs)); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (sn *Snapshots) Create(ctx context.Context, p *protocol.SnapshotMutationPar
 
 func (st *state) createSnapshot(ctx context.Context, name string, kept idleCapture, rc receipt.Request) (*protocol.SnapshotResult, error) {
 	c := st.change(persistence.Commit{Save: name, Keep: inSnapshots})
-	st.keepIdle(c, kept)
+	kept.addTo(c, st)
 	c.TellOf(protocol.Event{Type: protocol.EventSnapshotCreated, Name: name})
 	head := st.row.Head
 	result := &protocol.SnapshotResult{
@@ -188,11 +188,9 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 
 // keptIn is what plugins get that are opened with the state of a snapshot.
 func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
-	if s.plugins != nil {
-		stored.Plugins, err = st.thaw(s.plugins, s.Name)
-	}
+	stored.Plugins, err = st.stored.thaw(st.ctx, s.plugins, s.Name)
 	if err == nil {
-		stored.Execution, err = st.executed(s.Name)
+		stored.Execution, err = st.stored.execution(st.ctx, s.Name)
 	}
 	if err == nil {
 		stored.View, err = st.viewAt(s.Node)
@@ -217,7 +215,7 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt.Request) (
 	}
 	tools := st.toolsAgain(s)
 	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name})
-	st.setTools(c, tools)
+	st.stored.setTools(c, tools)
 	st.monitors.In(c).Restore(s.monitors)
 	if err := c.Finish(); err != nil {
 		return nil, err
@@ -234,7 +232,7 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 	if s.tools != nil {
 		tools = *s.tools
 	}
-	tools.Generation = max(tools.Generation, st.storedTools.Generation)
+	tools.Generation = max(tools.Generation, st.stored.toolState().Generation)
 	if st.plugins != nil {
 		tools.Generation = max(tools.Generation, st.plugins.composer.Base().Generation())
 	}
@@ -245,7 +243,8 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 // startOver forgets what was loaded of the session's components, history and place, and its plugins, which whoever has their lock closes.
 func (st *state) startOver() {
 	st.plugins = nil
-	st.history, st.storedTools, st.storedPlugins = nil, protocol.ToolState{}, nil
+	st.history = nil
+	st.stored.forget()
 	st.monitors.Forget()
 	row, err := st.eng.store.Session(st.ctx, st.id)
 	if err == nil {

@@ -37,14 +37,14 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 
 // sideNow is what plugins, tools and monitors of the session are like, with what was captured of plugins; nil: what is stored counts.
 func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
-	plugins, tools := st.storedPlugins, st.storedTools
+	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
 	}
 	if k != nil && k.state != nil {
 		plugins = k.state
 	}
-	execution, err := st.executed("")
+	execution, err := st.stored.execution(st.ctx, "")
 	if k != nil && k.execution != nil {
 		execution = k.execution.State
 	}
@@ -54,7 +54,7 @@ func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
 
 // sideThen is what a restore would make of them.
 func (st *state) sideThen(s *snapshot) (protocol.SnapshotSide, error) {
-	execution, err := st.executed(s.Name)
+	execution, err := st.stored.execution(st.ctx, s.Name)
 	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: st.toolsAgain(s), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 
 	"lashd/engine/approval"
@@ -39,9 +40,7 @@ type state struct {
 	decisions       sessionDecisions
 	overlay         overlay
 	overlayReplaced chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
-	storedTools     protocol.ToolState
-	storedPlugins   *pluginState // as it is stored; nil: nothing is
-	recorded        recorded     // likewise
+	stored          *storedState
 	tasks           sessionTasks
 	monitors        sessionMonitors
 	rewinds         []persistence.StoredPoint // that an earlier daemon, or an earlier state, has begun
@@ -105,7 +104,7 @@ func (st *state) loadOpen(key int64) (err error) {
 		return err
 	}
 	st.queue = sessionQueue{queue.New(turns, inputs), st}
-	st.key = key
+	st.key, st.stored = key, &storedState{store: st.eng.store, key: key}
 	if err := st.loadTasks(); err != nil {
 		return err
 	}
@@ -121,10 +120,8 @@ func (st *state) loadComponents(key int64) error {
 	if err != nil {
 		return err
 	}
-	into := map[string]any{
-		approval.Component: &st.decisions.standing, componentOverlay: &st.overlay, componentTools: &st.storedTools, componentPlugins: &st.storedPlugins,
-		componentProtocol: &st.recorded, monitor.Component: st.monitors.Book,
-	}
+	into := st.stored.components()
+	maps.Copy(into, map[string]any{approval.Component: &st.decisions.standing, componentOverlay: &st.overlay, monitor.Component: st.monitors.Book})
 	for name, value := range into {
 		if body, ok := parts[name]; ok {
 			if err := json.Unmarshal(body, value); err != nil {

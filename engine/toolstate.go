@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"lashd/engine/change"
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
@@ -121,19 +120,12 @@ func (k *pluginLock) saveTools(t *pluginSet, rc receipt.Request) (*protocol.Tool
 	after := t.composer.Base().State()
 	return onState(k.owner, func(ctx context.Context, st *state) (*protocol.ToolStateResult, error) {
 		c := st.change(persistence.Commit{})
-		st.setTools(c, after)
+		st.stored.setTools(c, after)
 		result := &protocol.ToolStateResult{State: after, Seq: c.Seq()}
 		c.Receipt = rc.With(result)
 		c.Then(func() { t.catalog.Store(catalog) })
 		return result, st.commit(ctx, c)
 	})
-}
-
-// setTools adds to a change what the session decided about its tools.
-func (st *state) setTools(c *change.Change, next protocol.ToolState) {
-	c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(next)})
-	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &next})
-	c.Then(func() { st.storedTools = next })
 }
 
 // toolStateError is a refused change as clients get it.

@@ -55,32 +55,30 @@ func (r *recorded) put(frame protocol.FrameID, o protocol.TurnOptions) {
 	r.Frames[frame] = i
 }
 
-// record stores what the protocol said when it was opened, unless that is what is stored.
-func (st *state) record(m *plugin.Materialized) error {
+// record adds to a change what the protocol recorded when it was opened in a frame, unless the same is stored.
+func (s *storedState) record(c *change.Change, frame protocol.FrameID, m *plugin.Materialized) {
 	if m == nil {
-		return nil
+		return
 	}
-	next := st.recorded.with(st.row.Head.Frame, m)
-	if bytes.Equal(encode(next), encode(st.recorded)) {
-		return nil
+	next := s.recorded.with(frame, m)
+	if bytes.Equal(encode(next), encode(s.recorded)) {
+		return
 	}
-	c := st.change(persistence.Commit{})
-	st.setRecorded(c, next)
-	return st.commit(st.ctx, c)
+	s.setRecorded(c, next)
 }
 
-func (st *state) setRecorded(c *change.Change, next recorded) {
+func (s *storedState) setRecorded(c *change.Change, next recorded) {
 	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
-	c.Then(func() { st.recorded = next })
+	c.Then(func() { s.recorded = next })
 }
 
 // inherit gives a frame that a change opens the options of the frame that it opens from.
-func (st *state) inherit(c *change.Change) {
-	_, own := st.recorded.Frames[st.row.Head.Frame]
+func (s *storedState) inherit(c *change.Change, from protocol.FrameID) {
+	_, own := s.recorded.Frames[from]
 	opens := slices.IndexFunc(c.Nodes, func(n protocol.Node) bool { return n.FrameOpen != nil })
 	if !own || opens < 0 {
 		return
 	}
-	next := st.recorded.with(protocol.FrameID(c.Nodes[opens].ID), &plugin.Materialized{Options: *st.recorded.of(st.row.Head.Frame)})
-	st.setRecorded(c, next)
+	next := s.recorded.with(protocol.FrameID(c.Nodes[opens].ID), &plugin.Materialized{Options: *s.recorded.of(from)})
+	s.setRecorded(c, next)
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,38 +29,6 @@ type pluginState struct {
 type pluginEntry struct {
 	Meta      plugin.Meta               `json:"meta"`
 	Artifacts []protocol.PluginArtifact `json:"artifacts,omitempty"`
-}
-
-// captured is what plugins keep, on its way into the store.
-type captured struct {
-	state      *pluginState // nil: it is as it is stored
-	components []persistence.Component
-	execution  *plugin.Execution // nil: likewise
-}
-
-// capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
-// plugins that are not there now stays.
-func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
-	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
-		return nil, err
-	}
-	snap, err := callPlugin(ctx, e, plugins.Capture)
-	if err != nil {
-		return nil, err
-	}
-	next, bulk := frozen(snap)
-	k := &captured{state: next}
-	if stored != nil {
-		for id, entry := range stored.Entries {
-			if _, ok := next.Entries[id]; !ok {
-				next.Entries[id] = entry
-			}
-		}
-	}
-	if stored != nil || len(next.Entries) > 0 {
-		k.components = changedParts(stored, next, bulk)
-	}
-	return k, k.check()
 }
 
 // frozen is a snapshot as it is stored, and the artifacts that stand beside it.
@@ -119,41 +85,3 @@ func changedParts(stored, next *pluginState, bulk map[protocol.Digest][]byte) []
 }
 
 func partName(d protocol.Digest) string { return componentPlugins + "/" + string(d) }
-
-func (k *captured) check() error {
-	size := 0
-	for _, c := range k.components {
-		size += len(c.Body)
-	}
-	if size > maxPluginState {
-		return fmt.Errorf("what the plugins keep has %d bytes that changed, at most %d", size, maxPluginState)
-	}
-	return nil
-}
-
-// thaw is a stored state as plugins get it.
-func (st *state) thaw(from *pluginState, snapshot string) (*plugin.Snapshot, error) {
-	snap := &plugin.Snapshot{Entries: map[string]plugin.Entry{}, Fingerprint: from.Fingerprint}
-	var bulk map[string][]byte
-	if len(from.bulk()) > 0 {
-		var err error
-		if bulk, err = st.eng.store.Parts(st.ctx, st.key, snapshot, componentPlugins); err != nil {
-			return snap, err
-		}
-	}
-	for id, e := range from.Entries {
-		entry := plugin.Entry{Meta: e.Meta}
-		for _, a := range e.Artifacts {
-			data, ok := a.Data, true
-			if a.Size > smallArtifact {
-				data, ok = bulk[partName(a.Digest)]
-			}
-			if !ok {
-				return snap, fmt.Errorf("artifact %s of plugin %s is missing: %w", a.Name, id, persistence.ErrCorrupt)
-			}
-			entry.Artifacts = append(entry.Artifacts, plugin.Artifact{Name: a.Name, Data: data})
-		}
-		snap.Entries[id] = entry
-	}
-	return snap, nil
-}

@@ -11,16 +11,47 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What the code executor keeps is a part of its own: it is read only when somebody takes it back.
-const (
-	componentExecution = "execution"
-	executionPart      = componentExecution + "/state"
-)
+// captured is what plugins keep, on its way into the store.
+type captured struct {
+	state      *pluginState // nil: it is as it is stored
+	components []persistence.Component
+	execution  *plugin.Execution // nil: likewise
+}
 
-// executed is what is stored of the code executor, now or in a snapshot; nil: nothing.
-func (st *state) executed(snapshot string) ([]byte, error) {
-	parts, err := st.eng.store.Parts(st.ctx, st.key, snapshot, componentExecution)
-	return parts[executionPart], err
+// capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
+// plugins that are not there now stays.
+func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
+	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
+		return nil, err
+	}
+	snap, err := callPlugin(ctx, e, plugins.Capture)
+	if err != nil {
+		return nil, err
+	}
+	next, bulk := frozen(snap)
+	k := &captured{state: next}
+	if stored != nil {
+		for id, entry := range stored.Entries {
+			if _, ok := next.Entries[id]; !ok {
+				next.Entries[id] = entry
+			}
+		}
+	}
+	if stored != nil || len(next.Entries) > 0 {
+		k.components = changedParts(stored, next, bulk)
+	}
+	return k, k.check()
+}
+
+func (k *captured) check() error {
+	size := 0
+	for _, c := range k.components {
+		size += len(c.Body)
+	}
+	if size > maxPluginState {
+		return fmt.Errorf("what the plugins keep has %d bytes that changed, at most %d", size, maxPluginState)
+	}
+	return nil
 }
 
 // captureExecution asks the code executor what it keeps, and adds that to what was captured of the plugins.
@@ -81,7 +112,7 @@ func (k *pluginLock) captureIdle() (c idleCapture, err error) {
 		if st.plugins != nil && st.idle() == nil {
 			plugins, c.at = st.plugins.plugins, st.base()
 		}
-		return st.storedPlugins, nil
+		return st.stored.pluginState(), nil
 	})
 	if err != nil || plugins == nil {
 		return c, err
@@ -93,10 +124,10 @@ func (k *pluginLock) captureIdle() (c idleCapture, err error) {
 	return c, err
 }
 
-// keepIdle adds what was captured to a change, unless something has worked with the plugins since, or may have.
-func (st *state) keepIdle(c *change.Change, k idleCapture) {
+// addTo adds what was captured to a change of a session, unless something has worked with the plugins since, or may have.
+func (k idleCapture) addTo(c *change.Change, st *state) {
 	if k.at == st.base() && st.idle() == nil {
-		st.keep(c, k.captured)
+		st.stored.keep(c, k.captured)
 	}
 }
 
@@ -113,39 +144,9 @@ func (st *state) captureFor(ctx context.Context) (c idleCapture) {
 	return c
 }
 
-// commitKept commits, with what was captured of plugins.
-func (st *state) commitKept(ctx context.Context, rows persistence.Commit, k idleCapture, events ...change.Event) error {
-	c := st.change(rows)
-	c.Tell(events...)
-	st.keepIdle(c, k)
-	if len(events)+len(c.Component) == 0 && c.Receipt == nil {
-		return nil
-	}
-	return st.commit(ctx, c)
-}
-
 // capture captures what plugins keep for the commit of the turn.
 func (r *run) capture() {
-	k, issues := r.eng.captureAll(r.life, r.session.id, r.hooks.plugins, r.owner.storedPlugins)
+	k, issues := r.eng.captureAll(r.life, r.session.id, r.hooks.plugins, r.owner.stored.pluginState())
 	r.result.captured = k
 	r.result.note(issues...)
-}
-
-// keep adds what was captured to a change.
-func (st *state) keep(c *change.Change, k *captured) {
-	if k == nil {
-		return
-	}
-	c.Component = append(c.Component, k.components...)
-	if k.execution != nil {
-		c.Component = append(c.Component, persistence.Component{Name: executionPart, Body: k.execution.State})
-	}
-	c.Then(func() {
-		if k.state != nil {
-			st.storedPlugins = k.state
-		}
-		if k.execution != nil {
-			k.execution.Stored()
-		}
-	})
 }

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"lashd/engine/change"
+	"lashd/engine/plugin"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// The code executor's state is a part of its own: it is read only when the executor is opened.
+const (
+	componentExecution = "execution"
+	executionPart      = componentExecution + "/state"
+)
+
+// storedState is what the store has of a session's tools, plugins, code executor and protocol. It changes when a change that was given to it
+// is stored. Only the session's actor may call its methods, except pluginState, which work on the session may call that keeps others from changing it.
+type storedState struct {
+	store    *persistence.Store
+	key      int64 // of the session in the store
+	tools    protocol.ToolState
+	plugins  *pluginState // nil: nothing is stored
+	recorded recorded
+}
+
+// components maps the names of components to where they are decoded.
+func (s *storedState) components() map[string]any {
+	return map[string]any{componentTools: &s.tools, componentPlugins: &s.plugins, componentProtocol: &s.recorded}
+}
+
+// forget drops what a restored snapshot replaces, before the components are read again.
+func (s *storedState) forget() { s.tools, s.plugins = protocol.ToolState{}, nil }
+
+// toolState returns the settings of the session's tools.
+func (s *storedState) toolState() protocol.ToolState { return s.tools }
+
+// pluginState returns the state of the session's plugins; nil: nothing is stored.
+func (s *storedState) pluginState() *pluginState { return s.plugins }
+
+// optionsOf returns the turn options of a frame; nil: there are none.
+func (s *storedState) optionsOf(frame protocol.FrameID) *protocol.TurnOptions {
+	return s.recorded.of(frame)
+}
+
+// setTools adds settings of the session's tools to a change, and tells subscribers.
+func (s *storedState) setTools(c *change.Change, next protocol.ToolState) {
+	s.storeTools(c, next)
+	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &next})
+}
+
+// storeTools is setTools without the event.
+func (s *storedState) storeTools(c *change.Change, next protocol.ToolState) {
+	c.Component = append(c.Component, persistence.Component{Name: componentTools, Body: encode(next)})
+	c.Then(func() { s.tools = next })
+}
+
+// keep adds captured state to a change; nil: nothing was captured.
+func (s *storedState) keep(c *change.Change, k *captured) {
+	if k == nil {
+		return
+	}
+	c.Component = append(c.Component, k.components...)
+	if k.execution != nil {
+		c.Component = append(c.Component, persistence.Component{Name: executionPart, Body: k.execution.State})
+	}
+	c.Then(func() {
+		if k.state != nil {
+			s.plugins = k.state
+		}
+		if k.execution != nil {
+			k.execution.Stored()
+		}
+	})
+}
+
+// execution reads the state of the code executor, of now or of a snapshot; nil: nothing is stored.
+func (s *storedState) execution(ctx context.Context, snapshot string) ([]byte, error) {
+	parts, err := s.store.Parts(ctx, s.key, snapshot, componentExecution)
+	return parts[executionPart], err
+}
+
+// thaw reads the artifacts of stored plugin state of plugins of now or of a snapshot, in the form that plugins get; nil: nothing is stored.
+func (s *storedState) thaw(ctx context.Context, from *pluginState, snapshot string) (*plugin.Snapshot, error) {
+	if from == nil {
+		return nil, nil
+	}
+	snap := &plugin.Snapshot{Entries: map[string]plugin.Entry{}, Fingerprint: from.Fingerprint}
+	var bulk map[string][]byte
+	if len(from.bulk()) > 0 {
+		var err error
+		if bulk, err = s.store.Parts(ctx, s.key, snapshot, componentPlugins); err != nil {
+			return snap, err
+		}
+	}
+	for id, e := range from.Entries {
+		entry := plugin.Entry{Meta: e.Meta}
+		for _, a := range e.Artifacts {
+			data, ok := a.Data, true
+			if a.Size > smallArtifact {
+				data, ok = bulk[partName(a.Digest)]
+			}
+			if !ok {
+				return snap, fmt.Errorf("artifact %s of plugin %s is missing: %w", a.Name, id, persistence.ErrCorrupt)
+			}
+			entry.Artifacts = append(entry.Artifacts, plugin.Artifact{Name: a.Name, Data: data})
+		}
+		snap.Entries[id] = entry
+	}
+	return snap, nil
+}
