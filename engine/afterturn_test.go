@@ -33,13 +33,13 @@ func TestAfterTurnFails(t *testing.T) {
 		t.Run("plugin/HK-18 plugin/HK-19 a hook after the turn fails the turn "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(p)})
-				gone := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+				gone := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
 				inDeleted.Start.SessionID = gone.SessionID
-				must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone.SessionID}))
+				must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone.SessionID}))
 				id := d.session(t)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				report, err := d.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: d.begin(t, id, "go").TurnID})
+				report, err := d.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: d.begin(t, id, "go").TurnID})
 				if err != nil || report.State != protocol.TurnFailed || report.Issues[len(report.Issues)-1].Code != "plugin_finalize_turn" {
 					t.Errorf("report %+v, %v", report, err)
 				}

@@ -40,7 +40,7 @@ func TestRespond(t *testing.T) {
 			t.Errorf("outside/29 asked is %q", open[0].Prompt)
 		}
 		respond := func(id protocol.DecisionID, choice protocol.DecisionChoice, hash protocol.Digest) (*protocol.DecisionRespondResult, error) {
-			return d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: id, Choice: choice, ArgsHash: hash})
+			return d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: id, Choice: choice, ArgsHash: hash})
 		}
 		for _, c := range []struct {
 			choice  protocol.DecisionChoice
@@ -58,11 +58,11 @@ func TestRespond(t *testing.T) {
 		for _, q := range open {
 			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
 			p.IdempotencyKey = string(q.ID)
-			first := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
-			if same := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p)); !same.Won || same.Seq != first.Seq {
+			first := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
+			if same := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p)); !same.Won || same.Seq != first.Seq {
 				t.Errorf("outside/29 the answer comes to %+v, and repeated to %+v", first, same)
 			}
-			again := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_b", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject}))
+			again := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_b", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject}))
 			a := again.Answer
 			if !first.Won || first.Seq == 0 || again.Won || again.Seq == 0 || a.Choice != protocol.ChooseAllowOnce || a.By != "cli_a" {
 				t.Errorf("outside/29 the first answer comes to %+v, the second to %+v", first, again)
@@ -110,7 +110,7 @@ func TestOutcomes(t *testing.T) {
 				synctest.Wait()
 				again := func() protocol.Decision {
 					d = d.restart(t, nil)
-					must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+					must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 					synctest.Wait()
 					return d.asking(t)[0]
 				}
@@ -160,7 +160,7 @@ func TestAnswersToPlugins(t *testing.T) {
 			id := d.session(t)
 			home := d.state(t, id).Cwd
 			d.runAllowed(t, id, choice)
-			there := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: home})).SessionID
+			there := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: home})).SessionID
 			for i, in := range []protocol.SessionID{id, there, d.session(t)} {
 				var asked []string
 				if want[i] {
@@ -168,7 +168,7 @@ func TestAnswersToPlugins(t *testing.T) {
 				}
 				d.asksAbout(t, [...]string{"the session", "another one in its workspace", "one elsewhere"}[i], in, d.begin(t, in, "run").TurnID, asked...)
 			}
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
 			if got, _ := d.direct(t, id, ""); got != "denied" {
 				t.Errorf("where it is denied, the call came to %q", got)
 			}
@@ -182,7 +182,7 @@ func TestAnswersInTwoWorkspaces(t *testing.T) {
 	d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 	below := &protocol.SessionNewParams{Cwd: filepath.Join(d.state(t, id).Cwd, "below"), Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}
 	ok(t, os.Mkdir(below.Cwd, 0o700))
-	of := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), below)).SessionID
+	of := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), below)).SessionID
 	made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), below)).SessionID
 	d.runAllowed(t, of, protocol.ChooseAllowAlways)
 	d.asksAbout(t, "outside/29 after one answer", made, d.begin(t, made, "run").TurnID, "run")
@@ -251,9 +251,9 @@ func TestClientsTaskThatMoves(t *testing.T) {
 	d, id, _ := asks(t, denying)
 	free := d.session(t)
 	d.task(t, id, "tsk_1", protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}})
-	must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: id, To: free, TaskIDs: []protocol.TaskID{"tsk_1"}}))
+	must[*protocol.TasksResult](t)(d.Tasks.Transfer(t.Context(), &protocol.TaskTransferParams{SessionID: id, To: free, TaskIDs: []protocol.TaskID{"tsk_1"}}))
 	o := d.observe(t, free)
-	must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+	must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{
 		TaskParams: protocol.TaskParams{SessionID: free, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 	}))
 	if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got != "ran" {
@@ -275,7 +275,7 @@ func TestCompletionBesideAQuestion(t *testing.T) {
 		state := func(want protocol.TurnState) {
 			t.Helper()
 			synctest.Wait()
-			if got := must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
+			if got := must[*protocol.TurnReport](t)(d.Turns.Read(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
 				t.Errorf("outside/29 the turn is %s, want %s", got, want)
 			}
 		}
@@ -318,7 +318,7 @@ func TestQuestionOfLaxerSettings(t *testing.T) {
 		synctest.Wait()
 		before := d.asking(t)
 		d = d.restart(t, func(s *setup) { s.plugins = nil })
-		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 		synctest.Wait()
 		after := d.asking(t)
 		if len(before) != 1 || len(after) != 1 || after[0].ID != before[0].ID {
@@ -352,20 +352,20 @@ func TestAnswerWhileATurnIsTakenOver(t *testing.T) {
 				turn := d.begin(t, id, "go").TurnID
 				synctest.Wait()
 				d = d.restart(t, func(s *setup) { s.plugins = plugins(holds) })
-				must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+				must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 				synctest.Wait()
 				allow := func(name string) {
 					for _, q := range d.asking(t) {
 						if q.Call.Name == name {
 							p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
-							must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+							must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 						}
 					}
 				}
 				allow("run")
 				close(gate)
 				synctest.Wait()
-				if got := must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
+				if got := must[*protocol.TurnReport](t)(d.Turns.Read(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
 					t.Errorf("the turn is %s, want %s", got, want)
 				}
 				allow("other")
@@ -410,7 +410,7 @@ func TestQuestionThatACallGaveUp(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		prompts("second")
 		d = d.restart(t, nil)
-		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 		prompts("first", "second")
 		d.interrupt(t, turn)
 		d.wait(t, turn)
@@ -480,11 +480,11 @@ func TestAnswersThatAreNotStored(t *testing.T) {
 		"of a person": func(t *testing.T, d *daemon, heal func()) string {
 			q := d.asking(t)[0]
 			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: q.ArgsHash}
-			if r, err := d.Respond(t.Context(), "cli_a", p); err == nil || len(d.asking(t)) != 1 {
+			if r, err := d.Decisions.Respond(t.Context(), "cli_a", p); err == nil || len(d.asking(t)) != 1 {
 				t.Errorf("the answer comes to %+v, open are %+v", r, d.asking(t))
 			}
 			heal()
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 			return "ran"
 		},
 		"of a deadline": func(t *testing.T, d *daemon, heal func()) string {
@@ -544,11 +544,11 @@ func TestOneAnswerOfTwo(t *testing.T) {
 		for _, q := range d.asking(t) {
 			if q.Call.Name == "run" {
 				p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}
-				must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+				must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 			}
 		}
 		d = d.restart(t, nil)
-		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 		synctest.Wait()
 		asked, came := d.answered(t, id, turn, "run", "other")
 		if !slices.Equal(asked, []string{"run", "other"}) || came["run"] != "ran" || came["other"] != "ran" {

@@ -87,9 +87,9 @@ func TestAppendingIsTold(t *testing.T) {
 			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), p))
 		}
 		before++
-		must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "note")))
+		must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "note")))
 		before++
-		must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+		must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 		want := []string{"restore before it is open", "told of by the way", "told", "told of notes noted", "told", "told of so far", "told"}
 		if got := f.all(); !slices.Equal(got, want) {
 			t.Errorf("it was told\n%q, want\n%q", got, want)
@@ -101,8 +101,8 @@ func TestAppendingIsTold(t *testing.T) {
 		id := d.session(t)
 		d.turn(t, id, "go")
 		before := d.graph(t, id).Head
-		_, noted := d.Command(t.Context(), d.operation(id, "note"))
-		_, compacted := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
+		_, noted := d.Operations.Command(t.Context(), d.operation(id, "note"))
+		_, compacted := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
 		for what, err := range map[string]error{"append": d.appendText(t, id, "x"), "command": noted, "compaction": compacted} {
 			if e, ok := errors.AsType[*plugin.HookError](err); !ok || e.Plugin != "scheme" || e.Hook != plugin.HookProtocol {
 				t.Errorf("%s: %v", what, err)

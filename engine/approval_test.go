@@ -17,7 +17,7 @@ import (
 // direct is what a direct call of the tool run comes to: "ran", or the code and the message of its failure.
 func (d *daemon) direct(t *testing.T, id protocol.SessionID, args string) (code, message string) {
 	t.Helper()
-	out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(args)})).Output
+	out := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(args)})).Output
 	if out.Failure != nil {
 		return out.Failure.Code, out.Failure.Message
 	}
@@ -29,7 +29,7 @@ func TestRulesOfAskers(t *testing.T) {
 	run := says("run", "ran")
 	run.schema = `{"type":"object"}`
 	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{run}, plugins: plugins(handling("p", nil))})
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{
 		Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "./bin", Action: protocol.ApproveDeny}},
 	}}))
 	for _, dir := range []string{"bin", "sub/bin"} {
@@ -55,7 +55,7 @@ func TestRulesWithoutADirectory(t *testing.T) {
 	d := start(t, setup{cwd: t.TempDir(), model: replies(), tools: []tool.Provider{run}})
 	denies := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "bin", Action: protocol.ApproveDeny}}}
 	p := &protocol.SessionNewParams{Cwd: d.setup.cwd, Approval: allowing, Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Policies: []protocol.Policy{{Approval: denies}}}}}
-	id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+	id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 	for args, want := range map[string]string{`{"path":"bin/x"}`: "denied", `{"path":"/bin/x"}`: "ran"} {
 		if got, _ := d.direct(t, id, args); got != want {
 			t.Errorf("outside/29 %s came to %q, want %q", args, got, want)
@@ -67,7 +67,7 @@ func TestWhoDenies(t *testing.T) {
 	d, id, host := asks(t, denying)
 	own := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
 	lax := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
 	twice := must[*protocol.SessionNewResult](t)(d.host(t, own).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
 	strict := must[*protocol.SessionNewResult](t)(d.host(t, d.session(t)).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
 	asked := "the session or plugin that asked"
@@ -91,12 +91,12 @@ func TestStateOfATurnThatAsks(t *testing.T) {
 		turn := d.begin(t, id, "go").TurnID
 		for _, want := range []protocol.TurnState{protocol.TurnWaiting, protocol.TurnWaiting, protocol.TurnRunning} {
 			synctest.Wait()
-			if got := must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
+			if got := must[*protocol.TurnReport](t)(d.Turns.Read(t.Context(), &protocol.TurnParams{TurnID: turn})).State; got != want {
 				t.Errorf("outside/29 the turn is %s, want %s", got, want)
 			}
 			if open := d.asking(t); len(open) > 0 {
 				p := &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAllowOnce, ArgsHash: open[0].ArgsHash}
-				must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+				must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 			}
 		}
 		close(gate)
@@ -130,8 +130,8 @@ func TestToolsOfGuests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, _ := hosted(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"})})
 				id := d.session(t)
-				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
-				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("look:read"), Tools: tools}))
+				must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
+				must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("look:read"), Tools: tools}))
 				synctest.Wait()
 				turn := d.begin(t, id, "go").TurnID
 				synctest.Wait()
@@ -201,7 +201,7 @@ func TestRuleOfWhatAToolIsLike(t *testing.T) {
 		if c.action == protocol.ApproveAllow {
 			approval.Mode = protocol.ApproveDeny
 		}
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
 		if got, _ := d.direct(t, id, ""); got != c.want {
 			t.Errorf("outside/29 a tool like %q and the rule %s %s: the call came to %q, want %q", c.like, c.action, c.tool, got, c.want)
 		}
@@ -230,7 +230,7 @@ func TestKindsOfTools(t *testing.T) {
 		run.kind = kind
 		d := start(t, setup{model: replies(calls("run")), tools: []tool.Provider{run}})
 		id := d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{DeadlineMs: 1}}))
 		if got := cameTo(t, d.turn(t, id, "go")); got != want {
 			t.Errorf("outside/29 a call of kind %q came to %q, want %q", kind, got, want)
 		}

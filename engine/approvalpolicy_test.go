@@ -26,10 +26,10 @@ func TestApproval(t *testing.T) {
 		turn := d.begin(t, id, "go").TurnID
 		asked := o.typed(protocol.EventDecisionOpened).Decision
 		wrong := &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: "other"}
-		if _, err := d.Respond(t.Context(), "cli_a", wrong); err == nil {
+		if _, err := d.Decisions.Respond(t.Context(), "cli_a", wrong); err == nil {
 			t.Error("an approval of other arguments was taken")
 		}
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 			DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash,
 		}))
 		return d.wait(t, turn).ToolCalls[0].Output
@@ -66,7 +66,7 @@ func TestApproval(t *testing.T) {
 		d := start(t, s)
 		cwd := t.TempDir()
 		here := func() protocol.SessionID {
-			return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd})).SessionID
+			return must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: cwd})).SessionID
 		}
 		once(t, d, here(), protocol.ChooseAllowAlways)
 		if out := unasked(t, d, here()); out.Text != "ran" {
@@ -94,7 +94,7 @@ func TestApproval(t *testing.T) {
 			o := d.observe(t, id)
 			first := d.begin(t, id, "0").TurnID
 			asked := o.typed(protocol.EventDecisionOpened).Decision
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 				DecisionID: asked.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: asked.ArgsHash,
 			}))
 			d.wait(t, first)
@@ -180,14 +180,14 @@ func TestStandingAnswers(t *testing.T) {
 			o := d.observe(t, id)
 			first := d.begin(t, id, "0").TurnID
 			asked := o.typed(protocol.EventDecisionOpened).Decision
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 				DecisionID: asked.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: asked.ArgsHash,
 			}))
 			d.wait(t, first)
 			if told := strings.Contains(asked.Prompt, "it may run with any content"); told != strings.Contains(asked.Prompt, "with any") || told != (c.varying != nil) {
 				t.Errorf("the person was asked %q", asked.Prompt)
 			}
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
 				SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, DeadlineMs: 1}, // nobody answers
 			}))
 			if out := d.turn(t, id, "1").ToolCalls[0].Output; (out.Failure != nil) != c.asked {
@@ -224,8 +224,8 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 			}})
 			id := d.session(t)
 			beside := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "another"}}} // which changes nothing
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
-			out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(c.args)})).Output
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
+			out := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(c.args)})).Output
 			if got := out.Failure != nil; got != c.denied {
 				t.Errorf("%s is denied: %v, want %v", c.args, got, c.denied)
 			}
@@ -241,8 +241,8 @@ func TestRuleOfToolsBesideAClients(t *testing.T) {
 	d := start(t, setup{model: replies(reply), tools: []tool.Provider{run}})
 	id := d.session(t)
 	rules := []protocol.ApprovalRule{{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}}
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: rules}}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: rules}}))
 	beside := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "another"}}}
-	must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
+	must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))
 	d.asksAbout(t, "outside/29 a tool beside a client's", id, d.begin(t, id, "go").TurnID)
 }

@@ -35,7 +35,7 @@ func restricted(t *testing.T, a protocol.Authority, wanted ...plugin.Directive) 
 		p.Authority.Subagent = new(*sub)
 		p.Authority.Subagent.Parent = d.session(t)
 	}
-	id = must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+	id = must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 	d.turn(t, id, "go")
 	return d, id, host
 }
@@ -100,11 +100,11 @@ func TestWhatPluginsAskFor(t *testing.T) {
 		d = d.restart(t, nil)
 		for _, one := range []protocol.SessionID{id, fork, child} {
 			overlay := &protocol.SessionOverlayParams{SessionID: one, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "work"}}}}
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", overlay))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", overlay))
 			if got := d.shown(t, one); len(got) != 0 {
 				t.Errorf("%s shows %q", one, got)
 			}
-			if _, err := d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: one, Name: "work"}); !errors.Is(err, engine.ErrToolNotFound) {
+			if _, err := d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: one, Name: "work"}); !errors.Is(err, engine.ErrToolNotFound) {
 				t.Errorf("%s calls: %v", one, err)
 			}
 		}
@@ -119,7 +119,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 		other := d.session(t)
 		child := d.worker(t, id, "helper")
 		listed := func(children bool) (ids []protocol.SessionID) {
-			for _, s := range must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Children: children})).Data {
+			for _, s := range must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Children: children})).Data {
 				ids = append(ids, s.ID)
 			}
 			return ids

@@ -30,7 +30,7 @@ func TestTurnsOfAskers(t *testing.T) {
 	t.Run("outside/1 a running turn is held to the sandbox of who gives it more input, from then on", func(t *testing.T) {
 		gate := newGate("hold")
 		d, id, host := setup{model: obeying("hold", "run"), tools: []tool.Provider{run, gate}}.asksForAll(t)
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
 		turn := d.begin(t, child, "hold").TurnID
 		<-gate.called
 		must[protocol.InputID](t)(host.Lifecycle.InjectTurnInput(authority.FromSandbox(t.Context()), &protocol.TurnSteerParams{TurnID: turn, Input: text("run")}))
@@ -55,7 +55,7 @@ func TestTurnsOfAskers(t *testing.T) {
 	t.Run("outside/1 input that comes too late for its turn gets one of its own, and the queued turn of a person is not held to it", func(t *testing.T) {
 		gate := newGate("hold")
 		d, id, host := setup{model: obeying("hold", "run"), tools: []tool.Provider{run, gate}}.asksForAll(t)
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
 		first, queued := d.begin(t, child, "hold").TurnID, d.begin(t, child, "run").TurnID
 		<-gate.called
 		must[protocol.InputID](t)(host.Lifecycle.InjectTurnInput(authority.FromSandbox(t.Context()), &protocol.TurnSteerParams{TurnID: first, Input: text("run")}))
@@ -75,14 +75,14 @@ func TestTurnsOfAskers(t *testing.T) {
 			want []string
 		}{"in a sandbox": {boxed{queues}, []string{"run"}}, "in none": {foreign{queues}, nil}} {
 			d, id, _ := setup{model: obeying("run"), tools: []tool.Provider{run}, plugins: []plugin.Factory{c.by}}.asksForAll(t)
-			r := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "queue", Args: json.RawMessage(`{}`)}))
+			r := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "queue", Args: json.RawMessage(`{}`)}))
 			d.asksAbout(t, name, id, r.Inputs[0].TurnID, c.want...)
 		}
 	})
 	t.Run("outside/1 what a person answered in the session is no answer to the question of who asks for a turn later", func(t *testing.T) {
 		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		free := d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: free, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: free, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}))
 		d.runAllowed(t, free, protocol.ChooseAllowSession)
 		d.asksAbout(t, "the turn of the person", free, d.begin(t, free, "run").TurnID)
 		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
@@ -94,7 +94,7 @@ func TestTurnsOfAskers(t *testing.T) {
 		if err := os.Mkdir(below.Cwd, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		of := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), below)).SessionID
+		of := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), below)).SessionID
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), below)).SessionID
 		d.runAllowed(t, of, protocol.ChooseAllowAlways)
 		d.asksAbout(t, "the session of the person", of, d.begin(t, of, "run").TurnID)
@@ -110,7 +110,7 @@ func (d *daemon) runAllowed(t *testing.T, id protocol.SessionID, choice protocol
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "run").TurnID
 	q := o.typed(protocol.EventDecisionOpened).Decision
-	must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: choice, ArgsHash: q.ArgsHash}))
+	must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: choice, ArgsHash: q.ArgsHash}))
 	d.wait(t, turn)
 }
 
@@ -125,7 +125,7 @@ func TestWakesOfAskers(t *testing.T) {
 		d.task(t, id, "tsk_person", spec)
 		must[*protocol.TaskResult](t)(host.Tasks.StartTask(authority.FromSandbox(t.Context()), &plugin.TaskStart{TaskID: "tsk_plugin", Spec: spec}))
 		for _, task := range []protocol.TaskID{"tsk_person", "tsk_plugin"} {
-			must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+			must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{
 				TaskParams: protocol.TaskParams{SessionID: id, TaskID: task}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 			}))
 		}
@@ -144,7 +144,7 @@ func TestWakesOfAskers(t *testing.T) {
 			return tool.Result{Output: protocol.Succeed("started")}, err
 		}}
 		d, id, host := setup{model: obeying("observe", "run"), tools: []tool.Provider{run, monitor}}.asksForAll(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
 		free := d.session(t)
 		o := d.observe(t, free)
 		d.wait(t, must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("observe")})))
@@ -158,7 +158,7 @@ func TestWakesOfAskers(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", spec)}})
 		for _, held := range []bool{false, true} {
 			w := d.watched(t)
-			w.id = must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+			w.id = must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 				Cwd: w.dir, Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Sandboxed: held}},
 			})).SessionID
 			if got := w.monitor("p:m"); (got.State == protocol.MonitorRunning) == held {
@@ -171,9 +171,9 @@ func TestWakesOfAskers(t *testing.T) {
 		host, free := d.host(t, id), d.session(t)
 		spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
 		must[*protocol.TaskResult](t)(host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: free, TaskID: "tsk_1", Spec: spec}))
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		o := d.observe(t, free)
-		must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+		must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{
 			TaskParams: protocol.TaskParams{SessionID: free, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 		}))
 		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got != "denied" {
@@ -237,7 +237,7 @@ func TestTasksOfAskers(t *testing.T) {
 			id, free := d.session(t), d.session(t)
 			begun(t, d.host(t, id), &plugin.TaskStart{SessionID: free, TaskID: "tsk_1", Spec: handled("again")})
 			synctest.Wait()
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 			d = d.restart(t, nil)
 			if got := d.ended(t, free, "tsk_1"); got.State != protocol.TaskCompleted {
 				t.Fatalf("it ended as %s %+v", got.State, got.Outcome)
@@ -292,7 +292,7 @@ func TestWorkspacesOfAskers(t *testing.T) {
 		if err := os.Mkdir(below, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: below, Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Roots: []string{home}}},
 		})).SessionID
 		d.turn(t, id, "run one")

@@ -32,7 +32,7 @@ func asks(t *testing.T, approval *protocol.ApprovalConfig) (*daemon, protocol.Se
 		model: scripted.New(&scripted.Script{Turns: []scripted.Turn{calling, calling, calling, calling, calling, calling}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
 		tools: []tool.Provider{says("run", "ran")}, plugins: plugins(handling("p", nil)),
 	})
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: approval}))
 	return d, id, host
 }
 
@@ -63,7 +63,7 @@ func (d *daemon) working(t *testing.T, host plugin.Capabilities, id protocol.Ses
 	must[*protocol.TaskResult](t)(host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: id, TaskID: "tsk_1", Spec: spec}))
 	return func() {
 		t.Helper()
-		must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+		must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{
 			TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 		}))
 	}
@@ -85,11 +85,11 @@ func TestNobodyGetsMore(t *testing.T) {
 		fork := d.fork(t, made, "").SessionID
 		for range 2 {
 			for _, id := range []protocol.SessionID{made, fork} {
-				must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing}))
+				must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing}))
 				if got := cameTo(t, d.turn(t, id, "run")); got != "denied" {
 					t.Errorf("session %s: the call came to %q", id, got)
 				}
-				out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run"})).Output
+				out := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run"})).Output
 				if out.Failure == nil || out.Failure.Code != "denied" {
 					t.Errorf("session %s: a direct call came to %+v", id, out)
 				}
@@ -110,7 +110,7 @@ func TestNobodyGetsMore(t *testing.T) {
 	})
 	t.Run("outside/1 a tool that a session has taken from its model stays away from sessions and turns that it asks for", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
-		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
+		must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
 		for _, p := range []*protocol.SessionNewParams{
 			{Approval: allowing}, {Approval: allowing, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}},
 		} {
@@ -157,7 +157,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		free := d.session(t)
 		o := d.observe(t, free)
 		finish := d.working(t, d.host(t, id), free)
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		finish()
 		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got == "ran" {
 			t.Errorf("the call came to %q", got)
@@ -191,7 +191,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			model: scripted.New(&scripted.Script{Turns: turns, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
 			tools: []tool.Provider{says("run", "ran"), slow},
 		})
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
 		free := d.session(t)
 		first := d.begin(t, free, "wait").TurnID
 		must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
@@ -223,8 +223,8 @@ func TestNobodyGetsMore(t *testing.T) {
 	})
 	t.Run("outside/1 who asks in one workspace has nothing done in another", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
-		elsewhere := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
-		home := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
+		elsewhere := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+		home := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
 		_, start := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: elsewhere, Input: text("run")})
 		_, fork := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: elsewhere}})
 		_, above := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: filepath.Dir(home)})
@@ -259,14 +259,14 @@ func TestNobodyGetsMore(t *testing.T) {
 		o := d.observe(t, made)
 		turn := d.begin(t, made, "run").TurnID
 		q := o.typed(protocol.EventDecisionOpened).Decision
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowSession, ArgsHash: q.ArgsHash}))
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowSession, ArgsHash: q.ArgsHash}))
 		if got := cameTo(t, d.wait(t, turn)); got != "ran" {
 			t.Errorf("allowed, the call came to %q", got)
 		}
 		if got := cameTo(t, d.turn(t, made, "run")); got != "ran" {
 			t.Errorf("allowed for the session, the call came to %q", got)
 		}
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: denying}))
 		if got := d.askedFor(t, host, t.Context(), "trn_1", made); got != "denied" {
 			t.Errorf("asked for by a session that denies it, the call came to %q", got)
 		}
@@ -285,12 +285,12 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("one too many with that of %s: %v", id, err)
 		}
 		p.Cwd = d.state(t, id).Cwd
-		full := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		full := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 		if _, err := d.host(t, full).Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: id, Input: text("run")}); !errors.Is(err, authority.ErrTooMany) {
 			t.Errorf("a turn that one too many stand behind: %v", err)
 		}
 		p.Authority.Ceiling.Policies = p.Authority.Ceiling.Policies[:authority.MaxPolicies-1]
-		most := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		most := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 		if _, err := d.host(t, most).Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_2", SessionID: id, Input: text("run")}); err != nil {
 			t.Errorf("a turn that as many stand behind as may: %v", err)
 		}
@@ -318,7 +318,7 @@ func TestSandboxedAskers(t *testing.T) {
 			if want := []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}; !slices.Equal(q.Choices, want) || q.Default != protocol.ChooseReject {
 				t.Errorf("%s: %v, by default %s", name, q.Choices, q.Default)
 			}
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash}))
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash}))
 			if got := cameTo(t, d.wait(t, turn)); got != "denied" {
 				t.Errorf("%s: the call came to %q", name, got)
 			}
@@ -336,7 +336,7 @@ func TestSandboxedAskers(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			other := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: elsewhere})).SessionID
+			other := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: elsewhere})).SessionID
 			if _, err := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: other, Spec: shell}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a command in another workspace: %v", err)
 			}
@@ -383,7 +383,7 @@ func TestPluginsDefaults(t *testing.T) {
 		t.Run("outside/2 what a plugin says that silence means "+c.name, func(t *testing.T) {
 			d := start(t, setup{model: replies(calls("run")), tools: []tool.Provider{says("run", "ran")}, plugins: plugins(approving(c.silence))})
 			id := d.session(t)
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &c.config}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &c.config}))
 			if got := cameTo(t, d.turn(t, id, "go")); got != c.want {
 				t.Errorf("the call came to %q, want %q", got, c.want)
 			}
@@ -445,8 +445,8 @@ func TestOverlaidTools(t *testing.T) {
 			call := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool.Name, Args: json.RawMessage(c.args)}}}
 			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look, edit, patch}})
 			id := d.session(t)
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: c.approval}))
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{c.tool}}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: c.approval}))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{c.tool}}))
 			o := d.observe(t, id)
 			turn := d.begin(t, id, "go").TurnID
 			means := map[protocol.EventType]protocol.ApprovalMode{
@@ -473,7 +473,7 @@ func TestOverlaidTools(t *testing.T) {
 				})
 			}})})
 			id := d.session(t)
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{claims(c.name, "", c.says)}}))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{claims(c.name, "", c.says)}}))
 			if d.turn(t, id, "go"); !slices.Equal(told.list, []string{c.want}) {
 				t.Errorf("of a client's %s that says %s, a hook was told %q, want %q", c.name, c.says, told.list, c.want)
 			}
@@ -487,8 +487,8 @@ func TestAnswersToReplacements(t *testing.T) {
 	d := start(t, setup{model: obeying("shell"), tools: []tool.Provider{shell}})
 	id := d.session(t)
 	asks := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Action: protocol.ApproveAsk}}}
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: asks}))
-	must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: asks}))
+	must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{
 		SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "shell"}}},
 	}))
 	for _, want := range []protocol.EventType{protocol.EventDecisionOpened, protocol.EventToolRequested} {
@@ -502,7 +502,7 @@ func TestAnswersToReplacements(t *testing.T) {
 		}
 		if q := e.Decision; q != nil {
 			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowSession, ArgsHash: q.ArgsHash}
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", p))
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 			o.typed(protocol.EventToolRequested)
 		}
 		d.interrupt(t, turn)

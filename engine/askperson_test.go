@@ -47,13 +47,13 @@ func askedTimes(t *testing.T, replay protocol.Replay, ran *notes, times int) (*d
 
 func (d *daemon) replies(t *testing.T, id protocol.DecisionID, choice protocol.DecisionChoice, value string) error {
 	t.Helper()
-	_, err := d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: id, Choice: choice, Value: []byte(value)})
+	_, err := d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: id, Choice: choice, Value: []byte(value)})
 	return err
 }
 
 func (d *daemon) asking(t *testing.T) []protocol.Decision {
 	t.Helper()
-	return must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data
+	return must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{})).Data
 }
 
 func TestAskPerson(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAskPerson(t *testing.T) {
 			}
 			second := o.typed(protocol.EventDecisionOpened).Decision
 			d = d.restart(t, nil)
-			must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+			must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 			synctest.Wait()
 			if all := d.asking(t); len(all) != 1 || all[0].ID != second.ID {
 				t.Fatalf("open are %+v, want %s", all, second.ID)
@@ -122,7 +122,7 @@ func TestAskPerson(t *testing.T) {
 				q = o.typed(protocol.EventDecisionOpened).Decision
 			}
 			d = d.restart(t, nil)
-			must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+			must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 			synctest.Wait()
 			all := d.asking(t)
 			if len(all) != 1 || all[0].Kind != protocol.DecisionOutcome {
@@ -157,7 +157,7 @@ func TestAskPerson(t *testing.T) {
 				failed <- err
 				return tool.Result{Output: protocol.Succeed("")}, nil
 			}}}})
-			must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: d.session(t), Name: "work", Args: []byte(`{}`)}))
+			must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: d.session(t), Name: "work", Args: []byte(`{}`)}))
 			if err := <-failed; !errors.Is(err, tool.ErrNoTurn) {
 				t.Errorf("%v", err)
 			}

@@ -60,7 +60,7 @@ func TestQuestionsOfABatch(t *testing.T) {
 		synctest.Wait()
 		before := d.asking(t)
 		d = d.restart(t, nil)
-		must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+		must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 		synctest.Wait()
 		kept := 0
 		for _, q := range d.asking(t) {
@@ -116,7 +116,7 @@ func TestApprovalOfAnotherCall(t *testing.T) {
 				})
 			}
 			p := &protocol.DecisionRespondParams{DecisionID: first.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: first.ArgsHash}
-			_, _ = d.Respond(t.Context(), "cli_a", p)
+			_, _ = d.Decisions.Respond(t.Context(), "cli_a", p)
 			if !c.same {
 				d.interrupt(t, turn)
 			}
@@ -141,7 +141,7 @@ func TestIntentsOfTasksThatEnd(t *testing.T) {
 		var d *daemon
 		var session protocol.SessionID
 		end := toolFunc{name: "end", run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
-			_, err := d.CompleteTask(ctx, "cli_a", &protocol.TaskCompleteParams{
+			_, err := d.Tasks.Complete(ctx, "cli_a", &protocol.TaskCompleteParams{
 				TaskParams: protocol.TaskParams{SessionID: session, TaskID: "tsk_w"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 			})
 			return tool.Result{Output: protocol.Succeed("ended"), Intents: []protocol.ToolIntent{tick("tsk_w", `{"n":1}`), cancel, poke}}, err

@@ -11,12 +11,12 @@ import (
 
 // Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
 // not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
-func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *feed.Subscription, error) {
-	a, err := e.attach(ctx, p)
+func (ss *Sessions) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *feed.Subscription, error) {
+	a, err := ss.attach(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	below, err := e.decisionsBelow(ctx, p.SessionID, a.key)
+	below, err := ss.eng.Decisions.below(ctx, p.SessionID, a.key)
 	if err != nil {
 		a.sub.Close()
 		return nil, nil, err
@@ -24,7 +24,7 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 	a.result.Decisions = append(a.result.Decisions, below...)
 	if p.AfterSeq == nil || a.result.Gap != nil {
 		row := persistence.Session{Session: a.result.Session, Key: a.key, Branch: a.branch}
-		if err := e.snapshot(ctx, row, a.drafts, a.result); err != nil {
+		if err := ss.snapshot(ctx, row, a.drafts, a.result); err != nil {
 			a.sub.Close()
 			return nil, nil, err
 		}
@@ -34,8 +34,8 @@ func (e *Engine) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*
 
 // Follow subscribes to what comes after a seq, for who is answered nothing of the session: what is open comes as events, too. The
 // caller closes the subscription.
-func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*feed.Subscription, error) {
-	r, sub, err := e.Attach(ctx, &protocol.SessionAttachParams{SessionID: id, AfterSeq: &after})
+func (ss *Sessions) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*feed.Subscription, error) {
+	r, sub, err := ss.Attach(ctx, &protocol.SessionAttachParams{SessionID: id, AfterSeq: &after})
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func (e *Engine) Follow(ctx context.Context, id protocol.SessionID, after protoc
 }
 
 // attach waits until a turn that was under way goes on, since what the log tells of it is else nowhere.
-func (e *Engine) attach(ctx context.Context, p *protocol.SessionAttachParams) (attached, error) {
+func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams) (attached, error) {
 	for waited := false; ; waited = true {
 		var s *session
 		var resuming chan struct{}
-		a, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (attached, error) {
+		a, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (attached, error) {
 			if s = st.session; !waited {
 				if _, resuming = s.underWay(); resuming != nil {
 					return attached{}, nil
@@ -86,7 +86,7 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	}
 	after := st.row.Seq
 	if p.AfterSeq != nil {
-		if a.result.Gap = st.eng.gap(p, st.row.Seq); a.result.Gap == nil {
+		if a.result.Gap = st.eng.Sessions.gap(p, st.row.Seq); a.result.Gap == nil {
 			after = *p.AfterSeq
 		}
 	}
@@ -115,8 +115,8 @@ const attachItems = 200
 
 // snapshot reads what a person sees of the session as it was when the subscription began: the newest of its history,
 // then what the log tells of the turn that was running.
-func (e *Engine) snapshot(ctx context.Context, row persistence.Session, drafts []protocol.Node, r *protocol.SessionAttachResult) error {
-	nodes, next, err := e.page(ctx, row, "", attachItems)
+func (ss *Sessions) snapshot(ctx context.Context, row persistence.Session, drafts []protocol.Node, r *protocol.SessionAttachResult) error {
+	nodes, next, err := ss.eng.page(ctx, row, "", attachItems)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (e *Engine) snapshot(ctx context.Context, row persistence.Session, drafts [
 }
 
 // gap says why a cursor cannot be replayed, or is nil.
-func (e *Engine) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
+func (ss *Sessions) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
 	reason := ""
 	switch {
-	case p.Epoch != 0 && p.Epoch != e.store.Facts().Epoch:
+	case p.Epoch != 0 && p.Epoch != ss.eng.store.Facts().Epoch:
 		reason = "otherStore"
 	case *p.AfterSeq > newest:
 		reason = "rolledBack"

@@ -173,19 +173,19 @@ func refused(err error) error {
 
 // authorityFor checks what a new session is to be granted. One that works for another, starts where another is, or is asked for
 // by a plugin of another, never gets more than that one has.
-func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by *requester) (protocol.Authority, protocol.Relation, error) {
-	got, r, err := e.authorityAmong(ctx, p, from)
+func (ss *Sessions) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by *requester) (protocol.Authority, protocol.Relation, error) {
+	got, r, err := ss.authorityAmong(ctx, p, from)
 	if err != nil || by == nil {
 		return got, r, refused(err)
 	}
-	may, err := e.limits(ctx, by)
+	may, err := ss.eng.limits(ctx, by)
 	if err != nil {
 		return got, r, err
 	}
 	if got, err = authority.NarrowTo(may, got); err != nil || r.Parent == by.session {
 		return got, r, refused(err)
 	}
-	row, err := e.store.Session(ctx, by.session)
+	row, err := ss.eng.store.Session(ctx, by.session)
 	if err == nil {
 		got.Subagent, err = authority.Deep(row.Authority.Subagent, got.Subagent, r)
 	}
@@ -193,7 +193,7 @@ func (e *Engine) authorityFor(ctx context.Context, p *protocol.SessionNewParams,
 }
 
 // authorityAmong is what a session is granted beside its parent and the session where it starts.
-func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
+func (ss *Sessions) authorityAmong(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
 	got := p.Authority
 	if err := param.CheckAuthority(&got); err != nil {
 		return got, p.Relation, err
@@ -210,7 +210,7 @@ func (e *Engine) authorityAmong(ctx context.Context, p *protocol.SessionNewParam
 		}
 		return got, p.Relation, nil
 	}
-	parent, err := e.store.Session(ctx, p.Relation.Parent)
+	parent, err := ss.eng.store.Session(ctx, p.Relation.Parent)
 	if err != nil {
 		return got, p.Relation, err
 	}

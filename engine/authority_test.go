@@ -20,13 +20,13 @@ import (
 // grant creates a session with an authority.
 func (d *daemon) grant(t *testing.T, a protocol.Authority) (*protocol.SessionNewResult, error) {
 	t.Helper()
-	return d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: a})
+	return d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: a})
 }
 
 // offered are the names of the tools that a session has.
 func (d *daemon) offered(t *testing.T, id protocol.SessionID) (names []string) {
 	t.Helper()
-	for _, r := range must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id})).Data {
+	for _, r := range must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id})).Data {
 		names = append(names, r.Name)
 	}
 	return names
@@ -35,7 +35,7 @@ func (d *daemon) offered(t *testing.T, id protocol.SessionID) (names []string) {
 // shown are the names of the tools that a session shows to its model, in order.
 func (d *daemon) shown(t *testing.T, id protocol.SessionID) (names []string) {
 	t.Helper()
-	for _, m := range must[*protocol.DebugPromptResult](t)(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id})).Tools {
+	for _, m := range must[*protocol.DebugPromptResult](t)(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id})).Tools {
 		names = append(names, m.Name)
 	}
 	return names
@@ -44,11 +44,11 @@ func (d *daemon) shown(t *testing.T, id protocol.SessionID) (names []string) {
 // without fails the test if a session has the tool, or can call it, however it is offered.
 func (d *daemon) without(t *testing.T, id protocol.SessionID, name string) {
 	t.Helper()
-	must[*protocol.ToolStateResult](t)(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	must[*protocol.ToolStateResult](t)(d.Tools.Refresh(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	if got := d.offered(t, id); slices.Contains(got, name) {
 		t.Fatalf("session %s has %q", id, got)
 	}
-	_, err := d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name})
+	_, err := d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name})
 	if !errors.Is(err, engine.ErrToolNotFound) {
 		t.Errorf("session %s calls %s: %v", id, name, err)
 	}
@@ -71,7 +71,7 @@ func TestAuthority(t *testing.T) {
 		for range 2 {
 			for _, id := range []protocol.SessionID{root, fork, d.fork(t, fork, "").SessionID, child.SessionID} {
 				overlay.SessionID = id
-				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &overlay))
+				must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &overlay))
 				d.without(t, id, "secret")
 			}
 			d = d.restart(whole, nil)
@@ -148,12 +148,12 @@ func narrowedChild(t *testing.T, d *daemon) {
 	}
 	none := protocol.Relation{Kind: protocol.RelationChild, Parent: "ses_none"}
 	for _, from := range []protocol.SessionStart{{}, {Kind: protocol.StartExisting, SessionID: parent}} {
-		if made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none, Start: from}); !errors.Is(err, persistence.ErrNotFound) {
+		if made, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: none, Start: from}); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("outside/29 a child of no session: %+v, %v", made, err)
 		}
 	}
 	fork := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: parent}, Authority: protocol.Authority{Tools: []string{"secret"}}}
-	if made, err := d.NewSession(t.Context(), fork); !errors.As(err, new(*param.Error)) {
+	if made, err := d.Sessions.New(t.Context(), fork); !errors.As(err, new(*param.Error)) {
 		t.Errorf("outside/29 a fork with a tool that the session has not: %+v, %v", made, err)
 	}
 }
@@ -191,7 +191,7 @@ func TestAuthoritiesThatMakeNoSense(t *testing.T) {
 // TestToolsThatNobodyCanRead has a session ask for others while nobody can tell which tools were taken from it. It gets none.
 func TestToolsThatNobodyCanRead(t *testing.T) {
 	d, id, host := asks(t, allowing)
-	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
+	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
 	db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")+"?_pragma=busy_timeout(10000)"))
 	defer db.Close()
 	must[sql.Result](t)(db.Exec("ALTER TABLE components RENAME TO lost"))
@@ -204,7 +204,7 @@ func TestToolsThatNobodyCanRead(t *testing.T) {
 // TestToolsThatAreLeft has a session lose one of its tools. Sessions that it asks for have the others.
 func TestToolsThatAreLeft(t *testing.T) {
 	d, id, host := restricted(t, protocol.Authority{})
-	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"secret": false}}))
+	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"secret": false}}))
 	made := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{})).SessionID
 	if got := d.shown(t, made); !slices.Equal(got, []string{"other", "work"}) {
 		t.Errorf("outside/29 it has the tools %q", got)

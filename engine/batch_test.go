@@ -182,7 +182,7 @@ func TestBatch(t *testing.T) {
 		p := &protocol.ToolCallParams{SessionID: d.session(t), Name: "batch", Args: json.RawMessage(`{"calls":[{"name":"work"},{"name":"none"}]}`)}
 		p.IdempotencyKey = "once"
 		for range 2 {
-			res := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), p))
+			res := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), p))
 			if got := came(t, res.Output); got[0].Text != "worked" || got[1].Code != "tool_unavailable" || len(ran.list) != 1 {
 				t.Errorf("results %+v, ran %d times", got, len(ran.list))
 			}
@@ -193,7 +193,7 @@ func TestBatch(t *testing.T) {
 // answer answers a decision.
 func (d *daemon) answer(t *testing.T, asked *protocol.Decision, choice protocol.DecisionChoice) {
 	t.Helper()
-	must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash}))
+	must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash}))
 }
 
 func TestCaller(t *testing.T) {
@@ -315,7 +315,7 @@ func TestKilledBatch(t *testing.T) {
 		s := crashSetup(dir, innerStarted, nil)
 		s.dir = filepath.Join(dir, "store")
 		d := start(t, s)
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 		report := d.wait(t, turns[0].TurnID)
 		got := came(t, report.ToolCalls[0].Output)
 		if got[0].Text != "once" || got[1].Text != "again" || report.Outcome.Text != "done" {

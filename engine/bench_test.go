@@ -176,9 +176,9 @@ func (c *cost) add(more cost) { c.time, c.bytes = c.time+more.time, c.bytes+more
 
 // attachCold loads a session and attaches to it.
 func (d *daemon) attachCold(b *testing.B, id protocol.SessionID) cost {
-	must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	must[*protocol.SeqResult](b)(d.Sessions.Close(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	allocated, at := allocations(), time.Now()
-	res, sub, err := d.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
+	res, sub, err := d.Sessions.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func TestInterrupt(t *testing.T) {
 				if ran || report.ToolCalls[0].Output.Status != protocol.OutputCancelled {
 					t.Errorf("ran %t, result %s", ran, report.ToolCalls[0].Output.Status)
 				}
-				if open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
+				if open := must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
 					t.Errorf("open decisions %+v", open)
 				}
 				if next := d.turn(t, report.SessionID, "and?"); next.State != protocol.TurnCompleted {

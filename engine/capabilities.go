@@ -91,7 +91,7 @@ func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protoc
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.eng.Tools(ctx, &protocol.SessionParams{SessionID: id})
+	r, err := s.eng.Tools.List(ctx, &protocol.SessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 	if err != nil {
 		return protocol.ToolState{}, err
 	}
-	r, err := s.eng.ToolState(ctx, &protocol.SessionParams{SessionID: id})
+	r, err := s.eng.Tools.State(ctx, &protocol.SessionParams{SessionID: id})
 	if err != nil {
 		return protocol.ToolState{}, err
 	}
@@ -117,7 +117,7 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.eng.ApplyToolState(ctx, &protocol.ToolApplyStateParams{SessionID: id, State: state})
+	r, err := s.eng.Tools.ApplyState(ctx, &protocol.ToolApplyStateParams{SessionID: id, State: state})
 	if err != nil {
 		return 0, err
 	}
@@ -134,7 +134,7 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 	for _, name := range names {
 		p.Members[name] = member
 	}
-	r, err := s.eng.SetMembership(ctx, p)
+	r, err := s.eng.Tools.SetMembership(ctx, p)
 	if err != nil {
 		return 0, err
 	}
@@ -147,7 +147,7 @@ func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, n
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.eng.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: id, Names: names, Availability: level})
+	r, err := s.eng.Tools.SetAvailability(ctx, &protocol.ToolSetAvailabilityParams{SessionID: id, Names: names, Availability: level})
 	if err != nil {
 		return 0, err
 	}
@@ -175,7 +175,7 @@ func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewPara
 	if err != nil {
 		return nil, err
 	}
-	return s.eng.newSession(ctx, by, p)
+	return s.eng.Sessions.new(ctx, by, p)
 }
 
 // CloseSession implements plugin.LifecycleService.
@@ -185,7 +185,7 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	}
 	id, err := s.own(ctx, id)
 	if err == nil {
-		_, err = s.eng.CloseSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+		_, err = s.eng.Sessions.Close(ctx, &protocol.SessionMutationParams{SessionID: id})
 	}
 	return err
 }
@@ -201,7 +201,7 @@ func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) err
 	case row.Relation.Parent != s.session:
 		return param.Bad("/sessionId", "must be a session that works for %s", s.session)
 	}
-	_, err = s.eng.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+	_, err = s.eng.Sessions.Delete(ctx, &protocol.SessionMutationParams{SessionID: id})
 	return err
 }
 
@@ -217,7 +217,7 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 	if err != nil {
 		return "", err
 	}
-	r, err := s.eng.startTurn(ctx, q.TurnID, ceiling, &protocol.TurnStartParams{
+	r, err := s.eng.Turns.start(ctx, q.TurnID, ceiling, &protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(q.TurnID)}, SessionID: q.SessionID, Input: q.Input,
 		PluginInputs: q.PluginInputs, WhenBusy: q.WhenBusy,
 	})
@@ -235,14 +235,14 @@ func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol
 	if _, err := s.turnOf(ctx, id); err != nil {
 		return nil, err
 	}
-	return s.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
+	return s.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
 }
 
 // CancelTurn implements plugin.LifecycleService.
 func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 	_, err := s.turnOf(ctx, id)
 	if err == nil {
-		_, err = s.eng.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
+		_, err = s.eng.Turns.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 	if err != nil {
 		return "", err
 	}
-	r, err := s.eng.steer(ctx, ceiling, p)
+	r, err := s.eng.Turns.steer(ctx, ceiling, p)
 	if err != nil {
 		return "", err
 	}
@@ -298,7 +298,7 @@ func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (
 	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	return s.eng.Complete(ctx, &mine)
+	return s.eng.Completions.Create(ctx, &mine)
 }
 
 // Trace implements plugin.TraceService.

@@ -122,7 +122,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("answered %+v", done)
 		}
 		booked := false
-		for _, row := range must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data {
+		for _, row := range must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data {
 			booked = booked || row.Source == "memory" && row.Calls == 1
 		}
 		if !booked {
@@ -162,8 +162,8 @@ func TestCapabilities(t *testing.T) {
 		}
 		<-g.called
 		close(g.open)
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: other}))
-		if all := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: other})).Data; len(all) != 1 || all[0].State != protocol.TurnCompleted {
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: other}))
+		if all := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: other})).Data; len(all) != 1 || all[0].State != protocol.TurnCompleted {
 			t.Errorf("the session has the turns %+v, want the one that was started", all)
 		}
 	})

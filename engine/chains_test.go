@@ -69,7 +69,7 @@ func TestAuthorityChains(t *testing.T) {
 				p := &protocol.SessionConfigureParams{SessionID: id, Options: mode()}
 				now[id], plans[id] = modes.Draw(rt, "mode"), reflect.DeepEqual(p.Options, planning)
 				p.Approval = about(now[id])
-				must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
+				must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), p))
 			}
 			all := []*grown{{id: d.session(t)}, {id: d.session(t)}}
 			for _, root := range all {
@@ -172,7 +172,7 @@ func TestCellsOfAskers(t *testing.T) {
 			}
 			d := start(t, s)
 			p := &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: protocol.Authority{Ceiling: c}}
-			made, err := d.NewSession(t.Context(), p)
+			made, err := d.Sessions.New(t.Context(), p)
 			if c != nil && len(c.Roots) > 0 {
 				if err == nil {
 					t.Error("there is such a session")

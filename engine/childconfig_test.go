@@ -24,7 +24,7 @@ func TestSettingsOfChildren(t *testing.T) {
 	parent := func(t *testing.T) (*daemon, protocol.SessionID) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{optional{new(atomic.Int32)}}})
 		id := d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
 			SessionID: id, Prompt: &prefer.Prompt, Budget: &prefer.Budget, Approval: &prefer.Approval, Generation: &prefer.Generation,
 			Options: prefer.Options, Unknown: &prefer.Unknown,
 		}))
@@ -56,10 +56,10 @@ func TestSettingsOfChildren(t *testing.T) {
 			want := prefer
 			c.want(&want)
 			c.asks.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: id}
-			made := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &c.asks)).SessionID
+			made := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &c.asks)).SessionID
 			d = d.restart(t, nil)
-			got := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: made})).Session
-			above := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+			got := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: made})).Session
+			above := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 			if diff := cmp.Diff(encodes(t, want), encodes(t, got.Config)); diff != "" || got.Cwd != above.Cwd {
 				t.Errorf("in %s: %s", got.Cwd, diff)
 			}
@@ -68,14 +68,14 @@ func TestSettingsOfChildren(t *testing.T) {
 	t.Run("runtime/S05 it keeps them when its parent's change, and a way to merge that there is not is refused", func(t *testing.T) {
 		d, id := parent(t)
 		asks := &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}, GenerationMode: "mix"}
-		_, err := d.NewSession(t.Context(), asks)
+		_, err := d.Sessions.New(t.Context(), asks)
 		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/generationMode" {
 			t.Errorf("%v", err)
 		}
 		asks.GenerationMode = ""
-		made := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), asks)).SessionID
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("Be long.")}))
-		got := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: made})).Session
+		made := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), asks)).SessionID
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("Be long.")}))
+		got := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: made})).Session
 		if got.Config.Prompt != "Be brief." {
 			t.Errorf("its prompt is %q", got.Config.Prompt)
 		}

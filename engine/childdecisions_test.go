@@ -17,7 +17,7 @@ import (
 // openIn are the ids of the open decisions of a session and of those below it.
 func (d *daemon) openIn(t *testing.T, id protocol.SessionID) (ids []protocol.DecisionID) {
 	t.Helper()
-	for _, one := range must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id})).Data {
+	for _, one := range must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: id})).Data {
 		ids = append(ids, one.ID)
 	}
 	return ids
@@ -26,7 +26,7 @@ func (d *daemon) openIn(t *testing.T, id protocol.SessionID) (ids []protocol.Dec
 // allows lets the call run that a decision is about.
 func (d *daemon) allows(t *testing.T, asked protocol.Decision) *protocol.DecisionRespondResult {
 	t.Helper()
-	return must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+	return must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 		DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash,
 	}))
 }
@@ -136,7 +136,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 			if all := d.openIn(t, root); len(all) != 1 || len(d.observe(t, root).first.Decisions) != 0 {
 				t.Errorf("open are %v, and shown %v", all, d.observe(t, root).first.Decisions)
 			}
-			must[*protocol.SeqResult](t)(d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: root, Title: "after it"}))
+			must[*protocol.SeqResult](t)(d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: root, Title: "after it"}))
 			above.typed(protocol.EventSessionConfigured)
 			if got := above.of(protocol.EventDecisionOpened); len(got) != 0 {
 				t.Errorf("told %+v", got)
@@ -149,7 +149,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 		child := d.worker(t, root, "work")
 		above := d.observe(t, root)
 		asked := d.asks(t, child)
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: child}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: child}))
 		if got := above.typed(protocol.EventDecisionResolved).Decision; got.ID != asked.ID || got.Answer.Choice != protocol.ChooseCancelled {
 			t.Errorf("told %+v", got)
 		}

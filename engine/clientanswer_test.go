@@ -60,7 +60,7 @@ func newOpener(t *testing.T) *opener {
 	o.id = o.session(t)
 	o.connect(t)
 	tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
-	must[*protocol.SessionOverlayResult](t)(o.SetOverlay(t.Context(), openerClient, &protocol.SessionOverlayParams{SessionID: o.id, Tools: tools}))
+	must[*protocol.SessionOverlayResult](t)(o.Sessions.SetOverlay(t.Context(), openerClient, &protocol.SessionOverlayParams{SessionID: o.id, Tools: tools}))
 	o.events = o.observe(t, o.id)
 	return o
 }
@@ -77,7 +77,7 @@ func (o *opener) answers(t *testing.T, key string) *protocol.ToolRespondParams {
 		SessionID: o.id, CallID: o.events.typed(protocol.EventToolRequested).ToolCall.CallID, Output: new(protocol.Succeed("precious")),
 		Mutation: protocol.Mutation{IdempotencyKey: key},
 	}
-	if r := must[*protocol.ToolRespondResult](t)(o.RespondTool(t.Context(), openerClient, p)); !r.Accepted {
+	if r := must[*protocol.ToolRespondResult](t)(o.Tools.Respond(t.Context(), openerClient, p)); !r.Accepted {
 		t.Errorf("the answer: %+v", r)
 	}
 	<-o.reached
@@ -119,7 +119,7 @@ func TestClientAnswers(t *testing.T) {
 					}
 				}
 			}
-			again, err := o.RespondTool(t.Context(), openerClient, answer)
+			again, err := o.Tools.Respond(t.Context(), openerClient, answer)
 			if key != "" && (err != nil || !again.Accepted || !again.Duplicate) || key == "" && !errors.Is(err, engine.ErrNoCall) || results != 1 {
 				t.Errorf("sent again: %+v, %v; %d results", again, err, results)
 			}
@@ -139,10 +139,10 @@ func TestClientAnswers(t *testing.T) {
 	t.Run("issue/2 so it is for a call without a turn that is repeated", func(t *testing.T) {
 		o := newOpener(t)
 		p := &protocol.ToolCallParams{SessionID: o.id, Name: "open_file", Mutation: protocol.Mutation{IdempotencyKey: "call"}}
-		later(func() (*protocol.ToolCallResult, error) { return o.CallTool(context.WithoutCancel(t.Context()), p) })
+		later(func() (*protocol.ToolCallResult, error) { return o.Tools.Call(context.WithoutCancel(t.Context()), p) })
 		o.answers(t, "once")
 		o.kill(t, nil)
-		if r := must[*protocol.ToolCallResult](t)(o.CallTool(t.Context(), p)); r.Output.Text != "seen precious" || o.hooked.Load() != 1 {
+		if r := must[*protocol.ToolCallResult](t)(o.Tools.Call(t.Context(), p)); r.Output.Text != "seen precious" || o.hooked.Load() != 1 {
 			t.Errorf("the call came to %+v, %d hooks were asked", r.Output, o.hooked.Load())
 		}
 	})

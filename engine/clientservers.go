@@ -60,13 +60,13 @@ type clientServers struct {
 const connecting = 2 * time.Second
 
 // connect has servers begin, and waits a moment for their tools. Whoever asks either has the session take them, or lets them go.
-func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*clientServers, error) {
+func (ss *Sessions) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*clientServers, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
 	g := &clientServers{client: client, servers: map[string]Server{}, over: make(chan struct{}), failed: map[string]bool{}}
 	for name, s := range wanted {
-		server, err := e.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { e.guestTells(ctx, id, g, name, failed) })
+		server, err := ss.eng.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { ss.guestTells(ctx, id, g, name, failed) })
 		if err != nil {
 			g.disconnect()
 			return nil, err
@@ -89,7 +89,7 @@ func (e *Engine) connect(ctx context.Context, client protocol.ClientID, id proto
 }
 
 // guestTells brings other tools of a server into the session, or tells that it is not there, or is there again.
-func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
+func (ss *Sessions) guestTells(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
 	select {
 	case <-g.over:
 		return
@@ -99,11 +99,11 @@ func (e *Engine) guestTells(ctx context.Context, id protocol.SessionID, g *clien
 	event := change.Event{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: protocol.ServerRecovered, Text: "the MCP server " + name + " is there again"}}
 	if failed != nil {
 		event = issueEvent("", protocol.Issue{Kind: "mcpServer", Code: protocol.ServerFailed, Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)})
-	} else if e.ToolsChanged(ctx, id); !before {
+	} else if ss.eng.ToolsChanged(ctx, id); !before {
 		return
 	}
-	if err := e.publish(ctx, id, event); err != nil {
-		e.Log.Warn("a session was not told what has become of an MCP server", "session", id, "server", name, "error", err)
+	if err := ss.eng.publish(ctx, id, event); err != nil {
+		ss.eng.Log.Warn("a session was not told what has become of an MCP server", "session", id, "server", name, "error", err)
 	}
 }
 
@@ -191,33 +191,33 @@ func (g *clientServers) unregister(r *tool.Registry) {
 
 // BringServers connects the MCP servers that a client brings to a session which it has just created. Those that somebody has
 // brought meanwhile stay.
-func (e *Engine) BringServers(ctx context.Context, client protocol.ClientID, id protocol.SessionID, servers protocol.MCPServers) error {
-	g, err := e.connect(ctx, client, id, servers)
+func (ss *Sessions) BringServers(ctx context.Context, client protocol.ClientID, id protocol.SessionID, servers protocol.MCPServers) error {
+	g, err := ss.connect(ctx, client, id, servers)
 	if err != nil {
 		return err
 	}
 	defer g.closeUnused()
-	return e.adoptServers(ctx, id, g)
+	return ss.adoptServers(ctx, id, g)
 }
 
 // checkGuests refuses servers that cannot be in a session.
-func (e *Engine) checkGuests(ctx context.Context, p *protocol.SessionOverlayParams) error {
+func (ss *Sessions) checkGuests(ctx context.Context, p *protocol.SessionOverlayParams) error {
 	if len(p.MCPServers) == 0 {
 		return nil
 	}
-	row, err := e.store.Session(ctx, p.SessionID)
+	row, err := ss.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
 		return err
 	}
-	return e.checkServers(ctx, row.Cwd, p.MCPServers)
+	return ss.checkServers(ctx, row.Cwd, p.MCPServers)
 }
 
 // adoptServers gives servers to a session that has none.
-func (e *Engine) adoptServers(ctx context.Context, id protocol.SessionID, g *clientServers) error {
+func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *clientServers) error {
 	if g == nil {
 		return nil
 	}
-	_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
+	_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) {
 		if k.owner.guests != nil {
 			return struct{}{}, nil
 		}
@@ -254,7 +254,7 @@ func (st *state) keepGuests(g *clientServers) {
 		defer away.Stop()
 		select {
 		case <-away.Gone:
-			st.eng.dropServersLater(ctx, st.id, g)
+			st.eng.Sessions.dropServersLater(ctx, st.id, g)
 		case <-g.over:
 		case <-st.eng.done():
 		}
@@ -262,9 +262,9 @@ func (st *state) keepGuests(g *clientServers) {
 }
 
 // dropServersLater takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
-func (e *Engine) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
+func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
 	g.disconnect()
-	e.dropAddition(ctx, id, "tools", func(k *pluginLock) error {
+	ss.dropAddition(ctx, id, "tools", func(k *pluginLock) error {
 		if k.owner.guests != g {
 			return nil
 		}
@@ -273,16 +273,16 @@ func (e *Engine) dropServersLater(ctx context.Context, id protocol.SessionID, g 
 }
 
 // dropAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
-func (e *Engine) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
+func (ss *Sessions) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
 	for {
-		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, let(k) })
+		_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, let(k) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
 			return
 		}
-		e.Log.Warn("a session keeps "+what+" of a client that is gone", "session", id, "error", err)
+		ss.eng.Log.Warn("a session keeps "+what+" of a client that is gone", "session", id, "error", err)
 		select {
 		case <-time.After(spaceCheck):
-		case <-e.done():
+		case <-ss.eng.done():
 			return
 		}
 	}
@@ -311,11 +311,11 @@ func (e *Engine) publish(ctx context.Context, id protocol.SessionID, event chang
 }
 
 // checkServers refuses servers that cannot be, or whose name a plugin's server has.
-func (e *Engine) checkServers(ctx context.Context, cwd string, wanted protocol.MCPServers) error {
+func (ss *Sessions) checkServers(ctx context.Context, cwd string, wanted protocol.MCPServers) error {
 	switch {
 	case len(wanted) == 0:
 		return nil
-	case e.Servers == nil:
+	case ss.eng.Servers == nil:
 		return param.Bad("/mcpServers", "cannot be brought to this lashd")
 	case len(wanted) > param.MaxServers:
 		return param.Bad("/mcpServers", "has %d servers, at most %d", len(wanted), param.MaxServers)
@@ -328,7 +328,7 @@ func (e *Engine) checkServers(ctx context.Context, cwd string, wanted protocol.M
 		if err := param.CheckServer(pointer, wanted[name]); err != nil {
 			return err
 		}
-		plugin, err := e.Servers.Taken(ctx, cwd, name)
+		plugin, err := ss.eng.Servers.Taken(ctx, cwd, name)
 		if err != nil {
 			return err
 		}

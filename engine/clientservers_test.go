@@ -122,7 +122,7 @@ func server(words string, after ...string) protocol.MCPServers {
 
 func (d *daemon) overlay(t *testing.T, id protocol.SessionID, servers protocol.MCPServers) *protocol.SessionOverlayResult {
 	t.Helper()
-	return must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers}))
+	return must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers}))
 }
 
 func TestGuests(t *testing.T) {
@@ -133,7 +133,7 @@ func TestGuests(t *testing.T) {
 			leave := d.Clients.Connected("cli_a")
 			d.overlay(t, id, server("a b"))
 			members := &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}
-			must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), members))
+			must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), members))
 			leave()
 			time.Sleep(29 * time.Second)
 			leave = d.Clients.Connected("cli_a")
@@ -160,9 +160,9 @@ func TestGuests(t *testing.T) {
 			d, i := hosted(t, setup{})
 			defer d.Clients.Connected("cli_a")()
 			began := time.Now()
-			id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
+			id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
 			late := protocol.MCPServers{"now": {Command: "a"}, "later": {Command: "b", Args: []string{"9s"}}, "never": {Command: "broken", Args: []string{"5s"}}}
-			if err := d.BringServers(t.Context(), "cli_a", id, late); err != nil {
+			if err := d.Sessions.BringServers(t.Context(), "cli_a", id, late); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(began); took != 2*time.Second {
@@ -200,12 +200,12 @@ func TestGuests(t *testing.T) {
 			id := d.session(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err := d.SetOverlay(ctx, "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("a", "1h")})
+			_, err := d.Sessions.SetOverlay(ctx, "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: server("a", "1h")})
 			if !errors.Is(err, context.DeadlineExceeded) || i.here() != "" {
 				t.Errorf("%v, servers %q", err, i.here())
 			}
 			half := protocol.MCPServers{"x": {Command: "a"}, "y": {Command: "closed"}}
-			if _, err := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: half}); err == nil || i.here() != "" {
+			if _, err := d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: half}); err == nil || i.here() != "" {
 				t.Errorf("%v, servers %q", err, i.here())
 			}
 		})
@@ -215,7 +215,7 @@ func TestGuests(t *testing.T) {
 		id := d.session(t)
 		d.overlay(t, id, server("a"))
 		large := &protocol.SessionOverlayParams{SessionID: id, Prompt: strings.Repeat("x", persistence.MaxCommitBytes), MCPServers: protocol.MCPServers{"y": {Command: "b"}}}
-		if _, err := d.SetOverlay(t.Context(), "cli_a", large); !errors.Is(err, persistence.ErrBudget) {
+		if _, err := d.Sessions.SetOverlay(t.Context(), "cli_a", large); !errors.Is(err, persistence.ErrBudget) {
 			t.Errorf("%v", err)
 		}
 		if got := d.told(t, id); got != "a own" || i.here() != "x" {
@@ -231,7 +231,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 		fresh := d.session(t)
-		if err := d.BringServers(t.Context(), "cli_a", fresh, servers); err != nil || d.told(t, fresh) != "b own" {
+		if err := d.Sessions.BringServers(t.Context(), "cli_a", fresh, servers); err != nil || d.told(t, fresh) != "b own" {
 			t.Errorf("a new session: %v, told %q", err, d.told(t, fresh))
 		}
 		if i.here() != "x y x y" && i.here() != "y x x y" && i.here() != "x y y x" && i.here() != "y x y x" {
@@ -243,7 +243,7 @@ func TestGuests(t *testing.T) {
 		id := d.session(t)
 		mine := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}
 		p := &protocol.SessionOverlayParams{SessionID: id, IncludeBaseTools: new(false), Tools: mine, MCPServers: server("a")}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", p))
 		if got := d.told(t, id); got != "a mine" {
 			t.Errorf("told %q", got)
 		}
@@ -253,11 +253,11 @@ func TestGuests(t *testing.T) {
 		id := d.session(t)
 		d.overlay(t, id, server("a"))
 		other := &protocol.SessionOverlayParams{SessionID: id, MCPServers: protocol.MCPServers{"z": {Command: "a c"}}}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", other))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_b", other))
 		if got := d.told(t, id); got != "a c own" || i.here() != "z" {
 			t.Errorf("told %q, servers %q", got, i.here())
 		}
-		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		for i.here() != "" {
 			time.Sleep(time.Millisecond)
 		}
@@ -274,18 +274,18 @@ func TestGuests(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		mine := &protocol.SessionOverlayParams{SessionID: id, WhileConnected: true, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", mine))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", mine))
 		nothing := &protocol.SessionOverlayParams{SessionID: id}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", nothing))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_b", nothing))
 		if got := d.told(t, id); got != "mine own" {
 			t.Errorf("with a tool of another client: told %q", got)
 		}
 		d.overlay(t, id, server("a"))
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_b", nothing))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_b", nothing))
 		if got := d.told(t, id); got != "a own" || i.here() != "x" {
 			t.Errorf("with a server of another client: told %q, servers %q", got, i.here())
 		}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", nothing))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", nothing))
 		if got := d.told(t, id); got != "own" || i.here() != "" {
 			t.Errorf("once that has left, too: told %q, servers %q", got, i.here())
 		}
@@ -294,22 +294,22 @@ func TestGuests(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		p := &protocol.SessionOverlayParams{SessionID: id, Mutation: protocol.Mutation{IdempotencyKey: "once"}, MCPServers: server("a")}
-		first := must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		first := must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", p))
 		p.MCPServers = protocol.MCPServers{"x": {Command: "a", Env: map[string]string{"TOKEN": "another"}}}
-		again := must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		again := must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", p))
 		if !again.Duplicate || again.Seq != first.Seq || i.here() != "x" {
 			t.Errorf("again %+v, servers %q", again, i.here())
 		}
 		p.MCPServers = protocol.MCPServers{"y": {Command: "a"}}
-		if _, err := d.SetOverlay(t.Context(), "cli_a", p); !errors.Is(err, persistence.ErrReceiptConflict) || i.here() != "x" {
+		if _, err := d.Sessions.SetOverlay(t.Context(), "cli_a", p); !errors.Is(err, persistence.ErrReceiptConflict) || i.here() != "x" {
 			t.Errorf("with another name: %v, servers %q", err, i.here())
 		}
 		d = d.restart(t, nil)
-		if state := must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id})).State; !state.Tools["a"].Orphaned {
+		if state := must[*protocol.ToolStateResult](t)(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id})).State; !state.Tools["a"].Orphaned {
 			t.Errorf("after a restart: %+v", state)
 		}
 		p.MCPServers = server("a")
-		again = must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", p))
+		again = must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", p))
 		if got := d.told(t, id); !again.Duplicate || got != "a own" {
 			t.Errorf("after a restart: %+v, told %q", again, got)
 		}
@@ -318,7 +318,7 @@ func TestGuests(t *testing.T) {
 		d, _ := hosted(t, setup{})
 		id := d.session(t)
 		d.overlay(t, id, server("a b"))
-		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
+		must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
 		fork := must[*protocol.SessionNewResult](t)(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id})).SessionID
 		if got := d.told(t, fork); got != "own" {
 			t.Errorf("told %q", got)
@@ -334,7 +334,7 @@ func TestGuests(t *testing.T) {
 		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/mcpServers" {
 			t.Errorf("%v", err)
 		}
-		if n := len(must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data); n != 1 {
+		if n := len(must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{})).Data); n != 1 {
 			t.Errorf("%d sessions", n)
 		}
 	})
@@ -380,8 +380,8 @@ func TestServersThatCannotBe(t *testing.T) {
 		{"no time", one(protocol.MCPServer{Command: "a", TimeoutMs: -1}), "/mcpServers/x/timeoutMs"},
 	} {
 		t.Run("issue/4-2 a client's server that cannot be: "+c.what, func(t *testing.T) {
-			_, overlay := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: c.servers})
-			_, session := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: c.servers})
+			_, overlay := d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: c.servers})
+			_, session := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: c.servers})
 			for _, err := range []error{overlay, session} {
 				if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != c.pointer || len(e.Reason) > 200 {
 					t.Errorf("%v, want %s", err, c.pointer)
@@ -391,8 +391,8 @@ func TestServersThatCannotBe(t *testing.T) {
 	}
 	t.Run("issue/4-2 the name of a plugin's server", func(t *testing.T) {
 		plugged := protocol.MCPServers{"plugged": {Command: "a"}}
-		_, overlay := d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: plugged})
-		_, session := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: plugged})
+		_, overlay := d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: plugged})
+		_, session := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: plugged})
 		for _, err := range []error{overlay, session} {
 			if e, ok := errors.AsType[*engine.ServerTakenError](err); !ok || *e != (engine.ServerTakenError{Server: "plugged", Plugin: "notes"}) {
 				t.Errorf("%v", err)

@@ -23,7 +23,7 @@ func TestClientTool(t *testing.T) {
 			disconnect := d.Clients.Connected(client)
 			defer disconnect()
 			tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}, DeadlineMs: deadlineMs}}
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
 			o := d.observe(t, id)
 			d.begin(t, id, "go")
 			requested := o.typed(protocol.EventToolRequested)
@@ -35,7 +35,7 @@ func TestClientTool(t *testing.T) {
 	}
 	respond := func(t *testing.T, d *daemon, e protocol.Event, p protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 		p.SessionID, p.CallID = e.SessionID, e.ToolCall.CallID
-		return d.RespondTool(t.Context(), client, &p)
+		return d.Tools.Respond(t.Context(), client, &p)
 	}
 	said := func(s string) *protocol.ToolOutput { return new(protocol.Succeed(s)) }
 	result := func(t *testing.T, d *daemon, e protocol.Event, status protocol.OutputStatus, class protocol.FailureClass) {
@@ -48,7 +48,7 @@ func TestClientTool(t *testing.T) {
 	t.Run("runtime/T10 the first answer of the client that provides the tool counts", func(t *testing.T) {
 		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
 			wrong := &protocol.ToolRespondParams{SessionID: e.SessionID, CallID: e.ToolCall.CallID, Output: said("mine")}
-			if _, err := d.RespondTool(t.Context(), "cli_other", wrong); !errors.Is(err, engine.ErrNoCall) {
+			if _, err := d.Tools.Respond(t.Context(), "cli_other", wrong); !errors.Is(err, engine.ErrNoCall) {
 				t.Errorf("another client's answer: %v", err)
 			}
 			if first, err := respond(t, d, e, protocol.ToolRespondParams{Output: said("first")}); err != nil || !first.Accepted {
@@ -130,12 +130,12 @@ func TestClientTool(t *testing.T) {
 				d := start(t, setup{model: replies(scripted.Reply{Text: "done"})})
 				id := d.session(t)
 				has := func(d *daemon) bool {
-					list := must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
+					list := must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
 					return slices.ContainsFunc(list.Data, func(r protocol.ToolRecord) bool { return r.Name == "open_file" && !r.Orphan })
 				}
 				disconnect := d.Clients.Connected(client)
 				tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
-				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools, WhileConnected: true}))
+				must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools, WhileConnected: true}))
 				time.Sleep(time.Hour)
 				if !has(d) {
 					t.Error("it went although its client is there")
@@ -151,7 +151,7 @@ func TestClientTool(t *testing.T) {
 				if time.Sleep(2 * time.Second); has(d) {
 					t.Error("it stays without its client")
 				}
-				must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
+				must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
 				if time.Sleep(time.Hour); !has(d) {
 					t.Error("one that is to stay went")
 				}

@@ -121,8 +121,8 @@ func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.
 	}
 }
 
-// RespondTool takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
-func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
+// Respond takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
+func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 	if p.Output == nil && !p.Ack {
 		return nil, param.Bad("/output", "is required, unless ack is true")
 	}
@@ -131,7 +131,7 @@ func (e *Engine) RespondTool(ctx context.Context, client protocol.ClientID, p *p
 			return nil, err
 		}
 	}
-	return mutate(ctx, e, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolRespondResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 		call, ok := st.clientCalls[p.CallID]
 		if !ok || call.client != client {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)

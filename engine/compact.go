@@ -21,22 +21,22 @@ import (
 // Compact has a plugin summarise a session's history. A new frame opens with the summary: the model sees nothing of what lies
 // before it, while people still do. It waits for the running turn to end, and no turn starts meanwhile. Without a plugin that
 // summarises, nothing changes.
-func (e *Engine) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
-	return receipt.Once(ctx, e.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
-		w, err := e.hold(ctx, p.SessionID, unchecked)
+func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
+	return receipt.Once(ctx, ss.eng.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
+		w, err := ss.eng.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
 		}
-		return e.compact(w, p, rc)
+		return ss.compact(w, p, rc)
 	})
 }
 
 // compact compacts the history of a session that is held.
-func (e *Engine) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt.Request) (result *protocol.SessionCompactResult, err error) {
+func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt.Request) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
 	summarise := func(ctx context.Context, l *lease) (*summed, error) {
-		s, err := callPluginOrLeave(ctx, e, func(ctx context.Context) (*summed, error) { return e.summarise(ctx, l.plugins, p, w.after != "") })
+		s, err := callPluginOrLeave(ctx, ss.eng, func(ctx context.Context) (*summed, error) { return ss.summarise(ctx, l.plugins, p, w.after != "") })
 		if err != nil {
 			return nil, err
 		}
@@ -65,16 +65,16 @@ func (st *state) compactNext(after protocol.TurnID) {
 	w.after, w.stop = after, stop
 	st.eng.actors.Go(func() {
 		defer stop(nil)
-		if err := st.eng.compactUnasked(w); err != nil && st.ctx.Err() == nil {
-			st.eng.notCompacted(st.ctx, st.session, err)
+		if err := st.eng.Sessions.compactUnasked(w); err != nil && st.ctx.Err() == nil {
+			st.eng.Sessions.notCompacted(st.ctx, st.session, err)
 		}
 	})
 }
 
-func (e *Engine) compactUnasked(w *sessionHold) (err error) {
+func (ss *Sessions) compactUnasked(w *sessionHold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = e.panicked("session", w.owner.session.id, p)
+			err = ss.eng.panicked("session", w.owner.session.id, p)
 		}
 	}()
 	if err := w.taken(); err != nil {
@@ -83,19 +83,19 @@ func (e *Engine) compactUnasked(w *sessionHold) (err error) {
 	var cancel context.CancelFunc
 	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
 	defer cancel()
-	_, err = e.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt.Request{})
+	_, err = ss.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt.Request{})
 	return err
 }
 
 // notCompacted tells why history that was to be compacted was not.
-func (e *Engine) notCompacted(ctx context.Context, s *session, cause error) {
-	e.Log.Error("history is not compacted", "session", s.id, "error", cause)
+func (ss *Sessions) notCompacted(ctx context.Context, s *session, cause error) {
+	ss.eng.Log.Error("history is not compacted", "session", s.id, "error", cause)
 	event := issueEvent("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
-	_, err := do(ctx, e, s.id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := do(ctx, ss.eng, s.id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.tell(ctx, event)
 	})
 	if err != nil && ctx.Err() == nil {
-		e.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
+		ss.eng.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
 	}
 }
 
@@ -142,8 +142,8 @@ type summed struct {
 }
 
 // summarise asks the compactors. What they give must be fit to begin a conversation with.
-func (e *Engine) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summed, error) {
-	host := e.hostFor(p.SessionID)
+func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summed, error) {
+	host := ss.eng.hostFor(p.SessionID)
 	view, err := host.State.View(ctx, p.SessionID)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func summary(text string) []protocol.NodeBody {
 func TestCompact(t *testing.T) {
 	compact := func(t *testing.T, d *daemon, id protocol.SessionID) *protocol.SessionCompactResult {
 		t.Helper()
-		return must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "short"}))
+		return must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "short"}))
 	}
 	t.Run("plugin/HK-30 runtime/S11 the first summary opens a frame, and the model sees nothing before it", func(t *testing.T) {
 		var asked []string
@@ -83,7 +83,7 @@ func TestCompact(t *testing.T) {
 			id := d.session(t)
 			d.turn(t, id, "go")
 			o := d.observe(t, id)
-			done, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
+			done, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
 			if name != "all" {
 				if err == nil {
 					t.Errorf("%s: compacted", name)
@@ -114,7 +114,7 @@ func TestCompact(t *testing.T) {
 		d = start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(compactor("a", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { return nil, errors.New("no") }))})
 		id = d.session(t)
 		before = d.graph(t, id).Head
-		_, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
+		_, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
 		if _, ok := errors.AsType[*plugin.OperationError](err); !ok || d.graph(t, id).Head != before {
 			t.Errorf("error %v", err)
 		}

@@ -16,8 +16,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Complete makes one model call outside of any turn. Its tokens are booked to the session under the label.
-func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+// Completions makes model calls outside of turns, and sums what all calls used.
+type Completions struct{ eng *Engine }
+
+// Create makes one model call outside of any turn. Its tokens are booked to the session under the label.
+func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	if len(p.Messages) == 0 {
 		return nil, param.Bad("/messages", "must have at least one message")
 	}
@@ -26,24 +29,24 @@ func (e *Engine) Complete(ctx context.Context, p *protocol.CompletionParams) (*p
 			return nil, err
 		}
 	}
-	if err := e.checkCompletion(ctx, p); err != nil {
+	if err := cs.check(ctx, p); err != nil {
 		return nil, err
 	}
-	m, err := e.Models.named(p.Model)
+	m, err := cs.eng.Models.named(p.Model)
 	if err != nil {
 		return nil, err
 	}
-	return receipt.Once(ctx, e.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
-		result, err := e.complete(ctx, m, p)
+	return receipt.Once(ctx, cs.eng.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
+		result, err := cs.complete(ctx, m, p)
 		if err != nil {
 			return nil, err
 		}
-		return result, e.book(ctx, p, result, rc)
+		return result, cs.book(ctx, p, result, rc)
 	})
 }
 
-// checkCompletion refuses before the call what could not be answered or booked after it.
-func (e *Engine) checkCompletion(ctx context.Context, p *protocol.CompletionParams) error {
+// check refuses before the call what could not be answered or booked after it.
+func (cs *Completions) check(ctx context.Context, p *protocol.CompletionParams) error {
 	if err := cmp.Or(param.CheckGeneration(p.Generation), param.CheckName("/label", p.Label)); err != nil {
 		return err
 	}
@@ -53,11 +56,11 @@ func (e *Engine) checkCompletion(ctx context.Context, p *protocol.CompletionPara
 	if p.SessionID == "" {
 		return nil
 	}
-	_, err := e.store.Session(ctx, p.SessionID)
+	_, err := cs.eng.store.Session(ctx, p.SessionID)
 	return err
 }
 
-func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	req := &provider.Request{
 		Model: m.Spec, System: p.System, Choice: provider.ToolsNone, Options: p.Generation,
 		Output: provider.OutputSpec{Schema: p.Schema, JSON: p.Schema != nil},
@@ -67,12 +70,12 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 		req.Messages = append(req.Messages, &p.Messages[i])
 	}
 	scope, body := trace.Record{SessionID: p.SessionID}, trace.Completion{Label: completionLabel(p), Model: m.Spec.ID}
-	e.Trace.Add(trace.ModelStarted, scope, body)
+	cs.eng.Trace.Add(trace.ModelStarted, scope, body)
 	began := time.Now()
-	reply, err := e.collect(ctx, m, req)
+	reply, err := cs.collect(ctx, m, req)
 	if err != nil {
 		body.Error = err.Error()
-		e.Trace.Add(trace.ModelFailed, scope, body)
+		cs.eng.Trace.Add(trace.ModelFailed, scope, body)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -82,7 +85,7 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 	msg := reply.Message()
 	call := record(1, m.Spec, &reply, time.Since(began))
 	body.Record = &call
-	e.Trace.Add(trace.ModelCompleted, scope, body)
+	cs.eng.Trace.Add(trace.ModelCompleted, scope, body)
 	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
 }
 
@@ -90,10 +93,10 @@ func (e *Engine) complete(ctx context.Context, m Model, p *protocol.CompletionPa
 func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Label, "completion") }
 
 // collect reads a reply whole. A panic of the provider is an error of the call.
-func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
+func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.panicked("model", m.Name, p)
+			cs.eng.panicked("model", m.Name, p)
 			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
 		}
 	}()
@@ -112,12 +115,12 @@ func (e *Engine) collect(ctx context.Context, m Model, req *provider.Request) (r
 	return reply, err
 }
 
-func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt.Request) error {
+func (cs *Completions) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt.Request) error {
 	if p.SessionID == "" {
 		if rc.Key == "" {
 			return nil
 		}
-		_, err := e.store.Commit(ctx, &persistence.Commit{Receipt: rc.With(result), AtMs: now()})
+		_, err := cs.eng.store.Commit(ctx, &persistence.Commit{Receipt: rc.With(result), AtMs: now()})
 		return err
 	}
 	row := protocol.UsageRow{Source: completionLabel(p), Model: result.Call.Model, Calls: 1}
@@ -126,7 +129,7 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 	} else {
 		row.Unknown = 1
 	}
-	_, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := do(context.WithoutCancel(ctx), cs.eng, p.SessionID, func(ctx context.Context, st *state) (struct{}, error) {
 		total, err := st.row.Usage.Add(row.Usage)
 		if err != nil {
 			return struct{}{}, err
@@ -143,16 +146,16 @@ func (e *Engine) book(ctx context.Context, p *protocol.CompletionParams, result 
 }
 
 // Usage sums a ledger.
-func (e *Engine) Usage(ctx context.Context, p *protocol.UsageReadParams) (*protocol.UsageReadResult, error) {
+func (cs *Completions) Usage(ctx context.Context, p *protocol.UsageReadParams) (*protocol.UsageReadResult, error) {
 	key := int64(0)
 	if p.SessionID != "" {
-		row, err := e.store.Session(ctx, p.SessionID)
+		row, err := cs.eng.store.Session(ctx, p.SessionID)
 		if err != nil {
 			return nil, err
 		}
 		key = row.Key
 	}
-	rows, err := e.store.Usage(ctx, key)
+	rows, err := cs.eng.store.Usage(ctx, key)
 	result := &protocol.UsageReadResult{Data: list(rows)}
 	for _, r := range rows {
 		sum, addErr := result.Total.Add(r.Usage)

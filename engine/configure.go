@@ -17,11 +17,11 @@ import (
 // Configure changes a session's settings. A running turn keeps those it began with. Plugins see the change before it is
 // stored, and may change it themselves; if it came to something, they are told after it. They do so beside the actor, so
 // that the session can be used meanwhile; if it was configured by somebody else then, they are asked again.
-func (e *Engine) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
+func (ss *Sessions) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	for {
-		c, err := e.proposed(ctx, p)
+		c, err := ss.proposed(ctx, p)
 		if err != nil {
-			return receipt.Repeated[protocol.HeadResult](ctx, e.store, "session/configure", p.Key(), p, err)
+			return receipt.Repeated[protocol.HeadResult](ctx, ss.eng.store, "session/configure", p.Key(), p, err)
 		}
 		result, err := c.apply(ctx, p)
 		if !errors.Is(err, errConfigured) {
@@ -45,24 +45,24 @@ type configChange struct {
 }
 
 // proposed is the change that a request wants, with options that plugins take. Whoever asks settles it.
-func (e *Engine) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
-	row, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (protocol.Session, error) { return st.row, nil })
+func (ss *Sessions) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
+	row, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (protocol.Session, error) { return st.row, nil })
 	if err != nil {
 		return nil, err
 	}
-	c := &configChange{eng: e, id: row.ID, previous: row.Config}
-	if c.current, err = e.changed(row.Config, p); err != nil {
+	c := &configChange{eng: ss.eng, id: row.ID, previous: row.Config}
+	if c.current, err = ss.changed(row.Config, p); err != nil {
 		return nil, err
 	}
-	if err := e.checkOptions(ctx, row.Cwd, p.Options, row.Config.Options); err != nil {
+	if err := ss.checkOptions(ctx, row.Cwd, p.Options, row.Config.Options); err != nil {
 		return nil, err
 	}
-	if c.lease, err = e.lend(ctx, row.ID); err == nil {
+	if c.lease, err = ss.eng.lend(ctx, row.ID); err == nil {
 		c.plugins = c.lease.plugins
 	} else { // it may be these settings that are wrong
-		e.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
+		ss.eng.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
 	}
-	if err := c.tryOut(ctx, buildContextOf(e, &row)); err != nil {
+	if err := c.tryOut(ctx, buildContextOf(ss.eng, &row)); err != nil {
 		c.lease.back()
 		return nil, err
 	}

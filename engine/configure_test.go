@@ -24,7 +24,7 @@ func iterations(id protocol.SessionID, n int) *protocol.SessionConfigureParams {
 // budget is how many model calls a session's turns may make, by what the store says.
 func (d *daemon) budget(t *testing.T, id protocol.SessionID) int {
 	t.Helper()
-	return must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config.Budget.Iterations
+	return must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config.Budget.Iterations
 }
 
 func TestMutators(t *testing.T) {
@@ -42,7 +42,7 @@ func TestMutators(t *testing.T) {
 		d := start(t, setup{model: replies(calls("none"), calls("none"), calls("none"), scripted.Reply{Text: "done"}), plugins: plugins(clamp, halve)})
 		id := d.session(t)
 		o := d.observe(t, id)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 9)))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), iterations(id, 9)))
 		if told := o.typed(protocol.EventSessionConfigured); told.Config.Budget.Iterations != 2 || len(told.Issues) != 0 || !slices.Equal(seen, [][3]int{{20, 20, 5}, {2, 9, 5}}) {
 			t.Errorf("told of %+v, mutators saw %v", told.Config.Budget, seen)
 		}
@@ -74,7 +74,7 @@ func TestMutators(t *testing.T) {
 			d := start(t, setup{model: replies(), plugins: plugins(fails, c.second)})
 			id := d.session(t)
 			o := d.observe(t, id)
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 9)))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), iterations(id, 9)))
 			told := o.typed(protocol.EventSessionConfigured)
 			if d.budget(t, id) != c.want || len(told.Issues) != len(c.issues) || told.Issues[0].Message != c.issues[0] {
 				t.Errorf("%s: budget %d, issues %+v", name, d.budget(t, id), told.Issues)
@@ -87,7 +87,7 @@ func TestMutators(t *testing.T) {
 		times := 0
 		uses := mutator("uses", func(ctx context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 			if times++; times == 1 {
-				if _, err := d.Configure(ctx, &protocol.SessionConfigureParams{SessionID: id, Prompt: new("beside")}); err != nil {
+				if _, err := d.Sessions.Configure(ctx, &protocol.SessionConfigureParams{SessionID: id, Prompt: new("beside")}); err != nil {
 					return c.Config, err
 				}
 			}
@@ -96,8 +96,8 @@ func TestMutators(t *testing.T) {
 		d = start(t, setup{model: replies(), plugins: plugins(uses)})
 		id = d.session(t)
 		times = 0
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 9)))
-		cfg := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), iterations(id, 9)))
+		cfg := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config
 		if cfg.Prompt != "beside" || cfg.Budget.Iterations != 9 || times != 3 {
 			t.Errorf("%+v after %d questions", cfg, times)
 		}
@@ -126,9 +126,9 @@ func TestMutators(t *testing.T) {
 		id := d.session(t)
 		p := iterations(id, 9)
 		p.IdempotencyKey = "k"
-		first := must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, 7)))
-		again := must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
+		first := must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), p))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), iterations(id, 7)))
+		again := must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), p))
 		if again.Seq != first.Seq || !again.Duplicate || d.budget(t, id) != 7 || !slices.Equal(told.list, []string{"20 to 9", "9 to 7"}) {
 			t.Errorf("%+v, %+v, told %q", first, again, told.list)
 		}
@@ -138,7 +138,7 @@ func TestMutators(t *testing.T) {
 		id := d.session(t)
 		o := d.observe(t, id)
 		for _, n := range []int{9, 9} {
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), iterations(id, n)))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), iterations(id, n)))
 		}
 		issue := o.typed(protocol.EventPluginStatus)
 		if !slices.Equal(told.list, []string{"20 to 9"}) || len(issue.Issues) != 1 || issue.Issues[0].Code != "lifecycle_hook_failed" || issue.Seq == 0 {

@@ -25,13 +25,13 @@ func TestCost(t *testing.T) {
 		o := d.observe(t, id)
 		report := d.turn(t, id, "go")
 		d.turn(t, id, "again")
-		must[*protocol.CompletionResult](t)(d.Complete(t.Context(), &protocol.CompletionParams{SessionID: id, Messages: []protocol.Message{protocol.UserMessage(text("x"), nil)}}))
+		must[*protocol.CompletionResult](t)(d.Completions.Create(t.Context(), &protocol.CompletionParams{SessionID: id, Messages: []protocol.Message{protocol.UserMessage(text("x"), nil)}}))
 		o.until(func(e protocol.Event) bool { return e.Type == protocol.EventUsageUpdated && e.Total.Cost == 3*once })
-		ledger := must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
+		ledger := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
 		if report.Usage.Cost != once || report.Calls[0].Usage.Cost != once || ledger.Total.Cost != 3*once {
 			t.Errorf("the turn cost %d, its call %+v, all %+v", report.Usage.Cost, report.Calls[0].Usage, ledger.Total)
 		}
-		if got := must[*protocol.SessionReadResult](t)(d.restart(t, nil).ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Usage.Cost; got != 3*once {
+		if got := must[*protocol.SessionReadResult](t)(d.restart(t, nil).Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Usage.Cost; got != 3*once {
 			t.Errorf("after a restart the session cost %d", got)
 		}
 	})
@@ -45,7 +45,7 @@ func TestCost(t *testing.T) {
 		}{{nil, once}, {&protocol.Price{Input: 4, Output: 20, Cached: 1}, 3 * once}} {
 			d = d.restart(t, func(s *setup) { s.config = costs(next.price).config })
 			d.turn(t, id, "on")
-			if got := must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{})).Total.Cost; got != next.sum {
+			if got := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{})).Total.Cost; got != next.sum {
 				t.Errorf("with %+v all cost %d, want %d", next.price, got, next.sum)
 			}
 		}

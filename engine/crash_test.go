@@ -62,7 +62,7 @@ func TestKilled(t *testing.T) {
 			s.dir = filepath.Join(dir, "store")
 			d := start(t, s)
 			live := d.observe(t, victimSession, 0)
-			turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+			turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 			if len(turns) != 1 {
 				t.Fatalf("%d turns, want 1", len(turns))
 			}
@@ -106,7 +106,7 @@ func TestKilledWhileABatchSettles(t *testing.T) {
 		s := crashSetup(dir, batchSettled, nil)
 		s.dir = filepath.Join(dir, "store")
 		d := start(t, s)
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 		report := d.wait(t, turns[0].TurnID)
 		var names []string
 		var order []int
@@ -148,12 +148,12 @@ func outcome(t *testing.T, o *observer, report *protocol.TurnReport, unknown boo
 
 func approveAll(t *testing.T, d *daemon) {
 	t.Helper()
-	open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data
+	open := must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{})).Data
 	if len(open) != 2 {
 		t.Errorf("%d decisions are open, want 2", len(open))
 	}
 	for _, o := range open {
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 			DecisionID: o.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: o.ArgsHash,
 		}))
 	}

@@ -29,11 +29,11 @@ const (
 // turned runs a turn, and gives what is wrong with it.
 func turned(input string) func(*testing.T, *daemon, protocol.SessionID) error {
 	return func(t *testing.T, d *daemon, id protocol.SessionID) error {
-		turn, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(input)})
+		turn, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(input)})
 		if err != nil {
 			return err
 		}
-		report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn.TurnID})
+		report, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn.TurnID})
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func stopped(t *testing.T, d *daemon, id protocol.SessionID) error {
 	turn := d.begin(t, id, "run x").TurnID
 	time.Sleep(time.Second)
 	d.interrupt(t, turn)
-	report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
+	report, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
 	if err == nil {
 		err = fmt.Errorf("it ended as %s", report.State)
 	}
@@ -66,8 +66,8 @@ func toolList(t *testing.T, d *daemon, id protocol.SessionID) error { return d.t
 func commanded(t *testing.T, d *daemon, id protocol.SessionID) error {
 	p := d.operation(id, "faulty.command")
 	p.IdempotencyKey = "once"
-	_, err := d.Command(t.Context(), p)
-	_, again := d.Command(t.Context(), p)
+	_, err := d.Operations.Command(t.Context(), p)
+	_, again := d.Operations.Command(t.Context(), p)
 	if err != nil && (again == nil || again.Error() != err.Error()) {
 		t.Errorf("the same request again: %v, not %v", again, err)
 	}
@@ -80,8 +80,8 @@ func tasked(t *testing.T, d *daemon, id protocol.SessionID) error {
 	defer cancel()
 	p := d.operation(id, "faulty.task")
 	p.IdempotencyKey = "once"
-	_, err := d.Task(ctx, p)
-	_, again := d.Task(t.Context(), p)
+	_, err := d.Operations.Task(ctx, p)
+	_, again := d.Operations.Task(t.Context(), p)
 	if err != nil && (again == nil || again.Error() != err.Error()) {
 		t.Errorf("the same request again: %v, not %v", again, err)
 	}
@@ -90,17 +90,17 @@ func tasked(t *testing.T, d *daemon, id protocol.SessionID) error {
 
 func configured(t *testing.T, d *daemon, id protocol.SessionID) error {
 	prompt := "other"
-	_, err := d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt})
+	_, err := d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt})
 	return err
 }
 
 func slots() []slot {
 	query := func(t *testing.T, d *daemon, id protocol.SessionID) error {
-		_, err := d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "faulty.query"})
+		_, err := d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "faulty.query"})
 		return err
 	}
 	compact := func(t *testing.T, d *daemon, id protocol.SessionID) error {
-		_, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
+		_, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id})
 		return err
 	}
 	appends := func(t *testing.T, d *daemon, id protocol.SessionID) error {
@@ -111,16 +111,16 @@ func slots() []slot {
 		return err
 	}
 	extends := func(t *testing.T, d *daemon, id protocol.SessionID) error {
-		_, err := d.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: id, Extension: []byte(`{}`)})
+		_, err := d.Sessions.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: id, Extension: []byte(`{}`)})
 		return err
 	}
 	validates := func(t *testing.T, d *daemon, id protocol.SessionID) error {
 		options := turnOptions(`{}`)
-		_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("go"), TurnOptions: &options})
+		_, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("go"), TurnOptions: &options})
 		return err
 	}
 	snapshots := func(t *testing.T, d *daemon, id protocol.SessionID) error {
-		if _, err := d.Command(t.Context(), d.operation(id, "faulty.command")); err != nil {
+		if _, err := d.Operations.Command(t.Context(), d.operation(id, "faulty.command")); err != nil {
 			t.Error(err)
 		}
 		_, err := d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
@@ -130,7 +130,7 @@ func slots() []slot {
 		if err := d.tools(t, id); err != nil {
 			t.Error(err)
 		}
-		_, err := d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id})
+		_, err := d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id})
 		return errors.Join(err, d.tools(t, id))
 	}
 	return []slot{
@@ -195,15 +195,15 @@ func faultily(t *testing.T, f *faulty) (*daemon, protocol.SessionID) {
 			t.Fatal(err)
 		}
 	}
-	must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "faulty.command")))
-	must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+	must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "faulty.command")))
+	must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	return d, id
 }
 
 // commands is how many commands the plugin has run, as it remembers.
 func (d *daemon) commands(t *testing.T, id protocol.SessionID) string {
 	t.Helper()
-	return string(must[*protocol.OperationQueryResult](t)(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "faulty.query"})).Output)
+	return string(must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "faulty.query"})).Output)
 }
 
 func TestDeafPlugins(t *testing.T) {
@@ -271,12 +271,12 @@ func hangs(t *testing.T, s slot) {
 func attachable(t *testing.T, d *daemon, id protocol.SessionID) {
 	t.Helper()
 	began := time.Now()
-	_, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+	_, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sub.Close()
-	must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+	must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("to attach took %v", took)
 	}
@@ -308,7 +308,7 @@ func TestDeafLeft(t *testing.T) {
 			slot := "command"
 			f.where.Store(&slot)
 			done := later(func() (*protocol.OperationReceipt, error) {
-				return d.Command(t.Context(), d.operation(id, "faulty.command"))
+				return d.Operations.Command(t.Context(), d.operation(id, "faulty.command"))
 			})
 			synctest.Wait()
 			f.where.Store(nil)
@@ -322,7 +322,7 @@ func TestDeafLeft(t *testing.T) {
 			if ran := d.commands(t, id); ran != "1" {
 				t.Errorf("after it was left alone it has run %s commands", ran)
 			}
-			must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "faulty.command")))
+			must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "faulty.command")))
 			close(f.free)
 			synctest.Wait()
 			if ran := d.commands(t, id); ran != "2" || len(pluginNodes(d.graph(t, id).Data)) != 2 {
@@ -342,14 +342,14 @@ func TestDeafLeft(t *testing.T) {
 			for _, id := range []protocol.SessionID{id, other} {
 				p := d.operation(id, "faulty.task")
 				p.IdempotencyKey = string(id)
-				done = append(done, later(func() (*protocol.OperationReceipt, error) { return d.Task(t.Context(), p) }))
+				done = append(done, later(func() (*protocol.OperationReceipt, error) { return d.Operations.Task(t.Context(), p) }))
 			}
 			time.Sleep(24 * time.Hour) // a task may take its time
 			if f.away.Load() != 2 {
 				t.Fatalf("%d tasks are at work", f.away.Load())
 			}
 			began := time.Now()
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 			left := func(err error) {
 				t.Helper()
 				if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationLeft {
@@ -365,7 +365,7 @@ func TestDeafLeft(t *testing.T) {
 			}
 			p := d.operation(other, "faulty.task")
 			p.IdempotencyKey = string(other)
-			_, err := d.Task(patiently(t), p)
+			_, err := d.Operations.Task(patiently(t), p)
 			left(err)
 			if f.away.Load() != 2 {
 				t.Errorf("%d tasks are at work: it was run again", f.away.Load())
@@ -378,7 +378,7 @@ func TestDeafLeft(t *testing.T) {
 
 func (d *daemon) seq(t *testing.T, id protocol.SessionID) protocol.Seq {
 	t.Helper()
-	first, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+	first, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

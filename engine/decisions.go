@@ -14,6 +14,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Decisions is what clients may ask of open decisions, and how they answer them.
+type Decisions struct{ eng *Engine }
+
 // sessionDecisions holds the open decisions of a session, and the approvals that hold beyond one call. Of the state it asks for changes and their
 // commits, the session's row, and the turn that waits for an answer.
 type sessionDecisions struct {
@@ -66,12 +69,12 @@ func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answe
 }
 
 // Respond answers a decision. The answer that came first counts, whoever gave it.
-func (e *Engine) Respond(ctx context.Context, client protocol.ClientID, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
-	d, err := e.store.Decision(ctx, p.DecisionID)
+func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
+	d, err := ds.eng.store.Decision(ctx, p.DecisionID)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, d.SessionID, "decision/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.DecisionRespondResult, error) {
+	return mutate(ctx, ds.eng, d.SessionID, "decision/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.DecisionRespondResult, error) {
 		open := st.decisions.Find(p.DecisionID)
 		if open == nil {
 			return st.decisions.firstAnswer(ctx, p.DecisionID)
@@ -106,25 +109,25 @@ func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.Decisio
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: ds.st.row.Seq}, nil
 }
 
-// Decisions lists open decisions: of a session and of all that work for it, or of all sessions.
-func (e *Engine) Decisions(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
-	open, err := e.openDecisionsOf(ctx, p.SessionID)
+// List lists open decisions: of a session and of all that work for it, or of all sessions.
+func (ds *Decisions) List(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
+	open, err := ds.openOf(ctx, p.SessionID)
 	return &protocol.DecisionListResult{Data: list(open)}, err
 }
 
-func (e *Engine) openDecisionsOf(ctx context.Context, id protocol.SessionID) ([]protocol.Decision, error) {
+func (ds *Decisions) openOf(ctx context.Context, id protocol.SessionID) ([]protocol.Decision, error) {
 	if id == "" {
-		return e.store.OpenDecisions(ctx, 0)
+		return ds.eng.store.OpenDecisions(ctx, 0)
 	}
-	row, err := e.store.Session(ctx, id)
+	row, err := ds.eng.store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return e.store.FamilyDecisions(ctx, row.Key)
+	return ds.eng.store.FamilyDecisions(ctx, row.Key)
 }
 
-// decisionsBelow returns the decisions of child sessions that ask a person. A client that attaches to the parent gets these.
-func (e *Engine) decisionsBelow(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
-	open, err := e.store.FamilyDecisions(ctx, key)
+// below returns the decisions of child sessions that ask a person. A client that attaches to the parent gets these.
+func (ds *Decisions) below(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
+	open, err := ds.eng.store.FamilyDecisions(ctx, key)
 	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !decision.ForPerson(d) }), err
 }

@@ -46,13 +46,13 @@ func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (pr
 			return "", err
 		}
 	}
-	return h.maker.eng.keyOf(&h.call.awaited.Decision), nil
+	return h.maker.eng.Decisions.keyOf(&h.call.awaited.Decision), nil
 }
 
 // keyOf returns the key that completes a waiting call. Everyone who watches the session knows the id of the wait, so the key is signed: it is good for
 // this wait of this call in this turn only.
-func (e *Engine) keyOf(d *protocol.Decision) protocol.CompletionKey {
-	sign := hmac.New(sha256.New, []byte(e.store.Facts().Secret))
+func (ds *Decisions) keyOf(d *protocol.Decision) protocol.CompletionKey {
+	sign := hmac.New(sha256.New, []byte(ds.eng.store.Facts().Secret))
 	for _, part := range []string{"completion", string(d.SessionID), string(d.TurnID), string(d.Call.CallID), string(d.ID)} {
 		fmt.Fprintf(sign, "%d:%s", len(part), part)
 	}
@@ -60,15 +60,15 @@ func (e *Engine) keyOf(d *protocol.Decision) protocol.CompletionKey {
 }
 
 // waitOf returns the wait that a key completes, or ErrNoCompletion.
-func (e *Engine) waitOf(ctx context.Context, key protocol.CompletionKey) (protocol.Decision, error) {
+func (ds *Decisions) waitOf(ctx context.Context, key protocol.CompletionKey) (protocol.Decision, error) {
 	unknown := fmt.Errorf("key %.40q: %w", key, ErrNoCompletion)
 	id, _, signed := strings.Cut(string(key), ".")
 	if !signed {
 		return protocol.Decision{}, unknown
 	}
-	d, err := e.store.Decision(ctx, protocol.DecisionID(id))
+	d, err := ds.eng.store.Decision(ctx, protocol.DecisionID(id))
 	switch {
-	case isMissing(err), err == nil && (d.Kind != protocol.DecisionCompletion || !hmac.Equal([]byte(e.keyOf(&d)), []byte(key))):
+	case isMissing(err), err == nil && (d.Kind != protocol.DecisionCompletion || !hmac.Equal([]byte(ds.keyOf(&d)), []byte(key))):
 		return protocol.Decision{}, unknown
 	case err != nil:
 		return protocol.Decision{}, err
@@ -175,7 +175,7 @@ func (a *asks) completed(ctx context.Context, s *toolCall, d *decision.Open) (ou
 		return tidy(out)
 	case protocol.ChooseCancelled:
 		if d.Deferral.OnCancel == protocol.CancelWork {
-			a.cancelWork(ctx, s, a.eng.keyOf(&d.Decision))
+			a.cancelWork(ctx, s, a.eng.Decisions.keyOf(&d.Decision))
 		}
 		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was completed"}
 	default:
@@ -243,16 +243,16 @@ func overdue(calls []*toolCall) error {
 	return nil
 }
 
-// CompleteTool gives a call that waits its output. The first completion counts.
-func (e *Engine) CompleteTool(ctx context.Context, client protocol.ClientID, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
+// Complete gives a call that waits its output. The first completion counts.
+func (ts *Tools) Complete(ctx context.Context, client protocol.ClientID, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
 	if err := param.CheckOutput(&p.Output); err != nil {
 		return nil, err
 	}
-	d, err := e.waitOf(ctx, p.Key)
+	d, err := ts.eng.Decisions.waitOf(ctx, p.Key)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolCompleteResult, error) {
+	return mutate(ctx, ts.eng, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolCompleteResult, error) {
 		open := st.decisions.Find(d.ID)
 		if open == nil {
 			return &protocol.ToolCompleteResult{Seq: st.row.Seq}, nil

@@ -53,7 +53,7 @@ func (d *deferring) CancelWork(_ context.Context, c tool.Invocation, key protoco
 // complete completes a call.
 func (d *daemon) complete(t *testing.T, key protocol.CompletionKey, text string) bool {
 	t.Helper()
-	return must[*protocol.ToolCompleteResult](t)(d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed(text)})).Accepted
+	return must[*protocol.ToolCompleteResult](t)(d.Tools.Complete(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed(text)})).Accepted
 }
 
 // deferred runs a turn whose model calls a tool that defers, until it waits.
@@ -85,11 +85,11 @@ func TestDeferred(t *testing.T) {
 		if waits.Kind != protocol.DecisionCompletion || waits.Call.Name != "work" || len(seen.list) != 0 {
 			t.Errorf("waits for %+v, hooks saw %q", waits, seen.list)
 		}
-		s := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: waits.SessionID})).Session
+		s := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: waits.SessionID})).Session
 		if s.State != protocol.SessionRunning {
 			t.Errorf("the session is %s: nobody is asked", s.State)
 		}
-		if _, err := d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); !errors.Is(err, engine.ErrNoCompletion) {
+		if _, err := d.Tools.Complete(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); !errors.Is(err, engine.ErrNoCompletion) {
 			t.Errorf("a key that nobody took: %v", err)
 		}
 		if !d.complete(t, work.key(), "first") || d.complete(t, work.key(), "second") {
@@ -114,7 +114,7 @@ func TestDeferred(t *testing.T) {
 		_, signature, _ := strings.Cut(string(other), ".")
 		refused := func(key protocol.CompletionKey) {
 			t.Helper()
-			_, err := d.CompleteTool(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed("x")})
+			_, err := d.Tools.Complete(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: key, Output: protocol.Succeed("x")})
 			if !errors.Is(err, engine.ErrNoCompletion) {
 				t.Errorf("the key %q: %v", key, err)
 			}
@@ -127,7 +127,7 @@ func TestDeferred(t *testing.T) {
 		if !d.complete(t, first, "first") || d.wait(t, turn).ToolCalls[0].Output.Text != "first" {
 			t.Error("the key does not count after a restart")
 		}
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: second}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: second}))
 		refused(other)
 	})
 	in(t, "runtime/T10 who is pending without having said so, or without a key, has failed", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestKilledDeferred(t *testing.T) {
 		if !d.complete(t, protocol.CompletionKey(key), "after all") {
 			t.Error("the completion does not count")
 		}
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 		report := d.wait(t, turns[0].TurnID)
 		if report.ToolCalls[0].Output.Text != "after all" || report.Outcome.Text != "done" || counted(dir, "later") != 1 {
 			t.Errorf("recorded %+v, outcome %+v, ran %d times", report.ToolCalls, report.Outcome, counted(dir, "later"))

@@ -16,12 +16,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CallTool runs a tool without a model. The session's approval rules hold, but nobody is asked: what a person would
+// Call runs a tool without a model. The session's approval rules hold, but nobody is asked: what a person would
 // have to be asked about is allowed, because a person made the request. With a key the call is journaled, so that a
 // repetition after a crash does not run it twice.
-func (e *Engine) CallTool(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
-	return receipt.Once(ctx, e.receipts, "tool/call", p.Key(), p, func(rc receipt.Request) (*protocol.ToolCallResult, error) {
-		l, err := e.lend(ctx, p.SessionID)
+func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
+	return receipt.Once(ctx, ts.eng.receipts, "tool/call", p.Key(), p, func(rc receipt.Request) (*protocol.ToolCallResult, error) {
+		l, err := ts.eng.lend(ctx, p.SessionID)
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ func TestTurnCommit(t *testing.T) {
 		before := must[persistence.Session](t)(d.store.Session(t.Context(), id)).Head
 		note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "note"}}}}
 		appended := must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
-		configured := must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new")}))
+		configured := must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new")}))
 		if configured.Head.Revision != before.Revision+2 || configured.Head.Leaf != appended.Leaf {
 			t.Errorf("head %+v after two changes of %+v", configured.Head, before)
 		}
@@ -94,7 +94,7 @@ func TestTurnCommit(t *testing.T) {
 			takeOver(t, d, turn)
 			before := must[persistence.Session](t)(d.store.Session(t.Context(), id))
 			close(g.open)
-			waited := must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 300}))
+			waited := must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 300}))
 			after := must[persistence.Session](t)(d.store.Session(t.Context(), id))
 			if waited.State != protocol.TurnRunning || after.Seq != before.Seq || after.Head != before.Head {
 				t.Errorf("state %s; seq %d, was %d", waited.State, after.Seq, before.Seq)
@@ -102,7 +102,7 @@ func TestTurnCommit(t *testing.T) {
 			if got := must[persistence.StoredTurn](t)(d.store.Turn(t.Context(), turn)); got.Incarnation != "another" {
 				t.Errorf("the turn is driven by %q again", got.Incarnation)
 			}
-			must[*protocol.SeqResult](t)(d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: "still here"}))
+			must[*protocol.SeqResult](t)(d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: "still here"}))
 			o.until(func(e protocol.Event) bool { return e.Title == "still here" }) // though the session was loaded again
 			o.gapless(0)
 		})
@@ -127,7 +127,7 @@ func TestResidency(t *testing.T) {
 		turn := d.begin(t, id, "go").TurnID
 		<-g.called
 		shut := func() error {
-			_, err := d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id})
+			_, err := d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id})
 			return err
 		}
 		if err := shut(); !errors.Is(err, engine.ErrSessionInUse) {
@@ -147,7 +147,7 @@ func TestResidency(t *testing.T) {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "a"}), config: func(c *engine.Config) { c.Idle = time.Minute }})
 			id := d.session(t)
 			d.turn(t, id, "go")
-			_, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+			_, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestDelete(t *testing.T) {
 	t.Run("runtime/P12 an id is used once, and deleting twice is no error", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		make := func() error {
-			_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: "ses_mine", Cwd: t.TempDir()})
+			_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{SessionID: "ses_mine", Cwd: t.TempDir()})
 			return err
 		}
 		if err := make(); err != nil {
@@ -183,7 +183,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("a second session of the same id: %v", err)
 		}
 		for range 2 {
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: "ses_mine"}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: "ses_mine"}))
 		}
 		if err := make(); !errors.Is(err, persistence.ErrDeleted) {
 			t.Errorf("a new session with a deleted id: %v", err)
@@ -192,9 +192,9 @@ func TestDelete(t *testing.T) {
 	t.Run("runtime/P03 a deletion has its key as any change has, and keys of a deleted session stay used", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		p := &protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: "made"}, Cwd: t.TempDir()}
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 		remove := func(id protocol.SessionID, key string) (*protocol.SeqResult, error) {
-			return d.DeleteSession(t.Context(), &protocol.SessionMutationParams{Mutation: protocol.Mutation{IdempotencyKey: key}, SessionID: id})
+			return d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{Mutation: protocol.Mutation{IdempotencyKey: key}, SessionID: id})
 		}
 		if _, err := remove(id, "made"); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("deleted with the key of another request: %v", err)
@@ -206,11 +206,11 @@ func TestDelete(t *testing.T) {
 				}
 			}
 		}
-		if _, err := d.NewSession(t.Context(), p); !errors.Is(err, persistence.ErrDeleted) {
+		if _, err := d.Sessions.New(t.Context(), p); !errors.Is(err, persistence.ErrDeleted) {
 			t.Errorf("made again: %v", err)
 		}
 		p.Title = "another"
-		if _, err := d.NewSession(t.Context(), p); !errors.Is(err, persistence.ErrReceiptConflict) {
+		if _, err := d.Sessions.New(t.Context(), p); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("another one with its key: %v", err)
 		}
 		for _, key := range []string{"", "none"} {
@@ -232,8 +232,8 @@ func TestDelete(t *testing.T) {
 		o := d.observe(t, id)
 		stalled := d.begin(t, id, "work").TurnID
 		<-g.called
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
-		if _, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: stalled}); !errors.Is(err, persistence.ErrNotFound) {
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		if _, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: stalled}); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("waiting for a turn of a deleted session: %v", err)
 		}
 		for {
@@ -262,14 +262,14 @@ func TestWait(t *testing.T) {
 		early := make(chan *protocol.TurnReport, 3)
 		for range cap(early) {
 			go func() {
-				report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
+				report, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
 				if err != nil {
 					t.Error(err)
 				}
 				early <- report
 			}()
 		}
-		if r := must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 1})); r.State != protocol.TurnRunning {
+		if r := must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 1})); r.State != protocol.TurnRunning {
 			t.Errorf("after a timeout the turn is %s", r.State)
 		}
 		close(g.open)

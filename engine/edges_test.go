@@ -98,7 +98,7 @@ func TestCrashEdges(t *testing.T) {
 		}}
 		d := start(t, with(k))
 		id := d.session(t)
-		must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note"}))
+		must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note"}))
 		d = d.restart(t, nil)
 		if got := d.held(t, id, "keeper").Text; got != "noted" {
 			t.Errorf("kept %q", got)

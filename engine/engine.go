@@ -61,20 +61,34 @@ type Model struct {
 	Price    *protocol.Price // nil: not known
 }
 
+// API is what clients may ask of an engine, by noun.
+type API struct {
+	Sessions    *Sessions
+	Turns       *Turns
+	Queue       *Queue
+	Decisions   *Decisions
+	Tools       *Tools
+	Operations  *Operations
+	Tasks       *Tasks
+	Monitors    *Monitors
+	Completions *Completions
+	History     *History
+	Snapshots   *Snapshots
+	Artifacts   *Artifacts
+	Files       *undo.Files
+	Triggers    *trigger.Registry
+	Clients     *presence.Clients       // those that are connected
+	Events      *daemonevents.Publisher // of the daemon as a whole
+}
+
 // Engine runs sessions.
 type Engine struct {
 	Config
-	Artifacts   *Artifacts
-	Models      *Models
-	Triggers    *trigger.Registry
-	Files       *undo.Files
-	History     *History
-	Snapshots   *Snapshots
+	API
+	Models      *Models // part of the API; here because it hides Config.Models
 	store       *persistence.Store
 	incarnation string // of this run: turns of another one are taken over before they are driven
 	receipts    *receipt.Flights
-	Clients     *presence.Clients       // those that are connected
-	Events      *daemonevents.Publisher // of the daemon as a whole
 	waits       waits
 	settled     tip.Tip // some session may have become idle
 	callEnded   tip.Tip
@@ -104,16 +118,24 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: background.NewOutputs(cfg.StateDir)},
 		Config: cfg, Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
-		sessions: map[protocol.SessionID]*session{}, Clients: presence.New(), Events: &daemonevents.Publisher{},
+		sessions: map[protocol.SessionID]*session{},
 		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},
-		Files: undo.New(undo.Config{Store: cfg.Store, StateDir: cfg.StateDir, Limits: cfg.FileLimits, Idle: cfg.Idle, Log: cfg.Log}),
 	}
-	e.History, e.Snapshots = &History{e}, &Snapshots{e}
-	e.Artifacts = &Artifacts{store: cfg.Store, receipts: e.receipts, commit: e.commitIn}
-	e.Triggers = trigger.New(trigger.Config{
-		Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,
-	})
+	e.API = newAPI(e, cfg)
 	return e
+}
+
+func newAPI(e *Engine, cfg Config) API {
+	return API{
+		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Tools: &Tools{e}, Operations: &Operations{e},
+		Tasks: &Tasks{e}, Monitors: &Monitors{e}, Completions: &Completions{e}, History: &History{e}, Snapshots: &Snapshots{e},
+		Artifacts: &Artifacts{store: cfg.Store, receipts: e.receipts, commit: e.commitIn},
+		Files:     undo.New(undo.Config{Store: cfg.Store, StateDir: cfg.StateDir, Limits: cfg.FileLimits, Idle: cfg.Idle, Log: cfg.Log}),
+		Triggers: trigger.New(trigger.Config{
+			Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,
+		}),
+		Clients: presence.New(), Events: &daemonevents.Publisher{},
+	}
 }
 
 // Run goes on with what an earlier run left unfinished, and serves until ctx is done. Then it stops every turn where
@@ -132,7 +154,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopTriggers := e.Triggers.Start(ctx)
 	err := e.recover(ctx)
 	if err == nil {
-		e.actors.Go(func() { e.tidyOutputs(actors) })
+		e.actors.Go(func() { e.Tasks.tidyOutputs(actors) })
 		e.actors.Go(func() { e.Files.Tidy(actors) })
 		<-ctx.Done()
 	}
@@ -140,7 +162,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.stopTurns()
 	takeBack() // plugins that are borrowed may be at work, which is waited for with the turns
 	e.turns.Wait()
-	e.stopWork()
+	e.Tasks.stopWork()
 	e.awaitCalls()
 	e.mu.Lock() // lookup starts actors under this lock, and only while their context lives
 	stopActors()

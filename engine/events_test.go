@@ -135,7 +135,7 @@ func scriptedTurns(t *testing.T) []protocol.Event {
 	o := d.observe(t, id)
 	first := d.begin(t, id, "go").TurnID
 	<-g.called
-	must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: first, Input: text("steered")}))
+	must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: first, Input: text("steered")}))
 	close(g.open)
 	d.wait(t, first)
 	d.turn(t, id, "value")

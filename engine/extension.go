@@ -31,8 +31,8 @@ func rejected(ctx context.Context, err error) error {
 	return &RejectedError{err}
 }
 
-// validateTurn has the protocol look at the options of a turn that is to be accepted.
-func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) error {
+// validate has the protocol look at the options of a turn that is to be accepted.
+func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) error {
 	o := p.TurnOptions
 	switch {
 	case o == nil:
@@ -44,15 +44,15 @@ func (e *Engine) validateTurn(ctx context.Context, p *protocol.TurnStartParams) 
 	case len(o.Payload) > protocol.MaxTurnOptions:
 		return param.Bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
-	_, err := withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
-		return callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) {
+	_, err := withPlugins(ctx, ts.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
+		return callPlugin(ctx, ts.eng, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
 		})
 	})
 	if err != nil {
 		return err
 	}
-	_, err = do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.TurnOptions, error) {
+	_, err = do(ctx, ts.eng, p.SessionID, func(_ context.Context, st *state) (*protocol.TurnOptions, error) {
 		return plugin.MergeTurnOptions(st.stored.optionsOf(st.row.Head.Frame), o)
 	})
 	return rejected(ctx, err)
@@ -70,14 +70,14 @@ func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protoc
 
 // ApplyExtension gives the session's protocol something that only it understands. It waits for the running turn to end, and
 // no turn starts meanwhile. What plugins keep then is stored with the receipt.
-func (e *Engine) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
-	return receipt.Once(ctx, e.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
-		w, err := e.hold(ctx, p.SessionID, unchecked)
+func (ss *Sessions) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
+	return receipt.Once(ctx, ss.eng.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
+		w, err := ss.eng.hold(ctx, p.SessionID, unchecked)
 		if err != nil {
 			return nil, err
 		}
 		extend := func(ctx context.Context, l *lease) (struct{}, error) {
-			return callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) {
+			return callPlugin(ctx, ss.eng, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, rejected(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
 			})
 		}

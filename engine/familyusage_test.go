@@ -20,7 +20,7 @@ type spent struct {
 
 func (d *daemon) ledger(t *testing.T, id protocol.SessionID) (rows []spent) {
 	t.Helper()
-	usage := must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
+	usage := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
 	var in, out int64
 	for _, r := range usage.Data {
 		rows = append(rows, spent{r.Source, r.Usage.Input, r.Usage.Output, r.Calls})
@@ -44,7 +44,7 @@ func (d *daemon) worker(t *testing.T, parent protocol.SessionID, label string) p
 	t.Helper()
 	p := plugin.NewChild(protocol.SessionStart{})
 	p.Cwd, p.Relation.Parent, p.UsageLabel = t.TempDir(), parent, label
-	return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), p)).SessionID
+	return must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 }
 
 func TestUsageOfChildren(t *testing.T) {
@@ -76,7 +76,7 @@ func TestUsageOfChildren(t *testing.T) {
 		d.owes(t, "after all turns", root, spent{"child", 100, 10, 1}, spent{"research", 201, 21, 3}, spent{"turn", 100, 10, 1})
 		d.owes(t, "after all turns", "", spent{"turn", 401, 41, 5})
 		remove := func(id protocol.SessionID) {
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		}
 		remove(child)
 		d.turn(t, below, "more")

@@ -94,7 +94,7 @@ func (c *cutOff) crash(t *testing.T) {
 
 func (c *cutOff) load(t *testing.T, id protocol.SessionID) {
 	t.Helper()
-	must[*protocol.QueueListResult](t)(c.Queue(t.Context(), &protocol.QueueListParams{SessionID: id}))
+	must[*protocol.QueueListResult](t)(c.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id}))
 }
 
 // open are the rewinds of a session that are not over.
@@ -170,8 +170,8 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		if got := c.interrupt(t, next); got == "" {
 			t.Error("the turn is not cancelled")
 		}
-		must[*protocol.SessionReadResult](t)(c.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: c.id}))
-		must[*protocol.SeqResult](t)(c.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: c.id}))
+		must[*protocol.SessionReadResult](t)(c.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: c.id}))
+		must[*protocol.SeqResult](t)(c.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: c.id}))
 		if took := time.Since(began); took > 0 {
 			t.Errorf("that took %v", took)
 		}
@@ -220,7 +220,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		before := c.row(t).Head
 		c.load(t, c.id)
 		c.work(t, c.other) // nothing is held
-		must[*protocol.SessionWaitResult](t)(c.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
+		must[*protocol.SessionWaitResult](t)(c.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
 		c.givenUp(t, "history has gone on since")
 		if now := c.row(t).Head; now != before || c.file(t) != "new\n" {
 			t.Errorf("the head is %+v, was %+v; a.txt %q", now, before, c.file(t))
@@ -230,7 +230,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		c.crash(t)
 		ok(t, os.Rename(c.dir, c.dir+"-away"))
 		c.load(t, c.id)
-		must[*protocol.SessionWaitResult](t)(c.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
+		must[*protocol.SessionWaitResult](t)(c.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
 		c.givenUp(t, "the workspace of the session is not there")
 		ok(t, os.Rename(c.dir+"-away", c.dir))
 		c.undo(t, onlyFiles(c.id, c.turn))
@@ -242,7 +242,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		c.setup.plugins = []plugin.Factory{broken{}}
 		c.crash(t)
 		c.load(t, c.id)
-		must[*protocol.SessionWaitResult](t)(c.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
+		must[*protocol.SessionWaitResult](t)(c.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
 		if c.file(t) != "old\n" {
 			t.Errorf("a.txt is %q", c.file(t))
 		}

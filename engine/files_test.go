@@ -62,7 +62,7 @@ func workspaceOf(t *testing.T, s setup, steps ...func(dir string)) (*daemon, pro
 	write(t, dir, "sub/c.txt", "sea\n")
 	s.model, s.tools = callsWork(), []tool.Provider{works(dir, steps...)}
 	d := start(t, s)
-	res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir}))
+	res := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: dir}))
 	return d, res.SessionID, dir
 }
 

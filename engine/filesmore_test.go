@@ -36,7 +36,7 @@ func gated(name string, work func()) (toolFunc, chan struct{}, chan struct{}) {
 // beside is another session in the same directory.
 func (d *daemon) beside(t testing.TB, dir string) protocol.SessionID {
 	t.Helper()
-	return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir})).SessionID
+	return must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: dir})).SessionID
 }
 
 func onlyFiles(id protocol.SessionID, turn protocol.TurnID) protocol.SessionRewindParams {
@@ -100,7 +100,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		)
 		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: dir, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
 		})).SessionID
 		d.turn(t, child, "go")
@@ -115,7 +115,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		)
 		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: other, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
 		})).SessionID
 		d.turn(t, child, "go")
@@ -258,7 +258,7 @@ func TestFileBudget(t *testing.T) {
 	t.Run("issue/6-2 with its session the copies go", func(t *testing.T) {
 		d, id, _ := workspaceOf(t, setup{}, everything(t))
 		d.turn(t, id, "go")
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		d = d.restart(t, nil)
 		deadline := time.Now().Add(20 * time.Second)
 		for size(t, filepath.Join(d.store.Dir(), "files")) > 0 {

@@ -22,7 +22,7 @@ func (h *History) Fork(ctx context.Context, p *protocol.SessionForkParams) (*pro
 		return nil, err
 	}
 	return receipt.Once(ctx, h.eng.receipts, "session/fork", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
-		return h.eng.createSession(ctx, &sessionDraft{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
+		return h.eng.Sessions.createOnce(ctx, &sessionDraft{id: protocol.NewSessionID(), at: p.AtNode, freshTools: p.ToolCatalog == protocol.ForkFresh, params: &protocol.SessionNewParams{
 			Title: p.Title, Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: p.SessionID},
 			PluginSource: protocol.PluginsFork, Relation: protocol.Relation{Kind: protocol.RelationRoot},
 		}}, rc)
@@ -57,5 +57,5 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	if b.freshTools {
 		c.Component = append(c.Component, persistence.Component{Name: componentTools}, persistence.Component{Name: componentOverlay})
 	}
-	return b.eng.create(ctx, c, rc)
+	return b.eng.Sessions.create(ctx, c, rc)
 }

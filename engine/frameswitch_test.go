@@ -63,12 +63,12 @@ func leave(key, task string, seeds ...protocol.NodeBody) *protocol.FrameSwitch {
 // follow waits for the last of the turns that follow each other.
 func (d *daemon) follow(t *testing.T, id protocol.TurnID) *protocol.TurnReport {
 	t.Helper()
-	return must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: id, Follow: true}))
+	return must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: id, Follow: true}))
 }
 
 func (d *daemon) allTurns(t *testing.T, id protocol.SessionID) []protocol.TurnReport {
 	t.Helper()
-	all := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id})).Data
+	all := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id})).Data
 	slices.Reverse(all)
 	return all
 }
@@ -119,7 +119,7 @@ func TestFrameSwitch(t *testing.T) {
 		if len(opened) != 1 || opened[0].Frame.Reason != "continueAs" || opened[0].FrameID != d.graph(t, id).Head.Frame || over[0].Follower != last.TurnID {
 			t.Errorf("told %+v, %+v", opened, over)
 		}
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if got := l.all()[:3]; !slices.Equal(got, []string{"restore ", "restore so far", "persisted frameSwitch"}) {
 			t.Errorf("the protocol and others were told %q", got)
 		}
@@ -166,7 +166,7 @@ func TestFrameSwitch(t *testing.T) {
 		d := start(t, s)
 		id := d.session(t)
 		d.ran(t, id, "a")
-		turn := must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), &protocol.TurnStartParams{
+		turn := must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), &protocol.TurnStartParams{
 			SessionID: id, Input: text("run switch"), TurnOptions: new(turnOptions(`7`)),
 		})).TurnID
 		d.follow(t, turn)
@@ -194,7 +194,7 @@ func TestFrameSwitch(t *testing.T) {
 		turn := d.begin(t, id, "go").TurnID
 		<-reached
 		queued := d.begin(t, id, "waiting").TurnID
-		must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("late")}))
+		must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("late")}))
 		close(hold)
 		d.follow(t, turn)
 		d.wait(t, queued)

@@ -79,7 +79,7 @@ func (g *gate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskI
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
 	by := g.askerOf(s)
-	if err := cmp.Or(g.st.eng.checkTask(out.TaskID, &want.Spec), mayRun(by, &want.Spec)); err != nil {
+	if err := cmp.Or(g.st.eng.Tasks.check(out.TaskID, &want.Spec), mayRun(by, &want.Spec)); err != nil {
 		refuse(out, err)
 		return nil
 	}

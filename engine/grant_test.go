@@ -74,7 +74,7 @@ func TestGrantedCalls(t *testing.T) {
 		}}))
 		id := d.session(t)
 		state := func() string {
-			res := must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id}))
+			res := must[*protocol.ToolStateResult](t)(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id}))
 			text, _ := json.Marshal(res.State)
 			return string(text)
 		}
@@ -103,7 +103,7 @@ func TestGrantedCalls(t *testing.T) {
 			"no taker": {protocol.Authority{}, []tool.Provider{making("secret")}},
 		} {
 			d := start(t, setup{model: replies(calls("maker"), scripted.Reply{Text: "done"}), tools: c.tools})
-			res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: c.authority}))
+			res := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: c.authority}))
 			report := d.turn(t, res.SessionID, "go")
 			if f := report.ToolCalls[1].Output.Failure; f == nil || f.Code != tool.CodeUnavailable || report.State != protocol.TurnCompleted {
 				t.Errorf("%s: %+v", name, report.ToolCalls)
@@ -138,7 +138,7 @@ func TestGrantedCalls(t *testing.T) {
 		s := crashSetup(dir, grantStarted, nil)
 		s.dir = filepath.Join(dir, "store")
 		d := start(t, s)
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 		report := d.wait(t, turns[0].TurnID)
 		if got := report.ToolCalls[0].Output.Text; got != "once again " || report.Outcome.Text != "done" {
 			t.Errorf("the calls came to %q, the turn to %+v", got, report.Outcome)

@@ -191,7 +191,7 @@ func (f modelFunc) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 
 func (d *daemon) session(t testing.TB) protocol.SessionID {
 	t.Helper()
-	res, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cmp.Or(d.setup.cwd, t.TempDir())})
+	res, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: cmp.Or(d.setup.cwd, t.TempDir())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func text(s string) []protocol.InputPart {
 
 func (d *daemon) begin(t testing.TB, id protocol.SessionID, input string) *protocol.TurnStartResult {
 	t.Helper()
-	res, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(input)})
+	res, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(input)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func (d *daemon) turn(t testing.TB, id protocol.SessionID, input string) *protoc
 
 func (d *daemon) wait(t testing.TB, id protocol.TurnID) *protocol.TurnReport {
 	t.Helper()
-	report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: id})
+	report, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (d *daemon) wait(t testing.TB, id protocol.TurnID) *protocol.TurnReport {
 
 func (d *daemon) interrupt(t testing.TB, id protocol.TurnID) protocol.InterruptStatus {
 	t.Helper()
-	res, err := d.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: id, Reason: "enough"})
+	res, err := d.Turns.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: id, Reason: "enough"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func newSession(id protocol.SessionID) plugin.Directive {
 
 func (d *daemon) exists(t *testing.T, id protocol.SessionID) bool {
 	t.Helper()
-	_, err := d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})
+	_, err := d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})
 	return err == nil
 }
 
@@ -281,7 +281,7 @@ func TestToolHooks(t *testing.T) {
 		if asked.ArgsHash != protocol.DigestOf([]byte(`{"n":3}`)) || !strings.Contains(asked.Prompt, "it costs money") || len(ran.list) != 0 {
 			t.Errorf("asked %+v, ran %q", asked, ran.list)
 		}
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash}))
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash}))
 		d.wait(t, turn)
 		if !slices.Equal(ran.list, []string{`{"n":3}`}) {
 			t.Errorf("ran %q", ran.list)
@@ -308,7 +308,7 @@ func TestDirectCallHooks(t *testing.T) {
 		id := d.session(t)
 		o := d.observe(t, id)
 		call := func(args string) protocol.ToolOutput {
-			return must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "work", Args: json.RawMessage(args)})).Output
+			return must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "work", Args: json.RawMessage(args)})).Output
 		}
 		if out := call(`{}`); out.Text != "worked" || !slices.Equal(ran.list, []string{`{"n":1}`}) {
 			t.Errorf("output %+v, ran %q", out, ran.list)

@@ -84,13 +84,13 @@ func TestCheckpointHooks(t *testing.T) {
 		id := d.session(t)
 		turn := d.begin(t, id, "go").TurnID
 		<-g.called
-		must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("one more thing")}))
+		must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("one more thing")}))
 		close(g.open)
 		report := d.wait(t, turn)
 		if report.Outcome.Kind != protocol.OutcomePluginAbort || report.Issues[0].Code != "curfew" {
 			t.Errorf("report %+v %+v", report.Outcome, report.Issues)
 		}
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if got := said(d.graph(t, id).Data); !slices.Contains(got[3:], "one more thing") {
 			t.Errorf("history has %q", got)
 		}

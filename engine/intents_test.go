@@ -44,7 +44,7 @@ func wanting(name string, all ...protocol.ToolIntent) toolFunc {
 // happenings are what happened to a task, in order.
 func (d *daemon) happenings(t *testing.T, session protocol.SessionID, id protocol.TaskID) (kinds []string) {
 	t.Helper()
-	r := must[*protocol.TaskReadResult](t)(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
+	r := must[*protocol.TaskReadResult](t)(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
 	for _, e := range r.Events {
 		if e.Kind == protocol.TaskLostCaller {
 			continue // its turn is over
@@ -83,7 +83,7 @@ func TestIntents(t *testing.T) {
 		if got, want := d.happenings(t, id, "tsk_w"), []string{"created", `event {"n":1}`, `event {"n":2}`, "cancelRequested"}; !slices.Equal(got, want) {
 			t.Errorf("the task saw %q, want %q", got, want)
 		}
-		task := must[*protocol.TaskReadResult](t)(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_w"}})).Task
+		task := must[*protocol.TaskReadResult](t)(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_w"}})).Task
 		if o := task.Origin; o.SessionID != id || o.TurnID != report.TurnID || o.CallID != "c1" {
 			t.Errorf("its origin is %+v", o)
 		}
@@ -91,7 +91,7 @@ func TestIntents(t *testing.T) {
 		if got := outcomes(report, 0); !slices.Equal(got, want) {
 			t.Errorf("outcomes %q, want %q", got, want)
 		}
-		for _, item := range must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data {
+		for _, item := range must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data {
 			if item.CallID == "c1" && len(item.Output.Intents) != 2 {
 				t.Errorf("clients see %+v", item.Output)
 			}
@@ -172,11 +172,11 @@ func TestIntents(t *testing.T) {
 		if want := []protocol.IntentRefusal{protocol.IntentNoTurn, protocol.IntentNoTurn, protocol.IntentCallFailed}; !slices.Equal(got, want) {
 			t.Errorf("refused as %q, want %q", got, want)
 		}
-		direct := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "works"}))
+		direct := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "works"}))
 		if out := direct.Output.Intents; len(out) != 1 || out[0].Refused != protocol.IntentNoTurn {
 			t.Errorf("outcomes of a call outside of a turn: %+v", out)
 		}
-		if _, err := d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_w"}}); err == nil {
+		if _, err := d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_w"}}); err == nil {
 			t.Error("the task was started")
 		}
 	})
@@ -223,7 +223,7 @@ func TestIntentsKilled(t *testing.T) {
 			s := crashSetup(dir, point, nil)
 			s.dir = filepath.Join(dir, "store")
 			d := start(t, s)
-			turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
+			turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: victimSession})).Data
 			if report := d.wait(t, turns[0].TurnID); report.State != protocol.TurnCompleted {
 				t.Errorf("the turn ended as %s %+v", report.State, report.Issues)
 			}

@@ -11,12 +11,12 @@ import (
 
 // Interrupt stops a turn. Exactly one of the interrupt and the turn's own end wins, and the answer says which: once
 // the answer is requested, the turn ends as cancelled.
-func (e *Engine) Interrupt(ctx context.Context, client protocol.ClientID, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
-	t, err := e.store.Turn(ctx, p.TurnID)
+func (ts *Turns) Interrupt(ctx context.Context, client protocol.ClientID, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
+	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
+	return mutate(ctx, ts.eng, t.Session, "turn/interrupt", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 		open, ok := st.queue.Turn(p.TurnID)
 		after := st.holds.after(p.TurnID)
 		switch {

@@ -36,9 +36,9 @@ func TestInterrupted(t *testing.T) {
 				ctx := context.WithoutCancel(t.Context())
 				done := later(func() (any, error) {
 					if what == "the tool" {
-						return d.CallTool(ctx, &protocol.ToolCallParams{SessionID: id, Name: "deploy"})
+						return d.Tools.Call(ctx, &protocol.ToolCallParams{SessionID: id, Name: "deploy"})
 					}
-					return d.Command(ctx, d.operation(id, "deploy"))
+					return d.Operations.Command(ctx, d.operation(id, "deploy"))
 				})
 				<-began
 				d.halt()

@@ -43,7 +43,7 @@ func shownItems(events []protocol.Event) []protocol.ItemID {
 func (d *daemon) itemIDs(t testing.TB, id protocol.SessionID) []protocol.ItemID {
 	t.Helper()
 	var ids []protocol.ItemID
-	for _, item := range must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data {
+	for _, item := range must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data {
 		ids = append(ids, item.ID)
 	}
 	slices.Sort(ids)

@@ -153,13 +153,13 @@ func (d *daemon) holds(t testing.TB, id protocol.SessionID, text, bulk string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "keeper.keep", Args: args}))
+	return must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "keeper.keep", Args: args}))
 }
 
 // held is what a keeper of a session keeps.
 func (d *daemon) held(t *testing.T, id protocol.SessionID, who string) keeping {
 	t.Helper()
-	res := must[*protocol.OperationQueryResult](t)(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: who + ".kept"}))
+	res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: who + ".kept"}))
 	var is keeping
 	if err := json.Unmarshal(res.Output, &is); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestWaitsThatAreLate(t *testing.T) {
 				g.open <- struct{}{}
 				<-g.called
 			}()
-			got := must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: second, TimeoutMs: 5000}))
+			got := must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: second, TimeoutMs: 5000}))
 			if got.State != protocol.TurnRunning {
 				t.Errorf("it is told as %s", got.State)
 			}
@@ -47,7 +47,7 @@ func TestWaitsThatAreLate(t *testing.T) {
 				go func() {
 					time.Sleep(time.Second)
 					at := protocol.TaskParams{SessionID: s, TaskID: ids[0]}
-					_, err := d.CompleteTask(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: at, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone}})
+					_, err := d.Tasks.Complete(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: at, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone}})
 					if err != nil {
 						t.Error(err)
 					}
@@ -67,7 +67,7 @@ func TestWaitsThatAreLate(t *testing.T) {
 		w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
 		p := &protocol.MonitorStopParams{Mutation: protocol.Mutation{IdempotencyKey: "stop"}, SessionID: w.id, MonitorID: "m"}
 		for range 2 {
-			r := must[*protocol.MonitorResult](t)(w.StopMonitor(t.Context(), "cli_a", p))
+			r := must[*protocol.MonitorResult](t)(w.Monitors.Stop(t.Context(), "cli_a", p))
 			if r.Monitor.State != protocol.MonitorStopped {
 				t.Errorf("it is %s", r.Monitor.State)
 			}

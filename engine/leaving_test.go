@@ -44,7 +44,7 @@ func (d *daemon) stores(t testing.TB, id protocol.SessionID) {
 	eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := d.WaitIdle(ctx, &protocol.SessionWaitParams{SessionID: id, TimeoutMs: 1})
+		_, err := d.Sessions.Wait(ctx, &protocol.SessionWaitParams{SessionID: id, TimeoutMs: 1})
 		return errors.Is(err, context.DeadlineExceeded)
 	})
 }
@@ -83,7 +83,7 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		deleted := make(chan error, 1)
 		go func() {
-			_, err := d.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id})
+			_, err := d.Sessions.Delete(ctx, &protocol.SessionMutationParams{SessionID: id})
 			deleted <- err
 		}()
 		d.stores(t, id)
@@ -110,12 +110,12 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 			if i%2 == 1 {
 				from, to = b, a
 			}
-			_, err := d.TransferTasks(&leaving{Context: t.Context()}, &protocol.TaskTransferParams{SessionID: from, TaskIDs: []protocol.TaskID{"tsk_a"}, To: to})
+			_, err := d.Tasks.Transfer(&leaving{Context: t.Context()}, &protocol.TaskTransferParams{SessionID: from, TaskIDs: []protocol.TaskID{"tsk_a"}, To: to})
 			if err != nil {
 				t.Errorf("the transfer fails with %v", err)
 			}
 			here := protocol.TaskParams{SessionID: from, TaskID: "tsk_a"}
-			if _, err := d.CancelTask(t.Context(), "", &protocol.TaskCancelParams{TaskParams: here}); errors.Is(err, engine.ErrTaskLeaving) {
+			if _, err := d.Tasks.Cancel(t.Context(), "", &protocol.TaskCancelParams{TaskParams: here}); errors.Is(err, engine.ErrTaskLeaving) {
 				t.Fatal("the task is on its way for ever")
 			}
 		}
@@ -125,12 +125,12 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 		defer d.Clients.Connected("cli_editor")()
 		id := d.session(t)
 		tools := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "open_file"}}}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_editor", &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_editor", &protocol.SessionOverlayParams{SessionID: id, Tools: tools}))
 		done := d.writing(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		called := make(chan error, 1)
 		go func() {
-			_, err := d.CallTool(ctx, &protocol.ToolCallParams{SessionID: id, Name: "open_file"})
+			_, err := d.Tools.Call(ctx, &protocol.ToolCallParams{SessionID: id, Name: "open_file"})
 			called <- err
 		}()
 		d.stores(t, id)

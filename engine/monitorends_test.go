@@ -113,9 +113,9 @@ func TestMonitorRestore(t *testing.T) {
 		w := d.watched(t)
 		w.start(again)
 		w.start(once)
-		res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: w.id}}))
+		res := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: w.id}}))
 		f := &watched{daemon: d, t: t, id: res.SessionID, dir: w.dir}
-		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: f.id})).Data; len(got) != 0 {
+		if got := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: f.id})).Data; len(got) != 0 {
 			t.Errorf("the fork begins with %+v", got)
 		}
 		if a, o := f.monitor("again"), f.monitor("once"); a.State != protocol.MonitorRunning || o.State != protocol.MonitorIdle || o.Armed {
@@ -130,19 +130,19 @@ func TestMonitorRestore(t *testing.T) {
 		w := d.watched(t)
 		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 600", Wake: protocol.WakeNotify})
 		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
 		eventually(t, func() bool { return !lives(w.told[0].Message) })
 	})
 	t.Run("runtime/B10 a monitor stays in its session, and is no task that a client starts", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w, other := d.watched(t), d.watched(t)
 		w.start(once)
-		_, err := d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: w.id, TaskIDs: []protocol.TaskID{"monitor:once:1"}, To: other.id})
+		_, err := d.Tasks.Transfer(t.Context(), &protocol.TaskTransferParams{SessionID: w.id, TaskIDs: []protocol.TaskID{"monitor:once:1"}, To: other.id})
 		if !errors.As(err, new(*param.Error)) {
 			t.Errorf("a transfer: %v", err)
 		}
 		spec := protocol.TaskSpec{Kind: protocol.TaskMonitor, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"}}
-		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*param.Error)) {
+		if _, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: w.id, Spec: spec}); !errors.As(err, new(*param.Error)) {
 			t.Errorf("task/start: %v", err)
 		}
 	})

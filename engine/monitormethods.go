@@ -15,6 +15,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Monitors is what clients may ask of the monitors of a session.
+type Monitors struct{ eng *Engine }
+
 // MonitorRunningError means that a monitor runs with another spec than the one it is to be started with.
 type MonitorRunningError struct{ ID string }
 
@@ -24,12 +27,12 @@ func (e *MonitorRunningError) Error() string {
 
 func noMonitor(id string) error { return &persistence.NotFoundError{What: "monitor", ID: id} }
 
-// StartMonitor makes a monitor durable and begins it. One that runs already is not begun again.
-func (e *Engine) StartMonitor(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
-	return e.startMonitor(ctx, protocol.TaskOrigin{ClientID: client}, p)
+// Start makes a monitor durable and begins it. One that runs already is not begun again.
+func (ms *Monitors) Start(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
+	return ms.start(ctx, protocol.TaskOrigin{ClientID: client}, p)
 }
 
-func (e *Engine) startMonitor(ctx context.Context, by protocol.TaskOrigin, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
+func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	if p.Spec.Command != "" {
 		if wrong, ok := errors.AsType[*task.SpecError](task.CheckMonitor(&p.Spec)); ok {
 			return nil, param.Bad("/spec/"+wrong.Field, "%s", wrong.Reason)
@@ -38,13 +41,13 @@ func (e *Engine) startMonitor(ctx context.Context, by protocol.TaskOrigin, p *pr
 		return nil, param.Bad("/spec/command", "is missing; without one only the monitorId is given, of a monitor that there is")
 	}
 	if p.Spec.Command == "" { // a plugin may declare it
-		l, err := e.lend(ctx, p.SessionID)
+		l, err := ms.eng.lend(ctx, p.SessionID)
 		if err != nil {
-			return receipt.Repeated[protocol.MonitorResult](ctx, e.store, "monitor/start", p.Key(), p, err)
+			return receipt.Repeated[protocol.MonitorResult](ctx, ms.eng.store, "monitor/start", p.Key(), p, err)
 		}
 		l.back()
 	}
-	return mutate(ctx, e, p.SessionID, "monitor/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
+	return mutate(ctx, ms.eng, p.SessionID, "monitor/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
 		next, err := st.monitors.wanted(p.Spec)
 		if err != nil {
 			return nil, err
@@ -98,26 +101,26 @@ func (ms sessionMonitors) start(ctx context.Context, e monitor.Entry, by protoco
 	return r, ms.st.commit(ctx, c)
 }
 
-// StopMonitor has a monitor end, with all that its command has started, and waits for that. It is not armed any more.
-func (e *Engine) StopMonitor(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
-	return e.stopMonitor(ctx, asker(client), p)
+// Stop has a monitor end, with all that its command has started, and waits for that. It is not armed any more.
+func (ms *Monitors) Stop(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
+	return ms.stop(ctx, asker(client), p)
 }
 
-func (e *Engine) stopMonitor(ctx context.Context, by string, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
-	r, err := mutate(ctx, e, p.SessionID, "monitor/stop", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
+func (ms *Monitors) stop(ctx context.Context, by string, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
+	r, err := mutate(ctx, ms.eng, p.SessionID, "monitor/stop", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
 		return st.monitors.stop(ctx, by, p, rc)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if w := e.workers.of(p.SessionID, r.Monitor.TaskID); w != nil {
+	if w := ms.eng.workers.of(p.SessionID, r.Monitor.TaskID); w != nil {
 		select {
 		case <-w.ended:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	return do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.MonitorResult, error) {
+	return do(ctx, ms.eng, p.SessionID, func(_ context.Context, st *state) (*protocol.MonitorResult, error) {
 		if now, ok := st.monitors.Find(p.MonitorID); ok && now.TaskID == r.Monitor.TaskID {
 			r.Monitor, r.Seq = st.monitors.Shown(now), st.row.Seq
 		}
@@ -142,25 +145,25 @@ func (ms sessionMonitors) stop(ctx context.Context, by string, p *protocol.Monit
 	return r, ms.st.commit(ctx, c)
 }
 
-// Monitors lists the monitors of a session. Those that are armed are begun.
-func (e *Engine) Monitors(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorStatusResult, error) {
-	return pollMonitors(ctx, e, p.SessionID, func(st *state) *protocol.MonitorStatusResult {
+// Status lists the monitors of a session. Those that are armed are begun.
+func (ms *Monitors) Status(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorStatusResult, error) {
+	return pollMonitors(ctx, ms.eng, p.SessionID, func(st *state) *protocol.MonitorStatusResult {
 		return &protocol.MonitorStatusResult{ActiveCount: st.monitors.Active(), Revision: st.monitors.Revision(), Data: st.monitors.List()}
 	})
 }
 
-// MonitorUpdates takes what was told of the monitors of a session and was not taken before. Those that are armed are begun.
-func (e *Engine) MonitorUpdates(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorUpdatesResult, error) {
-	return pollMonitors(ctx, e, p.SessionID, func(st *state) *protocol.MonitorUpdatesResult {
+// Updates takes what was told of the monitors of a session and was not taken before. Those that are armed are begun.
+func (ms *Monitors) Updates(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorUpdatesResult, error) {
+	return pollMonitors(ctx, ms.eng, p.SessionID, func(st *state) *protocol.MonitorUpdatesResult {
 		return &protocol.MonitorUpdatesResult{
 			ActiveCount: st.monitors.Active(), Revision: st.monitors.Revision(), Events: list(st.monitors.TakeUpdates()),
 		}
 	})
 }
 
-// AckMonitors takes notice of wakes: the next line of those monitors wakes the session again.
-func (e *Engine) AckMonitors(ctx context.Context, p *protocol.MonitorAckParams) (*protocol.SeqResult, error) {
-	return mutate(ctx, e, p.SessionID, "monitor/ackWake", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
+// Ack takes notice of wakes: the next line of those monitors wakes the session again.
+func (ms *Monitors) Ack(ctx context.Context, p *protocol.MonitorAckParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, ms.eng, p.SessionID, "monitor/ackWake", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		r := &protocol.SeqResult{Seq: st.row.Seq}
 		for _, id := range p.MonitorIDs {
 			if _, known := st.monitors.Find(id); !known {

@@ -49,7 +49,7 @@ func TestMonitorSpecs(t *testing.T) {
 	} {
 		t.Run("plugin/MN-01 a wrong "+field+" is refused, and nothing is changed", func(t *testing.T) {
 			w := d.watched(t)
-			_, err := d.StartMonitor(t.Context(), "cli_a", &protocol.MonitorStartParams{SessionID: w.id, Spec: spec})
+			_, err := d.Monitors.Start(t.Context(), "cli_a", &protocol.MonitorStartParams{SessionID: w.id, Spec: spec})
 			wrong, ok := errors.AsType[*param.Error](err)
 			if !ok || wrong.Pointer != "/spec/"+field {
 				t.Errorf("error %v", err)
@@ -62,15 +62,15 @@ func TestMonitorSpecs(t *testing.T) {
 	t.Run("plugin/MN-01 one that runs is not started again, nor as another", func(t *testing.T) {
 		w := d.watched(t)
 		first := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
-		r := must[*protocol.MonitorResult](t)(d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}}))
+		r := must[*protocol.MonitorResult](t)(d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}}))
 		if !r.Existing || r.Monitor.TaskID != first.TaskID {
 			t.Errorf("started again it is %+v", r)
 		}
-		_, err := d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "sleep 61"}})
+		_, err := d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "sleep 61"}})
 		if !errors.As(err, new(*engine.MonitorRunningError)) {
 			t.Errorf("with another command: %v", err)
 		}
-		_, err = d.StopMonitor(t.Context(), "", &protocol.MonitorStopParams{SessionID: w.id, MonitorID: "other"})
+		_, err = d.Monitors.Stop(t.Context(), "", &protocol.MonitorStopParams{SessionID: w.id, MonitorID: "other"})
 		if !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("to stop one that is not there: %v", err)
 		}
@@ -80,7 +80,7 @@ func TestMonitorSpecs(t *testing.T) {
 		for i := range 32 {
 			w.start(protocol.MonitorSpec{ID: fmt.Sprint("m", i), Command: "true"})
 		}
-		_, err := d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "more", Command: "true"}})
+		_, err := d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "more", Command: "true"}})
 		if !errors.As(err, new(*param.Error)) {
 			t.Errorf("error %v", err)
 		}
@@ -102,7 +102,7 @@ func TestDeclaredMonitors(t *testing.T) {
 	t.Run("plugin/MN-02 one that is armed at session start is begun when somebody asks, and by the first turn", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "sleep 600"})}})
 		w := d.watched(t)
-		if got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: w.id})).Data; len(got) != 0 {
+		if got := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: w.id})).Data; len(got) != 0 {
 			t.Errorf("before anybody asks there are %+v", got)
 		}
 		if a, b := w.monitor("p:a"), w.monitor("p:b"); a.State != protocol.MonitorRunning || a.Plugin != "p" || b.State != protocol.MonitorIdle || b.Armed {
@@ -110,7 +110,7 @@ func TestDeclaredMonitors(t *testing.T) {
 		}
 		other := d.watched(t)
 		d.turn(t, other.id, "go")
-		got := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: other.id})).Data
+		got := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: other.id})).Data
 		if len(got) != 1 || got[0].ID != "monitor:p:a:1" || got[0].Origin.Plugin != "p" {
 			t.Errorf("after a turn there are %+v", got)
 		}
@@ -123,11 +123,11 @@ func TestDeclaredMonitors(t *testing.T) {
 			t.Errorf("stopped it is %+v", got)
 		}
 		before := w.status().Revision
-		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
 		if got := w.status(); got.Revision != before || got.Data[0].State != protocol.MonitorStopped {
 			t.Errorf("opened anew it is %+v, the revision was %d", got, before)
 		}
-		r := must[*protocol.MonitorResult](t)(d.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "p:a"}}))
+		r := must[*protocol.MonitorResult](t)(d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "p:a"}}))
 		if r.Monitor.State != protocol.MonitorRunning || r.Monitor.TaskID != "monitor:p:a:2" {
 			t.Errorf("started by its id it is %+v", r.Monitor)
 		}
@@ -147,7 +147,7 @@ func TestDeclaredMonitors(t *testing.T) {
 	t.Run("plugin/MN-01 a wrong one fails the plugin, with its name", func(t *testing.T) {
 		for _, specs := range [][]protocol.MonitorSpec{{{ID: "a"}}, {atStart, atStart}} {
 			d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", specs...)}})
-			_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})
+			_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})
 			if wrong, ok := errors.AsType[*plugin.BuildError](err); !ok || wrong.Plugin != "p" {
 				t.Errorf("error %v", err)
 			}
@@ -236,7 +236,7 @@ func TestMonitorWakes(t *testing.T) {
 		a, b := d.watched(t), d.watched(t)
 		a.start(follow("m"))
 		b.start(follow("m"))
-		must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a.id, TaskID: "monitor:m:1"}}))
+		must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a.id, TaskID: "monitor:m:1"}}))
 		if got := a.is("m", protocol.MonitorStopped); got.Armed {
 			t.Errorf("cancelled it is %+v", got)
 		}
@@ -265,7 +265,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 		w.heard("m", "began")
 		w.stop("m")
 		lead(t, w.dir, "sub", outside)
-		_, err := w.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}})
+		_, err := w.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}})
 		if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != "/spec/cwd" {
 			t.Fatalf("error %v", err)
 		}
@@ -291,7 +291,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 		var swapping sync.WaitGroup
 		swapping.Go(func() { exchanges(t, w.dir, outside, stop) })
 		for range 60 {
-			_, _ = w.StartMonitor(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "touch ran", Cwd: "sub"}})
+			_, _ = w.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m", Command: "touch ran", Cwd: "sub"}})
 			eventually(t, func() bool { return w.status().ActiveCount == 0 })
 		}
 		close(stop)

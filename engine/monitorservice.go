@@ -11,12 +11,12 @@ type monitorService struct{ *services }
 
 // Snapshot implements plugin.MonitorService.
 func (s monitorService) Snapshot(ctx context.Context) (*protocol.MonitorStatusResult, error) {
-	return s.eng.Monitors(ctx, &protocol.SessionParams{SessionID: s.session})
+	return s.eng.Monitors.Status(ctx, &protocol.SessionParams{SessionID: s.session})
 }
 
 // Updates implements plugin.MonitorService.
 func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesResult, error) {
-	return s.eng.MonitorUpdates(ctx, &protocol.SessionParams{SessionID: s.session})
+	return s.eng.Monitors.Updates(ctx, &protocol.SessionParams{SessionID: s.session})
 }
 
 // Start implements plugin.MonitorService.
@@ -30,12 +30,12 @@ func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParam
 	if err != nil {
 		return nil, err
 	}
-	return s.eng.startMonitor(ctx, protocol.TaskOrigin{TurnID: s.turn, Ceiling: by.ceiling}, &mine)
+	return s.eng.Monitors.start(ctx, protocol.TaskOrigin{TurnID: s.turn, Ceiling: by.ceiling}, &mine)
 }
 
 // Stop implements plugin.MonitorService.
 func (s monitorService) Stop(ctx context.Context, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	return s.eng.stopMonitor(ctx, string(pluginAsks), &mine)
+	return s.eng.Monitors.stop(ctx, string(pluginAsks), &mine)
 }

@@ -13,7 +13,7 @@ import (
 // approvalOf is how a session asks, by what the store says.
 func (d *daemon) approvalOf(t *testing.T, id protocol.SessionID) protocol.ApprovalConfig {
 	t.Helper()
-	return must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config.Approval
+	return must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config.Approval
 }
 
 func TestMutatorsGiveNothing(t *testing.T) {
@@ -30,7 +30,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 		d := start(t, lax)
 		id := d.session(t)
 		o := d.observe(t, id)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &deny}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &deny}))
 		if told := o.typed(protocol.EventSessionConfigured); len(told.Issues) != 1 || told.Issues[0].Code != "config_mutator_failed" {
 			t.Errorf("issues: %+v", told.Issues)
 		}
@@ -44,8 +44,8 @@ func TestMutatorsGiveNothing(t *testing.T) {
 	})
 	t.Run("outside/2 nor in a new session, a fork, a child, or a session that a plugin asks for", func(t *testing.T) {
 		d := start(t, lax)
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &deny})).SessionID
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &deny})).SessionID
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id},
 		})).SessionID
 		for name, id := range map[string]protocol.SessionID{"new": id, "fork": d.fork(t, id, "").SessionID, "child": child} {
@@ -74,7 +74,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 		})
 		d := start(t, other)
 		id := d.session(t)
-		got := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config
+		got := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config
 		if len(got.Options) > 0 {
 			t.Errorf("options are %s", got.Options)
 		}

@@ -15,14 +15,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// NewSession creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
+// New creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
 // anything fails, there is none. MCP servers are only checked: BringServers is for those of a client.
-func (e *Engine) NewSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return e.newSession(ctx, nil, p)
+func (ss *Sessions) New(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	return ss.new(ctx, nil, p)
 }
 
-// newSession creates a session for an asker; nil: a client asks.
-func (e *Engine) newSession(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+// new creates a session for an asker; nil: a client asks.
+func (ss *Sessions) new(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	p, err := param.ResolveNewSession(by.id(), asked)
 	if err == nil {
 		err = param.CheckNewSession(p)
@@ -35,25 +35,25 @@ func (e *Engine) newSession(ctx context.Context, by *requester, asked *protocol.
 	}
 	servers := p.MCPServers
 	p.MCPServers = named(servers)
-	return receipt.Once(ctx, e.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
-		return e.createSession(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
+	return receipt.Once(ctx, ss.eng.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
+		return ss.createOnce(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
 	})
 }
 
-// createSession makes a session, in one commit once all about it is known.
-func (e *Engine) createSession(ctx context.Context, b *sessionDraft, rc receipt.Request) (*protocol.SessionNewResult, error) {
-	b.eng = e
+// createOnce makes a session, in one commit once all about it is known.
+func (ss *Sessions) createOnce(ctx context.Context, b *sessionDraft, rc receipt.Request) (*protocol.SessionNewResult, error) {
+	b.eng = ss.eng
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if b.origin == nil {
-		return e.create(ctx, b.change(nil), rc)
+		return ss.create(ctx, b.change(nil), rc)
 	}
 	kept, err := b.keptIdle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return do(ctx, e, b.origin.row.ID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
+	return do(ctx, ss.eng, b.origin.row.ID, func(ctx context.Context, st *state) (*protocol.SessionNewResult, error) {
 		return b.branch(ctx, st, kept, rc)
 	})
 }
@@ -85,7 +85,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	if b.origin != nil && p.Driver != "" && p.Driver != b.base.Driver {
 		return param.Bad("/driver", "must be %s, as where it starts", b.base.Driver)
 	}
-	if b.config, err = b.eng.configFor(b.base, p); err != nil {
+	if b.config, err = b.eng.Sessions.configFor(b.base, p); err != nil {
 		return err
 	}
 	if b.cwd == p.Cwd {
@@ -93,10 +93,10 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := cmp.Or(b.eng.checkOptions(ctx, b.cwd, p.Options, b.base.Options), b.eng.checkServers(ctx, b.cwd, b.servers)); err != nil {
+	if err := cmp.Or(b.eng.Sessions.checkOptions(ctx, b.cwd, p.Options, b.base.Options), b.eng.Sessions.checkServers(ctx, b.cwd, b.servers)); err != nil {
 		return err
 	}
-	if b.authority, b.relation, err = b.eng.authorityFor(ctx, p, b.origin, b.by); err != nil {
+	if b.authority, b.relation, err = b.eng.Sessions.authorityFor(ctx, p, b.origin, b.by); err != nil {
 		return err
 	}
 	b.relation.AskedBy = b.by.id()
@@ -134,7 +134,7 @@ func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 		}
 		b.base, b.cwd = row.Config, cmp.Or(b.cwd, row.Cwd)
 	default:
-		b.base, err = b.eng.defaults()
+		b.base, err = b.eng.Sessions.defaults()
 	}
 	return err
 }

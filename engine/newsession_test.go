@@ -33,8 +33,8 @@ func born(t *testing.T) *family {
 	d.turn(t, id, "more")
 	d.holds(t, id, "now", "")
 	prompt := "of the current"
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt}))
-	made, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: d.setup.cwd, Prompt: new("of the other")})
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: &prompt}))
+	made, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: d.setup.cwd, Prompt: new("of the other")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestCreateSession(t *testing.T) {
 	t.Run("plugin/HC-03 plugin/SN-10 where it starts decides over history, settings and state, unless it asks for others", startMatrix)
 	t.Run("plugin/HC-03 a client has no current session, and starts with the daemon's settings", func(t *testing.T) {
 		f := born(t)
-		made := must[*protocol.SessionNewResult](t)(f.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
+		made := must[*protocol.SessionNewResult](t)(f.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
 		if made.Session.Config.Prompt != "" {
 			t.Errorf("prompt %q", made.Session.Config.Prompt)
 		}
 		from := &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: f.other}}
-		made = must[*protocol.SessionNewResult](t)(f.NewSession(t.Context(), from))
+		made = must[*protocol.SessionNewResult](t)(f.Sessions.New(t.Context(), from))
 		if got := f.held(t, made.SessionID, "keeper").Text; made.Session.Config.Prompt != "of the other" || got != "beside" {
 			t.Errorf("started there with prompt %q, keeping %q", made.Session.Config.Prompt, got)
 		}
@@ -72,7 +72,7 @@ func TestCreateSession(t *testing.T) {
 	t.Run("plugin/HC-03 an id that is used is refused, and so is one that was", func(t *testing.T) {
 		f := born(t)
 		gone := f.session(t)
-		must[*protocol.SeqResult](t)(f.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
+		must[*protocol.SeqResult](t)(f.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
 		for id, want := range map[protocol.SessionID]error{f.id: persistence.ErrExists, f.other: persistence.ErrExists, gone: persistence.ErrDeleted} {
 			for _, kind := range []protocol.StartKind{protocol.StartEmpty, protocol.StartCurrent} {
 				p := &protocol.SessionNewParams{SessionID: id, Start: protocol.SessionStart{Kind: kind}}
@@ -236,7 +236,7 @@ func refusedBirths(t *testing.T) {
 			t.Errorf("%+v: %v, want an error at %s", c.p, err, c.pointer)
 		}
 	}
-	_, err := f.NewSession(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartCurrent}})
+	_, err := f.Sessions.New(t.Context(), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartCurrent}})
 	if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/start/kind" {
 		t.Errorf("a client's current session: %v", err)
 	}
@@ -285,7 +285,7 @@ func TestFirstTurnInput(t *testing.T) {
 	t.Run("plugin/HC-05 it goes with its session", func(t *testing.T) {
 		f := born(t)
 		id := f.create(t, &protocol.SessionNewParams{FirstTurnInput: text("find the bug")}).ID
-		must[*protocol.SeqResult](t)(f.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(f.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		if got, ok := taken(f, id); ok {
 			t.Errorf("took %q of a session that is gone", got)
 		}

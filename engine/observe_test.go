@@ -28,7 +28,7 @@ func (d *daemon) observe(t testing.TB, id protocol.SessionID, after ...protocol.
 	if len(after) > 0 {
 		p.AfterSeq = &after[0]
 	}
-	first, sub, err := d.Attach(t.Context(), p)
+	first, sub, err := d.Sessions.Attach(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func types(events []protocol.Event) []protocol.EventType {
 // history is what a person sees of a session, as role and text.
 func (d *daemon) history(t testing.TB, id protocol.SessionID) []string {
 	t.Helper()
-	res := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+	res := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 	return lines(res.Data)
 }
 

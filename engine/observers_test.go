@@ -26,7 +26,7 @@ func TestSnapshotsGoOnInPages(t *testing.T) {
 			want = append(want, "userMessage: "+said)
 		}
 		first := d.observe(t, id).first
-		older := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id, Cursor: first.NextCursor}))
+		older := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id, Cursor: first.NextCursor}))
 		if got := append(lines(older.Data), lines(first.Items)...); !slices.Equal(got, want) || older.NextCursor != "" {
 			t.Errorf("reliability/I9 a snapshot and what is older have %d items and then %q, want %d: %q", len(got), older.NextCursor, len(want), got)
 		}

@@ -11,20 +11,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Operations lists what the plugins of a session offer to clients; without a session, those of a new one.
-func (e *Engine) Operations(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
-	return withPlugins(ctx, e, p.SessionID, func(_ context.Context, s *plugin.Session) (*protocol.OperationListResult, error) {
+// Operations is what plugins offer to clients.
+type Operations struct{ eng *Engine }
+
+// List lists what the plugins of a session offer to clients; without a session, those of a new one.
+func (ops *Operations) List(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
+	return withPlugins(ctx, ops.eng, p.SessionID, func(_ context.Context, s *plugin.Session) (*protocol.OperationListResult, error) {
 		return &protocol.OperationListResult{Data: s.Operations(), TurnInputs: s.TurnInputs()}, nil
 	})
 }
 
-// QueryOperation asks a plugin, also beside a turn.
-func (e *Engine) QueryOperation(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
-	return withPlugins(ctx, e, p.SessionID, func(ctx context.Context, s *plugin.Session) (*protocol.OperationQueryResult, error) {
-		call := &plugin.OperationCall{Args: p.Args, Host: e.hostFor(p.SessionID)}
+// Query asks a plugin, also beside a turn.
+func (ops *Operations) Query(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
+	return withPlugins(ctx, ops.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (*protocol.OperationQueryResult, error) {
+		call := &plugin.OperationCall{Args: p.Args, Host: ops.eng.hostFor(p.SessionID)}
 		out, err := s.Query(ctx, p.Name, call, plugin.Target{Explicit: &p.SessionID})
 		if err != nil {
-			e.blame(err)
+			ops.eng.blame(err)
 			return nil, cancelledOr(ctx, err)
 		}
 		op, _ := operationOf(s, p.Name)
@@ -33,36 +36,36 @@ func (e *Engine) QueryOperation(ctx context.Context, p *protocol.OperationQueryP
 }
 
 // Command has a plugin change something. It waits for the running turn to end, and no turn starts while it runs.
-func (e *Engine) Command(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	return e.operate(ctx, "operation/command", protocol.OperationCommand, p)
+func (ops *Operations) Command(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return ops.operate(ctx, "operation/command", protocol.OperationCommand, p)
 }
 
 // Task is Command for what takes its time. What it comes to after ctx is done still counts.
-func (e *Engine) Task(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	return e.operate(ctx, "operation/task", protocol.OperationTask, p)
+func (ops *Operations) Task(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	return ops.operate(ctx, "operation/task", protocol.OperationTask, p)
 }
 
-// Action is an operation of whatever kind it is.
-func (e *Engine) Action(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	op, err := withPlugins(ctx, e, p.SessionID, func(_ context.Context, s *plugin.Session) (protocol.OperationInfo, error) {
+// Invoke is an operation of whatever kind it is.
+func (ops *Operations) Invoke(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	op, err := withPlugins(ctx, ops.eng, p.SessionID, func(_ context.Context, s *plugin.Session) (protocol.OperationInfo, error) {
 		return operationOf(s, p.Name)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if op.Kind != protocol.OperationQuery {
-		return e.operate(ctx, "action/invoke", op.Kind, p)
+		return ops.operate(ctx, "action/invoke", op.Kind, p)
 	}
-	r, err := e.QueryOperation(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: p.Name, Args: p.Args})
+	r, err := ops.Query(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: p.Name, Args: p.Args})
 	if err != nil {
 		return nil, err
 	}
 	return &protocol.OperationReceipt{Plugin: r.Plugin, Output: r.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}, nil
 }
 
-func (e *Engine) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	end, err := receipt.Once(ctx, e.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationEnd, error) {
-		o := &operation{eng: e, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
+func (ops *Operations) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
+	end, err := receipt.Once(ctx, ops.eng.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationEnd, error) {
+		o := &operation{eng: ops.eng, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
 		r, err := o.run(ctx)
 		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationLeft {
 			return o.left(ctx, left)

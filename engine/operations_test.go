@@ -80,15 +80,15 @@ func TestOperationsApply(t *testing.T) {
 		id := d.session(t)
 		call := d.operation(id, "note")
 		call.IdempotencyKey = string(id)
-		first := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), call))
+		first := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), call))
 		if len(first.Inputs) != 1 || first.Inputs[0].Source != "op:once" || string(first.Output) != `"fine"` || first.Plugin != "op" {
 			t.Fatalf("receipt %+v", first)
 		}
 		d.wait(t, first.Inputs[0].TurnID)
-		if again := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), call)); !again.Duplicate || again.Inputs[0].ID != first.Inputs[0].ID {
+		if again := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), call)); !again.Duplicate || again.Inputs[0].ID != first.Inputs[0].ID {
 			t.Errorf("the same request again gives %+v", again)
 		}
-		second := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "note")))
+		second := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "note")))
 		if second.Duplicate || len(second.Inputs) != 1 || second.Inputs[0].ID != first.Inputs[0].ID {
 			t.Errorf("another request with the same source gives %+v", second)
 		}
@@ -103,12 +103,12 @@ func TestOperationsApply(t *testing.T) {
 	})
 	t.Run("runtime/P07 a source that brings something else than before is refused, and nothing is changed", func(t *testing.T) {
 		id := d.session(t)
-		must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "note")))
-		_, err := d.Command(t.Context(), d.operation(id, "other"))
+		must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "note")))
+		_, err := d.Operations.Command(t.Context(), d.operation(id, "other"))
 		if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationFailed {
 			t.Errorf("it is answered %v", err)
 		}
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"from the plugin", "ok"}) || len(pluginNodes(d.graph(t, id).Data)) != 1 {
 			t.Errorf("in history there is %q", got)
 		}
@@ -116,7 +116,7 @@ func TestOperationsApply(t *testing.T) {
 	t.Run("plugin/OP-07 an operation that fails, or wants what cannot be, changes nothing", func(t *testing.T) {
 		id := d.session(t)
 		for _, name := range []string{"fails", "empty"} {
-			_, err := d.Command(t.Context(), d.operation(id, name))
+			_, err := d.Operations.Command(t.Context(), d.operation(id, name))
 			if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationFailed || e.Name != name {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -152,7 +152,7 @@ func TestOperationsTakeTurns(t *testing.T) {
 		<-g.called
 		command := d.operation(id, "keeper.keep")
 		command.Args = json.RawMessage(`{"Text":"after"}`)
-		done := later(func() (*protocol.OperationReceipt, error) { return d.Command(t.Context(), command) })
+		done := later(func() (*protocol.OperationReceipt, error) { return d.Operations.Command(t.Context(), command) })
 		if got := d.held(t, id, "keeper").Text; got != "before" {
 			t.Errorf("beside the turn the plugin keeps %q", got)
 		}
@@ -175,7 +175,7 @@ func TestOperationsTakeTurns(t *testing.T) {
 		d := start(t, with(operator(func(g plugin.OperationGroup) { g.Task(named("slow", ""), p.run) })))
 		id := d.session(t)
 		done := later(func() (*protocol.OperationReceipt, error) {
-			return d.Task(context.WithoutCancel(t.Context()), d.operation(id, "slow"))
+			return d.Operations.Task(context.WithoutCancel(t.Context()), d.operation(id, "slow"))
 		})
 		<-p.began
 		d.stop()
@@ -191,7 +191,9 @@ func turnAfterTask(t *testing.T) {
 	p := newPausingTask()
 	d := start(t, with(operator(func(g plugin.OperationGroup) { g.Task(named("slow", ""), p.run) })))
 	id := d.session(t)
-	done := later(func() (*protocol.OperationReceipt, error) { return d.Task(t.Context(), d.operation(id, "slow")) })
+	done := later(func() (*protocol.OperationReceipt, error) {
+		return d.Operations.Task(t.Context(), d.operation(id, "slow"))
+	})
 	<-p.began
 	started := d.begin(t, id, "go")
 	if started.State != protocol.TurnQueued {
@@ -221,7 +223,7 @@ func cancelledTask(t *testing.T) {
 	scopes := map[string]bool{}
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		done := later(func() (*protocol.OperationReceipt, error) { return d.Task(ctx, d.operation(id, "slow")) })
+		done := later(func() (*protocol.OperationReceipt, error) { return d.Operations.Task(ctx, d.operation(id, "slow")) })
 		scopes[(<-p.began).Scope] = true
 		cancel()
 		if err := <-done; err != nil {
@@ -245,7 +247,9 @@ func givenUpCommand(t *testing.T) {
 	turn := d.begin(t, id, "go").TurnID
 	<-g.called
 	ctx, cancel := context.WithCancel(t.Context())
-	done := later(func() (*protocol.OperationReceipt, error) { return d.Command(ctx, d.operation(id, "keeper.keep")) })
+	done := later(func() (*protocol.OperationReceipt, error) {
+		return d.Operations.Command(ctx, d.operation(id, "keeper.keep"))
+	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
@@ -282,18 +286,18 @@ func TestOperationsWithoutSession(t *testing.T) {
 	})))
 	id := d.session(t)
 	t.Run("plugin/OP-11 an operation that takes no session is called without one, and listed", func(t *testing.T) {
-		res := must[*protocol.OperationQueryResult](t)(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{Name: "about"}))
+		res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{Name: "about"}))
 		if string(res.Output) != `"session "` || res.Plugin != "op" {
 			t.Errorf("%+v", res)
 		}
 		reset := d.operation("", "reset")
 		reset.IdempotencyKey = "r"
 		for _, duplicate := range []bool{false, true} {
-			if r := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), reset)); string(r.Output) != "true" || r.Duplicate != duplicate {
+			if r := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), reset)); string(r.Output) != "true" || r.Duplicate != duplicate {
 				t.Errorf("%+v", r)
 			}
 		}
-		all := must[*protocol.OperationListResult](t)(d.Operations(t.Context(), &protocol.OperationListParams{}))
+		all := must[*protocol.OperationListResult](t)(d.Operations.List(t.Context(), &protocol.OperationListParams{}))
 		if len(all.Data) != 5 || all.Data[0].Name != "about" || all.Data[0].Plugin != "op" {
 			t.Errorf("%+v", all.Data)
 		}
@@ -303,7 +307,7 @@ func TestOperationsWithoutSession(t *testing.T) {
 		defer clinging.Store(false)
 		reset := d.operation("", "reset")
 		reset.IdempotencyKey = "clinging"
-		if r := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), reset)); string(r.Output) != "true" {
+		if r := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), reset)); string(r.Output) != "true" {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -318,23 +322,23 @@ func TestOperationsWithoutSession(t *testing.T) {
 			{d.operation("", "shout"), plugin.OperationFailed},
 			{&protocol.OperationParams{SessionID: id, Name: "op.keep", Args: json.RawMessage(`{"Text":5}`)}, plugin.OperationFailed},
 		} {
-			_, err := d.Command(t.Context(), c.params)
+			_, err := d.Operations.Command(t.Context(), c.params)
 			if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != c.code {
 				t.Errorf("%s in %q: %v, want %s", c.params.Name, c.params.SessionID, err, c.code)
 			}
 		}
-		if _, err := d.Command(t.Context(), d.operation("ses_none", "op.keep")); !errors.Is(err, persistence.ErrNotFound) {
+		if _, err := d.Operations.Command(t.Context(), d.operation("ses_none", "op.keep")); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("no such session: %v", err)
 		}
 	})
 	t.Run("plugin/OP-12 an action is the operation of its name, whatever its kind", func(t *testing.T) {
 		for name, want := range map[string]string{"op.kept": `{"Text":"","Bulk":""}`, "op.keep": "null"} {
-			r := must[*protocol.OperationReceipt](t)(d.Action(t.Context(), &protocol.OperationParams{SessionID: id, Name: name, Args: json.RawMessage(`{}`)}))
+			r := must[*protocol.OperationReceipt](t)(d.Operations.Invoke(t.Context(), &protocol.OperationParams{SessionID: id, Name: name, Args: json.RawMessage(`{}`)}))
 			if string(r.Output) != want || r.Plugin != "op" {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
-		if _, err := d.Action(t.Context(), d.operation(id, "none")); !errors.As(err, new(*plugin.OperationError)) {
+		if _, err := d.Operations.Invoke(t.Context(), d.operation(id, "none")); !errors.As(err, new(*plugin.OperationError)) {
 			t.Errorf("an action that is not there: %v", err)
 		}
 	})

@@ -40,10 +40,10 @@ func TestOperationsBegun(t *testing.T) {
 		call func(*daemon, context.Context, *protocol.OperationParams) (*protocol.OperationReceipt, error)
 	}
 	command := op{"deploy", func(d *daemon, ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-		return d.Command(ctx, p)
+		return d.Operations.Command(ctx, p)
 	}}
 	task := op{"build", func(d *daemon, ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-		return d.Task(ctx, p)
+		return d.Operations.Task(ctx, p)
 	}}
 	for _, o := range []op{command, task} {
 		for _, alone := range []bool{false, true} {
@@ -86,7 +86,7 @@ func TestOperationsBegun(t *testing.T) {
 			d := start(t, with(r.factory()))
 			p := d.operation(d.session(t), "deploy")
 			p.IdempotencyKey = "once"
-			call := func() (*protocol.OperationReceipt, error) { return d.Command(t.Context(), p) }
+			call := func() (*protocol.OperationReceipt, error) { return d.Operations.Command(t.Context(), p) }
 			first := later(call)
 			<-r.began
 			second := later(call)

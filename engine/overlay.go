@@ -33,18 +33,18 @@ func (st *state) othersVisit(client protocol.ClientID) bool {
 // SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
 // are brought anew. A client that adds nothing leaves what another one adds while it is there. What stands in servers is not stored, so a
 // repetition that has other ones is the same request.
-func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
-	if err := cmp.Or(param.CheckOverlay(p), e.checkGuests(ctx, p)); err != nil {
+func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
+	if err := cmp.Or(param.CheckOverlay(p), ss.checkGuests(ctx, p)); err != nil {
 		return nil, err
 	}
-	g, err := e.connect(ctx, client, p.SessionID, p.MCPServers)
+	g, err := ss.connect(ctx, client, p.SessionID, p.MCPServers)
 	if err != nil {
 		return nil, err
 	}
 	defer g.closeUnused()
 	asked := *p
 	asked.MCPServers = named(p.MCPServers)
-	result, err := mutatePlugins(ctx, e, p.SessionID, "session/setOverlay", p.Key(), &asked, func(k *pluginLock, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+	result, err := mutatePlugins(ctx, ss.eng, p.SessionID, "session/setOverlay", p.Key(), &asked, func(k *pluginLock, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (e *Engine) SetOverlay(ctx context.Context, client protocol.ClientID, p *pr
 		return k.setOverlay(t, next, g, rc)
 	})
 	if err == nil && result.Duplicate {
-		err = e.adoptServers(ctx, p.SessionID, g)
+		err = ss.adoptServers(ctx, p.SessionID, g)
 	}
 	return result, err
 }
@@ -128,7 +128,7 @@ func (st *state) watchOverlay() {
 		defer away.Stop()
 		select {
 		case <-away.Gone:
-			st.eng.dropOverlayLater(ctx, st.id, over)
+			st.eng.Sessions.dropOverlayLater(ctx, st.id, over)
 		case <-over:
 		case <-st.closed: // it is watched again once the session is loaded again
 		case <-st.eng.done():
@@ -138,8 +138,8 @@ func (st *state) watchOverlay() {
 
 // dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
-func (e *Engine) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	e.dropAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
+func (ss *Sessions) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
+	ss.dropAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
 }
 
 func (k *pluginLock) dropOverlay(over <-chan struct{}) error {

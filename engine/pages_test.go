@@ -17,14 +17,14 @@ func TestLargePages(t *testing.T) {
 		must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)}))
 	}
 	t.Run("issue/2 pages of a session", func(t *testing.T) {
-		first, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+		first, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sub.Close()
 		got, pages := len(first.Items), 1 // the last has what the session began with
 		for cursor := first.NextCursor; cursor != ""; pages++ {
-			page := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id, Cursor: cursor}))
+			page := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id, Cursor: cursor}))
 			if len(page.Data) > most {
 				t.Errorf("a page of %d messages", len(page.Data))
 			}
@@ -36,7 +36,7 @@ func TestLargePages(t *testing.T) {
 	})
 	t.Run("issue/2 replays of a session", func(t *testing.T) {
 		var none protocol.Seq
-		first, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: &none})
+		first, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: &none})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,10 +126,10 @@ func TestPanics(t *testing.T) {
 		if report := d.turn(t, id, "go"); report.State != protocol.TurnFailed || report.Issues[0].Code != "panic" {
 			t.Errorf("report %+v", report)
 		}
-		if _, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}); err == nil {
+		if _, err := d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}); err == nil {
 			t.Error("tool/list answers although no plugin can be built")
 		}
-		if _, err := d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}); err != nil {
+		if _, err := d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}); err != nil {
 			t.Errorf("the session cannot be read: %v", err)
 		}
 	})
@@ -185,8 +185,8 @@ func TestStacksOfPanics(t *testing.T) {
 				})
 				id := d.session(t)
 				d.turn(t, id, "go")
-				_, _ = d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "ask"})
-				_, _ = d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "do"})
+				_, _ = d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "ask"})
+				_, _ = d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "do"})
 				synctest.Wait() // turnPersisted comes after the turn
 				if got := log.String(); !strings.Contains(got, "TestStacksOfPanics.func1.") {
 					t.Errorf("the log has no stack: %s", got)

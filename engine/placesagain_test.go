@@ -46,7 +46,7 @@ func TestPlacesOfCallsMadeAgain(t *testing.T) {
 				{ToolCalls: []scripted.Call{{Name: "opens", Args: json.RawMessage(`{"path":"link/x"}`)}}}, {Text: "done"},
 			}}}})
 			d := start(t, setup{model: model, tools: []tool.Provider{opens}})
-			id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir})).SessionID
+			id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: dir})).SessionID
 			turn := d.begin(t, id, "go").TurnID
 			want := []string{filepath.Join(dir, "a/x")}
 			if got := <-began; !slices.Equal(got, want) {
@@ -55,7 +55,7 @@ func TestPlacesOfCallsMadeAgain(t *testing.T) {
 			lead(t, dir, "link", "b")
 			d = d.restart(t, nil)
 			if replay == protocol.ReplayNever {
-				must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+				must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 				eventually(t, func() bool { return len(d.asking(t)) == 1 })
 				if err := d.replies(t, d.asking(t)[0].ID, protocol.ChooseRunAgain, ""); err != nil {
 					t.Fatal(err)

@@ -35,7 +35,7 @@ func plans(t *testing.T) (*daemon, protocol.SessionID, plugin.Capabilities) {
 		model: scripted.New(&scripted.Script{Turns: turns, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
 	}.with(plan.Factory{}))
 	id := d.session(t)
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: planning}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: planning}))
 	return d, id, d.host(t, id)
 }
 
@@ -49,14 +49,14 @@ func (s setup) with(f plugin.Factory) setup {
 func (d *daemon) free(t *testing.T) protocol.SessionID {
 	t.Helper()
 	id := d.session(t)
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing}))
 	return id
 }
 
 // act ends plan mode.
 func (d *daemon) act(t *testing.T, id protocol.SessionID) {
 	t.Helper()
-	must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: acting}))
+	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: acting}))
 }
 
 func TestPlanMode(t *testing.T) {
@@ -73,7 +73,7 @@ func TestPlanMode(t *testing.T) {
 				if got := cameTo(t, d.turn(t, id, "run")); got != "plan_mode" {
 					t.Errorf("%s: the call came to %q", name, got)
 				}
-				out := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run"})).Output
+				out := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run"})).Output
 				if out.Failure == nil || out.Failure.Code != "plan_mode" {
 					t.Errorf("%s: a direct call came to %+v", name, out)
 				}
@@ -105,7 +105,7 @@ func TestPlanMode(t *testing.T) {
 		d = d.restart(t, nil)
 		for _, at := range []protocol.SessionID{id, free} {
 			o := d.observe(t, at)
-			must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{
+			must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{
 				TaskParams: protocol.TaskParams{SessionID: at, TaskID: "tsk_1"}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 			}))
 			if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got != "plan_mode" {
@@ -123,7 +123,7 @@ func TestPlanMode(t *testing.T) {
 		_, monitor := host.Monitors.Start(t.Context(), &protocol.MonitorStartParams{Spec: protocol.MonitorSpec{ID: "m", Command: "true"}})
 		d.act(t, id)
 		must[*protocol.TaskResult](t)(d.host(t, id).Tasks.StartTask(t.Context(), &plugin.TaskStart{TaskID: "tsk_cat", Spec: shell}))
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: planning}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: planning}))
 		_, signal := host.Tasks.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{TaskID: "tsk_cat"}, Name: "stdin", Payload: json.RawMessage(`"x"`)})
 		for name, err := range map[string]error{"a command": command, "a monitor": monitor, "the input of a command": signal} {
 			if !errors.As(err, new(*plugin.UnavailableError)) {
@@ -139,9 +139,9 @@ func TestPlanMode(t *testing.T) {
 			{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}},
 		}}), plugins: []plugin.Factory{queue, plan.Factory{}}})
 		id := d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: planning}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: allowing, Options: planning}))
 		o := d.observe(t, id)
-		r := must[*protocol.OperationReceipt](t)(d.Command(t.Context(), d.operation(id, "go")))
+		r := must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "go")))
 		if len(r.Inputs) != 1 || r.Inputs[0].Ceiling == nil || !r.Inputs[0].Ceiling.ReadOnly {
 			t.Errorf("it has queued %+v", r.Inputs)
 		}
@@ -153,7 +153,7 @@ func TestPlanMode(t *testing.T) {
 		d, id, _ := plans(t)
 		for name, want := range map[string]bool{"peek": false, "run": false, "look": true} {
 			overlay := &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: name, Kind: protocol.ToolKindRead}}}}
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", overlay))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", overlay))
 			o := d.observe(t, id)
 			turn := d.begin(t, id, name).TurnID
 			asked := o.until(func(e protocol.Event) bool {

@@ -21,7 +21,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 	for _, id := range ids {
 		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.plugins != nil, nil })
 		if asked {
-			_, err = e.RefreshTools(ctx, &protocol.SessionMutationParams{SessionID: id})
+			_, err = e.Tools.Refresh(ctx, &protocol.SessionMutationParams{SessionID: id})
 		}
 		if err != nil && ctx.Err() == nil {
 			e.Log.Warn("a session has not the tools that its plugins offer now", "session", id, "error", err)

@@ -86,7 +86,7 @@ func neverCaptured(t *testing.T, s *sluggish, hang chan struct{}) {
 	id := d.session(t)
 	s.captures.Store(&hang)
 	turn := d.begin(t, id, "hi")
-	report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: turn.TurnID})
+	report, err := d.Turns.Wait(patiently(t), &protocol.TurnWaitParams{TurnID: turn.TurnID})
 	if err != nil || report.State != protocol.TurnCompleted || len(report.Issues) != 1 || report.Issues[0].Code != "plugin_snapshot" {
 		t.Errorf("the turn: %+v %v", report, err)
 	}
@@ -103,7 +103,7 @@ func neverRestored(t *testing.T, s *sluggish, hang chan struct{}) {
 	d.turn(t, id, "hi")
 	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"}))
 	s.gets.Store(&hang)
-	_, err := d.NewSession(patiently(t), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartSnapshot, SessionID: id, Snapshot: "x"}})
+	_, err := d.Sessions.New(patiently(t), &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartSnapshot, SessionID: id, Snapshot: "x"}})
 	slow(t, "a session that begins with a snapshot", err)
 	_, err = d.Snapshots.Restore(patiently(t), &protocol.SnapshotMutationParams{SessionID: id, Name: "x"})
 	slow(t, "going back to a snapshot", err)
@@ -118,10 +118,10 @@ func neverClosed(t *testing.T, s *sluggish, hang chan struct{}) {
 	id := d.session(t)
 	d.turn(t, id, "hi")
 	s.closes.Store(&hang)
-	if _, err := d.CloseSession(patiently(t), &protocol.SessionMutationParams{SessionID: id}); err != nil {
+	if _, err := d.Sessions.Close(patiently(t), &protocol.SessionMutationParams{SessionID: id}); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Tools(patiently(t), &protocol.SessionParams{SessionID: id}); err != nil {
+	if _, err := d.Tools.List(patiently(t), &protocol.SessionParams{SessionID: id}); err != nil {
 		t.Errorf("the session is not opened again: %v", err)
 	}
 	began := time.Now()
@@ -144,10 +144,10 @@ func neverAnswered(t *testing.T) {
 		}}
 		d := start(t, s)
 		id := d.session(t)
-		_, err := d.ApplyExtension(patiently(t), &protocol.SessionExtensionParams{SessionID: id, Extension: json.RawMessage(`{}`)})
+		_, err := d.Sessions.ApplyExtension(patiently(t), &protocol.SessionExtensionParams{SessionID: id, Extension: json.RawMessage(`{}`)})
 		slow(t, "an extension", err)
 		options := turnOptions(`{}`)
-		_, err = d.StartTurn(patiently(t), &protocol.TurnStartParams{SessionID: id, Input: text("hi"), TurnOptions: &options})
+		_, err = d.Turns.Start(patiently(t), &protocol.TurnStartParams{SessionID: id, Input: text("hi"), TurnOptions: &options})
 		slow(t, "turn options", err)
 		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
 			t.Errorf("the next turn: %+v", report)
@@ -165,7 +165,7 @@ func TestCompactAgain(t *testing.T) {
 		d.turn(t, id, "hi")
 		leaf := d.graph(t, id).Head.Leaf
 		for range 2 {
-			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+			must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 			must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
 		}
 	})
@@ -178,7 +178,7 @@ func TestCompactAgain(t *testing.T) {
 		}))})
 		id = d.session(t)
 		d.turn(t, id, "hi")
-		if _, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); !errors.Is(err, engine.ErrHistoryMoved) {
+		if _, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); !errors.Is(err, engine.ErrHistoryMoved) {
 			t.Errorf("compacted with %v", err)
 		}
 		d.turn(t, id, "and now?")
@@ -195,7 +195,7 @@ func TestCompactAgain(t *testing.T) {
 			o := d.observe(t, id)
 			d.turn(t, id, "hi")
 			next := d.begin(t, id, "and now?")
-			if report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: next.TurnID}); err != nil || report.State != protocol.TurnCompleted {
+			if report, err := d.Turns.Wait(patiently(t), &protocol.TurnWaitParams{TurnID: next.TurnID}); err != nil || report.State != protocol.TurnCompleted {
 				t.Errorf("the next turn: %+v %v", report, err)
 			}
 			if e := o.typed(protocol.EventPluginStatus); e.Name != "compaction_failed" {
@@ -238,7 +238,7 @@ func TestDeafHooks(t *testing.T) {
 				turn := d.begin(t, d.session(t), "go").TurnID
 				synctest.Wait()
 				d.interrupt(t, turn)
-				if report, err := d.WaitTurn(patiently(t), &protocol.TurnWaitParams{TurnID: turn}); err != nil || report.State != protocol.TurnCancelled {
+				if report, err := d.Turns.Wait(patiently(t), &protocol.TurnWaitParams{TurnID: turn}); err != nil || report.State != protocol.TurnCancelled {
 					t.Errorf("%+v %v", report, err)
 				}
 			})
@@ -255,7 +255,7 @@ func TestDeafHooks(t *testing.T) {
 				})
 				began := time.Now()
 				turn := d.begin(t, d.session(t), "go").TurnID
-				report, err := d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
+				report, err := d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn})
 				if took := time.Since(began); err != nil || report.Outcome == nil || took < 30*time.Minute || took > 31*time.Minute {
 					t.Errorf("after %v: %+v %v", took, report, err)
 				}

@@ -49,7 +49,7 @@ const (
 func (d *daemon) inMood(t *testing.T, id protocol.SessionID, value string, busy protocol.WhenBusy) *protocol.TurnStartResult {
 	t.Helper()
 	p := &protocol.TurnStartParams{SessionID: id, Input: text("go"), PluginInputs: mood(value), WhenBusy: busy}
-	return must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), p))
+	return must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p))
 }
 
 // stuck is a model that answers nothing.
@@ -78,15 +78,15 @@ func TestPluginInputs(t *testing.T) {
 		} {
 			for _, in := range inputs {
 				for _, busy := range []protocol.WhenBusy{protocol.BusyQueue, protocol.BusySteer} {
-					_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("go"), PluginInputs: in, WhenBusy: busy})
+					_, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text("go"), PluginInputs: in, WhenBusy: busy})
 					if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != pointer {
 						t.Errorf("%s: %v, want an error at %s", in, err, pointer)
 					}
 				}
 			}
 		}
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))
-		queue := must[*protocol.QueueListResult](t)(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id}))
+		queue := must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))
 		if len(turns.Data)+len(queue.Data)+len(seen.list) != 0 {
 			t.Errorf("turns %+v, queue %+v, hooks saw %q", turns.Data, queue.Data, seen.list)
 		}
@@ -122,7 +122,7 @@ func TestPluginInputs(t *testing.T) {
 		d.inMood(t, id, bold, protocol.BusySteer)
 		d.interrupt(t, first.TurnID)
 		d.wait(t, first.TurnID)
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if !slices.Equal(seen.list, []string{"turn " + calm, "prompt " + calm, "turn " + bold, "prompt " + bold}) {
 			t.Errorf("seen %q", seen.list)
 		}
@@ -131,20 +131,20 @@ func TestPluginInputs(t *testing.T) {
 		seen := &notes{}
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(moody(seen, true))})
 		id := d.session(t)
-		_, err := d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "later"})
+		_, err := d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "later"})
 		if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationFailed {
 			t.Errorf("without: %v", err)
 		}
 		args := json.RawMessage(`{"mood/1":` + bold + `}`)
-		must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "later", Args: args}))
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "later", Args: args}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if !slices.Equal(seen.list, []string{"turn " + bold, "prompt " + bold}) {
 			t.Errorf("seen %q", seen.list)
 		}
 	})
 	t.Run("plugin/HK-31 clients are told what plugins take, and a plugin says so once", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(moody(&notes{}, true))})
-		all := must[*protocol.OperationListResult](t)(d.Operations(t.Context(), &protocol.OperationListParams{})).TurnInputs
+		all := must[*protocol.OperationListResult](t)(d.Operations.List(t.Context(), &protocol.OperationListParams{})).TurnInputs
 		if len(all) != 1 || all[0].Plugin != "mood/1" || !all[0].Required || len(all[0].Schema) == 0 {
 			t.Errorf("told of %+v", all)
 		}

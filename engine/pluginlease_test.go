@@ -85,7 +85,7 @@ func TestLeases(t *testing.T) {
 			goOn := make(chan struct{})
 			c := &closer{work: func(context.Context) { <-goOn }}
 			d := start(t, with(c))
-			made := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options("1")}))
+			made := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options("1")}))
 			must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: made.SessionID, Name: "early"}))
 			c.mu.Lock()
 			c.noted = nil
@@ -103,7 +103,7 @@ func TestLeases(t *testing.T) {
 	t.Run("plugin/HK-25 plugin/SN-05 plugins that are at work after a turn are closed after it, though the session is restored meanwhile", func(t *testing.T) {
 		got := meanwhile(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
 			must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
-			must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
+			must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
 		})
 		// The first that are built then are only tried.
 		if want := []string{"built 1", "at work 1", "built 1", "closed 1", "built 1", "done 1", "closed 1"}; !slices.Equal(got, want) {
@@ -112,7 +112,7 @@ func TestLeases(t *testing.T) {
 	})
 	t.Run("plugin/HK-25 plugin/HK-27 the next turn has plugins of its own if options have changed, and nobody waits for the others", func(t *testing.T) {
 		got := meanwhile(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: options("2")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: options("2")}))
 			d.turn(t, id, "more")
 		})
 		// Here, too, the first that are built then are only tried.
@@ -130,11 +130,11 @@ func TestLeases(t *testing.T) {
 			id := d.session(t)
 			failed := make(chan error)
 			go func() {
-				_, err := d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "closer.ask"})
+				_, err := d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "closer.ask"})
 				failed <- err
 			}()
 			synctest.Wait()
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 			synctest.Wait()
 			if loaded, _ := d.Stats(); loaded != 1 {
 				t.Errorf("the session does not wait")
@@ -154,9 +154,9 @@ func TestLeases(t *testing.T) {
 			c := &closer{work: func(context.Context) { <-goOn }}
 			d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{c}})
 			id := d.session(t)
-			go d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "closer.ask"})
+			go d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "closer.ask"})
 			synctest.Wait()
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 			time.Sleep(time.Minute)
 			if loaded, _ := d.Stats(); loaded != 0 {
 				t.Errorf("%d sessions are in memory", loaded)

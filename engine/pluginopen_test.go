@@ -75,7 +75,7 @@ func (o *opened) remember() *keeper {
 
 func (d *daemon) tools(t *testing.T, id protocol.SessionID) error {
 	t.Helper()
-	_, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: id})
+	_, err := d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id})
 	return err
 }
 
@@ -105,7 +105,7 @@ func TestOpening(t *testing.T) {
 			s := with(hooked{"listener", o.listen})
 			s.driver = scheme{callbacks: o.callbacks}
 			d := start(t, s)
-			must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()}))
+			must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()}))
 			if err := d.tools(t, "ses_x"); !errors.As(err, new(*plugin.HookError)) {
 				t.Errorf("opened with %v", err)
 			}
@@ -169,7 +169,7 @@ func turnOptions(payload string) protocol.TurnOptions {
 // recorded are the turn options that the next turn of a session would have.
 func (d *daemon) recorded(t *testing.T, id protocol.SessionID) string {
 	t.Helper()
-	res := must[*protocol.OperationQueryResult](t)(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "recorded"}))
+	res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "recorded"}))
 	return string(res.Output)
 }
 
@@ -216,7 +216,7 @@ func TestMaterialize(t *testing.T) {
 		if got := d.recorded(t, fork); got != "2" {
 			t.Errorf("the fork has %s", got)
 		}
-		child := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: t.TempDir(), Authority: protocol.Authority{Subagent: &protocol.Subagent{Parent: id, Capability: "c", Depth: 1, MaxDepth: 2}},
 		})).SessionID
 		if got := d.recorded(t, child); got != "2" {
@@ -234,7 +234,7 @@ func TestMaterialize(t *testing.T) {
 		leaf := d.graph(t, id).Head.Leaf
 		compact := func() {
 			t.Helper()
-			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+			must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 		}
 		compact()
 		if got := d.recorded(t, id); got != `"all"` {
@@ -261,7 +261,7 @@ func TestMaterialize(t *testing.T) {
 		d.recorded(t, id)
 		const most = persistence.MaxCommitBytes/protocol.MaxTurnOptions + 1
 		for range most {
-			must[*protocol.SessionCompactResult](t)(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
+			must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 		}
 		if got := d.recorded(t, id); got != large {
 			t.Errorf("after %d frames there are options of %d bytes", most, len(got))
@@ -296,7 +296,7 @@ func opensWithoutWriting(t *testing.T, name string, callbacks func(plugin.BuildC
 	}
 	d = d.restart(t, nil)
 	written := func() int64 {
-		return must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.UpdatedAtMs
+		return must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.UpdatedAtMs
 	}
 	before := written()
 	time.Sleep(time.Second)

@@ -158,7 +158,7 @@ func toolsReturn(t *testing.T) {
 	o := d.observe(t, id)
 	d.turn(t, id, "first")
 	orphans := func() (names []string) {
-		for name, s := range must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id})).State.Tools {
+		for name, s := range must[*protocol.ToolStateResult](t)(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id})).State.Tools {
 			if s.Orphaned {
 				names = append(names, name)
 			}
@@ -170,7 +170,7 @@ func toolsReturn(t *testing.T) {
 	if got := orphans(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("orphans are %q", got)
 	}
-	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
+	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"b": false}}))
 	r.takeFor(t, d, id, contributes("a", says("a", "")), contributes("b", says("b", "")))
 	if got := orphans(); len(got) > 0 || !member(t, d, id, "a") || member(t, d, id, "b") {
 		t.Errorf("orphans are %q, and a is a member: %t, b: %t", got, member(t, d, id, "a"), member(t, d, id, "b"))

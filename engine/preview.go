@@ -11,20 +11,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// DebugPrompt is the request that a turn with this input would begin with. Transforms and prompt hooks are asked for it while
+// PreviewPrompt is the request that a turn with this input would begin with. Transforms and prompt hooks are asked for it while
 // the session is held, so that no turn works with them, and can change nothing. Beside a turn or a command they are not asked.
-func (e *Engine) DebugPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
+func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
 	if len(p.Input) > 0 {
 		if err := param.CheckInput(p.Input); err != nil {
 			return nil, err
 		}
 	}
-	l, err := e.lend(ctx, p.SessionID)
+	l, err := ss.eng.lend(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	defer l.back()
-	v := &preview{eng: e, plugins: l.plugins, catalog: l.catalog, tools: l.box.composer, layers: l.box.layers(l.about.Config), said: l.plugins.Texts()}
+	v := &preview{eng: ss.eng, plugins: l.plugins, catalog: l.catalog, tools: l.box.composer, layers: l.box.layers(l.about.Config), said: l.plugins.Texts()}
 	if v.preamble, err = l.box.preambleOf(l.ctx, l.catalog, l.plugins); err != nil {
 		return nil, cancelledOr(l.ctx, err)
 	}

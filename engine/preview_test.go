@@ -21,7 +21,7 @@ import (
 
 func (d *daemon) preview(t *testing.T, id protocol.SessionID, input string) *protocol.DebugPromptResult {
 	t.Helper()
-	return must[*protocol.DebugPromptResult](t)(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id, Input: text(input)}))
+	return must[*protocol.DebugPromptResult](t)(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id, Input: text(input)}))
 }
 
 // shown is a request as a line for each part of it.

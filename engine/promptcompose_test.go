@@ -44,7 +44,7 @@ func TestEnvironmentOfATurn(t *testing.T) {
 		}}
 		d := start(t, setup{model: model, tools: []tool.Provider{open, says("late", "ran")}, plugins: plugins(counts)})
 		id := d.session(t)
-		must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"late": false}}))
+		must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"late": false}}))
 		before := asked
 		if report := d.turn(t, id, "go"); report.Outcome.Text != "done" {
 			t.Fatalf("the turn is %+v", report)

@@ -91,10 +91,10 @@ func TestPreamble(t *testing.T) {
 			})
 			id := d.session(t)
 			d.turn(t, id, "one")
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("be brief")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("be brief")}))
 			d.turn(t, id, "two")
-			must[*protocol.DebugPromptResult](t)(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id}))
-			must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"look": false}}))
+			must[*protocol.DebugPromptResult](t)(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id}))
+			must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"look": false}}))
 			d.turn(t, id, "three")
 			if want := []string{"look disk.changed [1]", "disk.changed [1]"}; !slices.Equal(asked.all(), want) {
 				t.Errorf("asked with %q, want %q", asked.all(), want)

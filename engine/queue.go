@@ -20,14 +20,17 @@ type sessionQueue struct {
 	st *state
 }
 
-// Queue lists inputs, and tells why none of those that wait starts.
-func (e *Engine) Queue(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
-	return do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
+// Queue is what clients may ask of the inputs that no turn has taken in.
+type Queue struct{ eng *Engine }
+
+// List lists inputs, and tells why none of those that wait starts.
+func (q *Queue) List(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
+	return do(ctx, q.eng, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
 		result := &protocol.QueueListResult{Data: list(slices.Clone(st.queue.Inputs())), Hold: st.hold()}
 		if !p.All {
 			return result, nil
 		}
-		inputs, err := e.store.Inputs(ctx, st.key, 200)
+		inputs, err := q.eng.store.Inputs(ctx, st.key, 200)
 		result.Data = list(inputs)
 		return result, err
 	})
@@ -54,9 +57,9 @@ func (st *state) hold() protocol.QueueHold {
 	return protocol.HoldRetry
 }
 
-// CancelInput withdraws inputs that no turn has taken in.
-func (e *Engine) CancelInput(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
-	return mutate(ctx, e, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.QueueCancelResult, error) {
+// Cancel withdraws inputs that no turn has taken in.
+func (q *Queue) Cancel(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
+	return mutate(ctx, q.eng, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 		inputs := st.queue.Inputs()
 		first := slices.IndexFunc(inputs, func(in protocol.QueuedInput) bool { return in.ID == p.InputID })
 		if first < 0 {

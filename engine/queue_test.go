@@ -16,7 +16,7 @@ import (
 func TestSteer(t *testing.T) {
 	steer := func(t *testing.T, d *daemon, id protocol.TurnID, input string, at protocol.Boundary) *protocol.TurnSteerResult {
 		t.Helper()
-		return must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: id, Input: text(input), Boundary: at}))
+		return must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: id, Input: text(input), Boundary: at}))
 	}
 	t.Run("runtime/T06 a steered input enters at the first checkpoint of its boundary, and that is recorded", func(t *testing.T) {
 		g := newGate("work")
@@ -49,7 +49,7 @@ func TestSteer(t *testing.T) {
 		if report.State != protocol.TurnCompleted {
 			t.Errorf("state %s", report.State)
 		}
-		inputs := must[*protocol.QueueListResult](t)(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
+		inputs := must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
 		for _, in := range inputs {
 			if in.State != protocol.InputCompleted || in.TurnID != turn {
 				t.Errorf("input %s is %s in turn %s", in.ID, in.State, in.TurnID)
@@ -63,7 +63,7 @@ func TestSteer(t *testing.T) {
 		o := d.observe(t, id)
 		turn := d.begin(t, id, "go").TurnID
 		<-p.reached
-		must[*protocol.TurnInterruptResult](t)(d.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: turn}))
+		must[*protocol.TurnInterruptResult](t)(d.Turns.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: turn}))
 		late := steer(t, d, turn, "late", "") // the turn will not pass a checkpoint any more
 		close(p.goOn)
 		d.wait(t, turn)
@@ -77,7 +77,7 @@ func TestSteer(t *testing.T) {
 		if got := d.history(t, id); !slices.Equal(got[len(got)-2:], []string{"userMessage: late", "agentMessage: ok"}) {
 			t.Errorf("history %q", got)
 		}
-		if _, err := d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("x")}); !errors.Is(err, engine.ErrTurnNotActive) {
+		if _, err := d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("x")}); !errors.Is(err, engine.ErrTurnNotActive) {
 			t.Errorf("steering a turn that has ended: %v", err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestWhenBusy(t *testing.T) {
 	first := d.begin(t, id, "go")
 	<-g.called
 	also := func(how protocol.WhenBusy) (*protocol.TurnStartResult, error) {
-		return d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(string(how)), WhenBusy: how})
+		return d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(string(how)), WhenBusy: how})
 	}
 	t.Run("runtime/P08 refuse names the turn that runs", func(t *testing.T) {
 		_, err := also(protocol.BusyRefuse)
@@ -131,7 +131,7 @@ func TestQueue(t *testing.T) {
 	cancel := func(t *testing.T, in protocol.InputID, suffix bool) []protocol.CancelStatus {
 		t.Helper()
 		var got []protocol.CancelStatus
-		for _, c := range must[*protocol.QueueCancelResult](t)(d.CancelInput(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: in, Suffix: suffix})).Data {
+		for _, c := range must[*protocol.QueueCancelResult](t)(d.Queue.Cancel(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: in, Suffix: suffix})).Data {
 			got = append(got, c.Status)
 		}
 		return got
@@ -185,31 +185,31 @@ func TestIdempotency(t *testing.T) {
 	p := func(input string) *protocol.TurnStartParams {
 		return &protocol.TurnStartParams{SessionID: id, Input: text(input), Mutation: protocol.Mutation{IdempotencyKey: "k1"}}
 	}
-	first := must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), p("go")))
+	first := must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p("go")))
 	t.Run("runtime/P03 reliability/P2 the same key with the same params gets the first answer, also after a restart", func(t *testing.T) {
 		d.wait(t, first.TurnID)
 		for range 2 {
-			again := must[*protocol.TurnStartResult](t)(d.StartTurn(t.Context(), p("go")))
+			again := must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p("go")))
 			if !again.Duplicate || again.TurnID != first.TurnID || again.Seq != first.Seq || first.Duplicate {
 				t.Errorf("again %+v, first %+v", again, first)
 			}
 			d = d.restart(top, nil)
 		}
-		if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id})).Data; len(turns) != 1 {
+		if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id})).Data; len(turns) != 1 {
 			t.Errorf("%d turns, want 1", len(turns))
 		}
 	})
 	t.Run("runtime/P03 other params, or another method, with the same key are a conflict", func(t *testing.T) {
-		if _, err := d.StartTurn(t.Context(), p("other")); !errors.Is(err, persistence.ErrReceiptConflict) {
+		if _, err := d.Turns.Start(t.Context(), p("other")); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("other input: %v", err)
 		}
 		title := &protocol.SessionSetTitleParams{SessionID: id, Title: "x", Mutation: protocol.Mutation{IdempotencyKey: "k1"}}
-		if _, err := d.SetTitle(t.Context(), title); !errors.Is(err, persistence.ErrReceiptConflict) {
+		if _, err := d.Sessions.SetTitle(t.Context(), title); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("other method: %v", err)
 		}
 		other := p("go")
 		other.SessionID = d.session(t)
-		if _, err := d.StartTurn(t.Context(), other); !errors.Is(err, persistence.ErrReceiptConflict) {
+		if _, err := d.Turns.Start(t.Context(), other); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("other session: %v", err)
 		}
 	})
@@ -217,11 +217,11 @@ func TestIdempotency(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(), tools: []tool.Provider{g}})
 		call := func(args string) (*protocol.ToolCallResult, error) {
-			return d.CallTool(t.Context(), &protocol.ToolCallParams{
+			return d.Tools.Call(t.Context(), &protocol.ToolCallParams{
 				SessionID: "ses_x", Name: "work", Args: json.RawMessage(args), Mutation: protocol.Mutation{IdempotencyKey: "k3"},
 			})
 		}
-		must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()}))
+		must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()}))
 		results := make(chan *protocol.ToolCallResult, 2)
 		for range cap(results) {
 			go func() {
@@ -248,7 +248,7 @@ func TestIdempotency(t *testing.T) {
 		ids := make(chan protocol.SessionID, 8)
 		for range cap(ids) {
 			go func() {
-				res, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd, Mutation: protocol.Mutation{IdempotencyKey: "k2"}})
+				res, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: cwd, Mutation: protocol.Mutation{IdempotencyKey: "k2"}})
 				if err != nil {
 					t.Error(err)
 					ids <- ""
@@ -275,12 +275,12 @@ func TestWithdraw(t *testing.T) {
 		<-g.called
 		var steered []protocol.InputID
 		for _, s := range []string{"one", "two"} {
-			r := must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn.TurnID, Input: text(s)}))
+			r := must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn.TurnID, Input: text(s)}))
 			steered = append(steered, r.InputID)
 		}
 		woken := d.wake(t, id, over("tsk_1"))
-		must[*protocol.QueueCancelResult](t)(d.CancelInput(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[0]}))
-		rest := must[*protocol.QueueCancelResult](t)(d.CancelInput(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[1], Suffix: true})).Data
+		must[*protocol.QueueCancelResult](t)(d.Queue.Cancel(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[0]}))
+		rest := must[*protocol.QueueCancelResult](t)(d.Queue.Cancel(t.Context(), &protocol.QueueCancelParams{SessionID: id, InputID: steered[1], Suffix: true})).Data
 		if len(rest) != 2 || rest[0].Status != protocol.CancelDone || rest[1] != (protocol.CancelledInput{InputID: woken.ID, Status: protocol.CancelDone}) {
 			t.Errorf("withdrawn %+v", rest)
 		}

@@ -23,7 +23,7 @@ func TestQueueSize(t *testing.T) {
 		return db + log
 	}
 	send := func(id protocol.SessionID, size int) error {
-		_, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(strings.Repeat("x", size))})
+		_, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(strings.Repeat("x", size))})
 		return err
 	}
 	t.Run("issue/2 an input of as much as is allowed is taken, and one byte more is not", func(t *testing.T) {

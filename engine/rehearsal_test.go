@@ -26,7 +26,7 @@ func (o *opened) rehearsed(t *testing.T) (*daemon, protocol.SessionID) {
 		return c
 	}}
 	d := start(t, s)
-	id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()})).SessionID
+	id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{SessionID: "ses_x", Cwd: t.TempDir()})).SessionID
 	d.holds(t, id, "kept", "")
 	d.turn(t, id, "one")
 	must[*protocol.SnapshotResult](t)(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
@@ -45,7 +45,7 @@ func TestRehearsal(t *testing.T) {
 		return err
 	}
 	begin := func(ctx context.Context, d *daemon) error {
-		_, err := d.NewSession(ctx, &protocol.SessionNewParams{
+		_, err := d.Sessions.New(ctx, &protocol.SessionNewParams{
 			SessionID: "ses_y", Start: protocol.SessionStart{Kind: protocol.StartSnapshot, SessionID: "ses_x", Snapshot: "s"},
 		})
 		return err

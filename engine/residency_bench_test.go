@@ -17,7 +17,7 @@ func BenchmarkParkedSession(b *testing.B) {
 		for range n {
 			id := d.session(b)
 			d.turn(b, id, "go")
-			must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](b)(d.Sessions.Close(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		}
 	}
 	park(n) // the store's pages and pools have their size then
@@ -48,11 +48,11 @@ func BenchmarkResume10k(b *testing.B) {
 	id := d.filled(b, 10_000)
 	var loaded, cold, warm time.Duration
 	for b.Loop() {
-		must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](b)(d.Sessions.Close(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		at := time.Now()
-		must[*protocol.SessionWaitResult](b)(d.WaitIdle(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](b)(d.Sessions.Wait(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		loaded += time.Since(at)
-		must[*protocol.SeqResult](b)(d.CloseSession(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](b)(d.Sessions.Close(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		at = time.Now()
 		d.turn(b, id, "how is it?")
 		cold += asked.Sub(at)

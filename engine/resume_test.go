@@ -62,15 +62,15 @@ func TestResume(t *testing.T) {
 			d := start(t, setup{model: model, tools: []tool.Provider{counting("one", fine), g, counting("three", wait)}})
 			id := d.session(t)
 			live := d.observe(t, id)
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("old prompt")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("old prompt")}))
 			turn := d.begin(t, id, "go").TurnID
 			<-g.called
-			must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("steered")}))
+			must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("steered")}))
 			close(g.open)
 			synctest.Wait() // now the third tool runs
 			note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "beside"}}}}
 			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
 			live.until(func(e protocol.Event) bool { return e.Config != nil && e.Config.Prompt == "new prompt" })
 			calls := len(model.asked)
 			time.Sleep(time.Second) // so that what is made anew would bear another time
@@ -94,7 +94,7 @@ func TestResume(t *testing.T) {
 			if got, want := o.durable(), live.durable(); !slices.Equal(got[:len(want)], want) {
 				t.Errorf("after the restart the log replays\n%q, it was\n%q", got[:len(want)], want)
 			}
-			usage := must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data
+			usage := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data
 			if len(usage) != 1 || usage[0].Calls != int64(len(report.Calls)) || usage[0].Unknown != 1 { // the last reply, which told none
 				t.Errorf("ledger %+v of %d calls: a tool ran when the daemon stopped, so none was lost", usage, len(report.Calls))
 			}
@@ -111,12 +111,12 @@ func TestResume(t *testing.T) {
 			model := &remembering{Provider: replies(scripted.Reply{Text: "so far", Stall: true})}
 			d := start(t, setup{model: model})
 			id := d.session(t)
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("old prompt")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("old prompt")}))
 			turn := d.begin(t, id, "go").TurnID
 			synctest.Wait()
 			note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "beside"}}}}
 			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
-			must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
 			again := &remembering{Provider: replies(scripted.Reply{Text: "done"})}
 			d = d.restart(t, func(s *setup) { s.model = again })
 			report := d.wait(t, turn)

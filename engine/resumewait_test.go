@@ -71,8 +71,8 @@ func TestResumingIsWatched(t *testing.T) {
 	t.Run("reliability/I9 the session is not idle meanwhile", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, 3*time.Second)
-			all := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data
-			read := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+			all := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{})).Data
+			read := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 			if len(all) != 1 || all[0].State != protocol.SessionRunning || read.State != protocol.SessionRunning {
 				t.Errorf("it is %s, and in the list of %d sessions %s", read.State, len(all), all[0].State)
 			}
@@ -92,7 +92,7 @@ func TestResumingIsWatched(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, 9*time.Second)
 			attached := later(func() (struct{}, error) {
-				_, sub, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+				_, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 				if err == nil {
 					sub.Close()
 				}

@@ -99,7 +99,7 @@ func (d *daemon) answered(t *testing.T, id protocol.SessionID, turn protocol.Tur
 			choice = protocol.ChooseAllowOnce
 		}
 		asked = append(asked, q.Call.Name)
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: choice, ArgsHash: q.ArgsHash}))
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: choice, ArgsHash: q.ArgsHash}))
 	}
 	came = map[string]string{}
 	for _, call := range d.wait(t, turn).ToolCalls {
@@ -138,7 +138,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			d := start(t, setup{model: obeying("make"), tools: []tool.Provider{run}, plugins: []plugin.Factory{c.maker}})
 			id := d.session(t)
 			d.asksAbout(t, name, id, d.begin(t, id, "make").TurnID, c.asked...)
-			got := must[*protocol.ToolCallResult](t)(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "make"})).Output
+			got := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "make"})).Output
 			if result(got) != c.direct {
 				t.Errorf("%s: called directly, its call came to %q, want %q", name, result(got), c.direct)
 			}
@@ -159,7 +159,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 		o := d.observe(t, id)
 		turn := d.begin(t, id, "make").TurnID
 		q := o.typed(protocol.EventDecisionOpened).Decision
-		must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}))
+		must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash}))
 		<-begun
 		d = d.restart(t, func(s *setup) { s.tools, s.plugins = []tool.Provider{run, calling("make", "run")}, nil })
 		if asked, came := d.answered(t, id, turn); !slices.Contains(asked, "run") || came["run"] != "denied" {
@@ -181,7 +181,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			model: obeying("look", "peek", "box"), tools: []tool.Provider{look},
 			plugins: []plugin.Factory{boxed{toolbox("boxed", box)}, foreign{toolbox("foreign", peek)}},
 		})
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: t.TempDir(), Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Sandboxed: true}},
 		})).SessionID
 		d.asksAbout(t, "a tool that ships with lashd and reads", id, d.begin(t, id, "look").TurnID)

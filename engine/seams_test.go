@@ -99,7 +99,7 @@ func TestViewOfHooks(t *testing.T) {
 			})
 		}})})
 		id := d.session(t)
-		must[*protocol.SeqResult](t)(d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: "named"}))
+		must[*protocol.SeqResult](t)(d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: "named"}))
 		d.turn(t, id, "one")
 		head := d.graph(t, id).Head
 		d.turn(t, id, "two")

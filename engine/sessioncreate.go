@@ -11,7 +11,7 @@ import (
 )
 
 // create commits a new session, and answers with what was created.
-func (e *Engine) create(ctx context.Context, c *change.Change, rc receipt.Request) (*protocol.SessionNewResult, error) {
+func (ss *Sessions) create(ctx context.Context, c *change.Change, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
 		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
 		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: c.Seq(),
@@ -26,7 +26,7 @@ func (e *Engine) create(ctx context.Context, c *change.Change, rc receipt.Reques
 	if err := c.Seal(c.Session, change.Base{}, c.AtMs); err != nil {
 		return nil, err
 	}
-	res, err := e.store.Commit(ctx, &c.Commit)
+	res, err := ss.eng.store.Commit(ctx, &c.Commit)
 	if err != nil {
 		return nil, err
 	}
@@ -34,27 +34,27 @@ func (e *Engine) create(ctx context.Context, c *change.Change, rc receipt.Reques
 		return nil, receipt.ErrReplayed
 	}
 	result.Session.Head = res.Head
-	e.Events.Session(result.Session)
+	ss.eng.Events.Session(result.Session)
 	return result, nil
 }
 
 // defaults are the settings of a session that begins with nothing and asks for nothing.
-func (e *Engine) defaults() (protocol.Config, error) {
-	cfg := e.Defaults
-	model, err := e.Models.named("")
+func (ss *Sessions) defaults() (protocol.Config, error) {
+	cfg := ss.eng.Defaults
+	model, err := ss.eng.Models.named("")
 	cfg.Model = model.Spec
 	return cfg, err
 }
 
 // configFor is a session's settings with what a request wants otherwise.
-func (e *Engine) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (protocol.Config, error) {
+func (ss *Sessions) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (protocol.Config, error) {
 	if p.Driver != "" {
 		cfg.Driver = p.Driver
 	}
-	if !slices.Contains(e.Plugins.Drivers(), cfg.Driver) {
-		return cfg, param.NotOneOf("/driver", e.Plugins.Drivers())
+	if !slices.Contains(ss.eng.Plugins.Drivers(), cfg.Driver) {
+		return cfg, param.NotOneOf("/driver", ss.eng.Plugins.Drivers())
 	}
-	return e.changed(cfg, &protocol.SessionConfigureParams{
+	return ss.changed(cfg, &protocol.SessionConfigureParams{
 		Model: p.Model, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,
 		Options: p.Options, Unknown: p.Unknown, Drain: p.Drain,
 	})

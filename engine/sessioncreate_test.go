@@ -109,22 +109,22 @@ func TestSessionList(t *testing.T) {
 			runtime.Gosched()
 		}
 		d.turn(t, made[0], "and again") // is the newest now
-		first := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Limit: 2}))
-		rest := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Limit: 2, Cursor: first.NextCursor}))
+		first := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Limit: 2}))
+		rest := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Limit: 2, Cursor: first.NextCursor}))
 		if got := ids(slices.Concat(first.Data, rest.Data)); !slices.Equal(got, []protocol.SessionID{made[0], made[2], made[1]}) {
 			t.Errorf("listed %v of %v", got, made)
 		}
 		if s := first.Data[0]; s.TurnIndex != 2 || s.State != protocol.SessionIdle || s.Usage.Output == 0 || s.Relation.Kind != protocol.RelationRoot {
 			t.Errorf("%+v", s)
 		}
-		must[*protocol.SeqResult](t)(d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: made[1], Title: "kept"}))
-		must[*protocol.SeqResult](t)(d.Archive(t.Context(), &protocol.SessionArchiveParams{SessionID: made[1]}))
-		away := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Archived: true}))
+		must[*protocol.SeqResult](t)(d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: made[1], Title: "kept"}))
+		must[*protocol.SeqResult](t)(d.Sessions.Archive(t.Context(), &protocol.SessionArchiveParams{SessionID: made[1]}))
+		away := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Archived: true}))
 		if len(away.Data) != 1 || away.Data[0].ID != made[1] || away.Data[0].Title != "kept" || !away.Data[0].Archived {
 			t.Errorf("archived: %+v", away.Data)
 		}
 		cwd := first.Data[0].Cwd
-		here := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{Cwd: cwd}))
+		here := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Cwd: cwd}))
 		if got := ids(here.Data); !slices.Equal(got, made[:1]) {
 			t.Errorf("in %s there are %v", filepath.Base(cwd), got)
 		}
@@ -149,7 +149,7 @@ func TestDeleteGivenUp(t *testing.T) {
 		for i := range 40 { // it shows where races are detected
 			id := d.session(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
-			if _, err := d.DeleteSession(ctx, &protocol.SessionMutationParams{SessionID: id}); err != nil && ctx.Err() == nil {
+			if _, err := d.Sessions.Delete(ctx, &protocol.SessionMutationParams{SessionID: id}); err != nil && ctx.Err() == nil {
 				t.Errorf("deleted with %v", err)
 			}
 			cancel()

@@ -10,16 +10,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// WaitIdle waits until a session runs and queues nothing.
-func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
+// Wait waits until a session runs and queues nothing.
+func (ss *Sessions) Wait(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
-		again := e.settled.Next()
-		result, err := do(ctx, e, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
+		again := ss.eng.settled.Next()
+		result, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
 		if err != nil || late || result.State == protocol.SessionIdle {
@@ -29,7 +29,7 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 		case <-again:
 		case <-timeout:
 			late = true // how it is by now is told
-		case <-e.done():
+		case <-ss.eng.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -37,24 +37,24 @@ func (e *Engine) WaitIdle(ctx context.Context, p *protocol.SessionWaitParams) (*
 	}
 }
 
-// DeleteSession removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
+// Delete removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
 // that it works for, or are stopped if there is none, or if they say so. To delete what is deleted is no error.
-func (e *Engine) DeleteSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
-	return receipt.Once(ctx, e.receipts, "session/delete", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
-		return e.deleteSession(ctx, p.SessionID, rc)
+func (ss *Sessions) Delete(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+	return receipt.Once(ctx, ss.eng.receipts, "session/delete", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
+		return ss.delete(ctx, p.SessionID, rc)
 	})
 }
 
-func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc receipt.Request) (*protocol.SeqResult, error) {
+func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receipt.Request) (*protocol.SeqResult, error) {
 	result := &protocol.SeqResult{}
-	gone := func(ctx context.Context) error { return e.commitDeleted(ctx, id, rc.With(result)) }
-	tasks, err := e.leaveTasks(ctx, id)
+	gone := func(ctx context.Context) error { return ss.commitDeleted(ctx, id, rc.With(result)) }
+	tasks, err := ss.eng.Tasks.leave(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what goes with the session has to go, too, once it is deleted
 	loaded := false
-	_, err = do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err = do(ctx, ss.eng, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
 		tell := st.published.withdrawFromParents(ctx, st.row.Relation, st.decisions.All())
 		if err := gone(ctx); err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 		for _, t := range st.queue.Turns() {
 			st.eng.waits.end(t.ID, nil)
 		}
-		e.settled.Notify()
+		ss.eng.settled.Notify()
 		return struct{}{}, nil
 	})
 	if err != nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
@@ -77,18 +77,18 @@ func (e *Engine) deleteSession(ctx context.Context, id protocol.SessionID, rc re
 	case err != nil:
 		return nil, err
 	}
-	e.endWork(ctx, id, tasks)
-	e.Triggers.Forget(ctx, id)
-	e.Events.SessionDeleted(id)
+	ss.eng.Tasks.endWork(ctx, id, tasks)
+	ss.eng.Triggers.Forget(ctx, id)
+	ss.eng.Events.SessionDeleted(id)
 	return result, nil
 }
 
 // commitDeleted deletes a session in the store. If it is deleted, only the receipt is new.
-func (e *Engine) commitDeleted(ctx context.Context, id protocol.SessionID, rc *persistence.Receipt) error {
-	res, err := e.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, Receipt: rc, AtMs: now()})
+func (ss *Sessions) commitDeleted(ctx context.Context, id protocol.SessionID, rc *persistence.Receipt) error {
+	res, err := ss.eng.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, Receipt: rc, AtMs: now()})
 	if errors.Is(err, persistence.ErrDeleted) && rc != nil {
 		var failed error
-		if res, failed = e.store.Commit(ctx, &persistence.Commit{Receipt: rc, AtMs: now()}); failed != nil {
+		if res, failed = ss.eng.store.Commit(ctx, &persistence.Commit{Receipt: rc, AtMs: now()}); failed != nil {
 			err = failed
 		}
 	}
@@ -98,17 +98,17 @@ func (e *Engine) commitDeleted(ctx context.Context, id protocol.SessionID, rc *p
 	return err
 }
 
-// CloseSession takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
+// Close takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
 // stays, and so does one at whose tasks plugins work. What becomes of its tasks is for them to say.
-func (e *Engine) CloseSession(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
+func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	idle := func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.checkIdle() }
-	if _, err := do(ctx, e, p.SessionID, idle); err != nil {
+	if _, err := do(ctx, ss.eng, p.SessionID, idle); err != nil {
 		return nil, err
 	}
-	if err := e.moveTasksToParent(ctx, p.SessionID, transferred); err != nil {
+	if err := ss.eng.Tasks.moveToParent(ctx, p.SessionID, transferred); err != nil {
 		return nil, err
 	}
-	k, err := lockPlugins(ctx, e, p.SessionID) // whoever opens or changes them is not disturbed
+	k, err := lockPlugins(ctx, ss.eng, p.SessionID) // whoever opens or changes them is not disturbed
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Sessions lists sessions, newest first.
-func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
+// Sessions is what clients may ask of sessions: to make, list, read, change, attach to, close and delete them.
+type Sessions struct{ eng *Engine }
+
+// List lists sessions, newest first.
+func (ss *Sessions) List(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
 	at, err := param.ParseCursor(p.Cursor, param.SessionPages, 2)
 	if err != nil {
 		return nil, err
@@ -21,7 +24,7 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.store.Sessions(ctx, persistence.SessionQuery{
+	rows, err := ss.eng.store.Sessions(ctx, persistence.SessionQuery{
 		Archived: p.Archived, Children: p.Children, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
 	})
 	if err != nil {
@@ -34,21 +37,21 @@ func (e *Engine) Sessions(ctx context.Context, p *protocol.SessionListParams) (*
 	if len(rows) == limit {
 		result.NextCursor = param.Cursor(param.SessionPages, rows[limit-1].UpdatedAtMs, rows[limit-1].Key)
 	}
-	return result, e.addStates(ctx, result.Data)
+	return result, ss.addStates(ctx, result.Data)
 }
 
 // addStates adds what stored sessions are doing now. Of those that are not in memory, or only just come there, the store tells: after a
 // restart their turns go on as soon as they can.
-func (e *Engine) addStates(ctx context.Context, sessions []protocol.Session) error {
+func (ss *Sessions) addStates(ctx context.Context, sessions []protocol.Session) error {
 	var stored map[protocol.SessionID]protocol.SessionState
 	for i := range sessions {
 		s := &sessions[i]
-		if s.State = e.doing(s.ID); s.State != "" {
+		if s.State = ss.doing(s.ID); s.State != "" {
 			continue
 		}
 		if stored == nil {
 			var err error
-			if stored, err = e.storedStates(ctx); err != nil {
+			if stored, err = ss.storedStates(ctx); err != nil {
 				return err
 			}
 		}
@@ -58,10 +61,10 @@ func (e *Engine) addStates(ctx context.Context, sessions []protocol.Session) err
 }
 
 // doing is what a session in memory does; empty: that is not known here.
-func (e *Engine) doing(id protocol.SessionID) protocol.SessionState {
-	e.mu.Lock()
-	s := e.sessions[id]
-	e.mu.Unlock()
+func (ss *Sessions) doing(id protocol.SessionID) protocol.SessionState {
+	ss.eng.mu.Lock()
+	s := ss.eng.sessions[id]
+	ss.eng.mu.Unlock()
 	if s == nil {
 		return ""
 	}
@@ -71,12 +74,12 @@ func (e *Engine) doing(id protocol.SessionID) protocol.SessionState {
 }
 
 // storedStates are those of sessions that are not idle.
-func (e *Engine) storedStates(ctx context.Context) (map[protocol.SessionID]protocol.SessionState, error) {
-	unfinished, err := e.store.Unfinished(ctx)
+func (ss *Sessions) storedStates(ctx context.Context) (map[protocol.SessionID]protocol.SessionState, error) {
+	unfinished, err := ss.eng.store.Unfinished(ctx)
 	if err != nil {
 		return nil, err
 	}
-	open, err := e.store.OpenDecisions(ctx, 0)
+	open, err := ss.eng.store.OpenDecisions(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +95,9 @@ func (e *Engine) storedStates(ctx context.Context) (map[protocol.SessionID]proto
 	return states, nil
 }
 
-// ReadSession reads a page of what a person sees of a session, backwards.
-func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams) (*protocol.SessionReadResult, error) {
-	row, err := e.store.Session(ctx, p.SessionID)
+// Read reads a page of what a person sees of a session, backwards.
+func (ss *Sessions) Read(ctx context.Context, p *protocol.SessionReadParams) (*protocol.SessionReadResult, error) {
+	row, err := ss.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +105,12 @@ func (e *Engine) ReadSession(ctx context.Context, p *protocol.SessionReadParams)
 	if err != nil {
 		return nil, err
 	}
-	nodes, next, err := e.page(ctx, row, p.Cursor, limit)
+	nodes, next, err := ss.eng.page(ctx, row, p.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
 	one := []protocol.Session{row.Session}
-	if err := e.addStates(ctx, one); err != nil {
+	if err := ss.addStates(ctx, one); err != nil {
 		return nil, err
 	}
 	return &protocol.SessionReadResult{Session: one[0], Data: list(graph.Items(nodes)), NextCursor: next}, nil

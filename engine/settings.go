@@ -15,9 +15,9 @@ import (
 )
 
 // changed is a configuration as a request wants it.
-func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
+func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
 	if p.Model != "" {
-		m, err := e.Models.named(p.Model)
+		m, err := ss.eng.Models.named(p.Model)
 		if err != nil {
 			return cfg, err
 		}
@@ -51,11 +51,11 @@ func (e *Engine) changed(cfg protocol.Config, p *protocol.SessionConfigureParams
 }
 
 // SetTitle names a session for people.
-func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
+func (ss *Sessions) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
 	if err := param.CheckTitle(p.Title); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
+	return mutate(ctx, ss.eng, p.SessionID, "session/setTitle", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		result, err := st.describe(ctx, &persistence.Meta{Title: &p.Title}, protocol.Event{Type: protocol.EventSessionConfigured, Title: p.Title}, rc)
 		if err == nil {
 			st.row.Title = p.Title
@@ -65,8 +65,8 @@ func (e *Engine) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams
 }
 
 // Archive puts a session away, or takes it out again.
-func (e *Engine) Archive(ctx context.Context, p *protocol.SessionArchiveParams) (*protocol.SeqResult, error) {
-	return mutate(ctx, e, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
+func (ss *Sessions) Archive(ctx context.Context, p *protocol.SessionArchiveParams) (*protocol.SeqResult, error) {
+	return mutate(ctx, ss.eng, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		archived := !p.Undo
 		name := "archived"
 		if p.Undo {
@@ -90,11 +90,11 @@ func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.E
 
 // checkOptions refuses options for plugins that there are not where a session works, unless it has options for them already:
 // those of a plugin that has vanished stay.
-func (e *Engine) checkOptions(ctx context.Context, cwd string, next, before protocol.PluginOptions) error {
+func (ss *Sessions) checkOptions(ctx context.Context, cwd string, next, before protocol.PluginOptions) error {
 	if len(next) == 0 {
 		return nil
 	}
-	host, err := e.Plugins.Host(ctx, cwd)
+	host, err := ss.eng.Plugins.Host(ctx, cwd)
 	if err != nil {
 		return err
 	}

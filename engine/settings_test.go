@@ -51,10 +51,10 @@ func TestSettings(t *testing.T) {
 		model := &remembering{Provider: replies(calls("work"), scripted.Reply{Text: "done"})}
 		d := start(t, setup{model: model, tools: []tool.Provider{g}, plugins: []plugin.Factory{optional{&open}}})
 		id := d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), options(id, `"old"`)))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), options(id, `"old"`)))
 		turn := d.begin(t, id, "go").TurnID
 		<-g.called
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), options(id, `"new"`)))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), options(id, `"new"`)))
 		close(g.open)
 		d.wait(t, turn)
 		d.turn(t, id, "and?")
@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 			{Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64(-1))}},
 		} {
 			p.SessionID = id
-			if _, err := d.Configure(t.Context(), p); err == nil {
+			if _, err := d.Sessions.Configure(t.Context(), p); err == nil {
 				t.Errorf("%+v was taken", p)
 			}
 		}
@@ -107,13 +107,13 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	t.Run("issue/2 options that a plugin refuses are refused for a session as for a new one, beside a turn, too, and turns go on", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}, scripted.Reply{Text: "and more"}), tools: []tool.Provider{g}, plugins: []plugin.Factory{choosy}})
-		_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("", `"bad"`).Options})
+		_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("", `"bad"`).Options})
 		refused(t, "a new session", err)
 		id := d.session(t)
 		turn := d.begin(t, id, "go").TurnID
 		queued := d.begin(t, id, "and?").TurnID
 		<-g.called
-		_, err = d.Configure(t.Context(), with(id, `"bad"`))
+		_, err = d.Sessions.Configure(t.Context(), with(id, `"bad"`))
 		refused(t, "one that is at work", err)
 		close(g.open)
 		for _, turn := range []protocol.TurnID{turn, queued} {
@@ -121,7 +121,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 				t.Errorf("a turn ended with %+v", report.Outcome)
 			}
 		}
-		_, err = d.Configure(t.Context(), with(id, `"bad"`))
+		_, err = d.Sessions.Configure(t.Context(), with(id, `"bad"`))
 		refused(t, "one that is idle", err)
 	})
 	t.Run("issue/2 a session whose options are refused now is mended with others, and a request that was taken is taken again", func(t *testing.T) {
@@ -129,10 +129,10 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		id := d.session(t)
 		p := with(id, `"bad"`)
 		p.IdempotencyKey = "k"
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), p))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), p))
 		d = d.restart(t, func(s *setup) { s.plugins = []plugin.Factory{choosy} })
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), with(id, `"good"`)))
-		if again := must[*protocol.HeadResult](t)(d.Configure(t.Context(), p)); !again.Duplicate {
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), with(id, `"good"`)))
+		if again := must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), p)); !again.Duplicate {
 			t.Errorf("repeated: %+v", again)
 		}
 		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
@@ -155,13 +155,13 @@ func TestOptionsOfNobody(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		_, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optoinal")})
+		_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optoinal")})
 		refused("a new session", err)
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optional")})).SessionID
-		_, err = d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optoinal")})
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("optional")})).SessionID
+		_, err = d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optoinal")})
 		refused("other settings", err)
 		d = d.restart(t, func(s *setup) { s.plugins = nil })
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optional")}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: with("optional")}))
 		if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {
 			t.Errorf("a turn without the plugin ended as %s", report.State)
 		}

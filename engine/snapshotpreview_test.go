@@ -67,7 +67,7 @@ func previewedRestore(t *testing.T) {
 	then := d.graph(t, id).Head.Leaf
 	d.holds(t, id, "now", "")
 	d.turn(t, id, "two")
-	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"extra": false}}))
+	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"extra": false}}))
 	before := d.graph(t, id).Head
 	p := d.previewed(t, id, "s")
 	if now, then := stateOf(p.Now, "keeper"), stateOf(p.Then, "keeper"); now != `"now"` || then != `"then"` {

@@ -148,7 +148,7 @@ func refusedRestore(t *testing.T) {
 	d.holds(t, id, "old", "")
 	k := &keeper{version: "2", refuses: errors.New("too old")}
 	d = d.restart(t, carrying(k))
-	_, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: id})
+	_, err := d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id})
 	if e, ok := errors.AsType[*plugin.HookError](err); !ok || e.Plugin != "keeper" || e.Hook != plugin.HookRestore {
 		t.Errorf("opened with %v", err)
 	}
@@ -226,7 +226,7 @@ func restoredSnapshot(t *testing.T) {
 	}
 	d.holds(t, id, "now", "")
 	d.turn(t, id, "two")
-	must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"extra": false}}))
+	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"extra": false}}))
 	left := d.graph(t, id).Head.Leaf
 	back := must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
 	if head := d.graph(t, id).Head; head != back.Head || head.Leaf != made.Snapshot.NodeID || back.Pinned != left {
@@ -256,7 +256,7 @@ func restoredSnapshot(t *testing.T) {
 
 func member(t *testing.T, d *daemon, id protocol.SessionID, name string) bool {
 	t.Helper()
-	all := must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
+	all := must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
 	i := slices.IndexFunc(all.Data, func(r protocol.ToolRecord) bool { return r.Name == name })
 	return i >= 0 && all.Data[i].Member
 }

@@ -36,11 +36,11 @@ func TestNoSpace(t *testing.T) {
 		filler := d.fillDisk(t, id)
 		close(g.open)
 		for _, session := range []protocol.SessionID{id, idle} {
-			if _, err := d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: session, Input: text("more")}); !errors.Is(err, persistence.ErrFull) {
+			if _, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: session, Input: text("more")}); !errors.Is(err, persistence.ErrFull) {
 				t.Errorf("a turn was begun on a full disk: %v", err)
 			}
 		}
-		if report := must[*protocol.TurnReport](t)(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 500})); report.State != protocol.TurnRunning || ran != 0 {
+		if report := must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn, TimeoutMs: 500})); report.State != protocol.TurnRunning || ran != 0 {
 			t.Errorf("on a full disk the turn is %s, and the second tool ran %d times", report.State, ran)
 		}
 		ok(t, os.Remove(filler))
@@ -114,7 +114,7 @@ func (d *daemon) fillDisk(t *testing.T, id protocol.SessionID) (filler string) {
 	t.Helper()
 	fill(t, d.store.Dir())
 	for d.store.Space() == nil { // until the store has noticed, which takes a commit that needs space
-		_, err := d.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
+		_, err := d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
 		if err != nil && !errors.Is(err, persistence.ErrFull) {
 			t.Fatal(err)
 		}

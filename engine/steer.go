@@ -15,23 +15,23 @@ import (
 
 // Steer sends an input into a running turn: it enters at the next checkpoint of its boundary, or, if the turn ends
 // before, gets the next turn.
-func (e *Engine) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
-	return e.steer(ctx, nil, p)
+func (ts *Turns) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
+	return ts.steer(ctx, nil, p)
 }
 
 // steer is Steer for whoever may not do all that the session may; nil: a client. The turn is held to that from the checkpoint on.
-func (e *Engine) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
+func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
 	if err := param.CheckInput(p.Input); err != nil {
 		return nil, err
 	}
 	if at := []protocol.Boundary{"", protocol.BoundaryAfterWork, protocol.BoundaryBeforeCompletion}; !slices.Contains(at, p.Boundary) {
 		return nil, param.NotOneOf("/boundary", at)
 	}
-	t, err := e.store.Turn(ctx, p.TurnID)
+	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnSteerResult, error) {
+	return mutate(ctx, ts.eng, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnSteerResult, error) {
 		if st.current == nil || st.current.id != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}

@@ -53,7 +53,7 @@ func TestStop(t *testing.T) {
 			return tool.Result{Output: protocol.Succeed("too late")}, nil
 		}}
 		stopped(t, []tool.Provider{deaf, obedient("quick", 0)}, func(t *testing.T, d *daemon, turn protocol.TurnID, took time.Duration) {
-			o := d.observe(t, must[*protocol.TurnReport](t)(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn})).SessionID, 0)
+			o := d.observe(t, must[*protocol.TurnReport](t)(d.Turns.Read(t.Context(), &protocol.TurnParams{TurnID: turn})).SessionID, 0)
 			asked := o.typed(protocol.EventDecisionOpened).Decision
 			if asked.Kind != protocol.DecisionOutcome || asked.Call.Name != "deaf" || asked.Default != protocol.ChooseTellModel {
 				t.Errorf("decision %+v", asked)
@@ -144,7 +144,7 @@ func TestStop(t *testing.T) {
 			id := d.session(t)
 			told := make(chan error, 1)
 			go func() {
-				_, err := d.CallTool(context.WithoutCancel(t.Context()), &protocol.ToolCallParams{SessionID: id, Name: "work"})
+				_, err := d.Tools.Call(context.WithoutCancel(t.Context()), &protocol.ToolCallParams{SessionID: id, Name: "work"})
 				told <- err
 			}()
 			synctest.Wait()
@@ -167,7 +167,7 @@ func TestStop(t *testing.T) {
 		_, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 		ok(t, err)
 		told := later(func() (*protocol.SeqResult, error) {
-			return d.SetTitle(context.WithoutCancel(t.Context()), &protocol.SessionSetTitleParams{SessionID: id, Title: "new"})
+			return d.Sessions.SetTitle(context.WithoutCancel(t.Context()), &protocol.SessionSetTitleParams{SessionID: id, Title: "new"})
 		})
 		time.Sleep(100 * time.Millisecond) // until the store waits for the lock
 		halted := make(chan struct{})
@@ -189,21 +189,21 @@ func TestStop(t *testing.T) {
 			first, second := d.begin(t, id, "go").TurnID, d.begin(t, id, "more").TurnID
 			before := d.observe(t, id, 0).typed(protocol.EventDecisionOpened).Decision
 			d = d.restart(t, nil)
-			open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id})).Data
+			open := must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: id})).Data
 			if len(open) != 1 || open[0].ID != before.ID || open[0].DeadlineMs != before.DeadlineMs {
 				t.Errorf("open after the restart: %+v, before: %+v", open, before)
 			}
 			answer := &protocol.DecisionRespondParams{DecisionID: before.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: before.ArgsHash}
-			if got := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", answer)); !got.Won {
+			if got := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", answer)); !got.Won {
 				t.Errorf("answer %+v", got)
 			}
-			if again := must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_b", answer)); again.Won || again.Answer.By != "cli_a" {
+			if again := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_b", answer)); again.Won || again.Answer.By != "cli_a" {
 				t.Errorf("second answer %+v", again)
 			}
 			if a, b := d.wait(t, first), d.wait(t, second); a.ToolCalls[0].Output.Text != "fine" || b.State != protocol.TurnCompleted {
 				t.Errorf("turns %+v and %s", a.ToolCalls, b.State)
 			}
-			if open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
+			if open := must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
 				t.Errorf("still open: %+v", open)
 			}
 		})
@@ -232,10 +232,10 @@ func TestAbandoned(t *testing.T) {
 		if len(resolved) != 1 || resolved[0].Decision.ID != asked.ID {
 			t.Errorf("resolved %+v", resolved)
 		}
-		if open := must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
+		if open := must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{})).Data; len(open) != 0 {
 			t.Errorf("still open: %+v", open)
 		}
-		inputs := must[*protocol.QueueListResult](t)(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
+		inputs := must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
 		if len(inputs) != 1 || inputs[0].State != protocol.InputCancelled {
 			t.Errorf("inputs %+v: what was sent stays as evidence", inputs)
 		}

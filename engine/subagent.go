@@ -125,7 +125,7 @@ func (d *subagentRun) make(ctx context.Context) error {
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
 	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
 	p.UsageLabel = cmp.Or(p.UsageLabel, subagentLabel)
-	_, err := d.eng.newSession(ctx, d.asker(), &p)
+	_, err := d.eng.Sessions.new(ctx, d.asker(), &p)
 	if errors.Is(err, persistence.ErrExists) { // another task of the same agent made it
 		return nil
 	}
@@ -142,7 +142,7 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 			return nil, err
 		}
 		// Not cut off: whoever stops the turn has to know that there is one.
-		_, err = d.eng.startTurn(context.WithoutCancel(ctx), id, ceiling, &protocol.TurnStartParams{
+		_, err = d.eng.Turns.start(context.WithoutCancel(ctx), id, ceiling, &protocol.TurnStartParams{
 			Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(id)}, SessionID: d.SessionID, Input: input,
 		})
 	case err == nil && t.Session != d.SessionID:
@@ -158,7 +158,7 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 func (d *subagentRun) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	for {
 		again, turn := d.eng.childAsks.Next(), d.eng.waits.of(id)
-		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
+		report, err := d.eng.Turns.Read(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
 			d.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
 		}

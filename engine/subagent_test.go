@@ -53,7 +53,7 @@ func (d *daemon) states(t *testing.T, id protocol.SessionID) map[protocol.TaskSt
 	t.Helper()
 	synctest.Wait()
 	n := map[protocol.TaskState]int{}
-	for _, t := range must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id})).Data {
+	for _, t := range must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: id})).Data {
 		n[t.State]++
 	}
 	return n
@@ -61,7 +61,7 @@ func (d *daemon) states(t *testing.T, id protocol.SessionID) map[protocol.TaskSt
 
 func (d *daemon) state(t *testing.T, id protocol.SessionID) protocol.Session {
 	t.Helper()
-	return must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+	return must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 }
 
 func TestSubagents(t *testing.T) {
@@ -136,7 +136,7 @@ func TestSubagents(t *testing.T) {
 			if n := d.states(t, s); n[protocol.TaskIdle] != 9 {
 				t.Errorf("while they ask the tasks are %v", n)
 			}
-			for _, asked := range must[*protocol.DecisionListResult](t)(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: s})).Data {
+			for _, asked := range must[*protocol.DecisionListResult](t)(d.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: s})).Data {
 				d.allows(t, asked)
 			}
 			if n := d.states(t, s); n[protocol.TaskCompleted] != 9 {
@@ -150,7 +150,7 @@ func TestSubagents(t *testing.T) {
 			s := d.session(t)
 			d.task(t, s, "tsk_a", delegated(1, "look"))
 			synctest.Wait()
-			must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}}))
+			must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}}))
 			got := d.ended(t, s, "tsk_a")
 			if got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
 				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
@@ -267,7 +267,7 @@ func TestSubagentRefusals(t *testing.T) {
 		} {
 			spec := delegated(1, "x")
 			change(&spec)
-			_, err := d.StartTask(t.Context(), "cli_a", &protocol.TaskStartParams{SessionID: s, Spec: spec})
+			_, err := d.Tasks.Start(t.Context(), "cli_a", &protocol.TaskStartParams{SessionID: s, Spec: spec})
 			if wrong, ok := err.(*param.Error); !ok || wrong.Pointer != field {
 				t.Errorf("runtime/B11 %s: %v", field, err)
 			}

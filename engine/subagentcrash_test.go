@@ -84,9 +84,9 @@ func subagentVictim(dir, point string, reached func(string)) {
 	ctx := context.Background()
 	go d.store.Run(ctx)
 	go d.Run(ctx)
-	_, err = d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir})
+	_, err = d.Sessions.New(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir})
 	check(err)
-	_, err = d.StartTask(ctx, "cli_a", &protocol.TaskStartParams{SessionID: victimSession, TaskID: "tsk_a", Spec: counting()})
+	_, err = d.Tasks.Start(ctx, "cli_a", &protocol.TaskStartParams{SessionID: victimSession, TaskID: "tsk_a", Spec: counting()})
 	check(err)
 	select {}
 }

@@ -42,7 +42,7 @@ func (d *subagentRun) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
 func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, err error) {
 	ctx := d.eng.actorContext()
 	for id != "" {
-		report, err := d.eng.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
+		report, err := d.eng.Turns.Read(ctx, &protocol.TurnParams{TurnID: id})
 		switch {
 		case isGone(err), err == nil && report.SessionID != d.SessionID:
 			return last, nil
@@ -50,10 +50,10 @@ func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, 
 			return last, err
 		}
 		why := &protocol.TurnInterruptParams{TurnID: id, Reason: "the task " + string(d.id) + " is cancelled"}
-		if _, err = d.eng.Interrupt(ctx, "", why); err != nil && !isGone(err) {
+		if _, err = d.eng.Turns.Interrupt(ctx, "", why); err != nil && !isGone(err) {
 			return last, err
 		}
-		last, err = d.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: id, TimeoutMs: haltPatience.Milliseconds()})
+		last, err = d.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, TimeoutMs: haltPatience.Milliseconds()})
 		if err != nil {
 			return last, err
 		}

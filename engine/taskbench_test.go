@@ -26,7 +26,7 @@ func BenchmarkTasks(b *testing.B) {
 	}
 	read := func(limit int) time.Duration {
 		at := time.Now()
-		r := must[*protocol.TaskListResult](b)(d.Tasks(b.Context(), &protocol.TaskListParams{SessionID: id, Limit: limit}))
+		r := must[*protocol.TaskListResult](b)(d.Tasks.List(b.Context(), &protocol.TaskListParams{SessionID: id, Limit: limit}))
 		if len(r.Data) != limit {
 			b.Fatalf("%d tasks", len(r.Data))
 		}
@@ -47,7 +47,7 @@ func BenchmarkTasks(b *testing.B) {
 func BenchmarkWake(b *testing.B) {
 	d := start(b, setup{model: instant("ok")})
 	id := d.session(b)
-	_, sub, err := d.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
+	_, sub, err := d.Sessions.Attach(b.Context(), &protocol.SessionAttachParams{SessionID: id})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,16 +63,16 @@ func BenchmarkWake(b *testing.B) {
 		d.begin(b, id, "go")
 		<-begun
 		asked += time.Since(at)
-		must[*protocol.SessionWaitResult](b)(d.WaitIdle(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](b)(d.Sessions.Wait(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		at = time.Now()
 		b.StartTimer()
-		must[*protocol.TaskResult](b)(d.CompleteTask(b.Context(), "", &protocol.TaskCompleteParams{
+		must[*protocol.TaskResult](b)(d.Tasks.Complete(b.Context(), "", &protocol.TaskCompleteParams{
 			TaskParams: protocol.TaskParams{SessionID: id, TaskID: task.ID}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone},
 		}))
 		<-begun
 		woken += time.Since(at)
 		b.StopTimer()
-		must[*protocol.SessionWaitResult](b)(d.WaitIdle(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
+		must[*protocol.SessionWaitResult](b)(d.Sessions.Wait(b.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(woken)/float64(asked), "x-turn-start")

@@ -15,10 +15,10 @@ import (
 // sessionDeleted is who ends the tasks of a session that is deleted.
 const sessionDeleted = "internal:session"
 
-// moveTasksToParent gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
-func (e *Engine) moveTasksToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
+// moveToParent gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
+func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
 	var moving []protocol.TaskID
-	heir, err := do(ctx, e, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
+	heir, err := do(ctx, ts.eng, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
 		for _, t := range st.tasks.All() {
 			if meant(t.Spec.Close) && t.Spec.Kind != protocol.TaskMonitor { // a monitor is a part of its session
 				moving = append(moving, t.ID)
@@ -30,24 +30,24 @@ func (e *Engine) moveTasksToParent(ctx context.Context, id protocol.SessionID, m
 		return err
 	}
 	for _, t := range moving { // one by one: one that clashes does not hold up the others
-		_, err := e.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt.Request{})
+		_, err := ts.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt.Request{})
 		if err != nil {
-			e.Log.Warn("a task does not go to the session that its own works for", "task", t, "session", id, "to", heir, "error", err)
+			ts.eng.Log.Warn("a task does not go to the session that its own works for", "task", t, "session", id, "to", heir, "error", err)
 		}
 	}
 	return nil
 }
 
-// leaveTasks gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
+// leave gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
 // is not there, or cannot be loaded, leaves them where they are.
-func (e *Engine) leaveTasks(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
-	if err := e.moveTasksToParent(ctx, id, outliving); unlessGone(err) != nil {
-		e.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
+func (ts *Tasks) leave(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
+	if err := ts.moveToParent(ctx, id, outliving); unlessGone(err) != nil {
+		ts.eng.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return e.tasksOf(ctx, id, nil)
+	return ts.of(ctx, id, nil)
 }
 
 func transferred(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTransfer }
@@ -68,8 +68,8 @@ func (ts sessionTasks) cancelClosing(ctx context.Context) error {
 
 // endWork stops what is at work for a session that is deleted, waits for it, and removes what its tasks have put out. Detached commands
 // are halted, as nobody knows of them any more, but for those that only others end.
-func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []protocol.Task) {
-	all := e.workers.list(id)
+func (ts *Tasks) endWork(ctx context.Context, id protocol.SessionID, tasks []protocol.Task) {
+	all := ts.eng.workers.list(id)
 	stop := &taskStop{by: sessionDeleted, reason: errDeleted.Error()}
 	for _, w := range all {
 		if t := w.now(); halts(&t) {
@@ -84,7 +84,7 @@ func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 		select {
 		case <-w.ended:
 		case <-limit.C:
-			e.Log.Error("work does not end although its session is deleted", "task", w.id, "session", id)
+			ts.eng.Log.Error("work does not end although its session is deleted", "task", w.id, "session", id)
 			w.cancel(stop)
 			limit.Reset(0)
 		case <-ctx.Done():
@@ -93,9 +93,9 @@ func (e *Engine) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 	}
 	for _, t := range tasks {
 		if halts(&t) && !t.State.Final() {
-			e.haltDetached(ctx, &t) // nobody works at those of a session that cannot be loaded
+			ts.haltDetached(ctx, &t) // nobody works at those of a session that cannot be loaded
 		}
-		e.dropOutput(&t)
+		ts.dropOutput(&t)
 	}
 }
 
@@ -104,21 +104,21 @@ func halts(t *protocol.Task) bool {
 	return task.Detached(&t.Spec) && t.Spec.Cancel != protocol.CancelElsewhere
 }
 
-func (e *Engine) dropOutput(t *protocol.Task) {
-	if err := e.commands.Outputs.Remove(t); err != nil {
-		e.Log.Warn("the output of a task is not removed", "task", t.ID, "error", err)
+func (ts *Tasks) dropOutput(t *protocol.Task) {
+	if err := ts.eng.commands.Outputs.Remove(t); err != nil {
+		ts.eng.Log.Warn("the output of a task is not removed", "task", t.ID, "error", err)
 	}
 }
 
-// tasksOf are all tasks of a session, hidden ones included; those alone that are meant.
-func (e *Engine) tasksOf(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
-	return e.eachTask(ctx, persistence.TaskQuery{Owner: id}, func(t *protocol.Task) bool { return meant == nil || meant(t) })
+// of are all tasks of a session, hidden ones included; those alone that are meant.
+func (ts *Tasks) of(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
+	return ts.each(ctx, persistence.TaskQuery{Owner: id}, func(t *protocol.Task) bool { return meant == nil || meant(t) })
 }
 
-// eachTask reads tasks in pages.
-func (e *Engine) eachTask(ctx context.Context, q persistence.TaskQuery, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
+// each reads tasks in pages.
+func (ts *Tasks) each(ctx context.Context, q persistence.TaskQuery, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
 	for q.Hidden, q.Limit = true, maxTaskPage; ; {
-		page, err := e.store.Tasks(ctx, q)
+		page, err := ts.eng.store.Tasks(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +133,11 @@ func (e *Engine) eachTask(ctx context.Context, q persistence.TaskQuery, meant fu
 	}
 }
 
-// PruneTasks lets go of what is stored of tasks that are over, a thousand at once. What is left of them still says that they
+// Prune lets go of what is stored of tasks that are over, a thousand at once. What is left of them still says that they
 // were, and when the same is started again.
-func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
-	r, err := mutate(ctx, e, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
-		over, err := e.tasksOf(ctx, st.id, func(t *protocol.Task) bool {
+func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
+	r, err := mutate(ctx, ts.eng, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
+		over, err := ts.of(ctx, st.id, func(t *protocol.Task) bool {
 			return t.State.Final() && !t.Pruned && (p.BeforeMs == 0 || t.EndedAtMs < p.BeforeMs)
 		})
 		if err != nil {
@@ -159,18 +159,18 @@ func (e *Engine) PruneTasks(ctx context.Context, p *protocol.TaskPruneParams) (*
 		return nil, err
 	}
 	for _, t := range r.Data {
-		e.dropOutput(&t)
+		ts.dropOutput(&t)
 	}
-	e.tasksMoved.Notify()
+	ts.eng.tasksMoved.Notify()
 	return r, nil
 }
 
 // tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned, and halts those that are
 // detached commands.
-func (e *Engine) tidyOutputs(ctx context.Context) {
-	left, err := e.commands.Outputs.Names()
+func (ts *Tasks) tidyOutputs(ctx context.Context) {
+	left, err := ts.eng.commands.Outputs.Names()
 	if err == nil && len(left) > 0 {
-		_, err = e.eachTask(ctx, persistence.TaskQuery{}, func(t *protocol.Task) bool {
+		_, err = ts.each(ctx, persistence.TaskQuery{}, func(t *protocol.Task) bool {
 			if !t.Pruned {
 				left.Keep(t)
 			}
@@ -178,9 +178,9 @@ func (e *Engine) tidyOutputs(ctx context.Context) {
 		})
 	}
 	if err == nil {
-		err = errors.Join(e.commands.HaltAll(ctx, left), e.commands.Outputs.RemoveAll(left))
+		err = errors.Join(ts.eng.commands.HaltAll(ctx, left), ts.eng.commands.Outputs.RemoveAll(left))
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		e.Log.Warn("outputs of tasks that are gone are not removed", "error", err)
+		ts.eng.Log.Warn("outputs of tasks that are gone are not removed", "error", err)
 	}
 }

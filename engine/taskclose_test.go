@@ -22,7 +22,7 @@ func endless(p protocol.TaskClosePolicy) protocol.TaskSpec {
 
 func (d *daemon) child(t *testing.T, parent protocol.SessionID) protocol.SessionID {
 	t.Helper()
-	return must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{
+	return must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 		Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent},
 	})).SessionID
 }
@@ -61,7 +61,7 @@ func (d *daemon) outputs(t *testing.T) int {
 func TestTasksOfClosedSessions(t *testing.T) {
 	d := start(t, setup{dir: t.TempDir(), model: replies()})
 	closes := func(id protocol.SessionID) {
-		must[*protocol.SeqResult](t)(d.CloseSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	}
 	t.Run("runtime/B09 a session that is closed keeps, cancels and gives away its tasks as they say", func(t *testing.T) {
 		parent := d.session(t)
@@ -74,7 +74,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		if keep, gone := d.owner(t, s, "a-keep"), d.owner(t, parent, "a-transfer"); keep != s || gone != parent {
 			t.Errorf("that to be kept is of %s, that to be transferred of %s", keep, gone)
 		}
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
 		if len(turns) != 0 {
 			t.Errorf("closing it wakes it: %+v", turns)
 		}
@@ -94,7 +94,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		s := d.child(t, parent)
 		d.threeTasks(t, s, "c-")
 		before := d.outputs(t)
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
 		if d.owner(t, parent, "c-keep") != parent || d.owner(t, parent, "c-transfer") != parent {
 			t.Error("they are not its own")
 		}
@@ -106,11 +106,11 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		s := d.session(t)
 		before := d.outputs(t)
 		d.threeTasks(t, s, "d-")
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: s}))
 		if n := d.outputs(t); n != before {
 			t.Errorf("there are %d outputs, and were %d", n, before)
 		}
-		if n := len(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{Live: true})).Data); n != 6 {
+		if n := len(must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{Live: true})).Data); n != 6 {
 			t.Errorf("%d tasks are live; want two of each but the last", n)
 		}
 	})
@@ -126,7 +126,7 @@ func TestPrunedTasks(t *testing.T) {
 	d.task(t, s, "tsk_live", endless(""))
 	prune := func(before int64) []protocol.Task {
 		t.Helper()
-		return must[*protocol.TasksResult](t)(d.PruneTasks(t.Context(), &protocol.TaskPruneParams{SessionID: s, BeforeMs: before})).Data
+		return must[*protocol.TasksResult](t)(d.Tasks.Prune(t.Context(), &protocol.TaskPruneParams{SessionID: s, BeforeMs: before})).Data
 	}
 	t.Run("runtime/B08 what has ended since, and what is live, is not pruned", func(t *testing.T) {
 		if got := prune(1); len(got) != 0 {
@@ -134,11 +134,11 @@ func TestPrunedTasks(t *testing.T) {
 		}
 	})
 	t.Run("runtime/B08 of a pruned task the id, the end and what it was asked for stay known, over a restart", func(t *testing.T) {
-		list := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s}))
+		list := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s}))
 		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_over" {
 			t.Errorf("pruned: %+v", got)
 		}
-		changed := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: list.NextCursor})).Data
+		changed := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: list.NextCursor})).Data
 		if len(changed) != 1 || !changed[0].Pruned {
 			t.Errorf("those who follow see %+v", changed)
 		}
@@ -150,11 +150,11 @@ func TestPrunedTasks(t *testing.T) {
 		if out := d.output(t, s, "tsk_over"); out != "" {
 			t.Errorf("its output is %q", out)
 		}
-		again := must[*protocol.TaskResult](t)(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: spec}))
+		again := must[*protocol.TaskResult](t)(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: spec}))
 		if !again.Existing {
 			t.Errorf("started again it is %+v", again)
 		}
-		if _, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: endless("")}); err == nil {
+		if _, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: endless("")}); err == nil {
 			t.Error("another spec is taken")
 		}
 		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_live" { // the restart has abandoned it
@@ -200,8 +200,8 @@ func TestTasksOfTurns(t *testing.T) {
 		if got := d.ended(t, s, "cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:parentEnd" {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
-		if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+		if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
 			t.Errorf("there were %d turns; want that which began it: whoever ends a turn wants nobody woken by that", len(turns))
 		}
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // workerFor is who can do what a spec says.
-func (e *Engine) workerFor(spec *protocol.TaskSpec) (worker, error) {
+func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	switch {
 	case task.Detached(spec):
 		return runDetached, nil
@@ -61,7 +61,7 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	}
 	switch err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); {
 	case isGone(err): // with its session, while it began
-		w.eng.haltDetached(ctx, &t)
+		w.eng.Tasks.haltDetached(ctx, &t)
 		return nil
 	case err != nil:
 		return nil
@@ -90,7 +90,7 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 		case !known:
 			return task.Abandoned(&t, protocol.WriterSweep, "neither its process nor its exit status is there")
 		case by != "" && !tried:
-			tried, halted, wait = true, w.eng.haltDetached(ctx, &t), firstLook
+			tried, halted, wait = true, w.eng.Tasks.haltDetached(ctx, &t), firstLook
 			continue
 		}
 		select {
@@ -104,10 +104,10 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 }
 
 // haltDetached tells whether a detached command is halted.
-func (e *Engine) haltDetached(ctx context.Context, t *protocol.Task) bool {
-	err := e.commands.Halt(ctx, t)
+func (ts *Tasks) haltDetached(ctx context.Context, t *protocol.Task) bool {
+	err := ts.eng.commands.Halt(ctx, t)
 	if err != nil && ctx.Err() == nil {
-		e.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
+		ts.eng.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
 	}
 	return err == nil
 }

@@ -46,8 +46,8 @@ func TestDetached(t *testing.T) {
 		spec.Cancel = protocol.CancelElsewhere
 		d.task(t, s, "tsk_long", spec)
 		d.outputHas(t, s, "tsk_long", "begun")
-		must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_long"}}))
-		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
+		must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_long"}}))
+		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
 		d = d.restart(whole, path)
 		if got := d.readTask(t, s, "tsk_long").Task; got.State != protocol.TaskCancelRequested {
 			t.Errorf("after a restart it is %s %+v", got.State, got.Outcome)
@@ -77,7 +77,7 @@ func TestDetached(t *testing.T) {
 			id := protocol.TaskID(protocol.DigestOf([]byte(c.name)))
 			d.task(t, s, id, apart(c.script))
 			d.outputHas(t, s, id, "begun")
-			must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: id}}))
+			must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: id}}))
 			got := d.ended(t, s, id)
 			if diff := cmp.Diff(*got.Outcome, c.want); diff != "" || got.State != c.state {
 				t.Errorf("it ended as %s: %s", got.State, diff)
@@ -89,7 +89,7 @@ func TestDetached(t *testing.T) {
 	}
 	t.Run("issue/5-2 of one that is nowhere nobody can say how it ended", func(t *testing.T) {
 		d.task(t, s, "tsk_lost", apart("echo $$ >pid; sleep 1000"))
-		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
+		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
 		pid := 0
 		eventually(t, func() bool {
 			text, err := os.ReadFile(cwd + "/pid")
@@ -112,7 +112,7 @@ func TestDetached(t *testing.T) {
 	// pidIn is that of a command of a session which says it.
 	pidIn := func(t *testing.T, id protocol.SessionID) (pid int) {
 		t.Helper()
-		cwd := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
+		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
 		eventually(t, func() bool {
 			text, err := os.ReadFile(cwd + "/pid")
 			if err == nil {
@@ -142,7 +142,7 @@ func TestDetached(t *testing.T) {
 		}
 		before := d.outputs(t)
 		for _, id := range all {
-			must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		}
 		for name, pid := range of {
 			if gone(pid) == (name == "that of others") {

@@ -56,7 +56,7 @@ func (ts sessionTasks) tellOnce(ctx context.Context, id protocol.TaskID, e proto
 	}
 	t, ok := ts.Find(id)
 	if !ok {
-		return t, ts.st.eng.ended(ctx, ts.st.id, id)
+		return t, ts.st.eng.Tasks.ended(ctx, ts.st.id, id)
 	}
 	err = ts.move(ctx, func(d *live.Draft) { t, _ = d.Add(t, e) })
 	return t, err

@@ -37,19 +37,19 @@ func (m *meddler) meddle(r *rapid.T, ctx context.Context) {
 	case 0, 1:
 		_, _ = m.host.Tasks.StartTask(ctx, &plugin.TaskStart{SessionID: session, TaskID: id, Spec: spec, Ref: rapid.SampledFrom([]string{"", "x"}).Draw(r, "ref")})
 	case 2:
-		_, _ = m.CancelTask(ctx, "cli_a", &protocol.TaskCancelParams{TaskParams: of})
+		_, _ = m.Tasks.Cancel(ctx, "cli_a", &protocol.TaskCancelParams{TaskParams: of})
 	case 3:
-		_, _ = m.CompleteTask(ctx, "cli_a", &protocol.TaskCompleteParams{TaskParams: of, Outcome: *done("all")})
+		_, _ = m.Tasks.Complete(ctx, "cli_a", &protocol.TaskCompleteParams{TaskParams: of, Outcome: *done("all")})
 	case 4:
-		_, _ = m.ObserveTask(ctx, &protocol.TaskObserveParams{TaskParams: of, Observer: other, Remove: rapid.Bool().Draw(r, "remove")})
+		_, _ = m.Tasks.Observe(ctx, &protocol.TaskObserveParams{TaskParams: of, Observer: other, Remove: rapid.Bool().Draw(r, "remove")})
 	case 5:
-		_, _ = m.TransferTasks(ctx, &protocol.TaskTransferParams{SessionID: session, TaskIDs: m.ids, To: other})
+		_, _ = m.Tasks.Transfer(ctx, &protocol.TaskTransferParams{SessionID: session, TaskIDs: m.ids, To: other})
 	case 6:
 		_, _ = m.host.Tasks.TransitionTask(ctx, &plugin.TaskTransition{TaskParams: of, State: rapid.SampledFrom([]protocol.TaskState{"idle", "running"}).Draw(r, "state")})
 	case 7:
 		_, _ = m.host.Tasks.TellTask(ctx, &plugin.TaskTold{TaskParams: of, Name: "seen", Payload: json.RawMessage(`[1, 2]`)})
 	case 8:
-		_, _ = m.CancelTasks(ctx, "cli_a", &protocol.TaskCancelAllParams{SessionID: session})
+		_, _ = m.Tasks.CancelAll(ctx, "cli_a", &protocol.TaskCancelAllParams{SessionID: session})
 	}
 }
 
@@ -57,7 +57,7 @@ func (m *meddler) meddle(r *rapid.T, ctx context.Context) {
 func (m *meddler) complete(ctx context.Context) {
 	for _, session := range m.sessions {
 		for _, id := range m.ids {
-			_, _ = m.CompleteTask(ctx, "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}, Outcome: *done("all")})
+			_, _ = m.Tasks.Complete(ctx, "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}, Outcome: *done("all")})
 		}
 	}
 }
@@ -79,12 +79,12 @@ func TestTasksAreWhatHappened(t *testing.T) {
 	t.Run("runtime/B01 whatever is done to tasks, what is stored of them is what their events come to, and what is over stays so", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			m := &meddler{daemon: d, sessions: []protocol.SessionID{d.session(t), d.session(t)}, ids: []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c"}}
-			must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: m.sessions[0], Name: "p.lend"}))
+			must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: m.sessions[0], Name: "p.lend"}))
 			m.host = lend
 			look := func() {
 				for _, s := range m.sessions {
 					p := &protocol.TaskListParams{SessionID: s, Hidden: true}
-					for _, now := range must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), p)).Data {
+					for _, now := range must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), p)).Data {
 						key := fmt.Sprint(m.sessions[0], now.SessionID, now.ID)
 						if was, over := final[key]; over && (was.Ordinal != now.Ordinal || was.State != now.State) {
 							r.Fatalf("%s was %s, and is %s", now.ID, was.State, now.State)

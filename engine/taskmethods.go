@@ -15,13 +15,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Tasks is what clients and plugins may ask of tasks.
+type Tasks struct{ eng *Engine }
+
 const (
 	taskPage    = 100
 	maxTaskPage = 1000
 )
 
-// Tasks lists tasks in the order of their newest changes.
-func (e *Engine) Tasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
+// List lists tasks in the order of their newest changes.
+func (ts *Tasks) List(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	q := persistence.TaskQuery{Viewer: p.SessionID, Kind: p.Kind, Live: p.Live, Hidden: p.Hidden}
 	if p.Limit < 0 || p.Limit > maxTaskPage {
 		return nil, param.Bad("/limit", "must be between 1 and %d", maxTaskPage)
@@ -34,16 +37,16 @@ func (e *Engine) Tasks(ctx context.Context, p *protocol.TaskListParams) (*protoc
 		}
 	}
 	if p.SessionID != "" {
-		if _, err := e.store.Session(ctx, p.SessionID); err != nil {
+		if _, err := ts.eng.store.Session(ctx, p.SessionID); err != nil {
 			return nil, err
 		}
 	}
 	q.Limit = limit + 1
-	found, err := e.store.Tasks(ctx, q)
+	found, err := ts.eng.store.Tasks(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	r := &protocol.TaskListResult{Data: list(found[:min(len(found), limit)]), More: len(found) > limit, Admission: e.workers.admission()}
+	r := &protocol.TaskListResult{Data: list(found[:min(len(found), limit)]), More: len(found) > limit, Admission: ts.eng.workers.admission()}
 	newest := q.After
 	if n := len(r.Data); n > 0 {
 		newest = r.Data[n-1].Change
@@ -64,41 +67,41 @@ func (ws *workers) admission() protocol.TaskAdmission {
 	return a
 }
 
-// ReadTask reads a task that a session may see, and what happened to it.
-func (e *Engine) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
+// Read reads a task that a session may see, and what happened to it.
+func (ts *Tasks) Read(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	if p.Limit < 0 || p.Limit > maxTaskPage {
 		return nil, param.Bad("/limit", "must be between 1 and %d", maxTaskPage)
 	}
-	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
+	t, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	events, err := e.store.TaskEvents(ctx, t.SessionID, t.ID, p.After, cmp.Or(p.Limit, taskPage))
+	events, err := ts.eng.store.TaskEvents(ctx, t.SessionID, t.ID, p.After, cmp.Or(p.Limit, taskPage))
 	return &protocol.TaskReadResult{Task: t, Events: list(events)}, err
 }
 
-// visibleTask is a task by its id, of the session itself or one that it may see.
-func (e *Engine) visibleTask(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
-	if _, err := e.store.Session(ctx, session); err != nil {
+// visible is a task by its id, of the session itself or one that it may see.
+func (ts *Tasks) visible(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+	if _, err := ts.eng.store.Session(ctx, session); err != nil {
 		return protocol.Task{}, err
 	}
-	t, err := e.store.Task(ctx, session, id)
+	t, err := ts.eng.store.Task(ctx, session, id)
 	if !isMissing(err) {
 		return t, err
 	}
-	return e.store.SeenTask(ctx, session, id)
+	return ts.eng.store.SeenTask(ctx, session, id)
 }
 
-// TaskOutput reads a part of what a task has put out.
-func (e *Engine) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
+// Output reads a part of what a task has put out.
+func (ts *Tasks) Output(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	if p.Limit < 0 || p.Limit > maxOutputPart {
 		return nil, param.Bad("/limit", "must be between 1 and %d", maxOutputPart)
 	}
-	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
+	t, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.commands.Outputs.Read(&t, p.Offset, cmp.Or(p.Limit, outputPart))
+	r, err := ts.eng.commands.Outputs.Read(&t, p.Offset, cmp.Or(p.Limit, outputPart))
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +114,16 @@ const (
 	maxOutputPart = 1 << 20
 )
 
-// CancelTask makes the wish durable that a task ends, and passes it on. That it was asked does not mean that it has ended.
-func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelParams) (*protocol.TaskResult, error) {
-	seen, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
+// Cancel makes the wish durable that a task ends, and passes it on. That it was asked does not mean that it has ended.
+func (ts *Tasks) Cancel(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelParams) (*protocol.TaskResult, error) {
+	seen, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, seen.SessionID, "task/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+	return mutate(ctx, ts.eng, seen.SessionID, "task/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		t, ok := st.tasks.Find(p.TaskID)
 		if !ok {
-			return nil, e.ended(ctx, st.id, p.TaskID)
+			return nil, ts.ended(ctx, st.id, p.TaskID)
 		}
 		r := &protocol.TaskResult{}
 		err := st.tasks.move(ctx, func(d *live.Draft) {
@@ -133,8 +136,8 @@ func (e *Engine) CancelTask(ctx context.Context, client protocol.ClientID, p *pr
 }
 
 // ended is why a task cannot be changed that is not live.
-func (e *Engine) ended(ctx context.Context, session protocol.SessionID, id protocol.TaskID) error {
-	t, err := e.store.Task(ctx, session, id)
+func (ts *Tasks) ended(ctx context.Context, session protocol.SessionID, id protocol.TaskID) error {
+	t, err := ts.eng.store.Task(ctx, session, id)
 	switch {
 	case err != nil:
 		return err
@@ -146,14 +149,14 @@ func (e *Engine) ended(ctx context.Context, session protocol.SessionID, id proto
 
 func asker(client protocol.ClientID) string { return cmp.Or(string(client), "internal:client") }
 
-// CancelTasks is CancelTask for all live tasks of a session, or those of a kind.
-func (e *Engine) CancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams) (*protocol.TasksResult, error) {
-	return e.cancelTasks(ctx, client, p, func(*protocol.Task) bool { return true })
+// CancelAll is CancelTask for all live tasks of a session, or those of a kind.
+func (ts *Tasks) CancelAll(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams) (*protocol.TasksResult, error) {
+	return ts.cancelAll(ctx, client, p, func(*protocol.Task) bool { return true })
 }
 
-// cancelTasks is CancelTasks for those that are meant.
-func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
-	return mutate(ctx, e, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
+// cancelAll is CancelTasks for those that are meant.
+func (ts *Tasks) cancelAll(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		r := &protocol.TasksResult{Data: []protocol.Task{}}
 		err := st.tasks.move(ctx, func(d *live.Draft) {
 			for _, t := range st.tasks.All() {
@@ -168,14 +171,14 @@ func (e *Engine) cancelTasks(ctx context.Context, client protocol.ClientID, p *p
 	})
 }
 
-// CompleteTask tells how a task ended that runs elsewhere. Of one that runs here it only notes the wish that it is given up as
+// Complete tells how a task ended that runs elsewhere. Of one that runs here it only notes the wish that it is given up as
 // abandoned, if that is the outcome.
-func (e *Engine) CompleteTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskCompleteParams) (*protocol.TaskResult, error) {
-	return mutate(ctx, e, p.SessionID, "task/complete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+func (ts *Tasks) Complete(ctx context.Context, client protocol.ClientID, p *protocol.TaskCompleteParams) (*protocol.TaskResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "task/complete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		t, ok := st.tasks.Find(p.TaskID)
 		switch {
 		case !ok:
-			return nil, e.ended(ctx, st.id, p.TaskID)
+			return nil, ts.ended(ctx, st.id, p.TaskID)
 		case t.Spec.Recovery != protocol.RecoverExternal:
 			return nil, param.Bad("/taskId", "must be an external task: lashd itself runs this one")
 		}
@@ -203,15 +206,15 @@ func (ts sessionTasks) changeOne(ctx context.Context, t protocol.Task, ev protoc
 	return r, err
 }
 
-// ObserveTask lets another session see a task, or no longer.
-func (e *Engine) ObserveTask(ctx context.Context, p *protocol.TaskObserveParams) (*protocol.TaskResult, error) {
-	if _, err := e.store.Session(ctx, p.Observer); err != nil {
+// Observe lets another session see a task, or no longer.
+func (ts *Tasks) Observe(ctx context.Context, p *protocol.TaskObserveParams) (*protocol.TaskResult, error) {
+	if _, err := ts.eng.store.Session(ctx, p.Observer); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, e, p.SessionID, "task/observe", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "task/observe", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		t, ok := st.tasks.Find(p.TaskID)
 		if !ok {
-			return nil, e.ended(ctx, st.id, p.TaskID)
+			return nil, ts.ended(ctx, st.id, p.TaskID)
 		}
 		ev := protocol.TaskEvent{Kind: protocol.TaskGotObserver, SessionID: p.Observer}
 		if p.Remove {

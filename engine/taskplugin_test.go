@@ -46,7 +46,7 @@ var borrowed = make(chan plugin.Capabilities, 1)
 
 func (d *daemon) host(t *testing.T, id protocol.SessionID) plugin.Capabilities {
 	t.Helper()
-	must[*protocol.OperationReceipt](t)(d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "p.lend", Args: json.RawMessage(`{}`)}))
+	must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "p.lend", Args: json.RawMessage(`{}`)}))
 	return <-borrowed
 }
 
@@ -138,7 +138,7 @@ func TestPluginTasks(t *testing.T) {
 			if _, err := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{SessionID: "ses_none", Spec: work(protocol.TaskOther, protocol.RecoverExternal)}); !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("a session that is not there: %v", err)
 			}
-			if all := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s})).Data; len(all) != 0 {
+			if all := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s})).Data; len(all) != 0 {
 				t.Errorf("tasks: %+v", all)
 			}
 		})

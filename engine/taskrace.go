@@ -70,11 +70,11 @@ func (ts sessionTasks) cancelRaceLosers(d *live.Draft, winner protocol.Task) {
 }
 
 // enter begins the race of a wait that cancels the losers.
-func (e *Engine) enter(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
+func (ts *Tasks) enter(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
 	if p.Losers != protocol.LosersCancel {
 		return func() {}, nil
 	}
-	now, err := e.lookAtTasks(ctx, p)
+	now, err := ts.look(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (e *Engine) enter(ctx context.Context, client protocol.ClientID, p *protoco
 	for _, t := range slices.Concat(now.Settled, now.Live) {
 		r.members[workKey{t.SessionID, t.ID}] = true
 	}
-	return e.races.begin(r), nil
+	return ts.eng.races.begin(r), nil
 }
 
 // cancelLosers cancels what a race has left, as it was decided before it began, or in another session.
-func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, left []protocol.Task) error {
+func (ts *Tasks) cancelLosers(ctx context.Context, client protocol.ClientID, left []protocol.Task) error {
 	losers := map[protocol.SessionID][]protocol.TaskID{}
 	for _, t := range left {
 		if t.CancelRequested == nil {
@@ -94,7 +94,7 @@ func (e *Engine) cancelLosers(ctx context.Context, client protocol.ClientID, lef
 		}
 	}
 	for session, ids := range losers {
-		_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
+		_, err := do(ctx, ts.eng, session, func(ctx context.Context, st *state) (struct{}, error) {
 			return struct{}{}, st.tasks.move(ctx, func(d *live.Draft) {
 				for _, t := range st.tasks.All() {
 					if slices.Contains(ids, t.ID) {

@@ -38,9 +38,9 @@ func (h taskHost) At(id protocol.TaskID) live.Attempt {
 // Again implements live.Host.
 func (h taskHost) Again(t *protocol.Task) live.Attempt {
 	if task.Detached(&t.Spec) {
-		return h.st.eng.newWork(t, watchDetached)
+		return h.st.eng.Tasks.newWork(t, watchDetached)
 	}
-	return h.st.eng.newWork(t, nil)
+	return h.st.eng.Tasks.newWork(t, nil)
 }
 
 // WakeCeiling implements live.Host.
@@ -68,7 +68,7 @@ func (h taskHost) Moved() { h.st.eng.tasksMoved.Notify() }
 
 // Watch implements monitor.Host.
 func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Attempt {
-	return h.st.eng.attempts(watching(spec))
+	return h.st.eng.Tasks.attempts(watching(spec))
 }
 
 // Dir implements monitor.Host.

@@ -18,17 +18,17 @@ func command(script string, recovery protocol.TaskRecovery) protocol.TaskSpec {
 
 func (d *daemon) task(t testing.TB, session protocol.SessionID, id protocol.TaskID, spec protocol.TaskSpec) protocol.Task {
 	t.Helper()
-	return must[*protocol.TaskResult](t)(d.StartTask(t.Context(), "cli_a", &protocol.TaskStartParams{SessionID: session, TaskID: id, Spec: spec})).Task
+	return must[*protocol.TaskResult](t)(d.Tasks.Start(t.Context(), "cli_a", &protocol.TaskStartParams{SessionID: session, TaskID: id, Spec: spec})).Task
 }
 
 func (d *daemon) readTask(t testing.TB, session protocol.SessionID, id protocol.TaskID) *protocol.TaskReadResult {
 	t.Helper()
-	return must[*protocol.TaskReadResult](t)(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
+	return must[*protocol.TaskReadResult](t)(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
 }
 
 func (d *daemon) waitTasks(t testing.TB, p *protocol.TaskWaitParams) *protocol.TaskWaitResult {
 	t.Helper()
-	return must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "cli_a", p))
+	return must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "cli_a", p))
 }
 
 // ended waits for the end of a task.
@@ -39,7 +39,7 @@ func (d *daemon) ended(t testing.TB, session protocol.SessionID, id protocol.Tas
 
 func (d *daemon) output(t testing.TB, session protocol.SessionID, id protocol.TaskID) string {
 	t.Helper()
-	r := must[*protocol.TaskOutputResult](t)(d.TaskOutput(t.Context(), &protocol.TaskOutputParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
+	r := must[*protocol.TaskOutputResult](t)(d.Tasks.Output(t.Context(), &protocol.TaskOutputParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
 	return r.Text
 }
 
@@ -79,22 +79,22 @@ func TestTaskCommands(t *testing.T) {
 	t.Run("runtime/B01 the same id and spec is the same task, another spec a conflict", func(t *testing.T) {
 		spec := command("sleep 600", protocol.RecoverOwner)
 		first := d.task(t, s, "tsk_once", spec)
-		again := must[*protocol.TaskResult](t)(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: spec}))
+		again := must[*protocol.TaskResult](t)(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: spec}))
 		if !again.Existing || again.Task.CreatedAtMs != first.CreatedAtMs || again.Task.Ordinal != 2 {
 			t.Errorf("started again it is %+v", again)
 		}
-		_, err := d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: command("true", protocol.RecoverOwner)})
+		_, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: command("true", protocol.RecoverOwner)})
 		if !errors.As(err, new(*engine.TaskConflictError)) {
 			t.Errorf("another spec: %v", err)
 		}
-		r := must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}, Reason: "enough"}))
+		r := must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}, Reason: "enough"}))
 		if r.Task.State != protocol.TaskCancelRequested {
 			t.Errorf("asked to end it is %s", r.Task.State)
 		}
 		if got := d.ended(t, s, "tsk_once"); got.State != protocol.TaskCancelled || got.Outcome.Kind != protocol.TaskStopped || got.Outcome.By != "cli_b" || got.Outcome.Message != "enough" {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
-		_, err = d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}})
+		_, err = d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}})
 		if !errors.As(err, new(*engine.TaskEndedError)) {
 			t.Errorf("cancelled again: %v", err)
 		}
@@ -102,7 +102,7 @@ func TestTaskCommands(t *testing.T) {
 	t.Run("runtime/B01 what finished although it was asked to end is told as finished", func(t *testing.T) {
 		task := d.task(t, s, "", command("trap 'echo finished; exit 0' TERM; echo ready; while :; do sleep 0.02; done", protocol.RecoverOwner))
 		d.outputHas(t, s, task.ID, "ready")
-		must[*protocol.TaskResult](t)(d.CancelTask(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}}))
+		must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}}))
 		if got := d.ended(t, s, task.ID); got.State != protocol.TaskCompleted || got.Outcome.Kind != protocol.TaskExited || *got.Outcome.ExitCode != 0 {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
@@ -111,7 +111,7 @@ func TestTaskCommands(t *testing.T) {
 		task := d.task(t, s, "", command("cat", protocol.RecoverOwner))
 		for _, sig := range []protocol.TaskSignalParams{{Name: "stdin", Payload: []byte(`{"text":"hello\n"}`)}, {Name: "closeStdin"}} {
 			sig.TaskParams = protocol.TaskParams{SessionID: s, TaskID: task.ID}
-			must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &sig))
+			must[*protocol.TaskResult](t)(d.Tasks.Signal(t.Context(), "cli_a", &sig))
 		}
 		if got := d.ended(t, s, task.ID); got.State != protocol.TaskCompleted || d.output(t, s, task.ID) != "hello\n" {
 			t.Errorf("it ended as %s with %q", got.State, d.output(t, s, task.ID))
@@ -121,8 +121,8 @@ func TestTaskCommands(t *testing.T) {
 		spec := command("exit 4", protocol.RecoverOwner)
 		spec.Label, spec.Ended = "the build", &protocol.TaskWake{}
 		d.ended(t, s, d.task(t, s, "", spec).ID)
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
-		turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
 		if len(turns) != 1 || turns[0].State != protocol.TurnCompleted {
 			t.Errorf("turns: %+v", turns)
 		}
@@ -169,7 +169,7 @@ func TestTaskRecovery(t *testing.T) {
 		if got := d.readTask(t, s, task.ID).Task; got.State != protocol.TaskRunning {
 			t.Errorf("it is %s", got.State)
 		}
-		r := must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_b", &protocol.TaskCompleteParams{
+		r := must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_b", &protocol.TaskCompleteParams{
 			TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone, Value: []byte(`7`)},
 		}))
 		if r.Task.State != protocol.TaskCompleted || string(r.Task.Outcome.Value) != "7" {
@@ -184,7 +184,7 @@ func TestTaskTransfer(t *testing.T) {
 	task := d.task(t, a, "tsk_x", command("echo one; read x; echo $x", protocol.RecoverOwner))
 	d.outputHas(t, a, task.ID, "one")
 	move := func(ids ...protocol.TaskID) error {
-		_, err := d.TransferTasks(context.Background(), &protocol.TaskTransferParams{SessionID: a, TaskIDs: ids, To: b})
+		_, err := d.Tasks.Transfer(context.Background(), &protocol.TaskTransferParams{SessionID: a, TaskIDs: ids, To: b})
 		return err
 	}
 	t.Run("plugin/HC-14 runtime/B01 what ends on its way to another session is told once it has arrived, or is back", func(t *testing.T) {
@@ -194,11 +194,11 @@ func TestTaskTransfer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.CancelTask(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}})
+		_, err = d.Tasks.Cancel(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}})
 		if !errors.Is(err, engine.ErrTaskLeaving) {
 			t.Errorf("cancelled on its way: %v", err)
 		}
-		must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{
+		must[*protocol.TaskResult](t)(d.Tasks.Signal(t.Context(), "cli_a", &protocol.TaskSignalParams{
 			TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}, Name: "stdin", Payload: []byte(`{"text":"go\n"}`),
 		}))
 		d.outputHas(t, a, task.ID, "over")
@@ -228,7 +228,7 @@ func TestTaskTransfer(t *testing.T) {
 		if got := d.readTask(t, a, "tsk_x").Task; got.SessionID != b {
 			t.Errorf("it is of %s", got.SessionID)
 		}
-		must[*protocol.TaskResult](t)(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{
+		must[*protocol.TaskResult](t)(d.Tasks.Signal(t.Context(), "cli_a", &protocol.TaskSignalParams{
 			TaskParams: protocol.TaskParams{SessionID: b, TaskID: "tsk_x"}, Name: "stdin", Payload: []byte(`{"text":"two\n"}`),
 		}))
 		if got := d.ended(t, b, "tsk_x"); got.State != protocol.TaskCompleted || d.output(t, b, "tsk_x") != "one\ntwo\n" {

@@ -35,7 +35,7 @@ func (s *services) see(ctx context.Context, p protocol.TaskParams) (protocol.Tas
 	if err != nil {
 		return protocol.Task{}, err
 	}
-	return s.eng.visibleTask(ctx, p.SessionID, p.TaskID)
+	return s.eng.Tasks.visible(ctx, p.SessionID, p.TaskID)
 }
 
 // ListTasks implements plugin.TaskReadService.
@@ -45,7 +45,7 @@ func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*
 	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	return s.eng.Tasks(ctx, &mine)
+	return s.eng.Tasks.List(ctx, &mine)
 }
 
 // ReadTask implements plugin.TaskReadService.
@@ -55,7 +55,7 @@ func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*p
 	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
 		return nil, err
 	}
-	return s.eng.ReadTask(ctx, &mine)
+	return s.eng.Tasks.Read(ctx, &mine)
 }
 
 // TaskOutput implements plugin.TaskReadService.
@@ -65,7 +65,7 @@ func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams)
 	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
 		return nil, err
 	}
-	return s.eng.TaskOutput(ctx, &mine)
+	return s.eng.Tasks.Output(ctx, &mine)
 }
 
 // FollowTasks implements plugin.TaskReadService: the cursor is durable, so that nothing is lost between two looks.
@@ -107,7 +107,7 @@ func (s *services) ValidateVisible(ctx context.Context, session protocol.Session
 		return err
 	}
 	for _, id := range ids {
-		t, err := s.eng.visibleTask(ctx, session, id)
+		t, err := s.eng.Tasks.visible(ctx, session, id)
 		switch {
 		case isMissing(err), err == nil && (t.State.Final() || t.Spec.Hidden):
 			return &plugin.HandleError{TaskID: id}
@@ -125,7 +125,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 		return nil, err
 	}
 	at, err := s.within(ctx, p.SessionID)
-	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.checkTask(p.TaskID, &p.Spec), err); err != nil {
+	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.Tasks.check(p.TaskID, &p.Spec), err); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -179,7 +179,7 @@ func (s *services) CompleteTask(ctx context.Context, p *protocol.TaskCompletePar
 	}
 	mine := *p
 	mine.SessionID = t.SessionID
-	r, err := s.eng.CompleteTask(ctx, pluginAsks, &mine)
+	r, err := s.eng.Tasks.Complete(ctx, pluginAsks, &mine)
 	if over, ok := errors.AsType[*TaskEndedError](err); ok {
 		return over.Task, nil
 	}
@@ -245,11 +245,11 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	r, err := s.eng.WaitTasks(ctx, pluginAsks, &mine)
+	r, err := s.eng.Tasks.Wait(ctx, pluginAsks, &mine)
 	if err != nil || s.turn == "" || mine.SessionID != s.session {
 		return r, err
 	}
-	return r, s.eng.withdrawWakes(ctx, s.session, r.Settled)
+	return r, s.eng.Tasks.withdrawWakes(ctx, s.session, r.Settled)
 }
 
 // SignalTask implements plugin.TaskService.
@@ -274,7 +274,7 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 			return protocol.Task{}, err
 		}
 	}
-	r, err := s.eng.SignalTask(ctx, pluginAsks, &mine)
+	r, err := s.eng.Tasks.Signal(ctx, pluginAsks, &mine)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -288,7 +288,7 @@ func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams)
 	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
 		return protocol.Task{}, err
 	}
-	r, err := s.eng.CancelTask(ctx, pluginAsks, &mine)
+	r, err := s.eng.Tasks.Cancel(ctx, pluginAsks, &mine)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -302,7 +302,7 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	r, err := s.eng.cancelTasks(ctx, pluginAsks, &mine, func(t *protocol.Task) bool { return !t.Spec.Hidden })
+	r, err := s.eng.Tasks.cancelAll(ctx, pluginAsks, &mine, func(t *protocol.Task) bool { return !t.Spec.Hidden })
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferPa
 	if err := cmp.Or(err, to); err != nil {
 		return nil, err
 	}
-	r, err := s.eng.TransferTasks(ctx, &mine)
+	r, err := s.eng.Tasks.Transfer(ctx, &mine)
 	if err != nil {
 		return nil, err
 	}

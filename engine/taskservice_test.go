@@ -306,7 +306,7 @@ func TestFollowTasks(t *testing.T) {
 			s := d.session(t)
 			ask := func(cursor string, limit int) *protocol.TaskListResult {
 				t.Helper()
-				return must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: cursor, Limit: limit}))
+				return must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: cursor, Limit: limit}))
 			}
 			spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal}
 			for _, id := range []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c"} {
@@ -316,7 +316,7 @@ func TestFollowTasks(t *testing.T) {
 			if states(page.Data) != "tsk_a running, tsk_b running" || !page.More {
 				t.Errorf("first page: %s, more: %t", states(page.Data), page.More)
 			}
-			must[*protocol.TaskResult](t)(d.CompleteTask(t.Context(), "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Outcome: *done("all")}))
+			must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Outcome: *done("all")}))
 			d = d.restart(t, nil)
 			if page = ask(page.NextCursor, 0); states(page.Data) != "tsk_a completed, tsk_c running" || page.More {
 				t.Errorf("what has changed since: %s, more: %t", states(page.Data), page.More)
@@ -324,7 +324,7 @@ func TestFollowTasks(t *testing.T) {
 			if again := ask(page.NextCursor, 0); len(again.Data) != 0 || again.NextCursor != page.NextCursor {
 				t.Errorf("nothing has changed since: %s, cursor %s and %s", states(again.Data), page.NextCursor, again.NextCursor)
 			}
-			if _, err := d.Tasks(t.Context(), &protocol.TaskListParams{Cursor: "-1"}); !errors.As(err, new(*param.Error)) {
+			if _, err := d.Tasks.List(t.Context(), &protocol.TaskListParams{Cursor: "-1"}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a cursor that is none: %v", err)
 			}
 		})
@@ -348,8 +348,8 @@ func TestTellTask(t *testing.T) {
 			if err := tell("seen", `{"what":"smoke"}`); err != nil {
 				t.Error(err)
 			}
-			must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
-			if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
+			must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+			if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
 				t.Errorf("%d turns", len(turns))
 			}
 			if k := eventKinds(d.readTask(t, s, "tsk_x").Events); k != "created event" {
@@ -387,13 +387,13 @@ func TestTellTaskOnce(t *testing.T) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_x", Spec: spec})
 			synctest.Wait()
 			d = d.restart(t, nil)
-			must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_x"}}))
-			must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
+			must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_x"}}))
+			must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
 			r := d.readTask(t, s, "tsk_x")
 			if k := eventKinds(r.Events); k != "created started event event started ended" || r.Task.State != protocol.TaskCompleted {
 				t.Errorf("events %s, and it is %s", k, r.Task.State)
 			}
-			if turns := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 2 {
+			if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 2 {
 				t.Errorf("%d turns, want one for each event", len(turns))
 			}
 			after := func(key string) error {
@@ -420,7 +420,7 @@ func TestWakesOfATaskThatMoves(t *testing.T) {
 				must[protocol.Task](t)(host.Tasks.TellTask(t.Context(), &plugin.TaskTold{TaskParams: ofTask("tsk_x"), Name: "seen", Key: key}))
 			}
 			tell("a")
-			must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: s, To: other, TaskIDs: []protocol.TaskID{"tsk_x"}}))
+			must[*protocol.TasksResult](t)(d.Tasks.Transfer(t.Context(), &protocol.TaskTransferParams{SessionID: s, To: other, TaskIDs: []protocol.TaskID{"tsk_x"}}))
 			tell("a")
 			tell("b")
 			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_x"), Outcome: *done("all")}))
@@ -428,7 +428,7 @@ func TestWakesOfATaskThatMoves(t *testing.T) {
 				s:     {"notice: [task/seen tsk_x] seen", "agentMessage: ok"},
 				other: {"notice: [task/seen tsk_x] seen", "agentMessage: ok", "notice: [task/completed tsk_x] over", "agentMessage: ok"},
 			} {
-				must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
+				must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 				if got := d.history(t, id); !slices.Equal(got, want) {
 					t.Errorf("history %q, want %q", got, want)
 				}

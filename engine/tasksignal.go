@@ -12,9 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// SignalTask gives a running task something that it declares to take. It returns when that is taken.
-func (e *Engine) SignalTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
-	t, err := e.visibleTask(ctx, p.SessionID, p.TaskID)
+// Signal gives a running task something that it declares to take. It returns when that is taken.
+func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
+	t, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +24,12 @@ func (e *Engine) SignalTask(ctx context.Context, client protocol.ClientID, p *pr
 	if err := checkSignal(&t.Spec, p); err != nil {
 		return nil, err
 	}
-	w := e.workers.of(t.SessionID, t.ID)
+	w := ts.eng.workers.of(t.SessionID, t.ID)
 	if w == nil {
 		return nil, fmt.Errorf("task %s is not at work here: %w", t.ID, ErrTaskElsewhere)
 	}
 	if err := w.signal(ctx, asker(client), p.Name, p.Payload); errors.Is(err, errTaskMoved) || errors.Is(err, background.ErrClosed) && over(w) {
-		return nil, e.ended(ctx, t.SessionID, t.ID)
+		return nil, ts.ended(ctx, t.SessionID, t.ID)
 	} else if err != nil {
 		return nil, err
 	}

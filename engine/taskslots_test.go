@@ -21,7 +21,7 @@ import (
 func TestTaskPlaces(t *testing.T) {
 	admission := func(t *testing.T, d *daemon) protocol.TaskAdmission {
 		t.Helper()
-		return must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).Admission
+		return must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{})).Admission
 	}
 	t.Run("runtime/B03 64 tasks work at once, the others wait, and one that is idle gives its place back", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
@@ -91,7 +91,7 @@ func TestTaskWaits(t *testing.T) {
 			}
 			d.task(t, s, "tsk_slow", work(protocol.TaskOther, protocol.RecoverExternal))
 			synctest.Wait()
-			before := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).NextCursor
+			before := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{})).NextCursor
 			began := time.Now()
 			wait := func(rule protocol.TaskRule, losers protocol.TaskLosers, timeout time.Duration, settled string, took time.Duration) *protocol.TaskWaitResult {
 				t.Helper()
@@ -104,7 +104,7 @@ func TestTaskWaits(t *testing.T) {
 			if r := wait(protocol.WaitAll, protocol.LosersCancel, time.Second, "", time.Second); !r.TimedOut {
 				t.Error("no timeout")
 			}
-			if now := must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{})).NextCursor; now != before {
+			if now := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{})).NextCursor; now != before {
 				t.Errorf("the timeout has changed something: %s, before %s", now, before)
 			}
 			wait(protocol.WaitFirst, protocol.LosersKeep, 0, "tsk_fails failed", time.Minute)
@@ -126,17 +126,17 @@ func TestTaskWaits(t *testing.T) {
 			for id, session := range map[protocol.TaskID]protocol.SessionID{"tsk_a": s, "tsk_b": s, "tsk_c": s, "tsk_far": other, "tsk_none": s} {
 				d.task(t, session, id, spec)
 			}
-			must[*protocol.TaskResult](t)(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: other, TaskID: "tsk_far"}, Observer: s}))
+			must[*protocol.TaskResult](t)(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: other, TaskID: "tsk_far"}, Observer: s}))
 			p := &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c", "tsk_far"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}
 			got := make(chan *protocol.TaskWaitResult, 1)
-			go func() { got <- must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "cli_w", p)) }()
+			go func() { got <- must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "cli_w", p)) }()
 			synctest.Wait()
 			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_b"), Outcome: *done("all")}))
 			r := <-got
 			if states(r.Settled) != "tsk_b completed" || states(r.Live) != "tsk_a cancelRequested, tsk_c cancelRequested, tsk_far cancelRequested" || r.Live[0].CancelRequested.By != "cli_w" {
 				t.Errorf("it answers %s, and %s", states(r.Settled), states(r.Live))
 			}
-			r = must[*protocol.TaskWaitResult](t)(d.WaitTasks(t.Context(), "cli_w", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_b", "tsk_none"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}))
+			r = must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "cli_w", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_b", "tsk_none"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}))
 			if states(r.Live) != "tsk_none cancelRequested" {
 				t.Errorf("one that was decided before comes to %s", states(r.Live))
 			}
@@ -150,12 +150,12 @@ func TestTaskWaits(t *testing.T) {
 				"/losers": {TaskIDs: []protocol.TaskID{"tsk_a"}, Losers: "kill"}, "/timeoutMs": {TaskIDs: []protocol.TaskID{"tsk_a"}, TimeoutMs: -1},
 			} {
 				p.SessionID = s
-				_, err := d.WaitTasks(t.Context(), "", p)
+				_, err := d.Tasks.Wait(t.Context(), "", p)
 				if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != pointer {
 					t.Errorf("%s: %v", pointer, err)
 				}
 			}
-			_, err := d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_none"}, Rule: protocol.WaitFirst})
+			_, err := d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_none"}, Rule: protocol.WaitFirst})
 			if !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("for one that is not there: %v", err)
 			}
@@ -185,7 +185,7 @@ func TestTaskSignals(t *testing.T) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: spec})
 			send := func(name, payload string) error {
 				p := &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Name: name, Payload: json.RawMessage(payload)}
-				_, err := d.SignalTask(t.Context(), "cli_a", p)
+				_, err := d.Tasks.Signal(t.Context(), "cli_a", p)
 				return err
 			}
 			for _, c := range []struct{ name, payload, pointer string }{
@@ -228,11 +228,11 @@ func TestTaskObservers(t *testing.T) {
 				t.Helper()
 				var who []string
 				for name, id := range map[string]protocol.SessionID{"owner": owner, "origin": origin, "watcher": watcher, "stranger": stranger} {
-					_, err := d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}})
+					_, err := d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}})
 					if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 						t.Errorf("%s: %v", name, err)
 					}
-					listed := len(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id})).Data) == 1
+					listed := len(must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: id})).Data) == 1
 					if listed != (err == nil) {
 						t.Errorf("%s lists it: %t, reads it: %v", name, listed, err)
 					}
@@ -248,7 +248,7 @@ func TestTaskObservers(t *testing.T) {
 			}
 			observe := func(remove bool) *protocol.TaskResult {
 				t.Helper()
-				return must[*protocol.TaskResult](t)(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: watcher, Remove: remove}))
+				return must[*protocol.TaskResult](t)(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: watcher, Remove: remove}))
 			}
 			if first, again := observe(false), observe(false); first.Task.Ordinal != again.Task.Ordinal || sees() != "origin owner watcher" {
 				t.Errorf("observed, it is seen by %s; ordinals %d and %d", sees(), first.Task.Ordinal, again.Task.Ordinal)
@@ -256,14 +256,14 @@ func TestTaskObservers(t *testing.T) {
 			if r := d.waitTasks(t, &protocol.TaskWaitParams{SessionID: watcher, TaskIDs: []protocol.TaskID{"tsk_a"}, TimeoutMs: 1}); !r.TimedOut {
 				t.Errorf("a wait of its observer: %+v", r)
 			}
-			if err := errOf(d.CompleteTask(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: watcher, TaskID: "tsk_a"}, Outcome: *done("x")})); !errors.Is(err, persistence.ErrNotFound) {
+			if err := errOf(d.Tasks.Complete(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: watcher, TaskID: "tsk_a"}, Outcome: *done("x")})); !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("its observer completes it: %v", err)
 			}
 			observe(true)
 			if got := sees(); got != "origin owner" {
 				t.Errorf("no longer observed, it is seen by %s", got)
 			}
-			if err := errOf(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
+			if err := errOf(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("observed by a session that is not there: %v", err)
 			}
 		})
@@ -281,7 +281,7 @@ func TestTaskView(t *testing.T) {
 			listed := func(p protocol.TaskListParams) string {
 				t.Helper()
 				p.SessionID = s
-				return states(must[*protocol.TaskListResult](t)(d.Tasks(t.Context(), &p)).Data)
+				return states(must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &p)).Data)
 			}
 			if got := listed(protocol.TaskListParams{Kind: protocol.TaskObserver}); got != "tsk_b running" {
 				t.Errorf("observers: %s", got)
@@ -290,8 +290,8 @@ func TestTaskView(t *testing.T) {
 				t.Errorf("hidden ones, too: %s", got)
 			}
 			p := &protocol.TaskCancelAllParams{Mutation: protocol.Mutation{IdempotencyKey: "once"}, SessionID: s, Kind: protocol.TaskOther, Keep: []protocol.TaskID{"tsk_c"}, Reason: "enough"}
-			first := must[*protocol.TasksResult](t)(d.CancelTasks(t.Context(), "cli_b", p))
-			again := must[*protocol.TasksResult](t)(d.CancelTasks(t.Context(), "cli_b", p))
+			first := must[*protocol.TasksResult](t)(d.Tasks.CancelAll(t.Context(), "cli_b", p))
+			again := must[*protocol.TasksResult](t)(d.Tasks.CancelAll(t.Context(), "cli_b", p))
 			if got := states(first.Data); got != "tsk_a cancelRequested, tsk_d cancelRequested, tsk_hidden cancelRequested" || states(again.Data) != got || !again.Duplicate {
 				t.Errorf("cancelled: %s, and again %+v", got, again)
 			}
@@ -301,11 +301,11 @@ func TestTaskView(t *testing.T) {
 			}
 			other := d.session(t)
 			move := &protocol.TaskTransferParams{Mutation: protocol.Mutation{IdempotencyKey: "move"}, SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_b"}, To: other}
-			moved, again := must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), move)), must[*protocol.TasksResult](t)(d.TransferTasks(t.Context(), move))
+			moved, again := must[*protocol.TasksResult](t)(d.Tasks.Transfer(t.Context(), move)), must[*protocol.TasksResult](t)(d.Tasks.Transfer(t.Context(), move))
 			if states(moved.Data) != "tsk_b running" || !again.Duplicate {
 				t.Errorf("transferred: %s, and again %+v", states(moved.Data), again)
 			}
-			if err := errOf(d.TransferTasks(t.Context(), &protocol.TaskTransferParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_c"}, To: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
+			if err := errOf(d.Tasks.Transfer(t.Context(), &protocol.TaskTransferParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_c"}, To: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("to a session that is not there: %v", err)
 			}
 			if got := d.readTask(t, s, "tsk_c").Task; got.SessionID != s || got.State != protocol.TaskRunning {

@@ -13,25 +13,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// StartTask makes a task durable, and begins it as soon as there is room. The same id with the same spec is the task that there
+// Start makes a task durable, and begins it as soon as there is room. The same id with the same spec is the task that there
 // is already.
-func (e *Engine) StartTask(ctx context.Context, client protocol.ClientID, p *protocol.TaskStartParams) (*protocol.TaskResult, error) {
+func (ts *Tasks) Start(ctx context.Context, client protocol.ClientID, p *protocol.TaskStartParams) (*protocol.TaskResult, error) {
 	origin := protocol.TaskOrigin{SessionID: p.SessionID, ClientID: client}
-	if err := e.checkTask(p.TaskID, &p.Spec); err != nil {
+	if err := ts.check(p.TaskID, &p.Spec); err != nil {
 		return nil, err
 	}
-	l, err := openForHandler(ctx, e, p.SessionID, &p.Spec)
+	l, err := openForHandler(ctx, ts.eng, p.SessionID, &p.Spec)
 	if err != nil {
-		return receipt.Repeated[protocol.TaskResult](ctx, e.store, "task/start", p.Key(), p, err)
+		return receipt.Repeated[protocol.TaskResult](ctx, ts.eng.store, "task/start", p.Key(), p, err)
 	}
 	defer l.back()
-	return mutate(ctx, e, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		return st.tasks.start(ctx, p.TaskID, &p.Spec, origin, nil, rc)
 	})
 }
 
-// checkTask refuses a task that makes no sense, or that nobody could run.
-func (e *Engine) checkTask(id protocol.TaskID, spec *protocol.TaskSpec) error {
+// check refuses a task that makes no sense, or that nobody could run.
+func (ts *Tasks) check(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	if err := param.CheckName("/taskId", string(id)); id != "" && err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (e *Engine) checkTask(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	return nil
 }
 
-// start is StartTask for whoever has the session. run is what does the work, if that is not said in the spec.
+// start is Tasks.Start on the session's actor. run does the work if the spec does not say what does.
 func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker, rc receipt.Request) (*protocol.TaskResult, error) {
 	known, err := ts.known(ctx, id, spec)
 	if err != nil {
@@ -98,14 +98,14 @@ func startTask(e *Engine, d *live.Draft, id protocol.TaskID, spec *protocol.Task
 	}
 	if run == nil {
 		var err error
-		if run, err = e.workerFor(spec); err != nil {
+		if run, err = e.Tasks.workerFor(spec); err != nil {
 			return protocol.Task{}, err
 		}
 	}
-	return d.Start(id, spec, origin, e.attempts(run)), nil
+	return d.Start(id, spec, origin, e.Tasks.attempts(run)), nil
 }
 
 // attempts makes attempts at tasks that a worker does.
-func (e *Engine) attempts(run worker) func(*protocol.Task) live.Attempt {
-	return func(t *protocol.Task) live.Attempt { return e.newWork(t, run) }
+func (ts *Tasks) attempts(run worker) func(*protocol.Task) live.Attempt {
+	return func(t *protocol.Task) live.Attempt { return ts.newWork(t, run) }
 }

@@ -12,8 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TransferTasks gives tasks to another session, all of them or none. They go on meanwhile.
-func (e *Engine) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) (*protocol.TasksResult, error) {
+// Transfer gives tasks to another session, all of them or none. They go on meanwhile.
+func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (*protocol.TasksResult, error) {
 	switch {
 	case p.SessionID == p.To:
 		return nil, param.Bad("/to", "must be another session")
@@ -25,25 +25,25 @@ func (e *Engine) TransferTasks(ctx context.Context, p *protocol.TaskTransferPara
 			return nil, param.Bad("/taskIds/"+strconv.Itoa(i), "names %s a second time", id)
 		}
 	}
-	return receipt.Once(ctx, e.receipts, "task/transfer", p.Key(), p, func(rc receipt.Request) (*protocol.TasksResult, error) {
-		return e.transfer(ctx, p, rc)
+	return receipt.Once(ctx, ts.eng.receipts, "task/transfer", p.Key(), p, func(rc receipt.Request) (*protocol.TasksResult, error) {
+		return ts.transfer(ctx, p, rc)
 	})
 }
 
 // transfer takes the tasks out of the one session, stores them as the other's in one commit, and gives them back if that fails.
 // A crash on the way leaves them with whom the store says.
-func (e *Engine) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt.Request) (*protocol.TasksResult, error) {
+func (ts *Tasks) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt.Request) (*protocol.TasksResult, error) {
 	// Not with ctx: who takes them out must be there to give them back.
-	moving, err := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) {
+	moving, err := do(context.WithoutCancel(ctx), ts.eng, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) {
 		return st.tasks.handOver(p.TaskIDs)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r, err := do(context.WithoutCancel(ctx), e, p.To, func(ctx context.Context, st *state) (*protocol.TasksResult, error) {
+	r, err := do(context.WithoutCancel(ctx), ts.eng, p.To, func(ctx context.Context, st *state) (*protocol.TasksResult, error) {
 		return st.tasks.takeOver(ctx, p.SessionID, moving, rc)
 	})
-	_, failed := do(context.WithoutCancel(ctx), e, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
+	_, failed := do(context.WithoutCancel(ctx), ts.eng, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
 		st.tasks.HandedOver(moving, err == nil) // what tasks had to tell meanwhile has waited for it
 		return struct{}{}, nil
 	})

@@ -14,9 +14,9 @@ import (
 // maxWaited is how many tasks may be waited for at once.
 const maxWaited = 256
 
-// WaitTasks waits for tasks. A timeout changes nothing; that the others are asked to end is durable before it answers, and for those
+// Wait waits for tasks. A timeout changes nothing; that the others are asked to end is durable before it answers, and for those
 // of the session of the one that decides it as soon as its end is.
-func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+func (ts *Tasks) Wait(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	switch {
 	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
 		return nil, param.Bad("/taskIds", "must be between 1 and %d", maxWaited)
@@ -28,28 +28,28 @@ func (e *Engine) WaitTasks(ctx context.Context, client protocol.ClientID, p *pro
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
-	end, err := e.enter(ctx, client, p)
+	end, err := ts.enter(ctx, client, p)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	r, err := e.settledTasks(ctx, p, end)
+	r, err := ts.settled(ctx, p, end)
 	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel || len(r.Live) == 0 {
 		return r, err
 	}
-	if err := e.cancelLosers(ctx, client, r.Live); err != nil {
+	if err := ts.cancelLosers(ctx, client, r.Live); err != nil {
 		return nil, err
 	}
-	return e.lookAtTasks(ctx, p)
+	return ts.look(ctx, p)
 }
 
-// settledTasks waits until the rule holds or the time is up. Then the race ends, and what it has decided by then counts.
-func (e *Engine) settledTasks(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
+// settled waits until the rule holds or the time is up. Then the race ends, and what it has decided by then counts.
+func (ts *Tasks) settled(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
-		again := e.tasksMoved.Next()
-		r, err := e.lookAtTasks(ctx, p)
+		again := ts.eng.tasksMoved.Next()
+		r, err := ts.look(ctx, p)
 		if err != nil || met(p.Rule, r) {
 			return r, err
 		}
@@ -62,31 +62,31 @@ func (e *Engine) settledTasks(ctx context.Context, p *protocol.TaskWaitParams, e
 		case <-timeout:
 			late = true
 			end()
-			e.passBy(ctx, r.Live)
+			ts.passBy(ctx, r.Live)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-e.done():
+		case <-ts.eng.done():
 			return nil, ErrShuttingDown
 		}
 	}
 }
 
 // passBy waits until what the sessions of tasks are storing is stored.
-func (e *Engine) passBy(ctx context.Context, tasks []protocol.Task) {
+func (ts *Tasks) passBy(ctx context.Context, tasks []protocol.Task) {
 	passed := map[protocol.SessionID]bool{}
 	for _, t := range tasks {
 		if !passed[t.SessionID] {
 			passed[t.SessionID] = true
 			// An error means that the session is gone, and stores nothing.
-			_, _ = do(ctx, e, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
+			_, _ = do(ctx, ts.eng, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 		}
 	}
 }
 
-func (e *Engine) lookAtTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+func (ts *Tasks) look(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	r := &protocol.TaskWaitResult{Settled: []protocol.Task{}, Live: []protocol.Task{}}
 	for _, id := range p.TaskIDs {
-		t, err := e.visibleTask(ctx, p.SessionID, id)
+		t, err := ts.visible(ctx, p.SessionID, id)
 		switch {
 		case err != nil:
 			return nil, err
@@ -114,8 +114,8 @@ func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 
 // withdrawWakes withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn
 // stays there.
-func (e *Engine) withdrawWakes(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
-	_, err := do(ctx, e, session, func(ctx context.Context, st *state) (struct{}, error) {
+func (ts *Tasks) withdrawWakes(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
+	_, err := do(ctx, ts.eng, session, func(ctx context.Context, st *state) (struct{}, error) {
 		told := slices.DeleteFunc(slices.Clone(st.queue.Inputs()), func(in protocol.QueuedInput) bool {
 			return !slices.ContainsFunc(over, func(t protocol.Task) bool { return in.Source == live.WakeSource(&t) })
 		})

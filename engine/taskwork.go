@@ -51,12 +51,12 @@ type work struct {
 	task    protocol.Task      // as it was last told of
 }
 
-func (e *Engine) newWork(t *protocol.Task, run worker) *work {
+func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
-		eng: e, id: t.ID, run: run, session: t.SessionID, places: e.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
+		eng: ts.eng, id: t.ID, run: run, session: t.SessionID, places: ts.eng.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
 		asked: make(chan struct{}), shift: make(chan struct{}, 1), light: t.Spec.Kind == protocol.TaskMonitor || task.Detached(&t.Spec),
 	}
-	w.ctx, w.cancel = context.WithCancelCause(e.actorContext())
+	w.ctx, w.cancel = context.WithCancelCause(ts.eng.actorContext())
 	return w
 }
 
@@ -111,7 +111,7 @@ func (w *work) attempt() (out *protocol.TaskOutcome) {
 	run := w.run
 	if run == nil {
 		var err error
-		if run, err = w.eng.workerFor(&w.task.Spec); err != nil {
+		if run, err = w.eng.Tasks.workerFor(&w.task.Spec); err != nil {
 			return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_worker", Message: err.Error()}
 		}
 	}
@@ -240,8 +240,8 @@ func (w *work) signal(ctx context.Context, by, name string, payload []byte) erro
 }
 
 // stopWork stops all workers, and waits for them, but not for ever: work of a plugin may not return.
-func (e *Engine) stopWork() {
-	all := e.workers.list("")
+func (ts *Tasks) stopWork() {
+	all := ts.eng.workers.list("")
 	for _, w := range all {
 		w.cancel(errStopped)
 	}
@@ -251,7 +251,7 @@ func (e *Engine) stopWork() {
 		select {
 		case <-w.ended:
 		case <-limit.C:
-			e.Log.Error("work does not end although its context is done", "task", w.id)
+			ts.eng.Log.Error("work does not end although its context is done", "task", w.id)
 			limit.Reset(0)
 		}
 	}

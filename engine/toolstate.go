@@ -11,21 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tools lists every tool of a session, members of the catalog or not.
-func (e *Engine) Tools(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
-	return lockedPlugins(ctx, e, p.SessionID, func(k *pluginLock) (*protocol.ToolListResult, error) {
+// Tools is what clients may ask of the tools of sessions.
+type Tools struct{ eng *Engine }
+
+// List lists every tool of a session, members of the catalog or not.
+func (ts *Tools) List(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
+	return lockedPlugins(ctx, ts.eng, p.SessionID, func(k *pluginLock) (*protocol.ToolListResult, error) {
 		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
 		}
-		records, err := callPlugin(k.ctx, e, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Load().Records(), nil })
+		records, err := callPlugin(k.ctx, ts.eng, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Load().Records(), nil })
 		return &protocol.ToolListResult{Data: list(records), Generation: t.composer.Base().Generation()}, err
 	})
 }
 
-// ToolState reads what a session decided about its tools.
-func (e *Engine) ToolState(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolStateResult, error) {
-	return lockedPlugins(ctx, e, p.SessionID, func(k *pluginLock) (*protocol.ToolStateResult, error) {
+// State reads what a session decided about its tools.
+func (ts *Tools) State(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolStateResult, error) {
+	return lockedPlugins(ctx, ts.eng, p.SessionID, func(k *pluginLock) (*protocol.ToolStateResult, error) {
 		t, err := k.open(k.row().Config)
 		if err != nil {
 			return nil, err
@@ -34,38 +37,38 @@ func (e *Engine) ToolState(ctx context.Context, p *protocol.SessionParams) (*pro
 	})
 }
 
-// ApplyToolState replaces all settings, if nobody changed them since the state was read.
-func (e *Engine) ApplyToolState(ctx context.Context, p *protocol.ToolApplyStateParams) (*protocol.ToolStateResult, error) {
-	return changeTools(ctx, e, p.SessionID, "tool/applyState", p, func(r *tool.Registry) error {
+// ApplyState replaces all settings, if nobody changed them since the state was read.
+func (ts *Tools) ApplyState(ctx context.Context, p *protocol.ToolApplyStateParams) (*protocol.ToolStateResult, error) {
+	return changeTools(ctx, ts.eng, p.SessionID, "tool/applyState", p, func(r *tool.Registry) error {
 		_, err := r.Apply(p.State)
 		return err
 	})
 }
 
 // SetMembership says which tools the model may call, from its next call on.
-func (e *Engine) SetMembership(ctx context.Context, p *protocol.ToolSetMembershipParams) (*protocol.ToolStateResult, error) {
-	return changeTools(ctx, e, p.SessionID, "tool/setMembership", p, func(r *tool.Registry) error {
+func (ts *Tools) SetMembership(ctx context.Context, p *protocol.ToolSetMembershipParams) (*protocol.ToolStateResult, error) {
+	return changeTools(ctx, ts.eng, p.SessionID, "tool/setMembership", p, func(r *tool.Registry) error {
 		_, err := r.SetMembership(expected(p.Generation, r), p.Members)
 		return err
 	})
 }
 
 // SetAvailability says how far tools are open to the model, from its next call on.
-func (e *Engine) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
+func (ts *Tools) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
 	if err := tool.CheckAvailability(p.Availability); err != nil {
 		return nil, param.Bad("/availability", "%v", err)
 	}
-	return changeTools(ctx, e, p.SessionID, "tool/setAvailability", p, func(r *tool.Registry) error {
+	return changeTools(ctx, ts.eng, p.SessionID, "tool/setAvailability", p, func(r *tool.Registry) error {
 		_, err := r.SetAvailability(expected(p.Generation, r), p.Names, p.Availability)
 		return err
 	})
 }
 
-// RefreshTools asks the sources of a session's tools again what they offer. One that fails stays as it was.
-func (e *Engine) RefreshTools(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
-	return changeTools(ctx, e, p.SessionID, "tool/refresh", p, func(r *tool.Registry) error {
+// Refresh asks the sources of a session's tools again what they offer. One that fails stays as it was.
+func (ts *Tools) Refresh(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
+	return changeTools(ctx, ts.eng, p.SessionID, "tool/refresh", p, func(r *tool.Registry) error {
 		if err := r.Refresh(); err != nil {
-			e.Log.Warn("tools were not refreshed", "session", p.SessionID, "error", err)
+			ts.eng.Log.Warn("tools were not refreshed", "session", p.SessionID, "error", err)
 		}
 		return nil
 	})

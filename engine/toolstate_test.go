@@ -33,7 +33,7 @@ func (*shelf) Execute(_ context.Context, call tool.Invocation) (tool.Result, err
 func (d *daemon) told(t *testing.T, id protocol.SessionID) string {
 	t.Helper()
 	var names []string
-	for _, m := range must[*protocol.DebugPromptResult](t)(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id})).Tools {
+	for _, m := range must[*protocol.DebugPromptResult](t)(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id})).Tools {
 		names = append(names, m.Name)
 	}
 	return strings.Join(names, " ")
@@ -47,18 +47,18 @@ func TestToolState(t *testing.T) {
 	}
 	state := func(t *testing.T, d *daemon, id protocol.SessionID) protocol.ToolState {
 		t.Helper()
-		return must[*protocol.ToolStateResult](t)(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id})).State
+		return must[*protocol.ToolStateResult](t)(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id})).State
 	}
 	members := func(t *testing.T, d *daemon, id protocol.SessionID, members map[string]bool) *protocol.ToolStateResult {
 		t.Helper()
-		return must[*protocol.ToolStateResult](t)(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: members}))
+		return must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: members}))
 	}
 
 	t.Run("plugin/TL-06 settings survive a restart, also those of a tool that is gone for a while", func(t *testing.T) {
 		d, s, id := begin(t, "a b c")
 		members(t, d, id, map[string]bool{"a": false})
 		levels := &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"b"}, Availability: protocol.ToolSearchable}
-		before := must[*protocol.ToolStateResult](t)(d.SetAvailability(t.Context(), levels)).State
+		before := must[*protocol.ToolStateResult](t)(d.Tools.SetAvailability(t.Context(), levels)).State
 		s.words = "b c"
 		d = d.restart(t, nil)
 		gone := state(t, d, id)
@@ -75,7 +75,7 @@ func TestToolState(t *testing.T) {
 	t.Run("plugin/S-11 settings are in the next prompt, beside a client's tools, and the generation is good for the next change", func(t *testing.T) {
 		d, _, id := begin(t, "a b")
 		overlay := &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}}
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", overlay))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", overlay))
 		if got := d.told(t, id); got != "a b mine" {
 			t.Errorf("told %q", got)
 		}
@@ -85,7 +85,7 @@ func TestToolState(t *testing.T) {
 		}
 		apply := func(generation int64) (*protocol.ToolStateResult, error) {
 			next := protocol.ToolState{Generation: generation, Tools: map[string]protocol.ToolSetting{"a": {Manifest: s.Tools["a"].Manifest}}}
-			return d.ApplyToolState(t.Context(), &protocol.ToolApplyStateParams{SessionID: id, State: next})
+			return d.Tools.ApplyState(t.Context(), &protocol.ToolApplyStateParams{SessionID: id, State: next})
 		}
 		must[*protocol.ToolStateResult](t)(apply(s.Generation))
 		if got := d.told(t, id); got != "a mine" {
@@ -100,7 +100,7 @@ func TestToolState(t *testing.T) {
 		d, _, id := begin(t, "a b")
 		sources := func() string {
 			var words []string
-			for _, r := range must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id})).Data {
+			for _, r := range must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id})).Data {
 				words = append(words, r.Name+" of "+r.Source)
 			}
 			return strings.Join(words, ", ")
@@ -114,7 +114,7 @@ func TestToolState(t *testing.T) {
 			{&protocol.SessionOverlayParams{SessionID: id, IncludeBaseTools: new(false)}, ""},
 			{&protocol.SessionOverlayParams{SessionID: id}, "a of test-tools, b of test-tools"},
 		} {
-			must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", c.params))
+			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", c.params))
 			if got := sources(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
@@ -124,7 +124,7 @@ func TestToolState(t *testing.T) {
 		d, s, id := begin(t, "a")
 		o := d.observe(t, id)
 		refresh := func() protocol.ToolState {
-			return must[*protocol.ToolStateResult](t)(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id})).State
+			return must[*protocol.ToolStateResult](t)(d.Tools.Refresh(t.Context(), &protocol.SessionMutationParams{SessionID: id})).State
 		}
 		if got := refresh(); got.Generation != 1 {
 			t.Errorf("generation %d", got.Generation)
@@ -142,7 +142,7 @@ func TestToolState(t *testing.T) {
 	})
 	t.Run("plugin/TL-09 a level that does not exist is refused", func(t *testing.T) {
 		d, _, id := begin(t, "a")
-		_, err := d.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"a"}, Availability: "maybe"})
+		_, err := d.Tools.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"a"}, Availability: "maybe"})
 		if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/availability" {
 			t.Errorf("error %v", err)
 		}
@@ -150,7 +150,7 @@ func TestToolState(t *testing.T) {
 	t.Run("plugin/TL-02 a session cannot be opened whose plugins have two tools of one name", func(t *testing.T) {
 		d := start(t, setup{model: replies(), tools: []tool.Provider{&shelf{"a"}, &shelf{"b a"}}})
 		p := &protocol.SessionNewParams{SessionID: "ses_a", Cwd: t.TempDir()}
-		if _, err := d.NewSession(t.Context(), p); !errors.As(err, new(*plugin.BuildError)) || d.exists(t, p.SessionID) {
+		if _, err := d.Sessions.New(t.Context(), p); !errors.As(err, new(*plugin.BuildError)) || d.exists(t, p.SessionID) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -101,7 +101,7 @@ func TestTrace(t *testing.T) {
 	o := d.observe(t, id)
 	turn := d.begin(t, id, "go").TurnID
 	asked := o.typed(protocol.EventDecisionOpened).Decision
-	must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
+	must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{
 		DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash,
 	}))
 	d.wait(t, turn)

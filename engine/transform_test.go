@@ -188,7 +188,7 @@ func TestPromptHooks(t *testing.T) {
 		var d *daemon
 		var id protocol.SessionID
 		asks := prompting("asks", func(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
-			if _, err := d.Tools(ctx, &protocol.SessionParams{SessionID: id}); err != nil {
+			if _, err := d.Tools.List(ctx, &protocol.SessionParams{SessionID: id}); err != nil {
 				return nil, err
 			}
 			last := pc.View.Messages()[len(pc.View.Messages())-1]
@@ -197,8 +197,8 @@ func TestPromptHooks(t *testing.T) {
 		model := &remembering{Provider: replies(calls("look"), scripted.Reply{Text: "done"})}
 		d = start(t, setup{model: model, tools: []tool.Provider{says("look", "fine")}, plugins: plugins(asks)})
 		id = d.session(t)
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("of the session")}))
-		must[*protocol.SessionOverlayResult](t)(d.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Prompt: "of the client"}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("of the session")}))
+		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Prompt: "of the client"}))
 		d.turn(t, id, "go")
 		for i := range 2 {
 			system := model.asked[i].System

@@ -119,7 +119,7 @@ func TestTransientMessages(t *testing.T) {
 			Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: "a", Transient: true},
 		}}}
 		_, appended := d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: d.session(t), Nodes: nodes})
-		_, created := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes})
+		_, created := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes})
 		for what, err := range map[string]error{"graph/append": appended, "session/new": created} {
 			if bad, ok := errors.AsType[*param.Error](err); !ok || bad.Pointer != "/nodes/0/message/origin/transient" {
 				t.Errorf("%s: %v", what, err)
@@ -144,7 +144,7 @@ func TestClaimedOrigins(t *testing.T) {
 			add := &protocol.GraphAppendParams{SessionID: id, Nodes: nodes}
 			fresh := &protocol.SessionNewParams{Cwd: t.TempDir(), Nodes: nodes}
 			_, appended := d.History.Append(t.Context(), add)
-			_, created := d.NewSession(t.Context(), fresh)
+			_, created := d.Sessions.New(t.Context(), fresh)
 			_, pluginAppended := host.Graph.AppendNodes(t.Context(), add)
 			_, pluginCreated := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Nodes: nodes})
 			for who, err := range map[string]error{"graph/append": appended, "session/new": created, "AppendNodes": pluginAppended, "CreateSession": pluginCreated} {
@@ -181,7 +181,7 @@ func TestClaimedOrigins(t *testing.T) {
 			)})
 			id := d.session(t)
 			d.turn(t, id, "go")
-			if done, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); keeps != (err == nil && done.Compacted) {
+			if done, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}); keeps != (err == nil && done.Compacted) {
 				t.Errorf("with the input %q: %+v, %v", input, done, err)
 			}
 		}

@@ -60,7 +60,7 @@ func triggerVictim(dir, point string, reached func(string)) {
 	ctx := context.Background()
 	go d.store.Run(ctx)
 	go d.Run(ctx)
-	_, err = d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir})
+	_, err = d.Sessions.New(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir})
 	check(err)
 	for key, do := range map[string]protocol.TriggerAction{"woken": wakes(victimSession, "look"), "begun": begins(dir, "do it")} {
 		_, err = d.Triggers.Register(ctx, &protocol.TriggerRegisterParams{Key: key, TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: do}})
@@ -78,7 +78,7 @@ func triggerVictim(dir, point string, reached func(string)) {
 	check(err)
 	check(os.WriteFile(s.file, nil, 0o600))
 	go func() { // its actor serves nobody while it opens plugins
-		_, _ = d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
+		_, _ = d.Turns.Start(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
 	}()
 	<-s.hung
 	emit()
@@ -118,7 +118,7 @@ func TestTriggersKilled(t *testing.T) {
 				same(t, to.Key, d.history(t, to.SessionID), []string{
 					"notice: [trigger " + to.Key + "] " + say + "\n\nmanual.emitted: {}", "agentMessage: noted"})
 			}
-			all := must[*protocol.SessionListResult](t)(d.Sessions(t.Context(), &protocol.SessionListParams{})).Data
+			all := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{})).Data
 			if len(all) != 2 {
 				t.Errorf("there are %d sessions", len(all))
 			}

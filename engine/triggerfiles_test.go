@@ -95,7 +95,7 @@ func TestFilesChanged(t *testing.T) {
 		w := newTree(t)
 		w.write("sub/old.go", "1")
 		w.write("sub/same.go", "1")
-		id := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: w.dir})).SessionID
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: w.dir})).SessionID
 		g := d.trigger(t, "k", files("**/*.go", ""), wakes(id, "look"))
 		if g.Source.File.Dir != w.dir {
 			t.Errorf("it watches %s, want the workspace %s", g.Source.File.Dir, w.dir)

@@ -39,7 +39,7 @@ func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (proto
 // startSession creates the session of a delivery, unless it was created before.
 func (h triggerHost) startSession(ctx context.Context, r persistence.Reserved) error {
 	s := r.Action.Session
-	_, err := h.eng.NewSession(ctx, sessionFor(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
+	_, err := h.eng.Sessions.New(ctx, sessionFor(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
 	if errors.Is(err, persistence.ErrExists) {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (h triggerHost) Plugins(ctx context.Context, cwd string) (*plugin.Host, err
 
 // Events builds the plugins of a directory to learn which events they declare.
 func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
-	cfg, err := h.eng.defaults()
+	cfg, err := h.eng.Sessions.defaults()
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func moved(err error, revision int64) bool {
 func TestTriggerTargetGone(t *testing.T) {
 	remove := func(t *testing.T, d *daemon, id protocol.SessionID) {
 		t.Helper()
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	}
 	t.Run("runtime/B14 what comes to a deleted session ends as targetGone, and its trigger is not at work any more", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			dir := t.TempDir()
 			g := d.trigger(t, "k", manual(), begins(dir, "x"))
 			id := protocol.DeriveSessionID("trigger", string(g.ID), string(protocol.DeriveOccurrenceID(protocol.TypeManualEmitted, "", "1")))
-			must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{SessionID: id, Cwd: dir}))
+			must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{SessionID: id, Cwd: dir}))
 			d.emit(t, "1", "{}")
 			synctest.Wait()
 			same(t, "outcomes", d.outcomes(t, g.ID), []string{"delivered"})
@@ -289,7 +289,7 @@ func TestTriggersNotLoaded(t *testing.T) {
 	if _, err := d.Triggers.List(t.Context(), &protocol.TriggerListParams{}); err == nil || !strings.HasPrefix(err.Error(), "load triggers: ") {
 		t.Errorf("runtime/B14 requests get %v, want the error of the load", err)
 	}
-	if _, err := d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}); err != nil {
+	if _, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}); err != nil {
 		t.Errorf("runtime/B14 a new session: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func TestEmit(t *testing.T) {
 				}
 				same(t, "the session that was begun", d.history(t, other), []string{
 					"notice: [trigger begun] do it\n\nmanual.emitted: {\"n\":1}", "agentMessage: noted"})
-				row := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: other})).Session
+				row := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: other})).Session
 				if row.Cwd != cwd || row.Title != "begun" {
 					t.Errorf("it is in %s, with the title %q", row.Cwd, row.Title)
 				}

@@ -222,7 +222,7 @@ func TestReport(t *testing.T) {
 		if len(report.Issues) != 1 || report.Issues[0].Code != "model_not_configured" {
 			t.Errorf("issues %+v", report.Issues)
 		}
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Model: "other"}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Model: "other"}))
 		if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
 			t.Errorf("the next turn ended as %s %+v", next.State, next.Issues)
 		}

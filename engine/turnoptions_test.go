@@ -77,7 +77,7 @@ func TestTurnOptions(t *testing.T) {
 		t.Helper()
 		p := &protocol.TurnStartParams{SessionID: id, Input: text("go"), TurnOptions: &o}
 		p.IdempotencyKey = "k" + string(o.Payload)
-		return d.StartTurn(t.Context(), p)
+		return d.Turns.Start(t.Context(), p)
 	}
 	t.Run("plugin/PR-04 options of a turn are put over the session's, and the next turn has the session's again", func(t *testing.T) {
 		seen := &notes{}
@@ -113,8 +113,8 @@ func TestTurnOptions(t *testing.T) {
 	t.Run("plugin/PR-04 what the protocol rejects changes nothing", func(t *testing.T) {
 		d := start(t, watch(&notes{}))
 		id := d.session(t)
-		must[*protocol.ToolListResult](t)(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))
-		before := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+		must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
+		before := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 		for _, o := range []protocol.TurnOptions{turnOptions(`"bad"`), {SchemaVersion: 2, Payload: []byte(`{}`)}} {
 			if _, err := begin(t, d, id, o); !errors.As(err, new(*engine.RejectedError)) {
 				t.Errorf("%s: %v", o.Payload, err)
@@ -123,7 +123,7 @@ func TestTurnOptions(t *testing.T) {
 		if _, err := begin(t, d, id, protocol.TurnOptions{Payload: []byte(`{}`)}); !errors.As(err, new(*param.Error)) {
 			t.Errorf("without a version: %v", err)
 		}
-		after := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
+		after := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 		if after.Seq != before.Seq || after.UpdatedAtMs != before.UpdatedAtMs {
 			t.Errorf("before %+v, after %+v", before, after)
 		}
@@ -131,7 +131,7 @@ func TestTurnOptions(t *testing.T) {
 	t.Run("plugin/PR-01 plugin/PR-04 an extension reaches the protocol, or is rejected", func(t *testing.T) {
 		apply := func(s setup, x string) error {
 			d := start(t, s)
-			_, err := d.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: d.session(t), Extension: []byte(x)})
+			_, err := d.Sessions.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: d.session(t), Extension: []byte(x)})
 			return err
 		}
 		if err := apply(watch(&notes{}), `1`); err != nil {
@@ -159,7 +159,7 @@ func TestTurnOptions(t *testing.T) {
 			for name, call := range map[string]func() error{
 				"turn/start": func() error { _, err := begin(t, d, id, turnOptions(`1`)); return err },
 				"session/applyExtension": func() error {
-					_, err := d.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: id, Extension: []byte(`1`)})
+					_, err := d.Sessions.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: id, Extension: []byte(`1`)})
 					return err
 				},
 			} {

@@ -10,6 +10,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Turns is what clients may ask of turns.
+type Turns struct{ eng *Engine }
+
 // waits hands the reports of turns to those who wait for them. It knows only turns that somebody waits for.
 type waits struct {
 	mu    sync.Mutex
@@ -40,17 +43,17 @@ func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 	}
 }
 
-// WaitTurn waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is; if it is to
+// Wait waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is; if it is to
 // follow, then the last of the turns that follow each other in new frames. It may be asked by anybody, any number of times,
 // also long after the end.
-func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
+func (ts *Turns) Wait(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for id := p.TurnID; ; {
-		report, err := e.waitTurn(ctx, id, timeout)
+		report, err := ts.wait(ctx, id, timeout)
 		if err != nil || !p.Follow || report.FollowedBy == "" {
 			return report, err
 		}
@@ -58,12 +61,12 @@ func (e *Engine) WaitTurn(ctx context.Context, p *protocol.TurnWaitParams) (*pro
 	}
 }
 
-func (e *Engine) waitTurn(ctx context.Context, id protocol.TurnID, timeout <-chan time.Time) (*protocol.TurnReport, error) {
+func (ts *Turns) wait(ctx context.Context, id protocol.TurnID, timeout <-chan time.Time) (*protocol.TurnReport, error) {
 	for {
-		turn := e.waits.of(id)
-		report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
+		turn := ts.eng.waits.of(id)
+		report, err := ts.Read(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
-			e.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
+			ts.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
 			return report, err
 		}
 		select {
@@ -72,8 +75,8 @@ func (e *Engine) waitTurn(ctx context.Context, id protocol.TurnID, timeout <-cha
 				return turn.report, nil
 			}
 		case <-timeout:
-			return e.ReadTurn(ctx, &protocol.TurnParams{TurnID: id})
-		case <-e.done():
+			return ts.Read(ctx, &protocol.TurnParams{TurnID: id})
+		case <-ts.eng.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -90,9 +93,9 @@ func after(ms int64) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// ReadTurn reports a turn as it is.
-func (e *Engine) ReadTurn(ctx context.Context, p *protocol.TurnParams) (*protocol.TurnReport, error) {
-	t, err := e.store.Turn(ctx, p.TurnID)
+// Read reports a turn as it is.
+func (ts *Turns) Read(ctx context.Context, p *protocol.TurnParams) (*protocol.TurnReport, error) {
+	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +111,9 @@ func reportOf(t persistence.StoredTurn) *protocol.TurnReport {
 	}
 }
 
-// Turns lists a session's turns, newest first.
-func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protocol.TurnListResult, error) {
-	row, err := e.store.Session(ctx, p.SessionID)
+// List lists a session's turns, newest first.
+func (ts *Turns) List(ctx context.Context, p *protocol.TurnListParams) (*protocol.TurnListResult, error) {
+	row, err := ts.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (e *Engine) Turns(ctx context.Context, p *protocol.TurnListParams) (*protoc
 	if err != nil {
 		return nil, err
 	}
-	turns, err := e.store.Turns(ctx, row.Key, before[0], limit)
+	turns, err := ts.eng.store.Turns(ctx, row.Key, before[0], limit)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func TestTurnRequest(t *testing.T) {
 				t.Errorf("report %+v", report.Issues)
 			}
 		}
-		must[*protocol.SessionWaitResult](t)(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: other}))
+		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: other}))
 		if got := said(d.graph(t, other).Data); len(got) != 6 {
 			t.Errorf("history %q, want three turns", got)
 		}

@@ -14,36 +14,36 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// StartTurn makes an input durable and, unless the session is busy, starts its turn.
-func (e *Engine) StartTurn(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	return e.startTurn(ctx, "", nil, p)
+// Start makes an input durable and, unless the session is busy, starts its turn.
+func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+	return ts.start(ctx, "", nil, p)
 }
 
-// startTurn is StartTurn for whoever chooses the turn's id, or may not do all that the session may; empty, nil: a client.
-func (e *Engine) startTurn(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+// start is Start with a chosen turn id and a ceiling; a client gives neither.
+func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
 		return nil, param.NotOneOf("/whenBusy", modes)
 	}
-	if err := e.validateTurn(ctx, p); err != nil {
-		return receipt.Repeated[protocol.TurnStartResult](ctx, e.store, "turn/start", p.Key(), p, err)
+	if err := ts.validate(ctx, p); err != nil {
+		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	for {
-		r, err := e.tryTurn(ctx, id, ceiling, p)
+		r, err := ts.try(ctx, id, ceiling, p)
 		if !errors.Is(err, errPluginsMoved) {
 			return r, err
 		}
 	}
 }
 
-// tryTurn is startTurn once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
+// try is startTurn once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
 // too long refuse everything: it can be tried again. It fails with errPluginsMoved if the session has other settings than its plugins by now.
-func (e *Engine) tryTurn(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	l, err := e.lend(ctx, p.SessionID)
+func (ts *Turns) try(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+	l, err := ts.eng.lend(ctx, p.SessionID)
 	if isSlow(err) {
-		return receipt.Repeated[protocol.TurnStartResult](ctx, e.store, "turn/start", p.Key(), p, err)
+		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	begun := false
 	defer func() {
@@ -51,7 +51,7 @@ func (e *Engine) tryTurn(ctx context.Context, id protocol.TurnID, ceiling *proto
 			l.back()
 		}
 	}()
-	return mutate(ctx, e, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
+	return mutate(ctx, ts.eng, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
 		if err := cmp.Or(l.takes(p.PluginInputs), st.unusedID(ctx, id), st.queue.CheckRoom()); err != nil {
 			return nil, err
 		}

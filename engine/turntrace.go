@@ -9,14 +9,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TraceTurn reads a page of what the log has of a turn: all durable events that observers were told of it. It may be asked
+// Trace reads a page of what the log has of a turn: all durable events that observers were told of it. It may be asked
 // while the turn goes on, and long after it.
-func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*protocol.TurnTraceResult, error) {
-	report, err := e.ReadTurn(ctx, &protocol.TurnParams{TurnID: p.TurnID})
+func (ts *Turns) Trace(ctx context.Context, p *protocol.TurnTraceParams) (*protocol.TurnTraceResult, error) {
+	report, err := ts.Read(ctx, &protocol.TurnParams{TurnID: p.TurnID})
 	if err != nil {
 		return nil, err
 	}
-	row, err := e.store.Session(ctx, report.SessionID)
+	row, err := ts.eng.store.Session(ctx, report.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +28,11 @@ func (e *Engine) TraceTurn(ctx context.Context, p *protocol.TurnTraceParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.store.TurnEvents(ctx, row, p.TurnID, protocol.Seq(after[0]), limit)
+	page, err := ts.eng.store.TurnEvents(ctx, row, p.TurnID, protocol.Seq(after[0]), limit)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.lookup(ctx, row.ID)
+	s, err := ts.eng.lookup(ctx, row.ID)
 	if err != nil {
 		return nil, err
 	}

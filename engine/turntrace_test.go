@@ -40,7 +40,7 @@ func TestTurnTrace(t *testing.T) {
 	})
 	t.Run("issue/6-1 there is no trace of a turn that there is not", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
-		if _, err := d.TraceTurn(t.Context(), &protocol.TurnTraceParams{TurnID: "trn_none"}); !errors.Is(err, persistence.ErrNotFound) {
+		if _, err := d.Turns.Trace(t.Context(), &protocol.TurnTraceParams{TurnID: "trn_none"}); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("traced with %v", err)
 		}
 	})
@@ -80,7 +80,7 @@ func (d *daemon) traced(t *testing.T, turn protocol.TurnID, limit int) (all []pr
 	t.Helper()
 	p := &protocol.TurnTraceParams{TurnID: turn, Limit: limit}
 	for {
-		r := must[*protocol.TurnTraceResult](t)(d.TraceTurn(t.Context(), p))
+		r := must[*protocol.TurnTraceResult](t)(d.Turns.Trace(t.Context(), p))
 		all = append(all, r.Data...)
 		if p.Cursor = r.NextCursor; p.Cursor == "" {
 			return all

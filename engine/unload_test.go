@@ -38,7 +38,7 @@ func TestDeletedUnderneath(t *testing.T) {
 	// deletes deletes a session once a hook of it has asked the model, then lets the model answer.
 	deletes := func(t *testing.T, m *deafModel, d *daemon, id protocol.SessionID, failed <-chan error) {
 		<-m.asked
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		close(m.answer)
 		d.stop()
 		if err := <-failed; !errors.Is(err, persistence.ErrDeleted) && !errors.Is(err, context.Canceled) {

@@ -49,9 +49,9 @@ func TestUsage(t *testing.T) {
 		id := d.session(t)
 		d.turn(t, id, "go")
 		ask := &protocol.CompletionParams{SessionID: id, Label: "title", Messages: []protocol.Message{protocol.UserMessage(text("title?"), nil)}}
-		must[*protocol.CompletionResult](t)(d.Complete(t.Context(), ask))
+		must[*protocol.CompletionResult](t)(d.Completions.Create(t.Context(), ask))
 		d = d.restart(t, nil)
-		usage := must[*protocol.UsageReadResult](t)(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
+		usage := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))
 		want := []protocol.UsageRow{{Source: "title", Model: "m", Usage: u, Calls: 1}, {Source: "turn", Model: "m", Usage: u, Calls: 1}}
 		if !slices.Equal(usage.Data, want) || usage.Total.Total() != 20 {
 			t.Errorf("ledger %+v, total %+v", usage.Data, usage.Total)

@@ -218,15 +218,15 @@ func victim(dir, point string) {
 	go d.store.Run(context.Background())
 	go d.Run(context.Background())
 	ctx := context.Background()
-	if _, err := d.NewSession(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir}); err != nil {
+	if _, err := d.Sessions.New(ctx, &protocol.SessionNewParams{SessionID: victimSession, Cwd: dir}); err != nil {
 		panic(err)
 	}
-	turn, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
+	turn, err := d.Turns.Start(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
 	if err != nil {
 		panic(err)
 	}
 	if strings.HasPrefix(point, "switch: ") {
-		if _, err := d.StartTurn(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("waiting")}); err != nil {
+		if _, err := d.Turns.Start(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("waiting")}); err != nil {
 			panic(err)
 		}
 		close(queuedBehind)
@@ -250,7 +250,7 @@ func victim(dir, point string) {
 		}
 	}
 	if point == forApproval {
-		_, sub, err := d.Attach(ctx, &protocol.SessionAttachParams{SessionID: victimSession, AfterSeq: new(protocol.Seq)})
+		_, sub, err := d.Sessions.Attach(ctx, &protocol.SessionAttachParams{SessionID: victimSession, AfterSeq: new(protocol.Seq)})
 		if err != nil {
 			panic(err)
 		}
@@ -258,7 +258,7 @@ func victim(dir, point string) {
 			if _, err := sub.Next(ctx); err != nil {
 				panic(err)
 			}
-			if open, err := d.Decisions(ctx, &protocol.DecisionListParams{}); err == nil && len(open.Data) == 2 {
+			if open, err := d.Decisions.List(ctx, &protocol.DecisionListParams{}); err == nil && len(open.Data) == 2 {
 				reached(point)
 			}
 		}

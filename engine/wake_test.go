@@ -88,7 +88,7 @@ func TestWake(t *testing.T) {
 	t.Run("runtime/B06 what is not taken is told why, and changes nothing", func(t *testing.T) {
 		d := start(t, setup{model: replies(), config: func(c *engine.Config) { c.Models[0].Spec.ContextWindow = 100 }})
 		id, gone := d.session(t), d.session(t)
-		must[*protocol.SeqResult](t)(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
+		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
 		third := over("tsk_1")
 		third.Stream, third.Ordinal = "task:tsk_1", 3
 		d.wait(t, d.wake(t, id, third).TurnID)
@@ -162,7 +162,7 @@ func apart(c *engine.Config) { c.Defaults.Drain = protocol.DrainOne }
 
 func (d *daemon) queue(t testing.TB, id protocol.SessionID, all bool) *protocol.QueueListResult {
 	t.Helper()
-	return must[*protocol.QueueListResult](t)(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: all}))
+	return must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: all}))
 }
 
 // line is a wake about the n-th line of a monitor.
@@ -190,7 +190,7 @@ func TestDrain(t *testing.T) {
 		if a.TurnID == b.TurnID {
 			t.Error("they share a turn")
 		}
-		must[*protocol.HeadResult](t)(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Drain: protocol.DrainMerge}))
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Drain: protocol.DrainMerge}))
 		if c := d.wake(t, id, line(3)); c.TurnID != b.TurnID {
 			t.Errorf("turn %s, want %s", c.TurnID, b.TurnID)
 		}
@@ -205,7 +205,7 @@ func TestDrain(t *testing.T) {
 		if got := d.history(t, id); !slices.Equal(got[len(got)-5:], want) {
 			t.Errorf("history %q, want %q", got, want)
 		}
-		if _, err := d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Drain: "never"}); err == nil {
+		if _, err := d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Drain: "never"}); err == nil {
 			t.Error("an unknown policy was taken")
 		}
 	})
@@ -301,7 +301,7 @@ func TestDrain(t *testing.T) {
 		} {
 			d, id, g := busy(t, c.config)
 			o := d.observe(t, id)
-			running := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id})).Data[0].TurnID
+			running := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id})).Data[0].TurnID
 			for n := range 4 {
 				w := line(n + 1)
 				w.Delivery = protocol.DeliverEarliest
@@ -312,7 +312,7 @@ func TestDrain(t *testing.T) {
 					t.Errorf("line %d is %s in turn %s, and %s runs", n+1, in.State, in.TurnID, running)
 				}
 			}
-			must[*protocol.TurnSteerResult](t)(d.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: running, Input: text("me too")}))
+			must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: running, Input: text("me too")}))
 			close(g.open)
 			if report := d.wait(t, running); report.State != protocol.TurnCompleted {
 				t.Errorf("the turn ended as %s", report.State)
@@ -325,7 +325,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("runtime/P08 one that a turn did not let in any more gets a turn of its own", func(t *testing.T) {
 		d, id, g := busy(t, nil)
-		running := must[*protocol.TurnListResult](t)(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id})).Data[0].TurnID
+		running := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id})).Data[0].TurnID
 		queued := d.begin(t, id, "me").TurnID
 		w := line(1)
 		w.Delivery = protocol.DeliverEarliest
@@ -401,7 +401,7 @@ func TestCauses(t *testing.T) {
 		id := d.session(t)
 		in := d.wake(t, id, line(1))
 		d.wait(t, in.TurnID)
-		item := must[*protocol.SessionReadResult](t)(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data[0]
+		item := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data[0]
 		want := `{"kind":"process","turnId":"` + string(in.TurnID) + `","inputId":"` + string(in.ID) + `","cause":{"id":"task:mon_1:event:1","type":"monitor/line","origin":"mon_1"}}`
 		if got := string(encoded(t, item.Origin)); item.Kind != protocol.ItemNotice || got != want {
 			t.Errorf("item %s of %s, want %s", item.Kind, got, want)
@@ -451,12 +451,12 @@ func TestHold(t *testing.T) {
 			opened := o.typed(protocol.EventDecisionOpened)
 			queued := d.wake(t, id, line(1)).TurnID
 			is(protocol.HoldDecision)
-			must[*protocol.DecisionRespondResult](t)(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: opened.Decision.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: opened.Decision.ArgsHash}))
+			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: opened.Decision.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: opened.Decision.ArgsHash}))
 			<-g.called
 			is(protocol.HoldTurn)
 			done := make(chan error, 1)
 			go func() {
-				_, err := d.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "hold"})
+				_, err := d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "hold"})
 				done <- err
 			}()
 			synctest.Wait()

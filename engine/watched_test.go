@@ -24,20 +24,20 @@ type watched struct {
 func (d *daemon) watched(t *testing.T) *watched {
 	t.Helper()
 	dir := t.TempDir()
-	res := must[*protocol.SessionNewResult](t)(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir}))
+	res := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: dir}))
 	return &watched{daemon: d, t: t, id: res.SessionID, dir: dir}
 }
 
 func (w *watched) start(spec protocol.MonitorSpec) protocol.Monitor {
 	w.t.Helper()
 	p := &protocol.MonitorStartParams{SessionID: w.id, Spec: spec}
-	return must[*protocol.MonitorResult](w.t)(w.StartMonitor(w.t.Context(), "cli_a", p)).Monitor
+	return must[*protocol.MonitorResult](w.t)(w.Monitors.Start(w.t.Context(), "cli_a", p)).Monitor
 }
 
 func (w *watched) stop(id string) protocol.Monitor {
 	w.t.Helper()
 	p := &protocol.MonitorStopParams{SessionID: w.id, MonitorID: id}
-	return must[*protocol.MonitorResult](w.t)(w.StopMonitor(w.t.Context(), "cli_a", p)).Monitor
+	return must[*protocol.MonitorResult](w.t)(w.Monitors.Stop(w.t.Context(), "cli_a", p)).Monitor
 }
 
 func (w *watched) write(lines ...string) {
@@ -54,7 +54,7 @@ func (w *watched) write(lines ...string) {
 // take takes updates.
 func (w *watched) take() []protocol.MonitorUpdate {
 	w.t.Helper()
-	r := must[*protocol.MonitorUpdatesResult](w.t)(w.MonitorUpdates(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
+	r := must[*protocol.MonitorUpdatesResult](w.t)(w.Monitors.Updates(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
 	w.told = append(w.told, r.Events...)
 	return r.Events
 }
@@ -72,17 +72,17 @@ func (w *watched) heard(id, line string) {
 
 func (w *watched) ack(ids ...string) {
 	w.t.Helper()
-	must[*protocol.SeqResult](w.t)(w.AckMonitors(w.t.Context(), &protocol.MonitorAckParams{SessionID: w.id, MonitorIDs: ids}))
+	must[*protocol.SeqResult](w.t)(w.Monitors.Ack(w.t.Context(), &protocol.MonitorAckParams{SessionID: w.id, MonitorIDs: ids}))
 }
 
 func (w *watched) settle() {
 	w.t.Helper()
-	must[*protocol.SessionWaitResult](w.t)(w.WaitIdle(w.t.Context(), &protocol.SessionWaitParams{SessionID: w.id}))
+	must[*protocol.SessionWaitResult](w.t)(w.Sessions.Wait(w.t.Context(), &protocol.SessionWaitParams{SessionID: w.id}))
 }
 
 func (w *watched) status() *protocol.MonitorStatusResult {
 	w.t.Helper()
-	return must[*protocol.MonitorStatusResult](w.t)(w.Monitors(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
+	return must[*protocol.MonitorStatusResult](w.t)(w.Monitors.Status(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
 }
 
 // monitor is one as it is; asking begins what is armed.
@@ -109,7 +109,7 @@ func (w *watched) woken() []string {
 	w.t.Helper()
 	w.settle()
 	var all []string
-	for _, in := range must[*protocol.QueueListResult](w.t)(w.Queue(w.t.Context(), &protocol.QueueListParams{SessionID: w.id, All: true})).Data {
+	for _, in := range must[*protocol.QueueListResult](w.t)(w.Queue.List(w.t.Context(), &protocol.QueueListParams{SessionID: w.id, All: true})).Data {
 		if in.Wake != nil {
 			all = append(all, in.Input[0].Text)
 		}

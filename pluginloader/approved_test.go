@@ -132,7 +132,7 @@ func (w *world) refused(got, refusal string) bool {
 // failure is what a call that fails says.
 func (w *world) failure(id protocol.SessionID, name string) string {
 	w.t.Helper()
-	r := must(w.CallTool(w.t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(`{}`)})).of(w.t)
+	r := must(w.Tools.Call(w.t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(`{}`)})).of(w.t)
 	if r.Output.Failure == nil {
 		return ""
 	}

@@ -29,7 +29,7 @@ func mine(name string, env ...string) protocol.MCPServers {
 
 func (w *world) bring(id protocol.SessionID, servers protocol.MCPServers) protocol.ToolState {
 	w.t.Helper()
-	return must(w.SetOverlay(w.t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers})).of(w.t).Tools
+	return must(w.Sessions.SetOverlay(w.t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers})).of(w.t).Tools
 }
 
 // withServer is a plugin whose server is equal to that of a client.
@@ -58,7 +58,7 @@ func TestBrought(t *testing.T) {
 		if theirs == pid || len(theirs) > 8 {
 			t.Errorf("with a plugin's server of that name: %q, before %q", theirs, pid)
 		}
-		if _, err := w.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: mine("s")}); err == nil {
+		if _, err := w.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: mine("s")}); err == nil {
 			t.Error("it is brought once more")
 		}
 		if err := os.RemoveAll(filepath.Join(w.user, "late")); err != nil {

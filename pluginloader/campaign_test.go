@@ -251,12 +251,12 @@ func TestChangesWhileTurnsRun(t *testing.T) {
 func (w *world) keepTurning(ctx context.Context) {
 	id := w.session("")
 	for ctx.Err() == nil {
-		started, err := w.StartTurn(w.t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}})
+		started, err := w.Turns.Start(w.t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}})
 		if err != nil {
 			w.t.Error(err)
 			return
 		}
-		report, err := w.WaitTurn(w.t.Context(), &protocol.TurnWaitParams{TurnID: started.TurnID})
+		report, err := w.Turns.Wait(w.t.Context(), &protocol.TurnWaitParams{TurnID: started.TurnID})
 		if err != nil || report.State != protocol.TurnCompleted {
 			w.t.Errorf("a turn was disturbed: %+v, %v", report, err)
 			return

@@ -111,7 +111,7 @@ func stuckSession(t *testing.T) {
 	w.start()
 	w.status("", "guest", protocol.PluginLoaded)
 	w.status("", "o", protocol.PluginLoaded)
-	id := must(w.NewSession(t.Context(), &protocol.SessionNewParams{
+	id := must(w.Sessions.New(t.Context(), &protocol.SessionNewParams{
 		Cwd: t.TempDir(), Options: protocol.PluginOptions{"o": []byte(`{"limit":3}`)},
 	})).of(t).SessionID
 	pid := w.call(id, "pid", `{}`)
@@ -145,7 +145,7 @@ func startsLate(t *testing.T) {
 	go func() { waiting <- w.call(id, "version", `{}`) }()
 	time.Sleep(300 * time.Millisecond)
 	quick(t, "attaching to the session", func() {
-		_, sub, err := w.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
+		_, sub, err := w.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -210,13 +210,13 @@ func (w *world) session(cwd string) protocol.SessionID {
 	if cwd == "" {
 		cwd = w.t.TempDir()
 	}
-	return must(w.NewSession(w.t.Context(), &protocol.SessionNewParams{Cwd: cwd})).of(w.t).SessionID
+	return must(w.Sessions.New(w.t.Context(), &protocol.SessionNewParams{Cwd: cwd})).of(w.t).SessionID
 }
 
 // call calls a tool, and gives what it said, or the code of its failure.
 func (w *world) call(id protocol.SessionID, name, args string) string {
 	w.t.Helper()
-	r, err := w.CallTool(w.t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(args)})
+	r, err := w.Tools.Call(w.t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(args)})
 	switch {
 	case err != nil:
 		return err.Error()

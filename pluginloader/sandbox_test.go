@@ -51,7 +51,7 @@ func TestSandboxModes(t *testing.T) {
 			if info := w.status("", "plain", protocol.PluginLoaded); info.Sandbox != "" {
 				t.Errorf("one without programs is shown with %q", info.Sandbox)
 			}
-			r := must(w.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: w.session(""), Name: "look", Args: []byte(`{}`)})).of(t)
+			r := must(w.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: w.session(""), Name: "look", Args: []byte(`{}`)})).of(t)
 			if got := strings.Contains(r.Output.Text, "word"); got != (mode == pluginloader.SandboxOff) || !strings.Contains(r.Output.Text, "77") {
 				t.Errorf("it says %q", r.Output.Text)
 			}

@@ -142,16 +142,16 @@ func TestPolicy(t *testing.T) {
 			policy := begin(t, example(t, "policy", `{"ask":[{"tool":"write","match":"a"}]}`))
 			d := builtintest.Start(t, t.TempDir(), 0, model, &workspace.Factory{}, policy)
 			id := d.Session(t, nil)
-			began := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{
+			began := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{
 				SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}},
 			}))(t)
 			var open []protocol.Decision
 			wait.Until(t, "a person is asked", func() bool {
-				open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
+				open = builtintest.Must(d.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
 				return len(open) == 1
 			})
-			builtintest.Must(d.Respond(t.Context(), "test", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: answer, ArgsHash: open[0].ArgsHash}))(t)
-			builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
+			builtintest.Must(d.Decisions.Respond(t.Context(), "test", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: answer, ArgsHash: open[0].ArgsHash}))(t)
+			builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 			return d.Result(t, id)
 		}
 		if got := run(t, protocol.ChooseAllowOnce); got.Status != protocol.OutputSuccess {
@@ -209,7 +209,7 @@ func TestMasker(t *testing.T) {
 		}
 		model := &builtintest.Recorder{Provider: builtintest.Calling(scripted.Call{ID: "c1", Name: "read", Args: json.RawMessage(`{"path":"secret"}`)})}
 		d := builtintest.Start(t, t.TempDir(), 0, model, &workspace.Factory{}, begin(t, example(t, "masker", "")))
-		id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: dir}))(t).SessionID
+		id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: dir}))(t).SessionID
 		d.Turn(t, id, "go")
 		got := d.Result(t, id)
 		if asked := fmt.Sprint(model.Last(t).Messages); strings.Contains(got.Text+string(got.Value)+asked, key) || !strings.Contains(got.Text, "key=[masked]") {
@@ -259,7 +259,7 @@ func TestMemory(t *testing.T) {
 		}
 		tool := func(id protocol.SessionID, name, args string) protocol.ToolOutput {
 			t.Helper()
-			return builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(args)}))(t).Output
+			return builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: json.RawMessage(args)}))(t).Output
 		}
 		recall := func(id protocol.SessionID) string { return tool(id, "recall", `{}`).Text }
 		fork := builtintest.Must(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id}))(t).SessionID
@@ -276,7 +276,7 @@ func TestMemory(t *testing.T) {
 		if got := recall(id); got != "1. tea at five" {
 			t.Errorf("restored, there is %q", got)
 		}
-		done := builtintest.Must(d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))(t)
+		done := builtintest.Must(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))(t)
 		d.Turn(t, id, "what now?")
 		if told := fmt.Sprint(model.Asked[len(model.Asked)-2].Messages[0]); !done.Compacted || !strings.Contains(told, "tea at five") || !strings.Contains(told, "remember the tea") {
 			t.Errorf("%+v: the model is told %s", done, told)
@@ -316,7 +316,7 @@ func TestReviewer(t *testing.T) {
 		if len(reviews) != 1 || !strings.Contains(reviews[0], "2 edits, of a, b.") {
 			t.Errorf("the model is asked %q (%+v, %+v)", reviews, report.Outcome, report.Issues)
 		}
-		got := builtintest.Must(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "reviewer.summary"}))(t)
+		got := builtintest.Must(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "reviewer.summary"}))(t)
 		want := fmt.Sprintf(`[{"turnId":%q,"files":["a","b","c"],"edits":3,"failed":0,"reviews":1}]`, report.TurnID)
 		if string(got.Output) != want {
 			t.Errorf("the summary is %s, want %s", got.Output, want)

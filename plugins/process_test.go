@@ -23,12 +23,12 @@ import (
 // call makes a direct call of the tool.
 func call(t testing.TB, d *builtintest.Daemon, id protocol.SessionID, args string) protocol.ToolOutput {
 	t.Helper()
-	return builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t).Output
+	return builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t).Output
 }
 
 func noted(t testing.TB, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
-	return string(builtintest.Must(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "notes.list"}))(t).Output)
+	return string(builtintest.Must(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "notes.list"}))(t).Output)
 }
 
 func noting(args string) *builtintest.Recorder {
@@ -102,7 +102,7 @@ func TestCalls(t *testing.T) {
 		f := begin(t, c)
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"mode":"wait"}`), f)
 		slow, quick := d.Session(t, nil), d.Session(t, nil)
-		began := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{
+		began := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{
 			SessionID: slow, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}},
 		}))(t)
 		var all sync.WaitGroup
@@ -113,8 +113,8 @@ func TestCalls(t *testing.T) {
 		if got := noted(t, d, quick); strings.Count(got, `"x"`) != 8 {
 			t.Errorf("of eight calls at once there are the notes %s", got)
 		}
-		builtintest.Must(d.Interrupt(t.Context(), "", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
-		builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
+		builtintest.Must(d.Turns.Interrupt(t.Context(), "", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
+		builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 		wait.Until(t, "the task is told", func() bool { return noted(t, d, slow) == `["cancelled"]` })
 	})
 	each(t, "issue/4-9 a call asks lashd for what it is granted, and is told what it is not", func(t *testing.T, c process.Config) {
@@ -145,9 +145,9 @@ func TestCalls(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("nobody is told")
 		}
-		builtintest.Must(d.RefreshTools(t.Context(), &protocol.SessionMutationParams{SessionID: id}))(t)
+		builtintest.Must(d.Tools.Refresh(t.Context(), &protocol.SessionMutationParams{SessionID: id}))(t)
 		var names []string
-		for _, r := range builtintest.Must(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
+		for _, r := range builtintest.Must(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
 			names = append(names, r.Name)
 		}
 		if len(names) != 2 {

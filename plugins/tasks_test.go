@@ -30,12 +30,12 @@ func background(t *testing.T, f plugin.Factory) {
 		{"monitorStop", `{"monitorId":"m"}`, `"state":"stopped"`},
 	} {
 		args := `{"mode":"host","text":"` + c.method + `","params":` + c.params + `}`
-		out := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t).Output
+		out := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t).Output
 		if !strings.Contains(strings.ReplaceAll(out.Text, " ", ""), c.want) { // Python puts them in
 			t.Errorf("%s %s: %s %+v; want %s", c.method, c.params, out.Text, out.Failure, c.want)
 		}
 	}
-	events := builtintest.Must(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}}))(t).Events
+	events := builtintest.Must(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}}))(t).Events
 	told := 0
 	for _, e := range events {
 		if e.Kind == protocol.TaskTold && e.Name == "seen" && e.Key == "once" {

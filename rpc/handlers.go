@@ -109,14 +109,14 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 }
 
 func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	r, err := c.eng.NewSession(ctx, p)
+	r, err := c.eng.Sessions.New(ctx, p)
 	if err == nil {
-		err = c.eng.BringServers(ctx, c.client, r.SessionID, p.MCPServers)
+		err = c.eng.Sessions.BringServers(ctx, c.client, r.SessionID, p.MCPServers)
 	}
 	if err != nil {
 		return nil, err
 	}
-	sub, err := c.eng.Follow(ctx, r.SessionID, r.Seq)
+	sub, err := c.eng.Sessions.Follow(ctx, r.SessionID, r.Seq)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*p
 }
 
 func (c *conn) sessionAttach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, error) {
-	r, sub, err := c.eng.Attach(ctx, p)
+	r, sub, err := c.eng.Sessions.Attach(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*pro
 }
 
 func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(context.Context) (*protocol.TurnReport, error), error) {
-	r, err := c.eng.StartTurn(ctx, p)
+	r, err := c.eng.Turns.Start(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) (*protocol.TurnReport, error) {
-		report, err := c.eng.WaitTurn(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
+		report, err := c.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: r.TurnID, Follow: true})
 		if err != nil {
 			return nil, &durableError{err}
 		}

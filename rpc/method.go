@@ -41,16 +41,25 @@ func to[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, *P)
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, p) }
 }
 
-func artifacts(e *engine.Engine) *engine.Artifacts { return e.Artifacts }
-func models(e *engine.Engine) *engine.Models       { return e.Models }
-func triggers(e *engine.Engine) *trigger.Registry  { return e.Triggers }
-func history(e *engine.Engine) *engine.History     { return e.History }
-func snapshots(e *engine.Engine) *engine.Snapshots { return e.Snapshots }
-func files(e *engine.Engine) *undo.Files           { return e.Files }
+func sessions(e *engine.Engine) *engine.Sessions       { return e.Sessions }
+func turns(e *engine.Engine) *engine.Turns             { return e.Turns }
+func inputs(e *engine.Engine) *engine.Queue            { return e.Queue }
+func decisions(e *engine.Engine) *engine.Decisions     { return e.Decisions }
+func tools(e *engine.Engine) *engine.Tools             { return e.Tools }
+func operations(e *engine.Engine) *engine.Operations   { return e.Operations }
+func tasks(e *engine.Engine) *engine.Tasks             { return e.Tasks }
+func monitors(e *engine.Engine) *engine.Monitors       { return e.Monitors }
+func completions(e *engine.Engine) *engine.Completions { return e.Completions }
+func artifacts(e *engine.Engine) *engine.Artifacts     { return e.Artifacts }
+func models(e *engine.Engine) *engine.Models           { return e.Models }
+func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
+func history(e *engine.Engine) *engine.History         { return e.History }
+func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
+func files(e *engine.Engine) *undo.Files               { return e.Files }
 
-// toEngineAs hands a request to the engine, and says which client makes it.
-func toEngineAs[P, R any](f func(*engine.Engine, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {
-	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, c.client, p) }
+// toAs hands a request to a part of the engine, and says which client makes it.
+func toAs[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {
+	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, c.client, p) }
 }
 
 // bind makes a method of a handler that answers at once.

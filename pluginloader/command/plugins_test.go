@@ -50,7 +50,7 @@ func run(t *testing.T, c Config, calls ...scripted.Call) *rig {
 	t.Helper()
 	r := &rig{model: &builtintest.Recorder{Provider: calling(calls)}, part: part(t, c), dir: t.TempDir()}
 	r.Daemon = builtintest.Start(t, t.TempDir(), 0, r.model, &workspace.Factory{}, shell.New(shell.Config{Environ: os.Environ(), Nonce: nonce}), plugin.Builder(c.ID, r.part.Spec))
-	r.id = builtintest.Must(r.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: r.dir}))(t).SessionID
+	r.id = builtintest.Must(r.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: r.dir}))(t).SessionID
 	return r
 }
 
@@ -134,13 +134,13 @@ func TestGuard(t *testing.T) {
 	t.Run("issue/4-2 it has a person asked, who decides", func(t *testing.T) {
 		for _, choice := range []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject} {
 			r := run(t, installed(t, "guard"), command("echo git push"))
-			began := builtintest.Must(r.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+			began := builtintest.Must(r.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 			d := r.decision(t)
 			if d.Kind != protocol.DecisionApproval || !strings.Contains(d.Prompt, "It publishes commits.") {
 				t.Errorf("the question is %+v", d)
 			}
-			builtintest.Must(r.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}))(t)
-			builtintest.Must(r.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
+			builtintest.Must(r.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}))(t)
+			builtintest.Must(r.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 			ran := strings.HasPrefix(r.Result(t, r.id).Text, "git push\n")
 			if ran != (choice == protocol.ChooseAllowOnce) {
 				t.Errorf("after %s the call comes to %+v", choice, r.Result(t, r.id))
@@ -170,7 +170,7 @@ func TestGuard(t *testing.T) {
 func (r *rig) decision(t *testing.T) protocol.Decision {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if all := builtintest.Must(r.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: r.id}))(t).Data; len(all) > 0 {
+		if all := builtintest.Must(r.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: r.id}))(t).Data; len(all) > 0 {
 			return all[0]
 		}
 	}
@@ -226,7 +226,7 @@ func TestContext(t *testing.T) {
 	})
 	t.Run("issue/4-2 in a child the hooks of children are asked, and not those of the end of a session's turn", func(t *testing.T) {
 		r := run(t, installed(t, "context"))
-		child := builtintest.Must(r.NewSession(t.Context(), &protocol.SessionNewParams{
+		child := builtintest.Must(r.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: r.dir, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: r.id},
 		}))(t).SessionID
 		r.Turn(t, child, "hello")
@@ -326,22 +326,22 @@ func TestTurns(t *testing.T) {
 		if got := r.data(t, "PostModelRequest"); !strings.Contains(got, `"last_assistant_message":"done"`) {
 			t.Errorf("after a reply: %s", got)
 		}
-		builtintest.Must(r.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: r.id, Prompt: new("be brief")}))(t)
+		builtintest.Must(r.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: r.id, Prompt: new("be brief")}))(t)
 		if got := r.data(t, "ConfigChange"); !strings.Contains(got, `"hook_event_name":"ConfigChange"`) {
 			t.Errorf("after a change of settings: %s", got)
 		}
 	})
 	t.Run("issue/4-2 a hook that runs when its turn is cancelled ends at once", func(t *testing.T) {
 		r := run(t, with(t, `{"PreToolUse":[{"hooks":[{"type":"command","command":"echo > $PLUGIN_DATA/began; sleep 600"}]}],"Interrupt":[{"hooks":[{"type":"command","command":"cat > $PLUGIN_DATA/interrupt"}]}]}`), list)
-		began := builtintest.Must(r.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+		began := builtintest.Must(r.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(r.part.config.Data, "began")); err == nil {
 				break
 			}
 		}
 		start := time.Now()
-		builtintest.Must(r.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
-		report := builtintest.Must(r.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
+		builtintest.Must(r.Turns.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
+		report := builtintest.Must(r.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 		if took := time.Since(start); report.Outcome.Kind != protocol.OutcomeCancelled || took > 50*time.Second {
 			t.Errorf("%+v after %s", report.Outcome, took)
 		}
@@ -382,7 +382,7 @@ func TestCompaction(t *testing.T) {
 		if got := read("auto"); !strings.Contains(got, `"trigger":"auto","custom_instructions":""`) {
 			t.Errorf("told %s", got)
 		}
-		_, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "keep names"})
+		_, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "keep names"})
 		if err == nil || !strings.Contains(err.Error(), "not now") {
 			t.Errorf("compact: %v", err)
 		}

@@ -74,7 +74,7 @@ func told(t *testing.T, model *builtintest.Recorder) []string {
 
 func set(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, name string, member bool) {
 	t.Helper()
-	builtintest.Must(d.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{name: member}}))(t)
+	builtintest.Must(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{name: member}}))(t)
 }
 
 func TestSwitches(t *testing.T) {
@@ -118,13 +118,13 @@ func TestMonitors(t *testing.T) {
 		}
 		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), plugin.Static("a", declared.Monitors(f.Lashd.Monitors, "/its/place")))
 		id := d.Session(t, nil)
-		got := builtintest.Must(d.Monitors(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data
+		got := builtintest.Must(d.Monitors.Status(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data
 		if len(got) != 2 || got[0].Spec.ID != "a:m" || !got[0].Armed || !got[0].Spec.Restart || got[0].Spec.Wake != protocol.WakeNotify || got[1].Armed {
 			t.Errorf("there are %+v", got)
 		}
 		var told []protocol.MonitorUpdate
 		for len(told) == 0 {
-			told = builtintest.Must(d.MonitorUpdates(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Events
+			told = builtintest.Must(d.Monitors.Updates(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Events
 		}
 		if told[0].Message != "in /its/place" {
 			t.Errorf("it says %q", told[0].Message)

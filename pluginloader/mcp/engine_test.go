@@ -84,14 +84,14 @@ func TestTurn(t *testing.T) {
 				go func() {
 					var open []protocol.Decision
 					wait.Until(t, "the question", func() bool {
-						open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
+						open = builtintest.Must(d.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: id}))(t).Data
 						return len(open) == 1
 					})
 					if q := open[0]; q.Kind != protocol.DecisionQuestion || q.Prompt != "The MCP server notes/x asks: Which colour?" || !strings.Contains(string(q.Form), `"colour"`) {
 						t.Errorf("asked %+v", q)
 					}
 					time.Sleep(2200 * time.Millisecond) // longer than a call may take
-					_, err := d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: choice, Value: json.RawMessage(`{"colour":"red"}`)})
+					_, err := d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: choice, Value: json.RawMessage(`{"colour":"red"}`)})
 					if err != nil {
 						t.Error(err)
 					}

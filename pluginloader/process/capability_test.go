@@ -133,11 +133,11 @@ func probed(t *testing.T, uses []process.Capability) (map[string][]string, strin
 	}
 	notes(t, d, id)
 	op := protocol.OperationParams{SessionID: id, Name: "notes.add", Args: json.RawMessage(`{}`)}
-	builtintest.Must(d.Command(t.Context(), &op))(t)
+	builtintest.Must(d.Operations.Command(t.Context(), &op))(t)
 	op.Name = "notes.work"
-	builtintest.Must(d.Task(t.Context(), &op))(t)
-	builtintest.Must(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("other")}))(t)
-	_, _ = d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}) // it makes no summary
+	builtintest.Must(d.Operations.Task(t.Context(), &op))(t)
+	builtintest.Must(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("other")}))(t)
+	_, _ = d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}) // it makes no summary
 	d.Stop()
 	c.Nonce += "-again"
 	d = builtintest.Start(t, dir, 0, model, begin(t, c))

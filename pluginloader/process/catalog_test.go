@@ -92,7 +92,7 @@ func (counting) Build(plugin.BuildContext) (plugin.Plugin, error) { return &coun
 
 func listed(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (names []string) {
 	t.Helper()
-	for _, r := range builtintest.Must(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
+	for _, r := range builtintest.Must(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
 		names = append(names, r.Name)
 	}
 	return names
@@ -142,7 +142,7 @@ func TestCatalog(t *testing.T) {
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, cfg), tooled("hidden", "shown"))
 		id := d.Session(t, nil)
-		if _, err := d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}); err == nil || !strings.Contains(err.Error(), "plugin notes: tool_catalog: ") {
+		if _, err := d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}); err == nil || !strings.Contains(err.Error(), "plugin notes: tool_catalog: ") {
 			t.Errorf("the list of tools: %v", err)
 		}
 		d.Turn(t, id, "hello")

@@ -27,7 +27,7 @@ func noting(args string) *builtintest.Recorder {
 
 func notes(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
-	r := builtintest.Must(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "notes.list"}))(t)
+	r := builtintest.Must(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "notes.list"}))(t)
 	return string(r.Output)
 }
 
@@ -90,7 +90,7 @@ func TestChangingTools(t *testing.T) {
 		var d *builtintest.Daemon
 		c := config(t, "good", everything())
 		c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) {
-			_, err := d.RefreshTools(ctx, &protocol.SessionMutationParams{SessionID: id})
+			_, err := d.Tools.Refresh(ctx, &protocol.SessionMutationParams{SessionID: id})
 			changed <- err
 		}
 		d = builtintest.Start(t, t.TempDir(), 0, model, begin(t, c))
@@ -117,7 +117,7 @@ func TestCrash(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"boom"}`), f)
 		one, two := d.Session(t, nil), d.Session(t, nil)
 		add := func(id protocol.SessionID, key string) {
-			builtintest.Must(d.Command(t.Context(), &protocol.OperationParams{
+			builtintest.Must(d.Operations.Command(t.Context(), &protocol.OperationParams{
 				Mutation: protocol.Mutation{IdempotencyKey: key}, SessionID: id, Name: "notes.add", Args: json.RawMessage(`{"n":1}`),
 			}))(t)
 		}

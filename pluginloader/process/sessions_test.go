@@ -22,14 +22,14 @@ import (
 func asks(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, method, params string) string {
 	t.Helper()
 	args := fmt.Sprintf(`{"host":%q,"params":%s}`, method, params)
-	r := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t)
+	r := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "note", Args: json.RawMessage(args)}))(t)
 	return r.Output.Text
 }
 
 // below makes a session that works for another one.
 func below(t *testing.T, d *builtintest.Daemon, parent protocol.SessionID) protocol.SessionID {
 	t.Helper()
-	return builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
+	return builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 		Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent, Cause: "test"},
 	}))(t).SessionID
 }
@@ -71,22 +71,22 @@ func TestReach(t *testing.T) {
 	c := config(t, "good", everything())
 	d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
 	own := d.Session(t, nil)
-	cwd := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: own}))(t).Session.Cwd
+	cwd := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: own}))(t).Session.Cwd
 	anybody := func(cwd string) protocol.SessionID {
-		return builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
+		return builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
 	}
 	made := func(from protocol.SessionID, id string) protocol.SessionID {
 		hosted(t, d, from, "createSession", fmt.Sprintf(`{"session":{"sessionId":%q}}`, id))
-		if r := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: protocol.SessionID(id)}))(t).Session.Relation; r.Kind != protocol.RelationRoot || r.AskedBy != from {
+		if r := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: protocol.SessionID(id)}))(t).Session.Relation; r.Kind != protocol.RelationRoot || r.AskedBy != from {
 			t.Errorf("%s is %+v", id, r)
 		}
 		return protocol.SessionID(id)
 	}
 	child, root := below(t, d, own), made(own, "ses_made")
-	elsewhere := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: own}}))(t).SessionID
+	elsewhere := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: own}}))(t).SessionID
 	gone := anybody(cwd)
 	orphan := made(gone, "ses_orphan")
-	builtintest.Must(d.DeleteSession(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))(t)
+	builtintest.Must(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))(t)
 	sessions := map[string]protocol.SessionID{
 		"its own": own, "one that works for it": child, "one that it made": root, "one that one made that it made": made(root, "ses_again"), "one of the child": made(child, "ses_childs"),
 		"one below it elsewhere": elsewhere, "one whose asker is gone": orphan, "one of the workspace": anybody(cwd), "one of another workspace": anybody(t.TempDir()), "none": "ses_none",
@@ -112,7 +112,7 @@ func TestReach(t *testing.T) {
 	}
 	for _, name := range []string{"one of the workspace", "one of another workspace", "one that it made"} {
 		t.Run("outside/1 turns of "+name, func(t *testing.T) {
-			turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: sessions[name], Input: []protocol.InputPart{{Type: protocol.InputText, Text: "hi"}}}))(t).TurnID
+			turn := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: sessions[name], Input: []protocol.InputPart{{Type: protocol.InputText, Text: "hi"}}}))(t).TurnID
 			for _, method := range []string{"injectTurnInput", "awaitTurn", "cancelTurn"} {
 				got := hosted(t, d, own, method, fmt.Sprintf(`{"turnId":%q%s}`, turn, map[string]string{"injectTurnInput": `,"input":[{"type":"text","text":"and this"}]`}[method]))
 				if denied := strings.Contains(got, "out of reach"); denied != (name != "one that it made") || !denied && strings.HasPrefix(got, "refused") {
@@ -143,13 +143,13 @@ func TestAskAndInject(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, c))
 		own, other := d.Session(t, nil), d.Session(t, nil)
 		child := below(t, d, own)
-		turn := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: child, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t).TurnID
+		turn := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: child, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t).TurnID
 		var open []protocol.Decision
 		for limit := time.Now().Add(patience); len(open) == 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatalf("it never asks: %+v", builtintest.Must(d.ReadTurn(t.Context(), &protocol.TurnParams{TurnID: turn}))(t))
+				t.Fatalf("it never asks: %+v", builtintest.Must(d.Turns.Read(t.Context(), &protocol.TurnParams{TurnID: turn}))(t))
 			}
-			open = builtintest.Must(d.Decisions(t.Context(), &protocol.DecisionListParams{}))(t).Data
+			open = builtintest.Must(d.Decisions.List(t.Context(), &protocol.DecisionListParams{}))(t).Data
 		}
 		if q := open[0]; q.Kind != protocol.DecisionQuestion || q.Prompt != "Which?" {
 			t.Errorf("it asks %+v", q)
@@ -164,8 +164,8 @@ func TestAskAndInject(t *testing.T) {
 			t.Errorf("let in: %s, and again: %s", first, again)
 		}
 		time.Sleep(3200 * time.Millisecond) // longer than a call may take
-		builtintest.Must(d.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`"this"`)}))(t)
-		report := builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: turn}))(t)
+		builtintest.Must(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`"this"`)}))(t)
+		report := builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn}))(t)
 		if text := report.ToolCalls[0].Output.Text; !strings.Contains(text, `"choice":"answer","value":"this"`) {
 			t.Errorf("it was told %q", text)
 		}

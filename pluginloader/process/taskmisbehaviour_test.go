@@ -33,7 +33,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) task(t *testing.T, id protocol.TaskID, spec protocol.TaskSpec) {
 	t.Helper()
 	spec.Kind = protocol.TaskOther
-	builtintest.Must(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: d.session, TaskID: id, Spec: spec}))(t)
+	builtintest.Must(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: d.session, TaskID: id, Spec: spec}))(t)
 }
 
 // misused are what a plugin does with tasks, what it is told, and what the task has come to.
@@ -87,7 +87,7 @@ var misused = []struct {
 	{"tells without end", func(t *testing.T, d *desk) string {
 		d.task(t, "tsk_x", protocol.TaskSpec{Recovery: protocol.RecoverExternal, Plugin: "notes", Events: []protocol.TaskEventType{{Name: "seen"}}})
 		args := `{"host":"host/taskTell","times":1000,"params":{"taskId":"tsk_x","name":"seen"}}`
-		r := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: d.session, Name: "note", Args: json.RawMessage(args)}))(t)
+		r := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: d.session, Name: "note", Args: json.RawMessage(args)}))(t)
 		var told, refused, seconds int
 		if _, err := fmt.Sscan(r.Output.Text, &told, &refused, &seconds); err != nil || told > 100*(seconds+2) || told+refused != 1000 {
 			return fmt.Sprintf("%d events in %d s, and %d were too many: %v", told, seconds, refused, err)
@@ -118,7 +118,7 @@ func TestTasksOfWhoMisbehaves(t *testing.T) {
 			if c.came.Final() {
 				got = finished(t, d.Daemon, d.session, "tsk_x")
 			} else {
-				got = builtintest.Must(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: d.session, TaskID: "tsk_x"}}))(t).Task
+				got = builtintest.Must(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: d.session, TaskID: "tsk_x"}}))(t).Task
 			}
 			if got.State != c.came || c.kind != "" && got.Outcome.Kind != c.kind {
 				t.Errorf("the task is %s %+v, want %s, %s", got.State, got.Outcome, c.came, c.kind)

@@ -55,7 +55,7 @@ func register(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task, 
 
 func finished(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task protocol.TaskID) protocol.Task {
 	t.Helper()
-	r := builtintest.Must(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task}, TimeoutMs: 10_000}))(t)
+	r := builtintest.Must(d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task}, TimeoutMs: 10_000}))(t)
 	if r.TimedOut {
 		t.Fatalf("task %s is %s", task, r.Live[0].State)
 	}
@@ -72,7 +72,7 @@ func TestRegisteredTasks(t *testing.T) {
 		if again := register(t, d, id, "tsk_a", "ownerBound"); !again.Existing || again.Grant != "" {
 			t.Errorf("registered again: %+v", again)
 		}
-		builtintest.Must(d.SignalTask(t.Context(), "cli_a", &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}, Name: "add", Payload: json.RawMessage(`2`)}))(t)
+		builtintest.Must(d.Tasks.Signal(t.Context(), "cli_a", &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_a"}, Name: "add", Payload: json.RawMessage(`2`)}))(t)
 		if got := found(filepath.Join(c.DataDir, "task-signal.tsk_a")); got != `{"name":"add","payload":2}` {
 			t.Errorf("it was sent %s", got)
 		}
@@ -154,7 +154,7 @@ func TestHandledTasks(t *testing.T) {
 			_, d, id := working(t)
 			// Not by the process itself, which may die before it is answered.
 			spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.TaskRecovery(c.recovery), Plugin: "notes", Handler: "build", Payload: json.RawMessage(strconv.Quote(c.payload))}
-			builtintest.Must(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_a", Spec: spec}))(t)
+			builtintest.Must(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_a", Spec: spec}))(t)
 			if got := finished(t, d, id, "tsk_a"); got.State != c.state || got.Attempt != c.attempts {
 				t.Errorf("it is %s after %d attempts: %+v", got.State, got.Attempt, got.Outcome)
 			}
@@ -164,8 +164,8 @@ func TestHandledTasks(t *testing.T) {
 		t.Parallel()
 		_, d, id := working(t)
 		lasts(t, d, id)
-		cwd := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Session.Cwd
-		other := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
+		cwd := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Session.Cwd
+		other := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: cwd}))(t).SessionID
 		for _, c := range []struct{ method, params, want string }{
 			{"validateHandles", `{"taskIds":["tsk_a"]}`, "{}"}, {"validateHandles", `{"taskIds":["tsk_a","tsk_none"]}`, "tsk_none"},
 			{"transferHandles", `{"taskIds":[],"to":"ses_none"}`, `{"data":null}`}, {"taskStart", `{"spec":{"kind":"other","recovery":"ownerBound","handler":"none"}}`, "/spec/handler"},
@@ -207,7 +207,7 @@ func TestTasksOfSandboxed(t *testing.T) {
 		mark := filepath.Join(t.TempDir(), "escaped")
 		shell := &protocol.TaskShell{Script: "read x; eval \"$x\""}
 		of := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: shell}
-		builtintest.Must(d.StartTask(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_user", Spec: of}))(t)
+		builtintest.Must(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: id, TaskID: "tsk_user", Spec: of}))(t)
 		for _, c := range []struct{ method, params string }{
 			{"taskStart", `{"spec":{"kind":"command","recovery":"ownerBound","command":{"script":"touch %s"}}}`},
 			{"taskStart", `{"spec":{"kind":"command","recovery":"rerunnable","command":{"script":"touch %s","detach":true}}}`},
@@ -222,7 +222,7 @@ func TestTasksOfSandboxed(t *testing.T) {
 			t.Errorf("what it runs itself: %s", got)
 		}
 		finished(t, d, id, "tsk_own")
-		builtintest.Must(d.CancelTask(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_user"}}))(t)
+		builtintest.Must(d.Tasks.Cancel(t.Context(), "", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "tsk_user"}}))(t)
 		finished(t, d, id, "tsk_user")
 		if _, err := os.Stat(mark); !os.IsNotExist(err) {
 			t.Errorf("something was run: %v", err)

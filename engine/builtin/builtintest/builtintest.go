@@ -77,16 +77,16 @@ func check(t testing.TB, err error) {
 // Session is a new session in a directory of the test, with options for plugins.
 func (d *Daemon) Session(t testing.TB, options protocol.PluginOptions) protocol.SessionID {
 	t.Helper()
-	return Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options}))(t).SessionID
+	return Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options}))(t).SessionID
 }
 
 // Turn runs a turn to its end.
 func (d *Daemon) Turn(t testing.TB, id protocol.SessionID, input string) *protocol.TurnReport {
 	t.Helper()
-	began := Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{
+	began := Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{
 		SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: input}},
 	}))(t)
-	return Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
+	return Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 }
 
 // Result is the output of the newest call in the history of a session.

@@ -44,7 +44,7 @@ func lastInput(t *testing.T, m *builtintest.Recorder) string {
 // compact compacts a session, and tells whether anything was compacted.
 func compact(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (bool, error) {
 	t.Helper()
-	r, err := d.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "mind the gap"})
+	r, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "mind the gap"})
 	if err != nil {
 		return false, err
 	}
@@ -127,13 +127,13 @@ func TestSummaries(t *testing.T) {
 	if strings.Contains(said, "2"+long) || strings.Contains(said, "musing") || len(m.Asked) != 1 || len(m.Asked[0].Tools) != 0 {
 		t.Errorf("runtime/S11 the summariser is asked %d times, with %d tools, last: %s", len(m.Asked), len(m.Asked[0].Tools), said)
 	}
-	for _, s := range builtintest.Must(d.Sessions(t.Context(), &protocol.SessionListParams{Children: true}))(t).Data {
+	for _, s := range builtintest.Must(d.Sessions.List(t.Context(), &protocol.SessionListParams{Children: true}))(t).Data {
 		if s.ID != id {
 			t.Errorf("runtime/S11 the summariser is still there: %+v", s)
 		}
 	}
 	booked := false
-	for _, row := range builtintest.Must(d.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))(t).Data {
+	for _, row := range builtintest.Must(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id}))(t).Data {
 		if row.Source == "compaction" && row.Calls == 1 {
 			booked = true
 		}
@@ -148,7 +148,7 @@ func TestSummaries(t *testing.T) {
 
 func TestRestrictedSummaries(t *testing.T) {
 	d := builtintest.Start(t, t.TempDir(), 2000, model(scripted.Reply{Text: "sum"}), history.Factory{}, bigTool)
-	id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: manual, Authority: protocol.Authority{
+	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: manual, Authority: protocol.Authority{
 		Tools: []string{"big"}, Subagent: &protocol.Subagent{Parent: d.Session(t, nil), Depth: 1, MaxDepth: 1},
 	}}))(t).SessionID
 	for _, text := range []string{"1", "2"} {
@@ -180,7 +180,7 @@ func TestCallsAreKept(t *testing.T) {
 	if call == nil || string(call.Args) != `{"n":1}` || result == nil || result.CallID != call.CallID || result.Output.Text != strings.Repeat("long", 500) {
 		t.Errorf("runtime/S11 the model sees the call %+v with the result %+v", call, result)
 	}
-	items := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Data
+	items := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Data
 	kept := items[len(items)-6]
 	if kept.Kind != protocol.ItemToolCall || kept.Status != protocol.ItemDone || kept.Output == nil {
 		t.Errorf("runtime/S11 people see %+v", kept)
@@ -220,9 +220,9 @@ func TestCompactsByItself(t *testing.T) {
 		for _, text := range inputs {
 			d.Turn(t, id, text)
 		}
-		builtintest.Must(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: id}))(t)
+		builtintest.Must(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))(t)
 		marks := 0
-		for _, it := range builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id, Limit: 100}))(t).Data {
+		for _, it := range builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id, Limit: 100}))(t).Data {
 			if it.Kind == protocol.ItemCompaction {
 				marks++
 			}

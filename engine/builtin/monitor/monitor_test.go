@@ -36,20 +36,20 @@ func TestTools(t *testing.T) {
 		if out := d.Result(t, id); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, "The monitor build runs.") {
 			t.Errorf("the model reads %+v", out)
 		}
-		task := builtintest.Must(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "monitor:build:1"}}))(t).Task
-		if turns := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data; task.Origin.TurnID != turns[len(turns)-1].TurnID {
+		task := builtintest.Must(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "monitor:build:1"}}))(t).Task
+		if turns := builtintest.Must(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data; task.Origin.TurnID != turns[len(turns)-1].TurnID {
 			t.Errorf("its run comes from %+v, the first turn is %s", task.Origin, turns[len(turns)-1].TurnID)
 		}
 		want := "[monitor/line build] it is built"
 		var woken protocol.TurnID
 		for woken == "" {
-			for _, in := range builtintest.Must(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))(t).Data {
+			for _, in := range builtintest.Must(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))(t).Data {
 				if in.Wake != nil {
 					woken = in.TurnID
 				}
 			}
 		}
-		builtintest.Must(d.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: woken}))(t)
+		builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: woken}))(t)
 		last := model.Last(t).Messages
 		if got := last[len(last)-1].Text(protocol.PartText); !strings.Contains(got, want) {
 			t.Errorf("the model is told %q", got)

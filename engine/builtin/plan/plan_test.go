@@ -45,14 +45,14 @@ func update(args string) scripted.Call {
 // read is the plan as clients see it.
 func read(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
-	r := builtintest.Must(d.QueryOperation(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: plan.ID}))(t)
+	r := builtintest.Must(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: plan.ID}))(t)
 	return string(r.Output)
 }
 
 // shown are the plans that observers are told of in the first turn.
 func shown(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) []string {
 	t.Helper()
-	_, events, err := d.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: new(protocol.Seq(0))})
+	_, events, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: new(protocol.Seq(0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestMode(t *testing.T) {
 			if denied == allowed || denied == (out.Status == protocol.OutputSuccess) {
 				t.Errorf("%+v", out)
 			}
-			builtintest.Must(d.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{}}))(t)
+			builtintest.Must(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{}}))(t)
 			d.Turn(t, id, "go on")
 			if out := d.Result(t, id); out.Status != protocol.OutputSuccess {
 				t.Errorf("after plan mode: %+v", out)
@@ -156,7 +156,7 @@ func TestMode(t *testing.T) {
 	t.Run("runtime/K09 the model is told of plan mode, and only then", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), plan.Factory{})
 		for options, want := range map[string]bool{planning: true, `{}`: false} {
-			p := builtintest.Must(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: d.Session(t, protocol.PluginOptions{plan.ID: []byte(options)})}))(t)
+			p := builtintest.Must(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: d.Session(t, protocol.PluginOptions{plan.ID: []byte(options)})}))(t)
 			if strings.Contains(p.System, "# Plan mode") != want || !strings.Contains(p.System, "# Plans") {
 				t.Errorf("with %s: %s", options, p.System)
 			}

@@ -195,7 +195,7 @@ func TestTurn(t *testing.T) {
 	model := &builtintest.Recorder{Provider: builtintest.Calling()}
 	d := builtintest.Start(t, t.TempDir(), 0, model, new(promptcontext.Factory))
 	id := d.Session(t, nil)
-	read := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t)
+	read := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t)
 	for _, text := range []string{"one", "three"} {
 		if err := os.WriteFile(filepath.Join(read.Session.Cwd, "AGENTS.md"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

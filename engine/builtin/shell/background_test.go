@@ -44,7 +44,7 @@ func newDesk(t *testing.T, calls ...scripted.Call) *desk {
 // call calls a tool without a model. Where the answer is about one task, it says of which.
 func (d *desk) call(t *testing.T, name, args string) (r result) {
 	t.Helper()
-	got := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: d.session, Name: name, Args: json.RawMessage(args)}))(t)
+	got := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: d.session, Name: name, Args: json.RawMessage(args)}))(t)
 	if len(got.Output.Value) > 0 && got.Output.Value[0] == '{' {
 		if err := json.Unmarshal(got.Output.Value, &r); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func (d *desk) call(t *testing.T, name, args string) (r result) {
 
 func (d *desk) task(t *testing.T, id protocol.TaskID) protocol.Task {
 	t.Helper()
-	return builtintest.Must(d.ReadTask(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: d.session, TaskID: id}}))(t).Task
+	return builtintest.Must(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: d.session, TaskID: id}}))(t).Task
 }
 
 func TestBackground(t *testing.T) {
@@ -136,11 +136,11 @@ func TestWokenByCommand(t *testing.T) {
 	t.Run("issue/5-2 the end of a command wakes the session that wants it", func(t *testing.T) {
 		d := newDesk(t, scripted.Call{Name: "start_command", Args: json.RawMessage(`{"command":"read x; exit 4","label":"the build","wake":true}`)})
 		d.Turn(t, d.session, "go on")
-		id := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: d.session}))(t).Data[0].ID
+		id := builtintest.Must(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: d.session}))(t).Data[0].ID
 		d.call(t, "write_stdin", `{"task":"`+string(id)+`","closeStdin":true}`)
-		builtintest.Must(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: d.session, TaskIDs: []protocol.TaskID{id}}))(t)
-		builtintest.Must(d.WaitIdle(t.Context(), &protocol.SessionWaitParams{SessionID: d.session}))(t)
-		turns := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: d.session}))(t).Data
+		builtintest.Must(d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: d.session, TaskIDs: []protocol.TaskID{id}}))(t)
+		builtintest.Must(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: d.session}))(t)
+		turns := builtintest.Must(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: d.session}))(t).Data
 		if len(turns) != 2 || turns[0].Output == nil || turns[0].Output.Safe != "noted" {
 			t.Errorf("turns: %+v", turns)
 		}

@@ -58,7 +58,7 @@ func TestRulesOfCommands(t *testing.T) {
 				{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool, Args: args}}}, {Text: "done"},
 			}}}})
 			d := builtintest.Start(t, t.TempDir(), 0, model, shell.New(shell.Config{Environ: os.Environ(), Nonce: t.Name()}), monitor.Factory{})
-			id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: ws, Approval: &protocol.ApprovalConfig{
+			id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: ws, Approval: &protocol.ApprovalConfig{
 				Mode: c.mode, DeadlineMs: 1, Rules: []protocol.ApprovalRule{{Tool: "*", Prefix: c.prefix, Action: c.action}},
 			}}))(t).SessionID
 			out := d.Turn(t, id, "go").ToolCalls[0].Output

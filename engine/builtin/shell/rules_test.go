@@ -36,7 +36,7 @@ func TestRulesOfTheShell(t *testing.T) {
 	} {
 		t.Run("issue/5-6 "+c.row, func(t *testing.T) {
 			d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), shell.New(shell.Config{Environ: os.Environ(), Nonce: t.Name()}), monitor.Factory{})
-			id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
+			id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 				Cwd: t.TempDir(), Approval: &protocol.ApprovalConfig{Mode: c.mode, Rules: []protocol.ApprovalRule{c.rule}},
 			}))(t).SessionID
 			denied := map[string]bool{}
@@ -44,7 +44,7 @@ func TestRulesOfTheShell(t *testing.T) {
 				denied[name] = true
 			}
 			for name, args := range waysToRun {
-				out := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: []byte(args)}))(t).Output
+				out := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: name, Args: []byte(args)}))(t).Output
 				if got := out.Failure != nil && out.Failure.Code == "denied"; got != denied[name] {
 					t.Errorf("%s is denied: %v, want %v: %+v", name, got, denied[name], out.Failure)
 				}

@@ -60,7 +60,7 @@ func TestSpawn(t *testing.T) {
 	if s.Result == nil || s.Result.Status != protocol.TaskCompleted || string(s.Result.Value) != `"42 files"` {
 		t.Errorf("runtime/B11 it came to %+v", s.Result)
 	}
-	child := builtintest.Must(d.ReadSession(t.Context(), &protocol.SessionReadParams{SessionID: s.SessionID}))(t).Session
+	child := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: s.SessionID}))(t).Session
 	if child.Relation.Kind != protocol.RelationChild || child.Relation.Parent != id || child.Authority.Subagent == nil || child.Authority.Subagent.Depth != 1 {
 		t.Errorf("runtime/B11 the child is %+v with %+v", child.Relation, child.Authority)
 	}
@@ -96,7 +96,7 @@ func decode[T any](t *testing.T, out protocol.ToolOutput) (v T) {
 func turns(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, n int) []protocol.TurnReport {
 	t.Helper()
 	for range 6000 {
-		all := builtintest.Must(d.Turns(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data
+		all := builtintest.Must(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id}))(t).Data
 		open := slices.ContainsFunc(all, func(r protocol.TurnReport) bool { return !r.State.Terminal() })
 		all = slices.DeleteFunc(all, func(r protocol.TurnReport) bool { return r.State == protocol.TurnCancelled && r.StartedAtMs == 0 })
 		if len(all) >= n && !open {
@@ -142,7 +142,7 @@ func TestWait(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one, says("has ended", text("noted"))}, call("spawn_agent", `{"task":"first job","name":"a"}`))
 		d.Turn(t, id, "go")
 		all := turns(t, d, id, 2)
-		queue := builtintest.Must(d.Queue(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))(t).Data
+		queue := builtintest.Must(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true}))(t).Data
 		wakes := slices.DeleteFunc(queue, func(in protocol.QueuedInput) bool { return in.Wake == nil })
 		if len(all) != 2 || len(wakes) != 1 || !strings.Contains(wakes[0].Input[0].Text, "/root/a has ended (completed). one") {
 			t.Errorf("the lead has %d turns and the wakes %+v", len(all), wakes)
@@ -150,10 +150,10 @@ func TestWait(t *testing.T) {
 	})
 	t.Run("issue/5-5 whoever interrupts a turn that waits for an agent stops the agent, which wakes nobody", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{hangs}, call("spawn_agent", `{"task":"endless job","name":"a","wait":true}`))
-		began := builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+		began := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		task := atWork(t, d, id)
-		builtintest.Must(d.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
-		ended := builtintest.Must(d.WaitTasks(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task.ID}}))(t).Settled[0]
+		builtintest.Must(d.Turns.Interrupt(t.Context(), "cli_a", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
+		ended := builtintest.Must(d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: id, TaskIDs: []protocol.TaskID{task.ID}}))(t).Settled[0]
 		child := turns(t, d, task.Spec.Subagent.SessionID, 1)
 		if ended.State != protocol.TaskCancelled || child[0].State != protocol.TurnCancelled {
 			t.Errorf("the agent ended as %s, its turn as %s", ended.State, child[0].State)
@@ -171,7 +171,7 @@ func TestWait(t *testing.T) {
 		}
 		d := builtintest.Start(t, dir, 0, scripted.New(script(scripted.Reply{Stall: true})), subagents.Factory{})
 		id := d.Session(t, nil)
-		builtintest.Must(d.StartTurn(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
+		builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		task := atWork(t, d, id)
 		d.Stop()
 		d = builtintest.Start(t, dir, 0, scripted.New(script(text("at last"))), subagents.Factory{})
@@ -180,7 +180,7 @@ func TestWait(t *testing.T) {
 		if len(all) != 1 || s.SessionID != task.Spec.Subagent.SessionID || string(s.Result.Value) != `"at last"` {
 			t.Errorf("the lead has %d turns, the agent is %+v", len(all), s)
 		}
-		if tasks := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data; len(tasks) != 1 {
+		if tasks := builtintest.Must(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data; len(tasks) != 1 {
 			t.Errorf("there are the tasks %+v", tasks)
 		}
 	})
@@ -190,9 +190,9 @@ func TestWait(t *testing.T) {
 func atWork(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) protocol.Task {
 	t.Helper()
 	for range 6000 {
-		all := builtintest.Must(d.Tasks(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data
+		all := builtintest.Must(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: id}))(t).Data
 		if len(all) == 1 {
-			child, err := d.Turns(t.Context(), &protocol.TurnListParams{SessionID: all[0].Spec.Subagent.SessionID})
+			child, err := d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: all[0].Spec.Subagent.SessionID})
 			if err == nil && len(child.Data) == 1 {
 				return all[0]
 			}
@@ -304,7 +304,7 @@ func TestWhatIsNoWorkOfAgents(t *testing.T) {
 	t.Run("issue/5-5 agents whose tasks are pruned keep their names, can be told more, and stay closed", func(t *testing.T) {
 		d, id := start(t, again()...)
 		d.Turn(t, id, "go")
-		if r := builtintest.Must(d.PruneTasks(t.Context(), &protocol.TaskPruneParams{SessionID: id}))(t); len(r.Data) != 3 {
+		if r := builtintest.Must(d.Tasks.Prune(t.Context(), &protocol.TaskPruneParams{SessionID: id}))(t); len(r.Data) != 3 {
 			t.Fatalf("pruned are %+v", r.Data)
 		}
 		checkAgain(t, outputs(d.Turn(t, id, "again")))
@@ -314,7 +314,7 @@ func TestWhatIsNoWorkOfAgents(t *testing.T) {
 		d.Turn(t, id, "go")
 		other := d.Session(t, nil)
 		d.Turn(t, other, "other")
-		builtintest.Must(d.ObserveTask(t.Context(), &protocol.TaskObserveParams{
+		builtintest.Must(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{
 			TaskParams: protocol.TaskParams{SessionID: other, TaskID: "agent_c_1"}, Observer: id,
 		}))(t)
 		checkAgain(t, outputs(d.Turn(t, id, "again")))
@@ -328,7 +328,7 @@ func TestAuthority(t *testing.T) {
 	})
 	names := func(d *builtintest.Daemon, id protocol.SessionID) string {
 		var all []string
-		for _, r := range builtintest.Must(d.Tools(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
+		for _, r := range builtintest.Must(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data {
 			if r.Member {
 				all = append(all, r.Name)
 			}

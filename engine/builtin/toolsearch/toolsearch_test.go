@@ -58,7 +58,7 @@ func session(t *testing.T, list tools, calls ...scripted.Call) (*builtintest.Dae
 		if level == "" {
 			level = protocol.ToolSearchable
 		}
-		builtintest.Must(d.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{name}, Availability: level}))(t)
+		builtintest.Must(d.Tools.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{name}, Availability: level}))(t)
 	}
 	return d, id
 }
@@ -66,7 +66,7 @@ func session(t *testing.T, list tools, calls ...scripted.Call) (*builtintest.Dae
 // open are the tools that the model is told of.
 func open(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
-	p := builtintest.Must(d.DebugPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id}))(t)
+	p := builtintest.Must(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id}))(t)
 	var names []string
 	for _, m := range p.Tools {
 		names = append(names, m.Name)
@@ -134,9 +134,9 @@ func TestOpens(t *testing.T) {
 
 func TestChangesNothing(t *testing.T) {
 	d, id := session(t, shop, search("keep"))
-	before := builtintest.Must(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id}))(t).State.Generation
+	before := builtintest.Must(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id}))(t).State.Generation
 	d.Turn(t, id, "go")
-	after := builtintest.Must(d.ToolState(t.Context(), &protocol.SessionParams{SessionID: id}))(t).State.Generation
+	after := builtintest.Must(d.Tools.State(t.Context(), &protocol.SessionParams{SessionID: id}))(t).State.Generation
 	if text := d.Result(t, id).Text; after != before || !strings.Contains(text, "note") {
 		t.Errorf("runtime/K09 a search for what is open: %q, generation %d, then %d", text, before, after)
 	}

@@ -15,7 +15,7 @@ import (
 // cannot open it, which is refused too.
 func TestFilesOfTheKernel(t *testing.T) {
 	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
-	id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: "/"}))(t).SessionID
+	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: "/"}))(t).SessionID
 	for _, c := range []struct{ tool, path string }{
 		{"read", "/proc/kmsg"}, {"grep", "/proc/kmsg"}, {"edit", "/proc/kmsg"}, {"read", "/proc/self/status"}, {"read", "/dev/zero"},
 	} {
@@ -30,7 +30,7 @@ func TestFilesOfTheKernel(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			text := builtintest.Must(json.Marshal(args))(t)
-			out := builtintest.Must(d.CallTool(ctx, &protocol.ToolCallParams{SessionID: id, Name: c.tool, Args: text}))(t).Output
+			out := builtintest.Must(d.Tools.Call(ctx, &protocol.ToolCallParams{SessionID: id, Name: c.tool, Args: text}))(t).Output
 			if out.Failure == nil || out.Failure.Class != protocol.FailPermission {
 				t.Errorf("the call came to %+v", out)
 			}

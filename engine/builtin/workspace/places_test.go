@@ -53,12 +53,12 @@ func TestToolsAndRulesFollowPathsAlike(t *testing.T) {
 				}
 			}
 			d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
-			id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: ws}))(t).SessionID
+			id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: ws}))(t).SessionID
 			for n := range 40 {
 				name, content := path()+"/f", fmt.Sprintf("content %d", n)
 				told := pathresolve.Of(ws, name)
 				args := builtintest.Must(json.Marshal(map[string]any{"path": name, "content": content}))(t)
-				out := builtintest.Must(d.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "write", Args: args}))(t).Output
+				out := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "write", Args: args}))(t).Output
 				if out.Status != protocol.OutputSuccess {
 					continue
 				}
@@ -127,7 +127,7 @@ func newCaller(t *testing.T, tool string, about map[string]string, approval prot
 		}
 	}
 	w.lead(t, "a")
-	w.id = builtintest.Must(w.NewSession(t.Context(), &protocol.SessionNewParams{Cwd: w.dir, Approval: &approval}))(t).SessionID
+	w.id = builtintest.Must(w.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: w.dir, Approval: &approval}))(t).SessionID
 	return w
 }
 
@@ -146,15 +146,15 @@ func (w *writer) lead(t *testing.T, to string) {
 // turn runs a turn. If its call is asked about, it does something and answers.
 func (w *writer) turn(t *testing.T, choice protocol.DecisionChoice, before func()) (asked *protocol.Decision, out protocol.ToolOutput) {
 	t.Helper()
-	began := builtintest.Must(w.StartTurn(t.Context(), &protocol.TurnStartParams{
+	began := builtintest.Must(w.Turns.Start(t.Context(), &protocol.TurnStartParams{
 		SessionID: w.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}},
 	}))(t)
 	for {
-		report := builtintest.Must(w.WaitTurn(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID, TimeoutMs: 5}))(t)
+		report := builtintest.Must(w.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID, TimeoutMs: 5}))(t)
 		if report.State.Terminal() {
 			return asked, report.ToolCalls[0].Output
 		}
-		open := builtintest.Must(w.Decisions(t.Context(), &protocol.DecisionListParams{SessionID: w.id}))(t).Data
+		open := builtintest.Must(w.Decisions.List(t.Context(), &protocol.DecisionListParams{SessionID: w.id}))(t).Data
 		if len(open) == 0 || asked != nil {
 			continue
 		}
@@ -162,7 +162,7 @@ func (w *writer) turn(t *testing.T, choice protocol.DecisionChoice, before func(
 		if before != nil {
 			before()
 		}
-		builtintest.Must(w.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash}))(t)
+		builtintest.Must(w.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: asked.ID, Choice: choice, ArgsHash: asked.ArgsHash}))(t)
 	}
 }
 

@@ -36,7 +36,7 @@ func newRuled(t *testing.T, mode protocol.ApprovalMode, rule protocol.ApprovalRu
 	}
 	rule.Prefix = strings.ReplaceAll(rule.Prefix, "DIR", dir)
 	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
-	id := builtintest.Must(d.NewSession(t.Context(), &protocol.SessionNewParams{
+	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 		Cwd: dir, Approval: &protocol.ApprovalConfig{Mode: mode, Rules: []protocol.ApprovalRule{rule}},
 	}))(t).SessionID
 	return ruled{d, dir, id}
@@ -49,7 +49,7 @@ func (r ruled) denied(t *testing.T, name string, args map[string]any) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := builtintest.Must(r.CallTool(t.Context(), &protocol.ToolCallParams{SessionID: r.id, Name: name, Args: text}))(t).Output
+	out := builtintest.Must(r.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: r.id, Name: name, Args: text}))(t).Output
 	return out.Failure != nil && out.Failure.Code == "denied"
 }
 
