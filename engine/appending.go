@@ -16,7 +16,7 @@ import (
 func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if st.plugins == nil || !st.plugins.plugins.Protocol().Appends() {
-			return st.append(ctx, operation, p, rc)
+			return st.history.append(ctx, operation, p, rc)
 		}
 		return nil, nil
 	})
@@ -33,7 +33,7 @@ func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.G
 		return nil, err
 	}
 	result, err = onState(l.owner, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
-		return st.append(ctx, operation, p, rc)
+		return st.history.append(ctx, operation, p, rc)
 	})
 	stored(err == nil && result.Status == protocol.Appended)
 	return result, err

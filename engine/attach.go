@@ -75,7 +75,7 @@ type attached struct {
 }
 
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
-	a := attached{key: st.key, branch: st.branch, result: &protocol.SessionAttachResult{
+	a := attached{key: st.key, branch: st.history.leaf().Branch, result: &protocol.SessionAttachResult{
 		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisions.list(), Tasks: st.tasks.Listed(),
 	}}
 	if st.current != nil {

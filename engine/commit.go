@@ -53,7 +53,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 	completed, withdrawn := splitShown(c)
 	st.feed.Publish(c.Wire(), st.row.Seq, completed, withdrawn)
 	if c.Rewind == "" && c.Restore == "" {
-		st.grow(before, res.Nodes)
+		st.history.grow(before, res.Nodes)
 	}
 	c.Land(res)
 	row := st.row

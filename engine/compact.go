@@ -47,10 +47,10 @@ func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc
 		return s, err
 	}
 	return withHeld(w, summarise, func(ctx context.Context, st *state, done worked[*summed]) (*protocol.SessionCompactResult, error) {
-		if err := st.stillTells(done.result); err != nil {
+		if err := st.history.checkSummary(done.result); err != nil {
 			return nil, err
 		}
-		return st.openFrame(ctx, done, rc)
+		return st.history.openFrame(ctx, done, rc)
 	})
 }
 
@@ -59,7 +59,8 @@ const compactPatience = 10 * time.Minute
 
 // compactNext has history compacted before the next turn begins, because a plugin wants it after a turn: who interrupts that
 // turn ends it. If the daemon dies before, it is left to the plugin to want it again.
-func (st *state) compactNext(after protocol.TurnID) {
+func (h *sessionHistory) compactNext(after protocol.TurnID) {
+	st := h.st
 	ctx, stop := context.WithCancelCause(st.ctx)
 	w := st.holds.request(ctx, st)
 	w.after, w.stop = after, stop
@@ -159,25 +160,26 @@ func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *p
 	return s, nil
 }
 
-// stillTells refuses a summary that knows nothing of what was appended meanwhile: the model would never see that.
-func (st *state) stillTells(s *summed) error {
+// checkSummary refuses a summary that lacks messages that were appended meanwhile: the model would never see them.
+func (h *sessionHistory) checkSummary(s *summed) error {
 	if len(s.nodes) == 0 {
 		return nil
 	}
-	past, err := st.past()
+	past, err := h.messages()
 	if err == nil && len(past) != s.messages {
 		err = ErrHistoryMoved
 	}
 	return err
 }
 
-func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt.Request) (*protocol.SessionCompactResult, error) {
-	nodes, by := done.result.nodes, done.result.by
+// openFrame opens a frame that begins with a summary. An empty summary changes nothing.
+func (h *sessionHistory) openFrame(ctx context.Context, done worked[*summed], rc receipt.Request) (*protocol.SessionCompactResult, error) {
+	st, nodes, by := h.st, done.result.nodes, done.result.by
 	c := st.change(persistence.Commit{})
 	st.stored.keep(c, done.captured)
 	result := &protocol.SessionCompactResult{Plugin: by, Head: st.row.Head}
 	if len(nodes) > 0 {
-		opened, events := st.frame(nodes, by)
+		opened, events := done.result.frame(&st.row)
 		c.Nodes = opened
 		c.Tell(events...)
 		last := c.Nodes[len(c.Nodes)-1]
@@ -194,16 +196,16 @@ func (st *state) openFrame(ctx context.Context, done worked[*summed], rc receipt
 	return result, st.commit(ctx, c)
 }
 
-// frame are the nodes of a frame that begins with a summary, and what is told of them.
-func (st *state) frame(bodies []protocol.NodeBody, by string) ([]protocol.Node, []change.Event) {
-	operation := fmt.Sprintf("compact:%d", st.row.Head.Revision) // unlike the generation, it never comes again
-	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: st.row.Config}
-	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(st.id, operation, 0), AtMs: now(), FrameOpen: &open}}
+// frame returns the nodes of a frame that begins with the summary, and their events.
+func (s *summed) frame(session *protocol.Session) ([]protocol.Node, []change.Event) {
+	operation := fmt.Sprintf("compact:%d", session.Head.Revision) // unlike the generation, it never comes again
+	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: session.Config}
+	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(session.ID, operation, 0), AtMs: now(), FrameOpen: &open}}
 	events := []change.Event{{Event: protocol.Event{
-		Type: protocol.EventSessionCompacted, Plugin: by, Frame: &open, FrameID: protocol.FrameID(nodes[0].ID), ItemID: graph.ItemIDOf(nodes[0].ID, 0),
+		Type: protocol.EventSessionCompacted, Plugin: s.by, Frame: &open, FrameID: protocol.FrameID(nodes[0].ID), ItemID: graph.ItemIDOf(nodes[0].ID, 0),
 	}}}
-	for i, b := range bodies {
-		nodes = append(nodes, b.Node(protocol.DeriveNodeID(st.id, operation, i+1), now()))
+	for i, b := range s.nodes {
+		nodes = append(nodes, b.Node(protocol.DeriveNodeID(session.ID, operation, i+1), now()))
 	}
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
 }

@@ -93,7 +93,7 @@ func (st *state) complete(ctx context.Context, r *run) error {
 	case e.next != nil:
 		r.next = st.proceed(e.next)
 	case r.result.compacts && r.result.discarded == nil:
-		st.compactNext(r.id)
+		st.history.compactNext(r.id)
 	}
 	st.startNextTurn()
 	return nil

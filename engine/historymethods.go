@@ -57,7 +57,9 @@ func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*p
 	})
 }
 
-func (st *state) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+// append adds nodes to the leaf. The ids of the nodes derive from the operation.
+func (h *sessionHistory) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+	st := h.st
 	result := &protocol.GraphAppendResult{Status: protocol.Appended}
 	c := st.change(persistence.Commit{Requires: p.RequiresAncestorNodeID})
 	for i, body := range p.Nodes {
@@ -97,7 +99,7 @@ func appendedEvents(nodes ...protocol.Node) []change.Event {
 // Pin keeps a node of the active path reachable.
 func (h *History) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, h.eng, p.SessionID, "graph/pin", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
-		if _, err := h.eng.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, p.NodeID); err != nil {
+		if _, err := h.eng.store.Locate(ctx, st.history.leaf(), p.NodeID); err != nil {
 			return nil, err
 		}
 		result := &protocol.SeqResult{Seq: st.row.Seq}

@@ -128,7 +128,7 @@ func (st *state) storedFor(plugins *plugin.Session) (plugin.Stored, error) {
 
 // view is the session as it is settled.
 func (st *state) view() (*plugin.View, error) {
-	past, err := st.past()
+	past, err := st.history.messages()
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	past, err := st.pastAt(at)
+	past, err := st.history.messagesAt(at)
 	if err != nil {
 		return nil, err
 	}

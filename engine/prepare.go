@@ -15,8 +15,9 @@ import (
 
 // begin pins what a turn begins with, or takes it from the journal of an earlier run of the daemon.
 func (st *state) begin(r *run) error {
+	at := st.history.leaf()
 	r.journal.begin = beginning{
-		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: st.branch, Generation: st.row.Head.Generation,
+		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: at.Branch, Generation: at.Generation,
 		Frame: st.row.Head.Frame, Inputs: st.queue.BeginsWith(r.id),
 	}
 	if r.result.resumed {
@@ -38,9 +39,9 @@ func (st *state) collect(r *run) (err error) {
 	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, t.composer.Base()
 	r.seams.about = st.row
 	if begin.Leaf == st.row.Head.Leaf {
-		r.seams.past, err = st.past()
+		r.seams.past, err = st.history.messages()
 	} else {
-		r.seams.past, err = st.pastAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
+		r.seams.past, err = st.history.messagesAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
 	}
 	if err != nil {
 		return err

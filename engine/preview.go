@@ -62,7 +62,7 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	if v.view, err = st.view(); err != nil {
 		return err
 	}
-	if v.past, err = st.past(); err != nil {
+	if v.past, err = st.history.messages(); err != nil {
 		return err
 	}
 	if len(input) > 0 {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"iter"
 
 	"lashd/engine/change"
 	"lashd/engine/param"
@@ -24,12 +23,12 @@ func (h *History) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (
 		if err := st.idle(); err != nil {
 			return nil, err
 		}
-		to, result, err := st.leafFor(ctx, p)
+		to, result, err := st.history.target(ctx, p)
 		if err != nil || p.DryRun || result.Nodes == 0 {
 			return result, err
 		}
 		c := st.change(persistence.Commit{})
-		st.moveLeaf(ctx, c, to, result)
+		st.history.moveLeaf(ctx, c, to, result)
 		result.Seq = c.Seq()
 		c.Receipt = rc.With(result)
 		if err := st.commit(ctx, c); err != nil {
@@ -40,21 +39,21 @@ func (h *History) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (
 	})
 }
 
-// target is a node that becomes the leaf.
-type target struct {
+// rewindTarget is a node that becomes the leaf.
+type rewindTarget struct {
 	node *protocol.Node
 	at   persistence.Cursor
 }
 
-// leafFor finds the node that a rewind goes to, and what it would come to.
-func (st *state) leafFor(ctx context.Context, p *protocol.SessionRewindParams) (to target, result *protocol.SessionRewindResult, err error) {
-	id := p.ToNode
+// target finds the node that a rewind goes to. The result says what the rewind would change.
+func (h *sessionHistory) target(ctx context.Context, p *protocol.SessionRewindParams) (to rewindTarget, result *protocol.SessionRewindResult, err error) {
+	id, st := p.ToNode, h.st
 	if id == "" {
-		if id, err = st.beforeTurn(ctx, p.ToTurn); err != nil {
+		if id, err = h.beforeTurn(ctx, p.ToTurn); err != nil {
 			return to, nil, err
 		}
 	}
-	if to.at, err = st.eng.store.Locate(ctx, persistence.Session{Session: st.row, Branch: st.branch}, id); err != nil {
+	if to.at, err = st.eng.store.Locate(ctx, h.leaf(), id); err != nil {
 		return to, nil, err
 	}
 	if to.node, err = st.eng.node(ctx, id); err != nil {
@@ -66,10 +65,10 @@ func (st *state) leafFor(ctx context.Context, p *protocol.SessionRewindParams) (
 	return to, &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.at.Generation, Seq: st.row.Seq}, nil
 }
 
-// beforeTurn is the node of the active path that a turn began at.
-func (st *state) beforeTurn(ctx context.Context, turn protocol.TurnID) (protocol.NodeID, error) {
+// beforeTurn returns the node of the active path that a turn began at.
+func (h *sessionHistory) beforeTurn(ctx context.Context, turn protocol.TurnID) (protocol.NodeID, error) {
 	found := false
-	for n, err := range st.back(ctx) {
+	for n, err := range h.back(ctx, h.leaf(), 100) {
 		switch {
 		case err != nil:
 			return "", err
@@ -80,26 +79,6 @@ func (st *state) beforeTurn(ctx context.Context, turn protocol.TurnID) (protocol
 		}
 	}
 	return "", &persistence.NotFoundError{What: "turn", ID: string(turn)}
-}
-
-// back are the nodes of the active path, the leaf first.
-func (st *state) back(ctx context.Context) iter.Seq2[*protocol.Node, error] {
-	return func(yield func(*protocol.Node, error) bool) {
-		at := persistence.Cursor{Branch: st.branch, Generation: st.row.Head.Generation}
-		for !at.Done {
-			var nodes []protocol.Node
-			var err error
-			if nodes, at, err = st.eng.store.Path(ctx, at, 100); err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range nodes {
-				if !yield(&nodes[i], nil) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
@@ -122,23 +101,17 @@ func restable(n *protocol.Node, pointer string) error {
 }
 
 // moveLeaf adds to a change that the leaf moves to an ancestor.
-func (st *state) moveLeaf(ctx context.Context, c *change.Change, to target, result *protocol.SessionRewindResult) {
-	left := st.row.Head.Leaf
-	result.Pinned = left
-	result.Head = protocol.Head{Revision: st.row.Head.Revision + 1, Leaf: to.node.ID, Generation: to.at.Generation, Frame: to.node.Frame}
-	c.Rewind, c.Pins = to.node.ID, []persistence.Pin{{Node: left, Reason: "rewound from", AtMs: now()}}
+func (h *sessionHistory) moveLeaf(ctx context.Context, c *change.Change, to rewindTarget, result *protocol.SessionRewindResult) {
+	head := h.st.row.Head
+	result.Pinned = head.Leaf
+	result.Head = protocol.Head{Revision: head.Revision + 1, Leaf: to.node.ID, Generation: to.at.Generation, Frame: to.node.Frame}
+	c.Rewind, c.Pins = to.node.ID, []persistence.Pin{{Node: head.Leaf, Reason: "rewound from", AtMs: now()}}
 	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &result.Head})
-	c.Then(func() { st.leafMoved(ctx) })
-}
-
-func (st *state) leafMoved(ctx context.Context) {
-	st.history = nil
-	row, err := st.eng.store.Session(ctx, st.id)
-	if err != nil {
-		st.broken = err // the branch is not known: load the session again
-		return
-	}
-	st.branch = row.Branch
+	c.Then(func() {
+		if err := h.reload(ctx); err != nil {
+			h.st.broken = err // the branch is not known: load the session again
+		}
+	})
 }
 
 // idle refuses what must not come between the parts of a turn or a command.

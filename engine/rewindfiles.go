@@ -41,8 +41,9 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 }
 
 // resumeRewinds finishes rewinds that an earlier daemon began. No turn starts before.
-func (st *state) resumeRewinds() {
-	for _, p := range st.rewinds {
+func (h *sessionHistory) resumeRewinds() {
+	st := h.st
+	for _, p := range h.unfinished {
 		held := st.holds.request(st.ctx, st)
 		st.eng.actors.Go(func() {
 			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
@@ -79,7 +80,7 @@ func (s rewoundSession) Target(ctx context.Context, p *protocol.SessionRewindPar
 			result = &protocol.SessionRewindResult{Head: st.row.Head, Seq: st.row.Seq}
 			return nil
 		}
-		to, r, err := st.leafFor(ctx, p)
+		to, r, err := st.history.target(ctx, p)
 		if err == nil {
 			node, result = to.node.ID, r
 		}
@@ -91,7 +92,7 @@ func (s rewoundSession) Target(ctx context.Context, p *protocol.SessionRewindPar
 func (s rewoundSession) TurnsAfter(ctx context.Context, node protocol.NodeID) (map[protocol.TurnID]bool, error) {
 	turns := map[protocol.TurnID]bool{}
 	return turns, s.on(ctx, func(ctx context.Context, st *state) error {
-		for n, err := range st.back(ctx) {
+		for n, err := range st.history.back(ctx, st.history.leaf(), 100) {
 			if err != nil || n.ID == node {
 				return err
 			}
@@ -135,11 +136,11 @@ func (rewoundSession) store(ctx context.Context, st *state, o undo.Outcome) erro
 		c.Tell(undo.Event(p.FilePoint))
 	}
 	if o.To != "" && o.To != st.row.Head.Leaf {
-		to, _, err := st.leafFor(ctx, &protocol.SessionRewindParams{SessionID: st.id, ToNode: o.To})
+		to, _, err := st.history.target(ctx, &protocol.SessionRewindParams{SessionID: st.id, ToNode: o.To})
 		if err != nil {
 			return err
 		}
-		st.moveLeaf(ctx, c, to, o.Result)
+		st.history.moveLeaf(ctx, c, to, o.Result)
 	}
 	if o.Result != nil {
 		o.Result.Seq = c.Seq()

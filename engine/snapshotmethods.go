@@ -243,18 +243,15 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 // startOver forgets what was loaded of the session's components, history and place, and its plugins, which whoever has their lock closes.
 func (st *state) startOver() {
 	st.plugins = nil
-	st.history = nil
 	st.stored.forget()
 	st.monitors.Forget()
-	row, err := st.eng.store.Session(st.ctx, st.id)
+	err := st.history.reload(st.ctx)
 	if err == nil {
 		err = st.loadComponents(st.key)
 	}
 	if err != nil {
 		st.broken = err // load the session again
-		return
 	}
-	st.branch = row.Branch
 }
 
 // Delete lets a snapshot go.

@@ -68,7 +68,7 @@ func digestOf(state []byte) protocol.Digest {
 
 // tellApart finds the history that each side has for itself.
 func (st *state) tellApart(ctx context.Context, now, then *protocol.SnapshotSide) error {
-	a := persistence.Cursor{Branch: st.branch, Generation: st.row.Head.Generation}
+	a := st.history.leaf()
 	b, err := st.eng.store.Place(ctx, then.NodeID)
 	if err != nil {
 		return err

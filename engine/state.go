@@ -32,8 +32,7 @@ type state struct {
 	closed          chan struct{}           // closed once this state takes no functions of its turn any more
 	reloaded        bool                    // an earlier state of this handle was given up
 	row             protocol.Session
-	commits         int // made by this state
-	branch          int64
+	commits         int   // made by this state
 	refuses         error // why it takes nothing any more; nil: it does
 	broken          error // memory and store may differ: the actor loads the session again
 	queue           sessionQueue
@@ -43,9 +42,8 @@ type state struct {
 	stored          *storedState
 	tasks           sessionTasks
 	monitors        sessionMonitors
-	rewinds         []persistence.StoredPoint // that an earlier daemon, or an earlier state, has begun
 	holds           sessionHolds
-	history         *history
+	history         sessionHistory
 	plugins         *pluginSet    // changed by who holds their lock
 	pluginsLocked   chan struct{} // holds one while somebody holds the lock of the plugins
 	working         atomic.Int32  // tasks at which plugins work: they would be lost if the session left memory
@@ -69,9 +67,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}()
 	st = &state{
 		pluginsLocked: make(chan struct{}, 1),
-		session:       s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session, branch: row.Branch,
+		session:       s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session,
 		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
 	}
+	st.history = sessionHistory{st: st, branch: row.Branch}
 	if err := st.loadOpen(row.Key); err != nil {
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func (st *state) loadOpen(key int64) (err error) {
 	if err := st.loadComponents(key); err != nil {
 		return err
 	}
-	st.rewinds, err = st.eng.store.Files.OpenRewinds(st.ctx, key)
+	st.history.unfinished, err = st.eng.store.Files.OpenRewinds(st.ctx, key)
 	return err
 }
 

@@ -107,6 +107,6 @@ func (st *state) wakeUp() {
 		st.eng.Log.Error("tasks are not resumed", "session", st.id, "error", err)
 	}
 	st.monitors.resume()
-	st.resumeRewinds()
+	st.history.resumeRewinds()
 	st.startNextTurn()
 }

@@ -37,8 +37,9 @@ func TestHistory(t *testing.T) {
 				t.Fatalf("in pages of %d the path is %v, want %v", page, got, want)
 			}
 		}
+		row := session(t, s, "ses_a")
 		for i, id := range want {
-			at, err := s.Locate(t.Context(), session(t, s, "ses_a"), id)
+			at, err := s.Locate(t.Context(), Cursor{Branch: row.Branch, Generation: row.Head.Generation}, id)
 			if err != nil || at.Generation != int64(i) {
 				t.Errorf("node %d is located at %+v, %v", i, at, err)
 			}

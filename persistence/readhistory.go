@@ -118,14 +118,13 @@ func (r *Reader) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.N
 	return all, nil
 }
 
-// Locate finds a node on the path that ends at a session's leaf, or fails with ErrNotFound.
-func (r *Reader) Locate(ctx context.Context, session Session, id protocol.NodeID) (Cursor, error) {
+// Locate finds a node on the path that ends at a leaf, or fails with ErrNotFound.
+func (r *Reader) Locate(ctx context.Context, leaf Cursor, id protocol.NodeID) (Cursor, error) {
 	at, err := r.Place(ctx, id)
 	if err != nil {
 		return Cursor{}, err
 	}
-	c := Cursor{Branch: session.Branch, Generation: session.Head.Generation}
-	for !c.Done {
+	for c := leaf; !c.Done; {
 		if at.Branch == c.Branch && at.Generation <= c.Generation {
 			return at, nil
 		}

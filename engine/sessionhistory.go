@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"lashd/engine/graph"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// sessionHistory is the history of a session on its actor. It owns the branch that new nodes go to, the messages that the model sees, and the file
+// rewinds that an earlier daemon left unfinished. Of the state it asks for the session's row, for changes and their commits, and for holds.
+type sessionHistory struct {
+	st         *state
+	branch     int64
+	model      *modelHistory // nil: it has to be read
+	unfinished []persistence.StoredPoint
+}
+
+// modelHistory is the history that the model sees, as of a leaf.
+type modelHistory struct {
+	leaf     protocol.NodeID
+	messages []*protocol.Message
+}
+
+// leaf is the place of the newest node.
+func (h *sessionHistory) leaf() persistence.Cursor {
+	return persistence.Cursor{Branch: h.branch, Generation: h.st.row.Head.Generation}
+}
+
+// messages returns the history that the model sees before the next turn. It is read once, and grows with each commit.
+func (h *sessionHistory) messages() ([]*protocol.Message, error) {
+	leaf := h.st.row.Head.Leaf
+	if h.model == nil || h.model.leaf != leaf {
+		messages, err := h.messagesAt(h.leaf())
+		if err != nil {
+			return nil, err
+		}
+		h.model = &modelHistory{leaf, messages}
+	}
+	return slices.Clip(h.model.messages), nil
+}
+
+// messagesAt returns the history that the model sees at a node.
+func (h *sessionHistory) messagesAt(at persistence.Cursor) ([]*protocol.Message, error) {
+	nodes, err := h.frameNodes(at)
+	if err != nil {
+		return nil, err
+	}
+	msgs := graph.Messages(nodes)
+	return msgs, graph.ResumeSafe(msgs)
+}
+
+// frameNodes reads the path from the node that opens a frame to a node of the frame.
+func (h *sessionHistory) frameNodes(at persistence.Cursor) ([]protocol.Node, error) {
+	var nodes []protocol.Node
+	for n, err := range h.back(h.st.ctx, at, 500) {
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, *n)
+		if n.FrameOpen != nil {
+			break
+		}
+	}
+	return persistence.Reversed(nodes), nil
+}
+
+// grow adds nodes that were just committed to the history that the model sees.
+func (h *sessionHistory) grow(before protocol.NodeID, nodes []protocol.Node) {
+	m := h.model
+	if m == nil || m.leaf != before || slices.ContainsFunc(nodes, func(n protocol.Node) bool { return n.FrameOpen != nil }) {
+		h.model = nil
+		return
+	}
+	for i := range nodes {
+		if nodes[i].Message != nil {
+			m.messages = append(m.messages, nodes[i].Message)
+		}
+		m.leaf = nodes[i].ID
+	}
+}
+
+// reload reads the branch again after a commit has moved the leaf to another place.
+func (h *sessionHistory) reload(ctx context.Context) error {
+	h.model = nil
+	row, err := h.st.eng.store.Session(ctx, h.st.id)
+	if err == nil {
+		h.branch = row.Branch
+	}
+	return err
+}
+
+// back returns the nodes from a place to the root. It reads them in pages.
+func (h *sessionHistory) back(ctx context.Context, from persistence.Cursor, page int) iter.Seq2[*protocol.Node, error] {
+	return func(yield func(*protocol.Node, error) bool) {
+		for !from.Done {
+			var nodes []protocol.Node
+			var err error
+			if nodes, from, err = h.st.eng.store.Path(ctx, from, page); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range nodes {
+				if !yield(&nodes[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
