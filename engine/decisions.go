@@ -25,6 +25,13 @@ type sessionDecisions struct {
 	st       *state
 }
 
+// load reads the open decisions of a session. loadComponents reads the standing approvals.
+func (ds *sessionDecisions) load(st *state) error {
+	open, err := st.eng.store.OpenDecisions(st.ctx, st.key)
+	ds.Book, ds.st = decision.New(open), st
+	return err
+}
+
 // list returns the open decisions as clients see them.
 func (ds *sessionDecisions) list() []protocol.Decision {
 	open := []protocol.Decision{}

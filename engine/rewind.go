@@ -113,14 +113,3 @@ func (h *sessionHistory) moveLeaf(ctx context.Context, c *change.Change, to rewi
 		}
 	})
 }
-
-// idle refuses what must not come between the parts of a turn or a command.
-func (st *state) idle() error {
-	switch {
-	case len(st.queue.Turns()) > 0:
-		return &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
-	case st.holds.held():
-		return ErrSessionInUse
-	}
-	return nil
-}

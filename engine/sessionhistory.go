@@ -25,6 +25,13 @@ type modelHistory struct {
 	messages []*protocol.Message
 }
 
+// load reads the rewinds that are not finished.
+func (h *sessionHistory) load(st *state, branch int64) (err error) {
+	h.st, h.branch = st, branch
+	h.unfinished, err = st.eng.store.Files.OpenRewinds(st.ctx, st.key)
+	return err
+}
+
 // leaf is the place of the newest node.
 func (h *sessionHistory) leaf() persistence.Cursor {
 	return persistence.Cursor{Branch: h.branch, Generation: h.st.row.Head.Generation}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"lashd/engine/approval"
-	"lashd/engine/decision"
 	"lashd/engine/monitor"
 	"lashd/engine/queue"
 	"lashd/engine/trace"
@@ -70,16 +69,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		session:       s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session,
 		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
 	}
-	st.history = sessionHistory{st: st, branch: row.Branch}
-	if err := st.loadOpen(row.Key); err != nil {
+	if err := st.loadOpen(row); err != nil {
 		return nil, err
 	}
 	st.monitors.Own()
-	open, err := s.eng.store.OpenDecisions(ctx, row.Key)
-	if err != nil {
-		return nil, err
-	}
-	st.decisions.Book, st.decisions.st = decision.New(open), st
 	st.newestRow.Store(&row.Session)
 	st.steered.Store(st.queue.Steered())
 	st.alarm = newAlarm(st.decisions.Book)
@@ -93,7 +86,8 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 }
 
 // loadOpen reads what a session is in the middle of.
-func (st *state) loadOpen(key int64) (err error) {
+func (st *state) loadOpen(row persistence.Session) error {
+	key := row.Key
 	turns, err := st.eng.store.OpenTurns(st.ctx, key)
 	if err != nil {
 		return err
@@ -110,8 +104,10 @@ func (st *state) loadOpen(key int64) (err error) {
 	if err := st.loadComponents(key); err != nil {
 		return err
 	}
-	st.history.unfinished, err = st.eng.store.Files.OpenRewinds(st.ctx, key)
-	return err
+	if err := st.decisions.load(st); err != nil {
+		return err
+	}
+	return st.history.load(st, row.Branch)
 }
 
 func (st *state) loadComponents(key int64) error {
@@ -157,4 +153,15 @@ func (st *state) doing() protocol.SessionState {
 		return protocol.SessionRunning
 	}
 	return protocol.SessionIdle
+}
+
+// idle refuses a change that may not come in the middle of a turn or of a command.
+func (st *state) idle() error {
+	switch {
+	case len(st.queue.Turns()) > 0:
+		return &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
+	case st.holds.held():
+		return ErrSessionInUse
+	}
+	return nil
 }
