@@ -58,6 +58,7 @@ var levels = map[string]int{
 	"lashd/engine/undo":                  4,
 	"lashd/engine/plugin":                3,
 	"lashd/engine/trigger":               4,
+	"lashd/engine/workgroup":             4,
 	"lashd/engine/plugin/plugintest":     4,
 	"lashd/engine/driver/standard":       4,
 	"lashd/engine/builtin/workspace":     4,

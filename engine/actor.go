@@ -3,14 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"lashd/engine/feed"
-	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -65,19 +62,6 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 		a := <-done
 		return a.v, a.err
 	}
-}
-
-// answered waits for an answer, until ctx is done. One that is there by then counts.
-func answered[T any](ctx context.Context, done <-chan answer[T]) (T, error) {
-	select {
-	case a := <-done:
-		return a.v, a.err
-	case <-ctx.Done():
-	}
-	if a, ok := ready(done); ok {
-		return a.v, a.err
-	}
-	return answer[T]{}.v, context.Cause(ctx)
 }
 
 // ready is what a channel has by now, if it has something.
@@ -138,7 +122,7 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			a.err = st.eng.panicked("session", st.id, p)
+			a.err = st.eng.group.Recovered("session", st.id, p)
 			st.broken = a.err
 		}
 	}()
@@ -149,29 +133,6 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 func (st *state) guarded(f func()) {
 	contained(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
 }
-
-// panicked logs a panic where it is contained, and makes it an error. That of a driver which does not return is one already.
-func (e *Engine) panicked(what string, id any, p any) error {
-	stack := debug.Stack()
-	switch thrown := p.(type) {
-	case *plugin.LeftError:
-		e.Log.Error("plugin does not return", what, id, "error", thrown)
-		return thrown
-	case *plugin.PanicError:
-		p, stack = thrown.Value, thrown.Stack
-	}
-	e.Log.Error("panic", what, id, "panic", p, "stack", string(stack))
-	return fmt.Errorf("%w: %v", errPanic, p)
-}
-
-// blame logs where a plugin has panicked; its error says only that it has.
-func (e *Engine) blame(err error) {
-	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
-		e.Log.Error("panic", "error", err, "stack", string(p.Stack))
-	}
-}
-
-var errPanic = errors.New("panic")
 
 func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, error) {
 	select {
@@ -190,7 +151,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), gone: make(chan struct{})}
 	e.sessions[id] = s
 	actors := e.ctx
-	e.actors.Go(func() { s.act(actors) })
+	e.group.GoActor(func() { s.act(actors) })
 	return s, nil
 }
 

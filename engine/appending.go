@@ -6,6 +6,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -53,7 +54,7 @@ func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	_, err = callPlugin(ctx, l.eng, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
+	_, err = workgroup.CallPlugin(ctx, l.eng.group, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.AppendNodes(ctx, nodes) })
 	if err != nil {
 		<-t.appends
 		return nil, err
@@ -74,7 +75,7 @@ func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
 	}
 	view, err := mine((*state).view)
 	if err == nil {
-		_, err = callPlugin(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
+		_, err = workgroup.CallPlugin(ctx, e.group, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
 	}
 	if err == nil || owner.ctx.Err() != nil {
 		return

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -178,7 +178,7 @@ func TestAppendingIsTold(t *testing.T) {
 			if report := d.wait(t, turn); report.State != protocol.TurnCompleted || time.Since(began) > time.Second {
 				t.Errorf("after %v the turn ended as %s", time.Since(began), report.State)
 			}
-			if err := <-failed; !errors.Is(err, engine.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
+			if err := <-failed; !errors.Is(err, workgroup.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 			close(hang)

@@ -14,6 +14,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -250,7 +251,7 @@ func (st *state) keepGuests(g *clientServers) {
 		return
 	}
 	away, ctx := st.eng.Clients.Watch(g.client), context.WithoutCancel(st.ctx)
-	st.eng.actors.Go(func() {
+	st.eng.group.GoActor(func() {
 		defer away.Stop()
 		select {
 		case <-away.Gone:
@@ -291,7 +292,7 @@ func (ss *Sessions) dropAddition(ctx context.Context, id protocol.SessionID, wha
 // exchange registers the tools of servers in the place of those that are there.
 func (k *pluginLock) exchange(r *tool.Registry, g *clientServers) error {
 	st, old := k.owner, k.owner.guests
-	_, err := callPlugin(k.ctx, k.eng, func(context.Context) (struct{}, error) {
+	_, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) {
 		old.unregister(r)
 		g.register(r, st.leftOut)
 		return struct{}{}, nil

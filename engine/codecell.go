@@ -43,7 +43,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	defer r.files.ToolsEnd(ctx)
 	done := make(chan answer[turn.CellReply], 1)
 	call := &plugin.CodeCall{TurnID: r.id, Language: effect.Code.Language, Source: effect.Code.Source, AcceptFinish: effect.Code.AcceptFinish}
-	r.eng.goCall(func() {
+	r.eng.group.GoCall(func() {
 		reply, err := r.hooks.plugins.Execute(ctx, call)
 		done <- answer[turn.CellReply]{reply, err}
 	})

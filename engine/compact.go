@@ -14,6 +14,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -36,7 +37,7 @@ func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
 	summarise := func(ctx context.Context, l *lease) (*summed, error) {
-		s, err := callPluginOrLeave(ctx, ss.eng, func(ctx context.Context) (*summed, error) { return ss.summarise(ctx, l.plugins, p, w.after != "") })
+		s, err := workgroup.CallPluginUntilDone(ctx, ss.eng.group, func(ctx context.Context) (*summed, error) { return ss.summarise(ctx, l.plugins, p, w.after != "") })
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (h *sessionHistory) compactNext(after protocol.TurnID) {
 	ctx, stop := context.WithCancelCause(st.ctx)
 	w := st.holds.request(ctx, st)
 	w.after, w.stop = after, stop
-	st.eng.actors.Go(func() {
+	st.eng.group.GoActor(func() {
 		defer stop(nil)
 		if err := st.eng.Sessions.compactUnasked(w); err != nil && st.ctx.Err() == nil {
 			st.eng.Sessions.notCompacted(st.ctx, st.session, err)
@@ -75,14 +76,14 @@ func (h *sessionHistory) compactNext(after protocol.TurnID) {
 func (ss *Sessions) compactUnasked(w *sessionHold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = ss.eng.panicked("session", w.owner.session.id, p)
+			err = ss.eng.group.Recovered("session", w.owner.session.id, p)
 		}
 	}()
 	if err := w.taken(); err != nil {
 		return err
 	}
 	var cancel context.CancelFunc
-	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, ErrSlowPlugin)
+	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, workgroup.ErrSlowPlugin)
 	defer cancel()
 	_, err = ss.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt.Request{})
 	return err

@@ -96,7 +96,7 @@ func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Labe
 func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			cs.eng.panicked("model", m.Name, p)
+			cs.eng.group.Recovered("model", m.Name, p)
 			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/engine/trace"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -75,7 +76,7 @@ func (c *configChange) tryOut(ctx context.Context, bc plugin.BuildContext) error
 	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
 		return nil
 	}
-	_, err := callPlugin(ctx, c.eng, func(ctx context.Context) (struct{}, error) {
+	_, err := workgroup.CallPlugin(ctx, c.eng.group, func(ctx context.Context) (struct{}, error) {
 		plugins, err := c.eng.build(ctx, c.current, bc, (*plugin.Host).Isolated)
 		if err != nil {
 			return struct{}{}, err

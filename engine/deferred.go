@@ -16,6 +16,7 @@ import (
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/engine/trace"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -202,16 +203,16 @@ func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
 
 // cancelWork has the tool cancel what it has begun outside. It gets the time of a plugin, whatever the turn's context is.
 func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.CompletionKey) {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), pluginPatience, ErrSlowPlugin)
+	ctx, cancel := workgroup.PluginContext(context.WithoutCancel(ctx))
 	defer cancel()
 	call := tool.Invocation{
 		SessionID: a.session.id, TurnID: a.turn, CallID: s.CallID, Attempt: s.attempt, Name: s.Name, Args: s.Args,
 	}
 	done := make(chan error, 1)
-	a.eng.goCall(func() {
+	a.eng.group.GoCall(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- a.eng.panicked("tool", s.Name, p)
+				done <- a.eng.group.Recovered("tool", s.Name, p)
 			}
 		}()
 		done <- s.entry.CancelWork(ctx, call, key)

@@ -59,7 +59,7 @@ func (r *run) discard() {
 func (st *state) launch(r *run) {
 	st.current = r
 	st.show(st) // before the turn runs, so that whoever stops all turns finds it
-	started := st.eng.goTurn(func() {
+	started := st.eng.group.GoTurn(func() {
 		defer close(r.ended)
 		defer r.discard()
 		defer func() {

@@ -21,6 +21,7 @@ import (
 	"lashd/engine/trace"
 	"lashd/engine/trigger"
 	"lashd/engine/undo"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 
@@ -91,23 +92,18 @@ type Engine struct {
 	receipts    *receipt.Flights
 	waits       waits
 	settled     tip.Tip // some session may have become idle
-	callEnded   tip.Tip
 	tasksMoved  tip.Tip // a task has changed
 	childAsks   tip.Tip // a session that works for another asks a person, or is answered
 	workers     workers
 	races       taskRaces
 	commands    background.Commands
-	turns       sync.WaitGroup
-	actors      sync.WaitGroup
+	group       *workgroup.Group
 
 	running  chan struct{} // closed once Run serves
 	mu       sync.Mutex
 	ctx      context.Context // of the actors; set before running is closed
 	lends    context.Context // of leases; likewise
-	stopped  bool            // no turn is started any more
 	sessions map[protocol.SessionID]*session
-	active   int // turns running
-	calls    int // tool calls that have not returned, those nobody waits for included
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -117,7 +113,7 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: background.NewOutputs(cfg.StateDir)},
-		Config: cfg, Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
+		Config: cfg, group: workgroup.New(cfg.Log), Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{},
 		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},
 	}
@@ -150,57 +146,34 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.ctx, e.lends = actors, lends
 	e.mu.Unlock()
 	close(e.running)
-	e.actors.Go(func() { e.watchStore(actors) })
+	e.group.GoActor(func() { e.watchStore(actors) })
 	stopTriggers := e.Triggers.Start(ctx)
 	err := e.recover(ctx)
 	if err == nil {
-		e.actors.Go(func() { e.Tasks.tidyOutputs(actors) })
-		e.actors.Go(func() { e.Files.Tidy(actors) })
+		e.group.GoActor(func() { e.Tasks.tidyOutputs(actors) })
+		e.group.GoActor(func() { e.Files.Tidy(actors) })
 		<-ctx.Done()
 	}
 	stopTriggers()
 	e.stopTurns()
 	takeBack() // plugins that are borrowed may be at work, which is waited for with the turns
-	e.turns.Wait()
+	e.group.WaitTurns()
 	e.Tasks.stopWork()
-	e.awaitCalls()
+	e.group.WaitCalls(stopPatience)
 	e.mu.Lock() // lookup starts actors under this lock, and only while their context lives
 	stopActors()
 	e.mu.Unlock()
-	e.actors.Wait()
+	e.group.WaitActors()
 	return errors.Join(err, e.Files.Close())
 }
 
 func (e *Engine) stopTurns() {
+	e.group.Close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stopped = true
 	for _, s := range e.sessions {
 		s.haltTurn(errStopped)
 	}
-}
-
-func (e *Engine) stopping() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stopped
-}
-
-// goTurn runs a turn, unless the engine stops: then it stays where a later run finds it.
-func (e *Engine) goTurn(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return false
-	}
-	e.active++
-	e.turns.Go(func() {
-		f()
-		e.mu.Lock()
-		e.active--
-		e.mu.Unlock()
-	})
-	return true
 }
 
 // tidyFiles tidies copies of files beside whoever calls it, if there are many new ones.
@@ -211,44 +184,7 @@ func (e *Engine) tidyFiles() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if ctx := e.ctx; ctx.Err() == nil {
-		e.actors.Go(func() { e.Files.Tidy(ctx) })
-	}
-}
-
-// goCall runs a tool call, which may outlive whoever waits for it.
-func (e *Engine) goCall(f func()) {
-	e.mu.Lock()
-	e.calls++
-	e.mu.Unlock()
-	go func() {
-		defer e.callEnded.Notify()
-		defer func() {
-			e.mu.Lock()
-			e.calls--
-			e.mu.Unlock()
-		}()
-		f()
-	}()
-}
-
-// awaitCalls waits for tool calls that were given up before they returned, but not for ever.
-func (e *Engine) awaitCalls() {
-	limit := time.NewTimer(stopPatience)
-	defer limit.Stop()
-	for {
-		again := e.callEnded.Next()
-		e.mu.Lock()
-		n := e.calls
-		e.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		select {
-		case <-again:
-		case <-limit.C:
-			e.Log.Error("tool calls do not return although their context is done", "calls", n)
-			return
-		}
+		e.group.GoActor(func() { e.Files.Tidy(ctx) })
 	}
 }
 
@@ -256,7 +192,7 @@ func (e *Engine) awaitCalls() {
 func (e *Engine) Stats() (loaded, running int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.sessions), e.active
+	return len(e.sessions), e.group.Turns()
 }
 
 // done ends when Run does; before Run it is nil, since nothing stops then.

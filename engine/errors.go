@@ -17,7 +17,6 @@ var (
 	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key: it is wrong, or was revoked with its session")
 	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
 	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
-	ErrSlowPlugin    = errors.New("the plugins took too long")
 	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 

@@ -9,6 +9,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -45,7 +46,7 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 		return param.Bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
 	_, err := withPlugins(ctx, ts.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
-		return callPlugin(ctx, ts.eng, func(ctx context.Context) (struct{}, error) {
+		return workgroup.CallPlugin(ctx, ts.eng.group, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
 		})
 	})
@@ -77,7 +78,7 @@ func (ss *Sessions) ApplyExtension(ctx context.Context, p *protocol.SessionExten
 			return nil, err
 		}
 		extend := func(ctx context.Context, l *lease) (struct{}, error) {
-			return callPlugin(ctx, ss.eng, func(ctx context.Context) (struct{}, error) {
+			return workgroup.CallPlugin(ctx, ss.eng.group, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, rejected(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -151,7 +152,7 @@ func (r *run) enter() error {
 		return nil
 	}
 	view := r.seams.view(nil)
-	_, err := callPlugin(r.life, r.eng, func(ctx context.Context) (struct{}, error) {
+	_, err := workgroup.CallPlugin(r.life, r.eng.group, func(ctx context.Context) (struct{}, error) {
 		err := r.hooks.plugins.RestoreExecution(ctx, nil)
 		if err == nil {
 			err = r.hooks.plugins.Protocol().Restore(ctx, view)

@@ -166,7 +166,7 @@ func (g *gate) send() {
 		return
 	}
 	e, id, ctx := g.st.eng, g.st.id, g.st.ctx
-	e.goCall(func() {
+	e.group.GoCall(func() {
 		for _, want := range g.signals {
 			w := e.workers.of(id, want.TaskID)
 			if w == nil {

@@ -51,7 +51,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	if err != nil {
 		return err
 	}
-	h.eng.blame(verdict.Err)
+	h.eng.group.LogPanic(verdict.Err)
 	h.conflicts(ctx, verdict.Conflicts)
 	if verdict.Args != nil {
 		s.Args = verdict.Args
@@ -95,7 +95,7 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 	if err != nil {
 		return // the context is done, and whoever waits for the call sees to that
 	}
-	h.eng.blame(verdict.Err)
+	h.eng.group.LogPanic(verdict.Err)
 	h.conflicts(ctx, verdict.Conflicts)
 	if err := h.apply(ctx, plugin.HookAfterTool, string(s.CallID), verdict.Effects); err != nil && ctx.Err() == nil {
 		out := protocol.Fail(protocol.FailInternal, "after_tool_call_failed", err.Error(), protocol.FromPlugin)

@@ -53,7 +53,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		err = nil // the turn is cancelled, which its first effect sees to
 	}
 	if err != nil {
-		s.eng.blame(err)
+		s.eng.group.LogPanic(err)
 		p.Abort, p.Outcome = issueOfSeam(err, "plugin_prepare_turn")
 	}
 	s.journal.begin.Prepared = p
@@ -87,7 +87,7 @@ func (s *seams) start() {
 
 // unprepared ends a turn whose context could not be made, before it begins.
 func (s *seams) unprepared(failed *hookFailure) {
-	s.eng.blame(failed)
+	s.eng.group.LogPanic(failed)
 	s.eng.Log.Error("turn failed", "session", s.session.id, "turn", s.store.turn, "error", failed)
 	if s.journal.machine == nil {
 		s.journal.begin.Prepared = &prepared{Abort: new(failed.issue()), Outcome: protocol.OutcomeRuntimeError}
@@ -167,7 +167,7 @@ func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, 
 	case context.Cause(ctx) != nil:
 		return p, context.Cause(ctx)
 	default:
-		s.eng.blame(err)
+		s.eng.group.LogPanic(err)
 		issue, _ := issueOfSeam(err, "plugin_checkpoint")
 		p.Delivery = turn.Delivery{Abort: issue}
 	}
@@ -190,7 +190,7 @@ func (s *seams) afterTurn(used func() int64) error {
 			if s.store.left() {
 				return err
 			}
-			s.eng.blame(err)
+			s.eng.group.LogPanic(err)
 			issue, _ := issueOfSeam(err, "plugin_finalize_turn")
 			issue.Code = "plugin_finalize_turn"
 			s.result.discarded = issue
@@ -235,7 +235,7 @@ func (s *seams) emitLifecycle(event *plugin.LifecycleEvent) {
 	}
 	event.Host = s.capabilities()
 	for _, f := range s.plugins.Emit(s.store.life, event) {
-		s.eng.blame(f.Err)
+		s.eng.group.LogPanic(f.Err)
 		s.eng.Log.Error("lifecycle hook failed", "turn", s.store.turn, "plugin", f.Plugin, "event", event.Kind, "error", f.Err)
 		s.result.note(protocol.Issue{Kind: "plugin", Code: "lifecycle_hook_failed", Message: f.Plugin + ": " + f.Err.Error()})
 	}
@@ -286,7 +286,7 @@ func (s *seams) visible(raw string) (safe string) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			s.eng.panicked("turn", s.store.turn, p)
+			s.eng.group.Recovered("turn", s.store.turn, p)
 			safe = raw
 		}
 	}()
@@ -300,6 +300,6 @@ func (s *seams) visible(raw string) (safe string) {
 
 // unprojected tells that text is shown with what a plugin would have hidden.
 func (s *seams) unprojected(err error) {
-	s.eng.blame(err)
+	s.eng.group.LogPanic(err)
 	s.eng.Log.Warn("a plugin failed to make text readable", "session", s.session.id, "turn", s.store.turn, "error", err)
 }

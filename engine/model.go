@@ -62,11 +62,11 @@ func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) err
 	}
 	switch {
 	case failed != nil:
-		r.eng.blame(failed)
+		r.eng.group.LogPanic(failed)
 		issue := issueOf(failed)
 		answer.Error, answer.Record.Stop = &issue, issue.Stop
 	case spoilt != nil: // the call itself went well, and its record says so
-		r.eng.blame(spoilt)
+		r.eng.group.LogPanic(spoilt)
 		answer.Error = new(issueOf(spoilt))
 		return spoilt
 	}

@@ -26,7 +26,7 @@ func pollMonitors[T any](ctx context.Context, e *Engine, id protocol.SessionID, 
 // beginArmed begins the monitors that are armed, perhaps without those of plugins.
 func (ms sessionMonitors) beginArmed(ctx context.Context, declared bool) error {
 	ids := ms.Waiting(declared)
-	if len(ids) == 0 || ms.st.eng.stopping() {
+	if len(ids) == 0 || ms.st.eng.group.Closed() {
 		return nil
 	}
 	return ms.move(ctx, func(d *monitor.Draft) {
@@ -45,7 +45,7 @@ func (ms sessionMonitors) resume() {
 		ms.beginAgain(true)
 		return
 	}
-	ms.st.eng.actors.Go(func() {
+	ms.st.eng.group.GoActor(func() {
 		l, opened := ms.st.lend(ms.st.ctx, nil)
 		defer l.back()
 		if opened != nil {

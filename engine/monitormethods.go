@@ -90,7 +90,7 @@ func (ms sessionMonitors) start(ctx context.Context, e monitor.Entry, by protoco
 		r := &protocol.MonitorResult{Monitor: ms.Shown(e), Existing: true, Seq: ms.st.row.Seq}
 		return r, ms.st.remembered(ctx, rc, r)
 	}
-	if ms.st.eng.stopping() {
+	if ms.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
 	}
 	c := ms.st.change(persistence.Commit{})

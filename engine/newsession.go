@@ -10,6 +10,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -165,7 +166,7 @@ func (b *sessionDraft) tryOut(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
-	c, err := callPlugin(ctx, b.eng, func(ctx context.Context) (*configChange, error) {
+	c, err := workgroup.CallPlugin(ctx, b.eng.group, func(ctx context.Context) (*configChange, error) {
 		plugins, err := b.open(ctx, bc)
 		if err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 		result, err = s.Task(ctx, o.params.Name, call, to)
 	}
 	if err != nil {
-		o.eng.blame(err)
+		o.eng.group.LogPanic(err)
 		return nil, err
 	}
 	for _, q := range result.Queue {

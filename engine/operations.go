@@ -8,6 +8,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/engine/trace"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -27,7 +28,7 @@ func (ops *Operations) Query(ctx context.Context, p *protocol.OperationQueryPara
 		call := &plugin.OperationCall{Args: p.Args, Host: ops.eng.hostFor(p.SessionID)}
 		out, err := s.Query(ctx, p.Name, call, plugin.Target{Explicit: &p.SessionID})
 		if err != nil {
-			ops.eng.blame(err)
+			ops.eng.group.LogPanic(err)
 			return nil, cancelledOr(ctx, err)
 		}
 		op, _ := operationOf(s, p.Name)
@@ -90,7 +91,7 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Its workspace is where no tool may go.
-		opening, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+		opening, cancel := workgroup.PluginContext(ctx)
 		defer cancel()
 		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, itself)
 		if err != nil {

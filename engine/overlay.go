@@ -124,7 +124,7 @@ func (st *state) watchOverlay() {
 	over, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
 	st.overlayReplaced = over
 	away := st.eng.Clients.Watch(st.overlay.ClientID)
-	st.eng.actors.Go(func() {
+	st.eng.group.GoActor(func() {
 		defer away.Stop()
 		select {
 		case <-away.Gone:

@@ -14,6 +14,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -59,8 +60,8 @@ func patiently(t *testing.T) context.Context {
 // slow fails the test unless err says that plugins took too long.
 func slow(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, engine.ErrSlowPlugin) {
-		t.Errorf("%s: %v, want %v", what, err, engine.ErrSlowPlugin)
+	if !errors.Is(err, workgroup.ErrSlowPlugin) {
+		t.Errorf("%s: %v, want %v", what, err, workgroup.ErrSlowPlugin)
 	}
 }
 

@@ -99,11 +99,11 @@ func beside[T any](ctx context.Context, k *pluginLock, f func() (T, error), disc
 	stop := context.AfterFunc(k.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
 	k.ctx = calls
 	done := make(chan answer[T], 1)
-	k.eng.goCall(func() {
+	k.eng.group.GoCall(func() {
 		var a answer[T]
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = k.eng.panicked("plugins", k.owner.id, p)
+				a.err = k.eng.group.Recovered("plugins", k.owner.id, p)
 			}
 			stop()
 			cancel(nil)

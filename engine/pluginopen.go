@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"lashd/engine/plugin"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -33,11 +34,11 @@ func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t
 }
 
 func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
-	plugins, err := callPlugin(k.ctx, k.eng, func(ctx context.Context) (*plugin.Session, error) {
+	plugins, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Session, error) {
 		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), itself)
 	})
 	if err != nil {
-		k.eng.blame(err)
+		k.eng.group.LogPanic(err)
 		return nil, false, err
 	}
 	defer func() {
@@ -52,9 +53,9 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 	if before != nil {
 		with.tools = *before // those that vanish are orphans then
 	}
-	resumed, err := callPlugin(k.ctx, k.eng, func(ctx context.Context) (plugin.Resumed, error) { return plugins.Resume(ctx, with.Stored) })
+	resumed, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (plugin.Resumed, error) { return plugins.Resume(ctx, with.Stored) })
 	if err != nil {
-		k.eng.blame(err)
+		k.eng.group.LogPanic(err)
 		return nil, false, err
 	}
 	if len(resumed.Unknown) > 0 {

@@ -13,6 +13,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -125,7 +126,7 @@ func TestOpening(t *testing.T) {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), driver: scheme{callbacks: o.callbacks}})
 			id := d.session(t)
 			began := time.Now()
-			if err := d.tools(t, id); !errors.Is(err, engine.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
+			if err := d.tools(t, id); !errors.Is(err, workgroup.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 			o.mend()

@@ -3,7 +3,6 @@ package engine
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -17,7 +16,6 @@ const componentPlugins = "plugins"
 const (
 	smallArtifact  = 4 << 10 // bytes that stand with the rest
 	maxPluginState = 4 << 20 // bytes that change at once: a turn's commit must hold them too
-	pluginPatience = 10 * time.Second
 )
 
 // pluginState is the state of a session's plugins as it is stored. It never changes: another one takes its place.

@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -75,7 +76,7 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 		return t, k.refresh(t)
 	}
 	// However long plugins take that are loaded for the first time: each has its own limit.
-	host, err := callPluginOrLeave(k.ctx, k.eng, func(ctx context.Context) (*plugin.Host, error) { return k.eng.Plugins.Host(ctx, k.row().Cwd) })
+	host, err := workgroup.CallPluginUntilDone(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Host, error) { return k.eng.Plugins.Host(ctx, k.row().Cwd) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -124,7 +125,7 @@ func (k *pluginLock) refresh(t *pluginSet) error {
 }
 
 func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
-	ctx, cancel := context.WithTimeoutCause(k.ctx, pluginPatience, ErrSlowPlugin)
+	ctx, cancel := workgroup.PluginContext(k.ctx)
 	defer cancel()
 	sum, err := t.plugins.Fingerprint(ctx)
 	if err != nil {
@@ -159,7 +160,7 @@ func (k *pluginLock) close(t *pluginSet) {
 	select {
 	case <-t.lent.retire():
 		// It says itself what went wrong.
-		_, _ = callPlugin(k.ctx, k.eng, func(context.Context) (struct{}, error) { k.owner.closeSet(t); return struct{}{}, nil })
+		_, _ = workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) { k.owner.closeSet(t); return struct{}{}, nil })
 	default:
 		k.owner.closeLater(t, t.lent.retire())
 	}

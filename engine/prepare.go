@@ -60,7 +60,7 @@ func (st *state) collect(r *run) (err error) {
 func prepare(r *run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = r.eng.panicked("turn", r.id, p)
+			err = r.eng.group.Recovered("turn", r.id, p)
 		}
 	}()
 	if r.lease == nil {

@@ -8,6 +8,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -90,17 +91,17 @@ func (v *preview) failed(code, message string) {
 func (v *preview) ask() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
-	extra, err := callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
+	extra, err := workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.extends() {
 		v.catalog = extra.mine
-		v.preamble, err = callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
+		v.preamble, err = workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {
 		v.extra = extra
 	} else {
 		v.failed("context_prepare_turn", err.Error())
 	}
-	said, err := callPlugin(v.held.lease.ctx, v.eng, func(ctx context.Context) ([]plugin.Prompt, error) {
+	said, err := workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) ([]plugin.Prompt, error) {
 		return v.plugins.Prompts(ctx, &plugin.PromptContext{View: v.view, Host: host})
 	})
 	if err == nil {

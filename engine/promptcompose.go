@@ -65,7 +65,7 @@ func (r *run) failPrompt(ctx context.Context, failed *hookFailure) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)
 	}
-	r.eng.blame(failed)
+	r.eng.group.LogPanic(failed)
 	r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", failed)
 	r.journal.fail(protocol.OutcomeRuntimeError, failed.issue())
 	return nil

@@ -41,7 +41,7 @@ func (st *state) hold() protocol.QueueHold {
 	switch {
 	case len(st.queue.Waiting()) == 0:
 		return protocol.HoldEmpty
-	case st.eng.stopping():
+	case st.eng.group.Closed():
 		return protocol.HoldStopping
 	case st.current != nil && st.decisions.AskedBy(st.current.id) > 0:
 		return protocol.HoldDecision
@@ -124,7 +124,7 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	if st.current != nil {
 		p.Running = st.current.id
 	}
-	p.Idle = st.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.stopping()
+	p.Idle = st.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.group.Closed()
 	return q.Queue.In(c, p)
 }
 

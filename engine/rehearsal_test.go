@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lashd/engine"
 	"lashd/engine/plugin"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -90,7 +90,7 @@ func TestRehearsal(t *testing.T) {
 				d, id := o.rehearsed(t)
 				before, began := d.graph(t, id).Head, time.Now()
 				o.waits = map[string]chan struct{}{"restore": hang}
-				if err := what.do(t.Context(), d); !errors.Is(err, engine.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
+				if err := what.do(t.Context(), d); !errors.Is(err, workgroup.ErrSlowPlugin) || time.Since(began) > 11*time.Second {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
 				o.mend()

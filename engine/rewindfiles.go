@@ -45,7 +45,7 @@ func (h *sessionHistory) resumeRewinds() {
 	st := h.st
 	for _, p := range h.unfinished {
 		held := st.holds.request(st.ctx, st)
-		st.eng.actors.Go(func() {
+		st.eng.group.GoActor(func() {
 			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
 				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"lashd/engine/trace"
 	"lashd/engine/turn"
 	"lashd/engine/undo"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -126,7 +127,7 @@ func (r *run) drive() {
 func (r *run) tried() (stored bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = r.eng.panicked("turn", r.id, p)
+			err = r.eng.group.Recovered("turn", r.id, p)
 		}
 	}()
 	return r.do(r.ctx), errUnfinished
@@ -140,7 +141,7 @@ func (r *run) fail(effect turn.Effect, err error) {
 	issue := protocol.Issue{Kind: "runtime", Code: codeOf(err, "runtime_error"), Message: err.Error()}
 	defer func() {
 		if p := recover(); p != nil { // of the driver, when it is told of the results
-			r.eng.panicked("turn", r.id, p)
+			r.eng.group.Recovered("turn", r.id, p)
 			r.journal.fail(protocol.OutcomeRuntimeError, issue)
 		}
 	}()
@@ -162,7 +163,7 @@ func codeOf(err error, otherwise string) string {
 		return "turn_full"
 	case errors.Is(err, persistence.ErrBudget):
 		return "commit_budget"
-	case errors.Is(err, errPanic), errors.As(err, new(*plugin.PanicError)):
+	case errors.Is(err, workgroup.ErrPanic), errors.As(err, new(*plugin.PanicError)):
 		return "panic"
 	}
 	return otherwise
@@ -172,7 +173,7 @@ func codeOf(err error, otherwise string) string {
 func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = r.eng.panicked("turn", r.id, p)
+			err = r.eng.group.Recovered("turn", r.id, p)
 		}
 	}()
 	if !effect.Waits() {

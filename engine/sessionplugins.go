@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -40,7 +41,7 @@ func (t *pluginSet) left() bool { return len(t.plugins.Left()) > 0 || t.composer
 // newSet makes the catalog of plugins that were just opened.
 func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *opening) (*pluginSet, error) {
 	st := k.owner
-	base, err := callPlugin(k.ctx, k.eng, func(context.Context) (*tool.Registry, error) {
+	base, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (*tool.Registry, error) {
 		r := tool.NewRegistry(plugins.Without(), plugins.Sources(), with.tools)
 		if err := r.Refused(); err != nil {
 			return nil, err
@@ -66,7 +67,7 @@ func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *
 func (k *pluginLock) contributor(plugins *plugin.Session) tool.Contributor {
 	st, authority := k.owner, k.row().Authority
 	return func(l tool.Listing) ([]string, error) {
-		ctx, cancel := context.WithTimeoutCause(st.ctx, pluginPatience, ErrSlowPlugin)
+		ctx, cancel := workgroup.PluginContext(st.ctx)
 		defer cancel()
 		return plugins.Contribute(ctx, plugin.CatalogContext{SessionID: st.id, Manifests: l.Manifests, Authority: authority})
 	}
@@ -89,7 +90,7 @@ func (s *session) closeSet(t *pluginSet) {
 // closeLater closes plugins once nobody works with them any more; their id is free at once.
 func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 	t.plugins.Leave()
-	s.eng.goCall(func() {
+	s.eng.group.GoCall(func() {
 		<-free
 		s.closeSet(t)
 	})
@@ -98,7 +99,7 @@ func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 // soon waits a moment for the last work of a state that was given up. The next one does not wait longer, but the engine does.
 func (st *state) soon(work func()) {
 	done := make(chan struct{})
-	st.eng.actors.Go(func() {
+	st.eng.group.GoActor(func() {
 		defer close(done)
 		work()
 	})
@@ -137,7 +138,7 @@ func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugi
 	if p.catalog == catalog {
 		return p.text, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginPatience, ErrSlowPlugin)
+	ctx, cancel := workgroup.PluginContext(ctx)
 	defer cancel()
 	text, err := plugins.Preamble(ctx, catalog)
 	if err != nil {

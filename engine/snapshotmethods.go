@@ -11,6 +11,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -176,7 +177,7 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 		return nil, err
 	}
 	row := k.row()
-	_, err = callPlugin(k.ctx, k.eng, func(ctx context.Context) (struct{}, error) {
+	_, err = workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (struct{}, error) {
 		plugins, err := k.eng.rehearse(ctx, row.Config, buildContextOf(k.eng, row), stored)
 		if err == nil {
 			err = plugins.Close()

@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine/change"
 	"lashd/engine/plugin"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -24,7 +25,7 @@ func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *p
 	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
 		return nil, err
 	}
-	snap, err := callPlugin(ctx, e, plugins.Capture)
+	snap, err := workgroup.CallPlugin(ctx, e.group, plugins.Capture)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 	if !plugins.Executes() {
 		return k, nil
 	}
-	x, err := callPlugin(ctx, e, plugins.CaptureExecution)
+	x, err := workgroup.CallPlugin(ctx, e.group, plugins.CaptureExecution)
 	if err != nil || x == nil {
 		return k, err
 	}

@@ -52,7 +52,7 @@ func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*provider.Chunk) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.eng.panicked("turn", s.run.id, p)
+			s.eng.group.Recovered("turn", s.run.id, p)
 			err = &provider.Error{Kind: provider.KindUnknown, Code: "provider_panic", Message: "the provider panicked"}
 		}
 	}()

@@ -85,7 +85,7 @@ func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.Ta
 	case ctx.Err() == nil && l.ctx.Err() != nil:
 		return out, out == nil
 	case err != nil && ctx.Err() == nil:
-		w.eng.blame(err)
+		w.eng.group.LogPanic(err)
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "failed", Message: err.Error()}, false
 	}
 	return out, false

@@ -54,7 +54,7 @@ func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *prot
 		r := &protocol.TaskResult{Task: *known, Existing: true, Seq: ts.st.row.Seq}
 		return r, ts.st.remembered(ctx, rc, r)
 	}
-	if ts.st.eng.stopping() {
+	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
 	}
 	if err := ts.checkHandler(spec); err != nil {

@@ -62,15 +62,11 @@ func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 
 // Go implements live.Attempt. It begins nothing when the daemon stops: the next one finds the task.
 func (w *work) Go(t protocol.Task, begun bool) {
-	e := w.eng
-	e.mu.Lock()
-	stopped := e.stopped
-	if !stopped {
+	begins := w.eng.group.IfOpen(func() {
 		w.task, w.begun = t, begun
-		e.workers.add(w)
-	}
-	e.mu.Unlock()
-	if stopped {
+		w.eng.workers.add(w)
+	})
+	if !begins {
 		w.Release()
 		return
 	}
@@ -104,7 +100,7 @@ func (w *work) attempt() (out *protocol.TaskOutcome) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err := w.eng.panicked("task", w.id, p)
+			err := w.eng.group.Recovered("task", w.id, p)
 			out = &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "panic", Message: err.Error()}
 		}
 	}()

@@ -138,7 +138,7 @@ func (m *callMaker) made(ctx context.Context, s *toolCall) outcome {
 	host := &toolHost{maker: m, call: s, life: limited, began: s.row()}
 	s.inner.next, s.asking = 0, 0
 	done := make(chan outcome, 1)
-	m.eng.goCall(func() { done <- m.invoke(limited, s, host) })
+	m.eng.group.GoCall(func() { done <- m.invoke(limited, s, host) })
 	var got outcome
 	select {
 	case got = <-done:
@@ -186,12 +186,33 @@ func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome 
 	return outcome{Result: tool.Result{Output: out}}
 }
 
+// inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
+func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
+	select {
+	case v = <-done:
+		return v, true
+	case <-ctx.Done():
+	}
+	moment := cancelGrace
+	if errors.Is(context.Cause(ctx), errStopped) {
+		moment = stopPatience
+	}
+	grace := time.NewTimer(moment)
+	defer grace.Stop()
+	select {
+	case v = <-done:
+		return v, true
+	case <-grace.C:
+		return ready(done)
+	}
+}
+
 // invoke calls the provider. Whatever goes wrong there is the call's
 // failure, not the turn's.
 func (m *callMaker) invoke(ctx context.Context, s *toolCall, host *toolHost) (got outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			m.eng.panicked("tool", s.Name, p)
+			m.eng.group.Recovered("tool", s.Name, p)
 			got.Result = tool.Result{Output: protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed", s.Name), protocol.FromTool)}
 		}
 	}()

@@ -7,6 +7,7 @@ import (
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -21,7 +22,7 @@ func (ts *Tools) List(ctx context.Context, p *protocol.SessionParams) (*protocol
 		if err != nil {
 			return nil, err
 		}
-		records, err := callPlugin(k.ctx, ts.eng, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Load().Records(), nil })
+		records, err := workgroup.CallPlugin(k.ctx, ts.eng.group, func(context.Context) ([]protocol.ToolRecord, error) { return t.catalog.Load().Records(), nil })
 		return &protocol.ToolListResult{Data: list(records), Generation: t.composer.Base().Generation()}, err
 	})
 }
@@ -95,7 +96,7 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 		base := t.composer.Base()
 		before := base.Checkpoint()
 		generation := base.Generation()
-		_, err = callPlugin(k.ctx, e, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
+		_, err = workgroup.CallPlugin(k.ctx, e.group, func(context.Context) (struct{}, error) { return struct{}{}, change(base) })
 		if err != nil {
 			return nil, toolStateError(err)
 		}

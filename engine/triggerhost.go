@@ -11,6 +11,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/receipt"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -105,7 +106,7 @@ func settingsRefused(err error) bool {
 // mayPass tells whether an error has nothing to do with what was asked for.
 func mayPass(err error) bool {
 	for _, other := range []error{
-		ErrShuttingDown, ErrReloaded, ErrSlowPlugin, persistence.ErrFull, persistence.ErrBusy, persistence.ErrExists, persistence.ErrPoisoned,
+		ErrShuttingDown, ErrReloaded, workgroup.ErrSlowPlugin, persistence.ErrFull, persistence.ErrBusy, persistence.ErrExists, persistence.ErrPoisoned,
 		persistence.ErrClosed, context.Canceled, receipt.ErrReplayed, errStopped,
 	} {
 		if errors.Is(err, other) {
@@ -146,7 +147,7 @@ func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEv
 	if err != nil {
 		return nil, err
 	}
-	return callPlugin(ctx, h.eng, func(ctx context.Context) ([]plugin.TriggerEvent, error) {
+	return workgroup.CallPlugin(ctx, h.eng.group, func(ctx context.Context) ([]plugin.TriggerEvent, error) {
 		bc := plugin.BuildContext{SessionID: protocol.NewSessionID(), Cwd: cwd, StateDir: h.eng.StateDir}
 		plugins, err := h.eng.build(ctx, cfg, bc, (*plugin.Host).Isolated)
 		if err != nil {
@@ -160,4 +161,4 @@ func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEv
 func (h triggerHost) Post(e protocol.ServerEvent) { h.eng.Events.Publish(string(e.Trigger.ID), e) }
 
 // Panicked logs a panic and returns it as an error.
-func (h triggerHost) Panicked(p any) error { return h.eng.panicked("triggers", "", p) }
+func (h triggerHost) Panicked(p any) error { return h.eng.group.Recovered("triggers", "", p) }

@@ -16,6 +16,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
+	"lashd/engine/workgroup"
 	"lashd/rpc/protocol"
 )
 
@@ -164,7 +165,7 @@ func TestTurnOptions(t *testing.T) {
 				},
 			} {
 				began := time.Now()
-				if err := call(); !errors.Is(err, engine.ErrSlowPlugin) || errors.As(err, new(*engine.RejectedError)) || time.Since(began) > 11*time.Second {
+				if err := call(); !errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*engine.RejectedError)) || time.Since(began) > 11*time.Second {
 					t.Errorf("%s: after %v: %v", name, time.Since(began), err)
 				}
 				if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {

@@ -10,6 +10,8 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/receipt"
+	"lashd/engine/tool"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -36,6 +38,11 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 			return r, err
 		}
 	}
+}
+
+// isSlow reports whether an error is that of plugin code which did not return in time.
+func isSlow(err error) bool {
+	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.LeftError)) || errors.As(err, new(*tool.SlowError))
 }
 
 // try is startTurn once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
@@ -88,7 +95,7 @@ func (st *state) unusedID(ctx context.Context, id protocol.TurnID) error {
 // accept commits a turn with its input, under its own id if it has one. If the session is idle, the turn is running from that
 // commit on, and has the lease.
 func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
-	if st.eng.stopping() {
+	if st.eng.group.Closed() {
 		return nil, ErrShuttingDown
 	}
 	if err := st.eng.store.Space(); err != nil {
@@ -133,7 +140,7 @@ func (st *state) startNextTurn() {
 	if st.grantHold(); st.holds.held() {
 		return
 	}
-	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && !st.alarm.retrying() && !st.eng.stopping() {
+	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && !st.alarm.retrying() && !st.eng.group.Closed() {
 		if st.foreign(st.queue.Turns()[0]) {
 			return
 		}
@@ -146,7 +153,7 @@ func (st *state) startNextTurn() {
 
 // grantHold gives the session to the next command unless somebody has it.
 func (st *state) grantHold() {
-	if st.holds.awaited() && !st.holds.held() && !st.begun() && st.broken == nil && !st.eng.stopping() {
+	if st.holds.awaited() && !st.holds.held() && !st.begun() && st.broken == nil && !st.eng.group.Closed() {
 		st.holds.grant()
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"lashd/engine/queue"
 	"lashd/engine/tool"
 	"lashd/engine/undo"
+	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
@@ -63,7 +64,7 @@ var codes = []struct {
 	{engine.ErrNoCompletion, codeNotFound, protocol.KindCallNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrNoCall, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{tool.ErrUnknown, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
-	{engine.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
+	{workgroup.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrNoPlugin, codeNotFound, protocol.KindPluginNotFound, protocol.RetryReload, protocol.EffectNone},
 	{pluginloader.ErrCwd, codeInvalidParams, protocol.KindInvalidParams, protocol.RetryNever, protocol.EffectNone},

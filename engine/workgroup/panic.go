@@ -1,0 +1,34 @@
+package workgroup
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"lashd/engine/plugin"
+)
+
+// ErrPanic means that code panicked. The log has the stack.
+var ErrPanic = errors.New("panic")
+
+// Recovered logs a recovered panic and returns it as an error. The panic of a driver that does not return is an error already. The key and
+// the id say in the log what the code worked for.
+func (g *Group) Recovered(key string, id, p any) error {
+	stack := debug.Stack()
+	switch thrown := p.(type) {
+	case *plugin.LeftError:
+		g.log.Error("plugin does not return", key, id, "error", thrown)
+		return thrown
+	case *plugin.PanicError:
+		p, stack = thrown.Value, thrown.Stack
+	}
+	g.log.Error("panic", key, id, "panic", p, "stack", string(stack))
+	return fmt.Errorf("%w: %v", ErrPanic, p)
+}
+
+// LogPanic logs the stack if err is the panic of a plugin: the error itself only names the plugin.
+func (g *Group) LogPanic(err error) {
+	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
+		g.log.Error("panic", "error", err, "stack", string(p.Stack))
+	}
+}
