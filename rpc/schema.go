@@ -19,10 +19,10 @@ var (
 	schemaOfTypes []byte
 )
 
-// OpenRPC is the OpenRPC document of the protocol.
+// OpenRPC returns the OpenRPC document of the protocol.
 func OpenRPC() []byte { return slices.Clone(openRPC) }
 
-// methodSchema describes one method.
+// methodSchema is the JSON form of MethodSchema.
 type methodSchema struct {
 	Name    string                     `json:"name"`
 	Summary string                     `json:"summary"`
@@ -31,14 +31,15 @@ type methodSchema struct {
 	Defs    map[string]json.RawMessage `json:"$defs"`
 }
 
-// schemaRef refers to a type in $defs. An empty one takes any JSON.
+// schemaRef refers to a type in $defs. An empty one accepts any JSON.
 type schemaRef struct {
 	Ref string `json:"$ref,omitempty"`
 }
 
 const defs = "#/$defs/"
 
-// MethodSchema describes one method, with the schema of every type that it needs; nil if there is no such method.
+// MethodSchema returns a JSON document with the params and the result of a method and the schemas of all types they use. It returns
+// nil if there is no such method.
 func MethodSchema(name string) []byte {
 	m, ok := Methods()[name]
 	if !ok {
@@ -69,7 +70,7 @@ func refTo(t reflect.Type) schemaRef {
 
 var refs = regexp.MustCompile(`"\$ref": *"` + regexp.QuoteMeta(defs) + `(\w+)"`)
 
-// define adds the schema of a type, and of those that it refers to.
+// define adds the schema of a type and of all types it refers to.
 func (s *methodSchema) define(all map[string]json.RawMessage, name string) {
 	if all[name] == nil || s.Defs[name] != nil {
 		return
@@ -80,12 +81,12 @@ func (s *methodSchema) define(all map[string]json.RawMessage, name string) {
 	}
 }
 
-// Notifications are the messages that a client gets without asking.
+// Notifications lists the notifications that the daemon sends to clients.
 var Notifications = []struct {
 	Method, Doc string
 	Params      reflect.Type
 }{
-	{"session/event", "Something happened in a session that the connection is attached to.", reflect.TypeFor[protocol.Event]()},
-	{"session/gap", "Events of a session cannot be had any more: read it again.", reflect.TypeFor[protocol.Gap]()},
-	{"server/event", "Something changed in the daemon as a whole.", reflect.TypeFor[protocol.ServerEvent]()},
+	{"session/event", "An event of a session that the connection is attached to.", reflect.TypeFor[protocol.Event]()},
+	{"session/gap", "Some events of a session cannot be replayed: read the session again.", reflect.TypeFor[protocol.Gap]()},
+	{"server/event", "A change of a session, a trigger, a plugin or the store.", reflect.TypeFor[protocol.ServerEvent]()},
 }

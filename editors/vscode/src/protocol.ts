@@ -3158,216 +3158,216 @@ export type WakeRefusal = "duplicate" | "targetGone" | "expired" | "sequenceRewo
 /** WhenBusy says what to do with an input while a turn runs. */
 export type WhenBusy = "queue" | "refuse" | "steer";
 
-/** Every method: what it takes, and what it answers. */
+/** The params and the result of every method. */
 export interface Methods {
-  /** Calls an operation of whatever kind it is. */
+  /** Calls an operation of any kind. */
   "action/invoke": { params: OperationParams; result: OperationReceipt };
-  /** Reads a part of an artifact by its digest. */
+  /** Reads a range of an artifact by its digest. */
   "artifact/read": { params: ArtifactReadParams; result: ArtifactReadResult };
-  /** Sends an artifact of a session in parts; the last one stores it. */
+  /** Uploads an artifact in parts. The last part stores it. */
   "artifact/write": { params: ArtifactWriteParams; result: ArtifactWriteResult };
-  /** Makes one model call outside of any turn. */
+  /** Makes one model call outside any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
-  /** Shows the request that the next turn would begin with. */
+  /** Shows the request that the next turn would send to the model first. */
   "debug/prompt": { params: DebugPromptParams; result: DebugPromptResult };
-  /** Lists open questions to a person, and calls that wait for tool/complete. */
+  /** Lists open decisions: approvals, questions, and tool calls that wait for tool/complete. */
   "decision/list": { params: DecisionListParams; result: DecisionListResult };
-  /** Answers one; the first answer counts. To approve a tool call, `argsHash` must be the decision's. */
+  /** Answers a decision. The first answer counts. To approve a tool call, send the decision's `argsHash`. */
   "decision/respond": { params: DecisionRespondParams; result: DecisionRespondResult };
-  /** Adds nodes to the leaf, also beside a running turn. */
+  /** Appends nodes at the leaf, even during a turn. */
   "graph/append": { params: GraphAppendParams; result: GraphAppendResult };
-  /** Keeps a node reachable, whatever becomes of the leaf. */
+  /** Pins a node: it stays reachable wherever the leaf moves. */
   "graph/pin": { params: GraphPinParams; result: SeqResult };
-  /** Reads a page of nodes of the active path, backwards from the leaf. */
+  /** Reads a page of nodes on the active branch, starting at the leaf and going back. */
   "graph/read": { params: GraphReadParams; result: GraphReadResult };
-  /** Lets a pinned node go. */
+  /** Unpins a node. */
   "graph/unpin": { params: GraphPinParams; result: SeqResult };
-  /** Opens the connection. Line-framed clients of the socket may leave it out. */
+  /** Opens the connection and negotiates the protocol version. Optional on the socket with line framing. */
   "initialize": { params: InitializeParams; result: InitializeResult };
-  /** Lists the models that sessions can use, and with check whether their servers take requests. */
+  /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
-  /** Hands the daemon an API key that its own environment lacks. It is kept in memory only. */
+  /** Gives the daemon an API key that its environment lacks. lashd keeps it in memory only. */
   "model/setKey": { params: ModelSetKeyParams; result: Empty };
-  /** Takes notice of wakes, so that the next line wakes again. The end of the turn of a wake does so, too. */
+  /** Acknowledges wakes, so that the next line wakes the session again. The end of the woken turn does the same. */
   "monitor/ackWake": { params: MonitorAckParams; result: SeqResult };
-  /** Starts a command whose lines wake the session; one that runs already is not started again. */
+  /** Starts a monitor: a command whose output lines wake the session. Does nothing if it is already running. */
   "monitor/start": { params: MonitorStartParams; result: MonitorResult };
-  /** Lists the monitors of a session; those that are armed are begun. */
+  /** Lists the monitors of a session. Starts armed monitors. */
   "monitor/status": { params: SessionParams; result: MonitorStatusResult };
-  /** Has a monitor end with all that it started, and waits for that. */
+  /** Stops a monitor with all its processes, and waits until they have ended. */
   "monitor/stop": { params: MonitorStopParams; result: MonitorResult };
-  /** Takes what monitors have told since it was last taken, at most 128; those that are armed are begun. */
+  /** Returns monitor updates since the last call, at most 128. Starts armed monitors. */
   "monitor/updates": { params: SessionParams; result: MonitorUpdatesResult };
-  /** Has a plugin change something, once the running turn has ended; no turn starts meanwhile. */
+  /** Calls a command of a plugin. Waits for the running turn to end; no turn starts before the command returns. */
   "operation/command": { params: OperationParams; result: OperationReceipt };
-  /** Lists what plugins offer to clients. */
+  /** Lists the operations of plugins. */
   "operation/list": { params: OperationListParams; result: OperationListResult };
-  /** Asks a plugin; runs beside a turn. */
+  /** Calls a query of a plugin. May run during a turn. */
   "operation/query": { params: OperationQueryParams; result: OperationQueryResult };
-  /** Likewise for what takes its time; cancel the request to have it end early. */
+  /** Calls a long-running command of a plugin. Cancel the request to stop it early. */
   "operation/task": { params: OperationParams; result: OperationReceipt };
-  /** Answers. */
+  /** Returns an empty result. */
   "ping": { params: Empty; result: Empty };
-  /** Lists plugins, with those that are not loaded and why. */
+  /** Lists plugins, including those that are not loaded, with the reason. */
   "plugin/list": { params: PluginListParams; result: PluginListResult };
-  /** Reads the newest lines that a plugin has said. */
+  /** Reads the newest log lines of a plugin. */
   "plugin/logs": { params: PluginLogsParams; result: PluginLogsResult };
-  /** Tells all that a person has to know of a plugin to approve it. */
+  /** Returns everything you need to review a plugin before you trust it. */
   "plugin/read": { params: PluginParams; result: PluginReadResult };
-  /** Looks at the directories of plugins now, or tells what that would change. */
+  /** Scans plugin directories now and loads changes. With `dryRun: true`, only reports them. */
   "plugin/reload": { params: PluginReloadParams; result: PluginReloadResult };
-  /** Switches a plugin on or off. */
+  /** Enables or disables a plugin. */
   "plugin/setEnabled": { params: PluginEnableParams; result: PluginResult };
-  /** Approves exactly the content that a plugin of a workspace has now, and loads it. */
+  /** Trusts a workspace plugin with exactly its current files, and loads it. */
   "plugin/trust": { params: PluginTrustParams; result: PluginResult };
-  /** Takes every approval of a plugin of a workspace back. */
+  /** Revokes trust in a workspace plugin. */
   "plugin/untrust": { params: PluginUntrustParams; result: PluginResult };
-  /** Withdraws an input that no turn has taken in. */
+  /** Removes an input that no turn has used yet. */
   "queue/cancel": { params: QueueCancelParams; result: QueueCancelResult };
-  /** Lists the inputs that no finished turn has taken in. */
+  /** Lists the queued inputs of a session. */
   "queue/list": { params: QueueListParams; result: QueueListResult };
-  /** Answers the OpenRPC document of this protocol. */
+  /** Returns the OpenRPC document of this protocol. */
   "rpc/discover": { params: Empty; result: unknown };
   /** Subscribes to events of the whole daemon. */
   "server/attach": { params: Empty; result: StatusResult };
-  /** Copies all that is stored into a new directory; turns go on meanwhile. */
+  /** Copies all stored data to a new directory. Turns keep running during the copy. */
   "server/backup": { params: ServerBackupParams; result: ServerBackupResult };
-  /** Tells what the daemon uses, and in which modes it runs. */
+  /** Reports the daemon's resource use, its modes, and plugins with problems. */
   "server/diagnostics": { params: Empty; result: DiagnosticsResult };
-  /** Tells who serves and what is going on. */
+  /** Reports the daemon's version, its uptime, and how many sessions, turns and decisions are open. */
   "server/status": { params: Empty; result: StatusResult };
-  /** Sends something to the session's protocol, once the running turn has ended. */
+  /** Sends a message to the session's driver. Waits for the running turn to end first. */
   "session/applyExtension": { params: SessionExtensionParams; result: SeqResult };
-  /** Puts a session away, or takes it out again. */
+  /** Archives a session. With `undo: true`, takes it out of the archive. */
   "session/archive": { params: SessionArchiveParams; result: SeqResult };
-  /** Subscribes to a session: a snapshot or a replay, then everything that happens. */
+  /** Subscribes to a session: returns a snapshot or replays missed events, then sends every new event. */
   "session/attach": { params: SessionAttachParams; result: SessionAttachResult };
-  /** Takes an idle session out of memory; it is loaded again when used. */
+  /** Unloads an idle session from memory. lashd loads it again on next use. */
   "session/close": { params: SessionMutationParams; result: SeqResult };
-  /** Has a plugin summarise history: the model sees only the summary from then on. */
+  /** Compacts history: from then on the model sees a summary instead. */
   "session/compact": { params: SessionCompactParams; result: SessionCompactResult };
-  /** Changes settings, from the next turn on. */
+  /** Changes settings. They apply from the next turn on. */
   "session/configure": { params: SessionConfigureParams; result: HeadResult };
-  /** Removes a session for ever; a running turn is stopped. */
+  /** Deletes a session permanently. Stops a running turn first. */
   "session/delete": { params: SessionMutationParams; result: SeqResult };
   /** Ends a subscription. */
   "session/detach": { params: SessionParams; result: Empty };
-  /** Tells what a session did to files, or one turn or file point of it, as unified diffs. */
+  /** Returns the file changes of a session, a turn or a file point as unified diffs. */
   "session/diff": { params: SessionDiffParams; result: SessionDiffResult };
-  /** Makes a session that shares this one's history up to a node. */
+  /** Creates a session that shares this session's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
-  /** Lists sessions, newest first; those that work for others only if they are wanted. */
+  /** Lists sessions, newest first. Sessions of subagents are included only on request. */
   "session/list": { params: SessionListParams; result: SessionListResult };
   /** Creates a session and attaches the connection to it. */
   "session/new": { params: SessionNewParams; result: SessionNewResult };
-  /** Lists the file points of a session: what its turns, and rewinds, did to files. */
+  /** Lists the file points of a session: what each turn and each undo changed in files. */
   "session/points": { params: SessionParams; result: SessionPointsResult };
-  /** Reads a page of items, backwards from the newest. */
+  /** Reads a page of items, newest page first. */
   "session/read": { params: SessionReadParams; result: SessionReadResult };
-  /** Moves the leaf to an ancestor, what came after it stays, pinned; or brings back files, or both. */
+  /** Moves the leaf to an ancestor, restores files, or both. The abandoned branch stays, pinned. */
   "session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
-  /** Replaces what clients add to a session: tools of the client's own, MCP servers, and a prompt text. */
+  /** Replaces the session's overlay: client tools, MCP servers and prompt text. */
   "session/setOverlay": { params: SessionOverlayParams; result: SessionOverlayResult };
-  /** Names a session for people. */
+  /** Sets the title of a session. */
   "session/setTitle": { params: SessionSetTitleParams; result: SeqResult };
-  /** Waits until no turn runs and none is queued. */
+  /** Waits until no turn is running or queued. */
   "session/wait": { params: SessionWaitParams; result: SessionWaitResult };
-  /** Ends what this connection began; exit follows. With daemon true, the daemon stops too. */
+  /** Ends this connection's subscriptions; send `exit` next. With `daemon: true`, also stops the daemon. */
   "shutdown": { params: ShutdownParams; result: Empty };
-  /** Gives the state of a session a name: its leaf, its plugins and its tools. */
+  /** Saves the state of a session under a name: its leaf, its plugins' state and its tools. */
   "snapshot/create": { params: SnapshotMutationParams; result: SnapshotResult };
-  /** Lets a snapshot go. */
+  /** Deletes a snapshot. */
   "snapshot/delete": { params: SnapshotMutationParams; result: SeqResult };
   /** Lists the snapshots of a session. */
   "snapshot/list": { params: SessionParams; result: SnapshotListResult };
-  /** Tells what a restore would change, if it would succeed; changes nothing. */
+  /** Shows what restoring a snapshot would change, without doing it. */
   "snapshot/preview": { params: SnapshotParams; result: SnapshotPreviewResult };
-  /** Reads what a snapshot holds. */
+  /** Reads the contents of a snapshot. */
   "snapshot/read": { params: SnapshotParams; result: SnapshotReadResult };
-  /** Begins a new head at a snapshot's leaf, with its plugins and tools; history stays. */
+  /** Restores a snapshot: the leaf, the plugins' state and the tools. History stays. */
   "snapshot/restore": { params: SnapshotMutationParams; result: SnapshotRestoreResult };
-  /** Asks that a task ends; it may still complete. */
+  /** Requests that a task ends. The task may still complete. */
   "task/cancel": { params: TaskCancelParams; result: TaskResult };
-  /** Asks that all tasks of a session end. */
+  /** Requests that all tasks of a session end. */
   "task/cancelAll": { params: TaskCancelAllParams; result: TasksResult };
-  /** Tells how a task ended that runs elsewhere, or gives it up. */
+  /** Reports the outcome of a task that runs outside lashd, or abandons a task. */
   "task/complete": { params: TaskCompleteParams; result: TaskResult };
-  /** Lists tasks in the order of their newest changes, or what has changed since a cursor. */
+  /** Lists tasks by time of their last change, or only tasks that changed since a cursor. */
   "task/list": { params: TaskListParams; result: TaskListResult };
-  /** Lets another session see a task, or no longer. */
+  /** Lets another session see a task, or stops that. */
   "task/observe": { params: TaskObserveParams; result: TaskResult };
-  /** Reads a part of what a task has put out. */
+  /** Reads a range of a task's output. */
   "task/output": { params: TaskOutputParams; result: TaskOutputResult };
-  /** Lets go of what is stored of tasks that are over; their ids stay known. */
+  /** Deletes the stored data of ended tasks. Their ids stay reserved. */
   "task/prune": { params: TaskPruneParams; result: TasksResult };
-  /** Reads a task and what happened to it. */
+  /** Reads a task and its events. */
   "task/read": { params: TaskReadParams; result: TaskReadResult };
-  /** Sends something to a task that it declares to take. */
+  /** Sends a signal that the task declares, such as input for a command. */
   "task/signal": { params: TaskSignalParams; result: TaskResult };
-  /** Starts background work in a session. */
+  /** Starts a task in a session. */
   "task/start": { params: TaskStartParams; result: TaskResult };
-  /** Gives tasks to another session: all of them, or none. */
+  /** Moves tasks to another session, all or none. */
   "task/transfer": { params: TaskTransferParams; result: TasksResult };
-  /** Waits for tasks: all, the first, or the first that succeeds. */
+  /** Waits for tasks: all of them, the first to end, or the first to succeed. */
   "task/wait": { params: TaskWaitParams; result: TaskWaitResult };
-  /** Replaces those settings, if they are still of the generation that was read. */
+  /** Replaces all tool settings of a session. Fails if their generation has changed. */
   "tool/applyState": { params: ToolApplyStateParams; result: ToolStateResult };
   /** Runs a tool without a model. */
   "tool/call": { params: ToolCallParams; result: ToolCallResult };
-  /** Completes a call that answered that it is pending. */
+  /** Completes a tool call that returned a pending result. */
   "tool/complete": { params: ToolCompleteParams; result: ToolCompleteResult };
   /** Lists the tools of a session. */
   "tool/list": { params: SessionParams; result: ToolListResult };
-  /** Asks the sources of tools again what they offer. */
+  /** Asks plugins and MCP servers for their current tools. */
   "tool/refresh": { params: SessionMutationParams; result: ToolStateResult };
-  /** Answers a call of a tool that this client provides. */
+  /** Returns the result of a tool call that this client runs. */
   "tool/respond": { params: ToolRespondParams; result: ToolRespondResult };
-  /** Says how far tools are open to the model. */
+  /** Sets how tools are offered to the model. */
   "tool/setAvailability": { params: ToolSetAvailabilityParams; result: ToolStateResult };
-  /** Says which tools the model may call. */
+  /** Adds tools to the model's catalog or removes them. */
   "tool/setMembership": { params: ToolSetMembershipParams; result: ToolStateResult };
-  /** Reads what a session decided about its tools. */
+  /** Reads the tool settings of a session. */
   "tool/state": { params: SessionParams; result: ToolStateResult };
-  /** Ends a trigger; what has occurred before is still delivered. */
+  /** Deletes a trigger. Events from before the deletion are still delivered. */
   "trigger/delete": { params: TriggerDeleteParams; result: TriggerResult };
-  /** Tells that something has happened; when it answers, that is durable, with all that it is to bring about. */
+  /** Emits an event. The event and its deliveries are stored before the call returns. */
   "trigger/emit": { params: TriggerEmitParams; result: TriggerEmitResult };
-  /** Lists what happened, newest first, and what has come of it. */
+  /** Lists emitted events and their deliveries, newest first. */
   "trigger/history": { params: TriggerHistoryParams; result: TriggerHistoryResult };
   /** Lists triggers. */
   "trigger/list": { params: TriggerListParams; result: TriggerListResult };
-  /** Says what is to be done when something happens: wake a session, or begin one. */
+  /** Creates a trigger that wakes a session or starts a new one. */
   "trigger/register": { params: TriggerRegisterParams; result: TriggerResult };
-  /** Lists what may happen outside, as plugins and lashd itself declare it. */
+  /** Lists the event types that plugins and lashd declare. */
   "trigger/types": { params: TriggerTypesParams; result: TriggerTypesResult };
-  /** Changes a trigger, or switches it on or off. */
+  /** Changes, enables or disables a trigger. */
   "trigger/update": { params: TriggerUpdateParams; result: TriggerResult };
   /** Stops a turn. */
   "turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
   /** Lists the turns of a session, newest first. */
   "turn/list": { params: TurnListParams; result: TurnListResult };
-  /** Reports a turn as it is. */
+  /** Returns the current report of a turn. */
   "turn/read": { params: TurnParams; result: TurnReport };
-  /** Starts a turn and waits for its end, and for that of the turns that follow it. */
+  /** Starts a turn and waits until it and its follow-up turns have ended. */
   "turn/run": { params: TurnStartParams; result: TurnReport };
-  /** Makes an input durable and starts its turn, or queues it. */
+  /** Stores an input, then starts its turn or queues it. */
   "turn/start": { params: TurnStartParams; result: TurnStartResult };
-  /** Sends an input into a running turn, at its next checkpoint. */
+  /** Sends an input to a running turn. The turn reads it at its next checkpoint. */
   "turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
-  /** Reads what the log has of a turn, event by event; also of one that goes on. */
+  /** Reads the stored events of a turn, in order. The turn may still be running. */
   "turn/trace": { params: TurnTraceParams; result: TurnTraceResult };
-  /** Waits for the end of a turn; may be asked by anybody, at any time. */
+  /** Waits for the end of a turn. Any client may call it, at any time. */
   "turn/wait": { params: TurnWaitParams; result: TurnReport };
-  /** Sums the tokens that were used, by source and model. */
+  /** Sums token usage by source and model. */
   "usage/read": { params: UsageReadParams; result: UsageReadResult };
 }
 
-/** Every notification to a client. */
+/** The params of every notification to a client. */
 export interface Notifications {
-  /** Something happened in a session that the connection is attached to. */
+  /** An event of a session that the connection is attached to. */
   "session/event": Event;
-  /** Events of a session cannot be had any more: read it again. */
+  /** Some events of a session cannot be replayed: read the session again. */
   "session/gap": Gap;
-  /** Something changed in the daemon as a whole. */
+  /** A change of a session, a trigger, a plugin or the store. */
   "server/event": ServerEvent;
 }

@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// describe reads what the source of the protocol package says of its types: their comments, those of their fields, and
-// the constants that are their values.
+// describe parses the Go files in dir and returns, by type name, the comments of each type and its fields, and the string
+// constants of each type with their comments.
 func describe(dir string) (map[string]protocol.TypeDoc, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go")) // sorted
 	if err != nil {
@@ -89,7 +89,7 @@ func wireName(tag string) string {
 	return name
 }
 
-// sentence is the first comment that says something, on one line.
+// sentence returns the text of the first comment that is not empty, on one line.
 func sentence(groups ...*ast.CommentGroup) string {
 	for _, g := range groups {
 		if text := strings.Join(strings.Fields(g.Text()), " "); text != "" {

@@ -12,12 +12,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wireText is what the tables do not say.
+// wireText is the hand-written part of the document, before the tables.
 //
 //go:embed wire.md
 var wireText string
 
-// document is the protocol for people.
+// document returns docs/protocol.md: the text of wire.md, then tables of methods, notifications, events, enumerated strings and errors.
 func document(docs map[string]protocol.TypeDoc) string {
 	var b strings.Builder
 	b.WriteString(wireText)
@@ -25,7 +25,7 @@ func document(docs map[string]protocol.TypeDoc) string {
 	writeNotifications(&b)
 	writeEvents(&b, docs["EventType"])
 	for _, vocabulary := range []struct{ title, name string }{
-		{"Item kinds", "ItemKind"}, {"How a turn ends", "OutcomeKind"}, {"Why the model stopped", "StopReason"}, {"What a decision offers", "DecisionChoice"},
+		{"Item kinds", "ItemKind"}, {"Turn outcomes", "OutcomeKind"}, {"Stop reasons", "StopReason"}, {"Decision choices", "DecisionChoice"},
 	} {
 		writeWords(&b, vocabulary.title, docs[vocabulary.name])
 	}
@@ -35,10 +35,10 @@ func document(docs map[string]protocol.TypeDoc) string {
 }
 
 func writeMethods(b *strings.Builder) {
-	b.WriteString("\n## Methods\n\nA question mark marks what may be left out.\n")
+	b.WriteString("\n## Methods\n\nA question mark marks an optional member.\n")
 	table := rpc.Methods()
 	for _, group := range rpc.Groups() {
-		fmt.Fprintf(b, "\n### %s\n\n| method | params | result | |\n|---|---|---|---|\n", group)
+		fmt.Fprintf(b, "\n### %s\n\n| method | params | result | description |\n|---|---|---|---|\n", group)
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if m := table[name]; m.Group == group {
 				fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, fields(m.Params), fields(m.Result), m.Doc)
@@ -48,18 +48,18 @@ func writeMethods(b *strings.Builder) {
 }
 
 func writeNotifications(b *strings.Builder) {
-	b.WriteString("\n## Notifications\n\n| to a client | params | |\n|---|---|---|\n")
+	b.WriteString("\n## Notifications\n\n| notification | params | description |\n|---|---|---|\n")
 	for _, n := range rpc.Notifications {
 		params := fields(n.Params)
 		if n.Params == reflect.TypeFor[protocol.Event]() {
-			params = "`sessionId` `seq?` `atMs` `turnId?` `type` and what the type carries"
+			params = "`sessionId` `seq?` `atMs` `turnId?` `type` and the members that its type lists below"
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", n.Method, params, n.Doc)
 	}
 }
 
 func writeEvents(b *strings.Builder, doc protocol.TypeDoc) {
-	b.WriteString("\n## Events of a session\n\n| type | durable | |\n|---|---|---|\n")
+	b.WriteString("\n## Session events\n\n| type | durable | description: members |\n|---|---|---|\n")
 	for _, v := range doc.Values {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", v.Value, durability(protocol.EventType(v.Value)), v.Doc)
 	}
@@ -68,9 +68,9 @@ func writeEvents(b *strings.Builder, doc protocol.TypeDoc) {
 func durability(t protocol.EventType) string {
 	switch {
 	case t == protocol.EventItemStarted:
-		return "of tool calls"
+		return "for tool calls"
 	case t == protocol.EventItemRetracted:
-		return "of a turn that could not be finished"
+		return "for turns that lashd could not complete"
 	case t.Durable():
 		return "yes"
 	}
@@ -78,28 +78,28 @@ func durability(t protocol.EventType) string {
 }
 
 func writeWords(b *strings.Builder, title string, doc protocol.TypeDoc) {
-	fmt.Fprintf(b, "\n## %s\n\n| word | |\n|---|---|\n", title)
+	fmt.Fprintf(b, "\n## %s\n\n| value | meaning |\n|---|---|\n", title)
 	for _, v := range doc.Values {
 		fmt.Fprintf(b, "| `%s` | %s |\n", v.Value, v.Doc)
 	}
 }
 
 func writeErrors(b *strings.Builder, doc protocol.TypeDoc) {
-	b.WriteString("\n## Errors\n\n| kind | code | |\n|---|---|---|\n")
+	b.WriteString("\n## Errors\n\n| kind | code | meaning |\n|---|---|---|\n")
 	for _, v := range doc.Values {
 		fmt.Fprintf(b, "| `%s` | %d | %s |\n", v.Value, rpc.ErrorCode(protocol.ErrorKind(v.Value)), v.Doc)
 	}
 }
 
-// writeErrorData lists what an error carries beside its code and its message.
+// writeErrorData lists the members of an error's data.
 func writeErrorData(b *strings.Builder, doc protocol.TypeDoc) {
-	b.WriteString("\n## What `data` of an error holds\n\n| member | |\n|---|---|\n")
+	b.WriteString("\n## Error data\n\n| member | meaning |\n|---|---|\n")
 	members(reflect.TypeFor[protocol.ErrorData](), func(name string, _ bool, _ reflect.Type) {
 		fmt.Fprintf(b, "| `%s` | %s |\n", name, doc.Fields[name])
 	})
 }
 
-// fields lists the members of a params or result type; optional ones have a question mark.
+// fields lists the members of a params or result type. Optional ones end with a question mark.
 func fields(t reflect.Type) string {
 	if t.Kind() != reflect.Struct {
 		return "any"
@@ -114,7 +114,7 @@ func fields(t reflect.Type) string {
 	return strings.Join(list, " ")
 }
 
-// members visits the JSON members of a struct, those of embedded structs in their place.
+// members visits the JSON members of a struct in order, including those of embedded structs.
 func members(t reflect.Type, visit func(name string, optional bool, t reflect.Type)) {
 	for f := range t.Fields() {
 		if f.Anonymous {
@@ -123,7 +123,7 @@ func members(t reflect.Type, visit func(name string, optional bool, t reflect.Ty
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		ft := f.Type
-		if strings.Contains(rest, "string") { // a number that other languages cannot hold is text on the wire
+		if strings.Contains(rest, "string") { // a number too large for JavaScript is a string on the wire
 			ft = reflect.TypeFor[string]()
 		}
 		visit(name, strings.Contains(rest, "omit"), ft)

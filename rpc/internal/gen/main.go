@@ -1,6 +1,6 @@
-// Command gen writes what is made from the method table and from the comments of the protocol package: schemas, types for
-// TypeScript and the protocol document; and, from their types, the schemas of plugin.json and config.toml. It runs in the root of the
-// project.
+// Command gen writes the files that are made from the method table and from the comments of package protocol: JSON schemas,
+// TypeScript types and docs/protocol.md. It also writes the schemas of plugin.json and config.toml, made from their Go types. Run
+// it in the root directory of the project.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// generated are all files that are made, by path from the root of the project.
+// generated returns the contents of all generated files, by path relative to root.
 func generated(root string) (map[string][]byte, error) {
 	docs, err := describe(filepath.Join(root, "rpc", "protocol"))
 	if err != nil {

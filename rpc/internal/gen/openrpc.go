@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// schemaPath is where an OpenRPC document keeps its types.
+// schemaPath is the path of types in an OpenRPC document.
 const schemaPath = "#/components/schemas/"
 
 type openRPC struct {
@@ -50,7 +50,7 @@ func openRPCDocument(docs map[string]protocol.TypeDoc) []byte {
 	return indent(doc)
 }
 
-// params are the members of a params type, each for itself, as OpenRPC has them.
+// params describes each member of a params type as a parameter of its own, as OpenRPC requires.
 func (d *openRPC) params(t reflect.Type) []openRPCContent {
 	list := []openRPCContent{}
 	s := d.Components.Schemas[t.Name()]

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wireTypes are all named types of the wire that are declared in the protocol package.
+// wireTypes returns every named type of package protocol that a method, a notification or an error uses.
 func wireTypes() map[string]reflect.Type {
 	found := map[string]reflect.Type{}
 	for _, m := range rpc.Methods() {
@@ -46,7 +46,7 @@ func collect(found map[string]reflect.Type, t reflect.Type) {
 	}
 }
 
-// schemas makes a JSON Schema of each type; each refers to the others under a prefix such as #/$defs/.
+// schemas returns a JSON Schema for each type. References to other types begin with prefix, such as #/$defs/.
 func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, prefix string) map[string]*jsonschema.Schema {
 	refs := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {}, // any JSON
@@ -69,7 +69,7 @@ func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, pr
 	return defs
 }
 
-// asText makes text of the numbers that are text on the wire.
+// asText declares numbers as strings where the wire encodes them as strings.
 func asText(s *jsonschema.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -81,7 +81,7 @@ func asText(s *jsonschema.Schema, t reflect.Type) {
 	})
 }
 
-// orNull corrects what may be absent or null: beside a reference, a type says what else must hold, not what would do, too.
+// orNull corrects optional and nullable references. In JSON Schema, a type next to $ref is a further condition, not an alternative.
 func orNull(s *jsonschema.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -97,7 +97,7 @@ func orNull(s *jsonschema.Schema, t reflect.Type) {
 	})
 }
 
-// withoutOwn leaves out a type and what it embeds, whose members are to be written out.
+// withoutOwn returns refs without t and its embedded types, so that their members are written out instead of referenced.
 func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 	others := maps.Clone(refs)
 	delete(others, t)
@@ -111,7 +111,7 @@ func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[re
 	return others
 }
 
-// explain adds what the source says. Params are closed but for names that begin with _; all else may grow.
+// explain adds the comments of the source. Params accept no other members except names that begin with _. Other types accept any.
 func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
 	s.Description = doc.Doc
 	for _, v := range doc.Values {
@@ -131,7 +131,7 @@ func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
 	}
 }
 
-// jsonSchema is a schema of every type of the wire, under $defs.
+// jsonSchema returns schema.json: the schema of every wire type, under $defs.
 func jsonSchema(docs map[string]protocol.TypeDoc) []byte {
 	return indent(&jsonschema.Schema{
 		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "The client protocol of lashd",

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// filled makes a value of a type with something in each member.
+// filled sets every member of v, down to depth nested pointers.
 func filled(v reflect.Value, docs map[string]protocol.TypeDoc, depth int) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -44,7 +44,7 @@ func filled(v reflect.Value, docs map[string]protocol.TypeDoc, depth int) {
 	}
 }
 
-// published is the schema of an object that may have a member of each type.
+// published returns a schema for objects with one optional member per wire type.
 func published(t *testing.T, docs map[string]protocol.TypeDoc) *jsonschema.Resolved {
 	t.Helper()
 	var schema jsonschema.Schema
@@ -62,7 +62,7 @@ func published(t *testing.T, docs map[string]protocol.TypeDoc) *jsonschema.Resol
 	return resolved
 }
 
-// TestSchemaOfTheWire holds what goes over the wire against what is published of it.
+// TestSchemaOfTheWire checks that encoded values of every wire type are valid under the published schema.
 func TestSchemaOfTheWire(t *testing.T) {
 	docs, err := describe("../../protocol")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestSchemaOfTheWire(t *testing.T) {
 	}
 	schema := published(t, docs)
 	for name, typ := range wireTypes() {
-		t.Run("issue/2 "+name+" is valid by its schema", func(t *testing.T) {
+		t.Run("issue/2 "+name+" matches its schema", func(t *testing.T) {
 			value := reflect.New(typ)
 			filled(value.Elem(), docs, 8)
 			sent, err := json.Marshal(map[string]any{name: value.Interface()})

@@ -12,8 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// typescript is the protocol for clients in TypeScript: a type for each type, and the types of each method and
-// notification.
+// typescript returns protocol.ts: a TypeScript type for each wire type, and the interfaces Methods and Notifications.
 func typescript(docs map[string]protocol.TypeDoc) string {
 	var b strings.Builder
 	b.WriteString("// Generated from the method table of lashd; do not edit.\n\n")
@@ -21,12 +20,12 @@ func typescript(docs map[string]protocol.TypeDoc) string {
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		writeType(&b, name, types[name], docs[name])
 	}
-	b.WriteString("/** Every method: what it takes, and what it answers. */\nexport interface Methods {\n")
+	b.WriteString("/** The params and the result of every method. */\nexport interface Methods {\n")
 	table := rpc.Methods()
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		fmt.Fprintf(&b, "  /** %s */\n  %q: { params: %s; result: %s };\n", table[name].Doc, name, tsName(table[name].Params), tsName(table[name].Result))
 	}
-	b.WriteString("}\n\n/** Every notification to a client. */\nexport interface Notifications {\n")
+	b.WriteString("}\n\n/** The params of every notification to a client. */\nexport interface Notifications {\n")
 	for _, n := range rpc.Notifications {
 		fmt.Fprintf(&b, "  /** %s */\n  %q: %s;\n", n.Doc, n.Method, tsName(n.Params))
 	}
@@ -59,7 +58,7 @@ func writeType(b *strings.Builder, name string, t reflect.Type, doc protocol.Typ
 	b.WriteString("}\n\n")
 }
 
-// tsAlias is what a named type without members stands for: the words it may be, or a plain type.
+// tsAlias returns the right side of a type alias: a union of the enumerated strings, or a plain type.
 func tsAlias(t reflect.Type, doc protocol.TypeDoc) string {
 	if len(doc.Values) == 0 {
 		return tsPlain(t)
@@ -71,7 +70,7 @@ func tsAlias(t reflect.Type, doc protocol.TypeDoc) string {
 	return strings.Join(words, " | ")
 }
 
-// tsName is what a Go type is called in TypeScript.
+// tsName returns the TypeScript name of a Go type.
 func tsName(t reflect.Type) string {
 	if t.PkgPath() == reflect.TypeFor[protocol.Event]().PkgPath() {
 		return t.Name()
