@@ -16,7 +16,7 @@ import (
 // appendTold adds nodes to a session, after its protocol was told of them.
 func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
-		if st.plugins == nil || !st.plugins.plugins.Protocol().Appends() {
+		if t := st.plugins.opened(); t == nil || !t.plugins.Protocol().Appends() {
 			return st.history.append(ctx, operation, p, rc)
 		}
 		return nil, nil
@@ -73,7 +73,7 @@ func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
 	mine := func(f func(*state) (*plugin.View, error)) (*plugin.View, error) {
 		return onState(owner, func(_ context.Context, st *state) (*plugin.View, error) { return f(st) })
 	}
-	view, err := mine((*state).view)
+	view, err := mine(viewOf)
 	if err == nil {
 		_, err = workgroup.CallPlugin(ctx, e.group, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Restore(ctx, view) })
 	}

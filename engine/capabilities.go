@@ -82,7 +82,7 @@ func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.Vie
 	if err != nil {
 		return nil, err
 	}
-	return do(ctx, s.eng, id, func(_ context.Context, st *state) (*plugin.View, error) { return st.view() })
+	return do(ctx, s.eng, id, func(_ context.Context, st *state) (*plugin.View, error) { return viewOf(st) })
 }
 
 // Catalog implements plugin.StateService.

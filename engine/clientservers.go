@@ -229,7 +229,7 @@ func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *
 
 // replaceServers puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
 func (k *pluginLock) replaceServers(g *clientServers) error {
-	if t := k.owner.plugins; t != nil {
+	if t := k.owner.plugins.opened(); t != nil {
 		_, err := k.setOverlay(t, k.owner.overlay, g, receipt.Request{})
 		return err
 	}

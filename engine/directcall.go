@@ -218,7 +218,7 @@ func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
 	ctx = context.WithoutCancel(ctx)
 	var kept idleCapture
 	if st, err := loadedState(ctx, d.eng, d.session.id); err == nil {
-		kept = st.captureFor(ctx)
+		kept = st.plugins.captureIdle(ctx)
 	}
 	_, err := do(ctx, d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
 		rows := persistence.Commit{Receipt: rc}

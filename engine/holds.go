@@ -98,7 +98,7 @@ func unchecked(*plugin.Session) error { return nil }
 func (w *sessionHold) taken() error {
 	err := w.granted()
 	if err == nil {
-		w.lease, err = w.owner.lend(w.ctx, nil) // from now on the plugins stay as they are
+		w.lease, err = w.owner.plugins.lend(w.ctx, nil) // from now on the plugins stay as they are
 	}
 	if err != nil {
 		w.release()

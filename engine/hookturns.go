@@ -253,7 +253,7 @@ func (s *seams) afterCommit() {
 	if len(s.result.after) == 0 && !s.plugins.Listens() {
 		return
 	}
-	kept := s.store.owner.captureFor(s.store.life)
+	kept := s.store.owner.plugins.captureIdle(s.store.life)
 	_, err := ask(s.store, func(ctx context.Context, st *state) (struct{}, error) {
 		c := st.change(persistence.Commit{})
 		c.Tell(s.result.after...)

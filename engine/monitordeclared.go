@@ -46,7 +46,7 @@ func (ms sessionMonitors) resume() {
 		return
 	}
 	ms.st.eng.group.GoActor(func() {
-		l, opened := ms.st.lend(ms.st.ctx, nil)
+		l, opened := ms.st.plugins.lend(ms.st.ctx, nil)
 		defer l.back()
 		if opened != nil {
 			ms.st.eng.Log.Error("plugins cannot be opened that declare monitors", "session", ms.st.id, "error", opened)

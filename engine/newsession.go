@@ -213,7 +213,7 @@ func (b *sessionDraft) keptIdle(ctx context.Context) (kept idleCapture, err erro
 	}
 	st, err := loadedState(ctx, b.eng, b.origin.row.ID)
 	if err == nil {
-		kept = st.captureFor(ctx)
+		kept = st.plugins.captureIdle(ctx)
 	}
 	return kept, err
 }

@@ -19,7 +19,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 		ids = e.loaded()
 	}
 	for _, id := range ids {
-		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.plugins != nil, nil })
+		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.plugins.opened() != nil, nil })
 		if asked {
 			_, err = e.Tools.Refresh(ctx, &protocol.SessionMutationParams{SessionID: id})
 		}
@@ -34,7 +34,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 func (e *Engine) PluginsRevoked(ctx context.Context) {
 	for _, id := range e.loaded() {
 		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
-			if t := k.owner.plugins; t == nil || t.lent.used() || !t.plugins.From().Revoked() {
+			if t := k.owner.plugins.opened(); t == nil || t.lent.used() || !t.plugins.From().Revoked() {
 				return struct{}{}, nil
 			}
 			_, err := k.open(k.row().Config)

@@ -44,9 +44,9 @@ func (e *Engine) lend(ctx context.Context, id protocol.SessionID) (*lease, error
 	return k.lend(ctx, nil)
 }
 
-// lend is Engine.lend for work that belongs to this state, and for some settings; nil: for those that the session has.
-func (st *state) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
-	k, err := st.lockPlugins(ctx)
+// lend is Engine.lend for work that belongs to this state of the session, and for some settings; nil: for those that the session has.
+func (p *sessionPlugins) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
+	k, err := p.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 
 // fits tells whether a turn of the session may begin with what was lent.
 func (l *lease) fits(st *state) bool {
-	return l.owner == st && l.box == st.plugins && bytes.Equal(settingsOf(l.about.Config), settingsOf(st.row.Config))
+	return l.owner == st && l.box == st.plugins.opened() && bytes.Equal(settingsOf(l.about.Config), settingsOf(st.row.Config))
 }
 
 // takenBack is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.
@@ -151,9 +151,6 @@ func (n *lent) used() bool {
 	defer n.mu.Unlock()
 	return n.out > n.trailing
 }
-
-// inUse tells whether somebody uses the session's plugins.
-func (st *state) inUse() bool { return st.plugins != nil && st.plugins.lent.used() }
 
 // takes refuses inputs for plugins that no turn can begin with. Without plugins it refuses nothing.
 func (l *lease) takes(in protocol.PluginInputs) error {

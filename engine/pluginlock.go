@@ -24,7 +24,7 @@ func lockPlugins(ctx context.Context, e *Engine, id protocol.SessionID) (*plugin
 		if err != nil {
 			return nil, err
 		}
-		k, err := st.lockPlugins(ctx)
+		k, err := st.plugins.lock(ctx)
 		if err == nil || ctx.Err() != nil {
 			return k, err
 		}
@@ -43,10 +43,11 @@ func loadedState(ctx context.Context, e *Engine, id protocol.SessionID) (*state,
 	return do(ctx, e, id, func(_ context.Context, st *state) (*state, error) { return st, nil })
 }
 
-// lockPlugins is the function lockPlugins for work that belongs to this state.
-func (st *state) lockPlugins(ctx context.Context) (*pluginLock, error) {
+// lock is lockPlugins for work that belongs to this state of the session.
+func (p *sessionPlugins) lock(ctx context.Context) (*pluginLock, error) {
+	st := p.owner
 	select {
-	case st.pluginsLocked <- struct{}{}:
+	case p.locked <- struct{}{}:
 	case <-st.closed:
 		return nil, st.refusal()
 	case <-ctx.Done():
@@ -60,7 +61,7 @@ func (st *state) lockPlugins(ctx context.Context) (*pluginLock, error) {
 	return k, nil
 }
 
-func (k *pluginLock) unlock() { <-k.owner.pluginsLocked }
+func (k *pluginLock) unlock() { <-k.owner.plugins.locked }
 
 // row is the session as it was after its newest commit.
 func (k *pluginLock) row() *protocol.Session { return k.owner.newestRow.Load() }

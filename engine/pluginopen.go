@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -46,7 +47,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 			err = errors.Join(err, k.eng.shut(plugins))
 		}
 	}()
-	with, err := onState(k.owner, func(_ context.Context, st *state) (*opening, error) { return st.opening(plugins) })
+	with, err := onState(k.owner, func(_ context.Context, st *state) (*opening, error) { return newOpening(st, plugins) })
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,21 +74,31 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 		if err := st.commitUnlessEmpty(ctx, c); err != nil {
 			return struct{}{}, err
 		}
-		st.plugins, installed = t, true
-		if before != nil {
-			if err := st.tellMoved(*before, t.composer.Base().State()); err != nil {
-				return struct{}{}, err
-			}
+		st.plugins.install(t)
+		installed = true
+		c = st.change(persistence.Commit{})
+		if after := t.composer.Base().State(); before != nil && !bytes.Equal(encode(before.Tools), encode(after.Tools)) {
+			st.stored.setTools(c, after)
+		}
+		if err := st.commitUnlessEmpty(ctx, c); err != nil {
+			return struct{}{}, err
 		}
 		return struct{}{}, st.monitors.declare(plugins)
 	})
 	return t, installed, err
 }
 
-// opening is what the session gives plugins that were just built.
-func (st *state) opening(plugins *plugin.Session) (o *opening, err error) {
+// newOpening is what a session gives plugins that were just built.
+func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
 	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay, guests: st.guests}
-	o.Stored, err = st.storedFor(plugins)
+	o.Recorded = st.stored.optionsOf(st.row.Head.Frame)
+	o.Plugins, err = st.stored.thaw(st.ctx, st.stored.pluginState(), "")
+	if err == nil && plugins.Executes() {
+		o.Execution, err = st.stored.execution(st.ctx, "")
+	}
+	if err == nil && plugins.Looks() {
+		o.View, err = viewOf(st)
+	}
 	return o, err
 }
 
@@ -113,34 +124,17 @@ func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	}
 }
 
-// storedFor is what plugins that were just built are given.
-func (st *state) storedFor(plugins *plugin.Session) (plugin.Stored, error) {
-	stored := plugin.Stored{Recorded: st.stored.optionsOf(st.row.Head.Frame)}
-	var err error
-	stored.Plugins, err = st.stored.thaw(st.ctx, st.stored.pluginState(), "")
-	if err == nil && plugins.Executes() {
-		stored.Execution, err = st.stored.execution(st.ctx, "")
-	}
-	if err == nil && plugins.Looks() {
-		stored.View, err = st.view()
-	}
-	return stored, err
-}
-
-// view is the session as it is settled.
-func (st *state) view() (*plugin.View, error) {
+// viewOf is the session as it is settled.
+func viewOf(st *state) (*plugin.View, error) {
 	past, err := st.history.messages()
 	if err != nil {
 		return nil, err
 	}
-	v := &plugin.View{
-		Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(st.row.Head.Frame),
-	}
-	return v.Holding(past), nil
+	return viewWith(st, st.row.Head, past), nil
 }
 
 // viewAt is the session as it will be when it is at a node again.
-func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
+func viewAt(st *state, id protocol.NodeID) (*plugin.View, error) {
 	node, err := st.eng.node(st.ctx, id)
 	if err != nil {
 		return nil, err
@@ -153,9 +147,16 @@ func (st *state) viewAt(id protocol.NodeID) (*plugin.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(node.Frame)}
-	v.Session.Head.Leaf, v.Session.Head.Generation, v.Session.Head.Frame = node.ID, node.Generation, node.Frame
-	return v.Holding(past), nil
+	head := st.row.Head
+	head.Leaf, head.Generation, head.Frame = node.ID, node.Generation, node.Frame
+	return viewWith(st, head, past), nil
+}
+
+// viewWith is the session with a head, and the history that the model sees there.
+func viewWith(st *state, head protocol.Head, past []*protocol.Message) *plugin.View {
+	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(head.Frame)}
+	v.Session.Head = head
+	return v.Holding(past)
 }
 
 // rehearse opens plugins where nobody else knows of them, as those of a session will be opened. What the protocol would have

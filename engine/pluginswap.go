@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ func (t *pluginSet) newest(host *plugin.Host) bool {
 // replace has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
 // opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
 func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
-	old := k.owner.plugins
+	old := k.owner.plugins.opened()
 	if err := k.keepOutgoing(old.plugins); err != nil {
 		return nil, err
 	}
@@ -58,20 +57,10 @@ func (k *pluginLock) keepOutgoing(plugins *plugin.Session) error {
 	return nil
 }
 
-// tellMoved stores what has become of the tools, if they are others now, and tells it.
-func (st *state) tellMoved(before, after protocol.ToolState) error {
-	if bytes.Equal(encode(before.Tools), encode(after.Tools)) {
-		return nil
-	}
-	c := st.change(persistence.Commit{})
-	st.stored.setTools(c, after)
-	return st.commit(st.ctx, c)
-}
-
 // open gives the newest plugins for some settings, and looks what their catalog is by now. What the session has open stays if somebody
 // works with it, or if nothing newer can be opened.
 func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
-	t := k.owner.plugins
+	t := k.owner.plugins.opened()
 	if t != nil && t.lent.used() {
 		return t, k.refresh(t)
 	}
@@ -102,7 +91,7 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 
 // current is the set that open would give without opening anything; nil: it would open something, or has to look.
 func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSet {
-	t := k.owner.plugins
+	t := k.owner.plugins.opened()
 	if t == nil || t.lent.used() {
 		return t
 	}
@@ -140,11 +129,7 @@ func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
 
 // drop has the session be without plugins, and closes those that it has.
 func (k *pluginLock) drop() error {
-	t, err := onState(k.owner, func(_ context.Context, st *state) (*pluginSet, error) {
-		t := st.plugins
-		st.plugins = nil
-		return t, nil
-	})
+	t, err := onState(k.owner, func(_ context.Context, st *state) (*pluginSet, error) { return st.plugins.remove(), nil })
 	if err == nil {
 		k.close(t)
 	}

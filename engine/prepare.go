@@ -64,7 +64,7 @@ func prepare(r *run) (err error) {
 		}
 	}()
 	if r.lease == nil {
-		if r.lease, err = r.owner.lend(r.life, &r.journal.begin.Config); err != nil {
+		if r.lease, err = r.owner.plugins.lend(r.life, &r.journal.begin.Config); err != nil {
 			return err
 		}
 		if _, err := ask(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.collect(r) }); err != nil {

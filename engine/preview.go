@@ -60,7 +60,7 @@ type preview struct {
 
 // look finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
 func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPart) (err error) {
-	if v.view, err = st.view(); err != nil {
+	if v.view, err = viewOf(st); err != nil {
 		return err
 	}
 	if v.past, err = st.history.messages(); err != nil {

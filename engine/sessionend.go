@@ -120,7 +120,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 		if err := st.tasks.cancelClosing(ctx); err != nil {
 			return nil, err
 		}
-		if !st.feed.Watched() && st.working.Load() == 0 {
+		if !st.feed.Watched() && !st.plugins.haveTasks() {
 			st.broken = errClosed
 		}
 		return &protocol.SeqResult{Seq: st.row.Seq}, nil
@@ -129,7 +129,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 
 // checkIdle refuses to close a session in which something goes on.
 func (st *state) checkIdle() error {
-	if len(st.queue.Turns()) > 0 || st.inUse() {
+	if len(st.queue.Turns()) > 0 || st.plugins.inUse() {
 		return ErrSessionInUse
 	}
 	return nil

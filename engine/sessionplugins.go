@@ -1,171 +1,87 @@
 package engine
 
 import (
-	"bytes"
-	"context"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"lashd/engine/plugin"
-	"lashd/engine/tool"
-	"lashd/engine/workgroup"
-	"lashd/rpc/protocol"
 )
 
-// pluginSet is what plugins contribute to the session, built once it is needed.
-type pluginSet struct {
-	lent     lent
-	plugins  *plugin.Session
-	composer *tool.Composer
-	catalog  atomic.Pointer[tool.Catalog] // as it was when somebody looked last
-	prompt   atomic.Pointer[string]       // that the session's client adds
-	client   *clientTools
-	settings []byte        // the driver and the plugins' options that it was built with
-	refused  *plugin.Host  // with which it could not be built; nil: there is none
-	rendered rendered      // the running turn owns it
-	appends  chan struct{} // holds one while nodes of which the protocol was told are being stored
-
-	preambleMu sync.Mutex
-	preamble   preamble // of the newest catalog that somebody asked for
+// sessionPlugins are the plugins that a session has open, and the lock of whoever opens, replaces, changes or captures them. The set changes
+// on the session's actor for the holder of the lock, so both may ask for it. Of the session it needs its context, whether it still takes
+// functions, and the actor to go on while it waits for the plugins to end.
+type sessionPlugins struct {
+	owner  *state
+	set    *pluginSet    // nil: no plugins are open
+	locked chan struct{} // holds one while somebody holds the lock
+	tasks  atomic.Int32  // at which plugins work: they would be lost if the session left memory
 }
 
-// builtWith tells whether the settings of a configuration are those that the plugins were built with.
-func (t *pluginSet) builtWith(cfg protocol.Config) bool {
-	return bytes.Equal(t.settings, settingsOf(cfg))
+func newSessionPlugins(owner *state) *sessionPlugins {
+	return &sessionPlugins{owner: owner, locked: make(chan struct{}, 1)}
 }
 
-// left tells whether a plugin was left alone at work, or while it was asked for its tools.
-func (t *pluginSet) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
+// opened returns the plugins that the session has open; nil: none.
+func (p *sessionPlugins) opened() *pluginSet { return p.set }
 
-// newSet makes the catalog of plugins that were just opened.
-func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *opening) (*pluginSet, error) {
-	st := k.owner
-	base, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (*tool.Registry, error) {
-		r := tool.NewRegistry(plugins.Without(), plugins.Sources(), with.tools)
-		if err := r.Refused(); err != nil {
-			return nil, err
+// install gives the session plugins that were just opened.
+func (p *sessionPlugins) install(t *pluginSet) { p.set = t }
+
+// remove takes the plugins from the session, and returns them for the holder of the lock to close.
+func (p *sessionPlugins) remove() *pluginSet {
+	t := p.set
+	p.set = nil
+	return t
+}
+
+// inUse reports whether somebody uses the session's plugins.
+func (p *sessionPlugins) inUse() bool { return p.set != nil && p.set.lent.used() }
+
+// beginTask notes that plugins work at a task, until end is called.
+func (p *sessionPlugins) beginTask() (end func()) {
+	p.tasks.Add(1)
+	return func() { p.tasks.Add(-1) }
+}
+
+// haveTasks reports whether plugins work at tasks.
+func (p *sessionPlugins) haveTasks() bool { return p.tasks.Load() > 0 }
+
+// unused reports whether nothing would be lost if the plugins were closed.
+func (p *sessionPlugins) unused() bool { return !p.inUse() && len(p.locked) == 0 && !p.haveTasks() }
+
+// end waits until nobody works with the plugins any more, but not for ever, and closes them. The lock is never released after that.
+func (p *sessionPlugins) end() {
+	st, free := p.owner, make(chan struct{})
+	go func() {
+		defer close(free)
+		p.locked <- struct{}{}
+		if p.set != nil {
+			<-p.set.lent.retire()
 		}
-		with.guests.register(r, st.leftOut)
-		return r, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	t := &pluginSet{plugins: plugins, client: &clientTools{session: st.session}, settings: settingsOf(cfg), appends: make(chan struct{}, 1)}
-	t.composer = tool.NewComposer(tool.Composition{Base: base, Rules: tool.Rules{
-		Contributors: []tool.Contributor{k.contributor(plugins)}, Access: tool.AccessOf(k.row().Authority),
-	}})
-	t.prompt.Store(&with.overlay.Prompt)
-	if err := t.overlay(with.overlay, with.guests); err != nil {
-		return nil, err
-	}
-	return t, k.refresh(t)
-}
-
-// contributor has the plugins leave tools out.
-func (k *pluginLock) contributor(plugins *plugin.Session) tool.Contributor {
-	st, authority := k.owner, k.row().Authority
-	return func(l tool.Listing) ([]string, error) {
-		ctx, cancel := workgroup.PluginContext(st.ctx)
-		defer cancel()
-		return plugins.Contribute(ctx, plugin.CatalogContext{SessionID: st.id, Manifests: l.Manifests, Authority: authority})
+	}()
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	ended := st.await(free, limit.C)
+	switch {
+	case !ended:
+		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
+		if p.set != nil {
+			st.closeLater(p.set, free)
+		}
+	case p.set != nil:
+		p.closeSoon(p.set)
 	}
 }
 
-func settingsOf(cfg protocol.Config) []byte {
-	if len(cfg.Options) == 0 {
-		return []byte(cfg.Driver)
-	}
-	return append([]byte(cfg.Driver+"\n"), encode(cfg.Options)...)
-}
-
-// closeSet closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
-func (s *session) closeSet(t *pluginSet) {
-	if err := s.eng.shut(t.plugins); err != nil {
-		s.eng.Log.Warn("plugins did not close", "session", s.id, "error", err)
-	}
-}
-
-// closeLater closes plugins once nobody works with them any more; their id is free at once.
-func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
-	t.plugins.Leave()
-	s.eng.group.GoCall(func() {
-		<-free
-		s.closeSet(t)
-	})
-}
-
-// soon waits a moment for the last work of a state that was given up. The next one does not wait longer, but the engine does.
-func (st *state) soon(work func()) {
+// closeSoon closes plugins, and waits a moment for that. The next state of the session does not wait longer, but the engine does.
+func (p *sessionPlugins) closeSoon(t *pluginSet) {
 	done := make(chan struct{})
-	st.eng.group.GoActor(func() {
+	p.owner.eng.group.GoActor(func() {
 		defer close(done)
-		work()
+		p.owner.closeSet(t)
 	})
 	moment := time.NewTimer(refusalDelay)
 	defer moment.Stop()
 	select {
 	case <-done:
 	case <-moment.C:
-	}
-}
-
-// shut closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
-func (e *Engine) shut(plugins *plugin.Session) error {
-	plugins.Leave()
-	return plugins.Close()
-}
-
-// overlay puts a client's tools over those of the plugins. Those of its servers stay, whatever else goes.
-func (t *pluginSet) overlay(o overlay, g *clientServers) error {
-	t.client.tools.Store(&o.Tools)
-	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.sources()}
-	if len(o.Tools) > 0 {
-		next.Sources = []tool.Source{{ID: "client:" + string(o.ClientID), Provider: t.client}}
-	}
-	_, err := t.composer.SetOverlay(next)
-	return err
-}
-
-// preamble is the driver's part of the prompt for a catalog. The driver is asked once for each.
-type preamble struct {
-	catalog *tool.Catalog
-	text    string
-}
-
-func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
-	if p.catalog == catalog {
-		return p.text, nil
-	}
-	ctx, cancel := workgroup.PluginContext(ctx)
-	defer cancel()
-	text, err := plugins.Preamble(ctx, catalog)
-	if err != nil {
-		return "", err
-	}
-	*p = preamble{catalog, text}
-	return text, nil
-}
-
-// preambleOf is the driver's preamble for a catalog of the session.
-func (t *pluginSet) preambleOf(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
-	t.preambleMu.Lock()
-	known := t.preamble
-	t.preambleMu.Unlock()
-	text, err := known.of(ctx, catalog, plugins)
-	t.preambleMu.Lock()
-	defer t.preambleMu.Unlock()
-	if err == nil {
-		t.preamble = known
-	}
-	return text, err
-}
-
-// layers are what the session and its client add to the prompt.
-func (t *pluginSet) layers(cfg protocol.Config) []plugin.Prompt {
-	return []plugin.Prompt{
-		{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},
-		{Slot: plugin.SlotRuntimeContext, Content: *t.prompt.Load()},
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.queue.Turns()) == 0 && len(st.clientCalls) == 0 && len(st.decisions.All()) == 0 && st.guests == nil && !st.inUse() && len(st.pluginsLocked) == 0 && st.working.Load() == 0 && !st.feed.Watched()
+	return len(st.queue.Turns()) == 0 && len(st.clientCalls) == 0 && len(st.decisions.All()) == 0 && st.guests == nil && st.plugins.unused() && !st.feed.Watched()
 }
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
@@ -28,31 +28,7 @@ func (st *state) unload() {
 	st.turn, st.session.doing = nil, ""
 	st.turnMu.Unlock()
 	st.alarm.stop()
-	st.endPlugins()
-}
-
-// endPlugins waits until nobody works with the plugins any more, but not for ever, and closes them.
-func (st *state) endPlugins() {
-	free := make(chan struct{})
-	go func() {
-		defer close(free)
-		st.pluginsLocked <- struct{}{} // for good
-		if st.plugins != nil {
-			<-st.plugins.lent.retire()
-		}
-	}()
-	limit := time.NewTimer(stopPatience)
-	defer limit.Stop()
-	ended := st.await(free, limit.C)
-	switch {
-	case !ended:
-		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
-		if st.plugins != nil {
-			st.closeLater(st.plugins, free)
-		}
-	case st.plugins != nil:
-		st.soon(func() { st.closeSet(st.plugins) })
-	}
+	st.plugins.end()
 }
 
 // refusalDelay is how long who wants something of a state that is given up waits for the next one.

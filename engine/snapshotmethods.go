@@ -138,7 +138,7 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 		if err != nil {
 			return nil, err
 		}
-		before := k.owner.plugins
+		before := k.owner.plugins.opened()
 		result, err := onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotRestoreResult, error) {
 			if err := st.atRest(); err != nil {
 				return nil, err
@@ -155,7 +155,7 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 // atRest refuses what must not come while anybody works with the session.
 func (st *state) atRest() error {
 	err := st.idle()
-	if err == nil && st.inUse() {
+	if err == nil && st.plugins.inUse() {
 		err = ErrSessionInUse
 	}
 	return err
@@ -194,7 +194,7 @@ func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
 		stored.Execution, err = st.stored.execution(st.ctx, s.Name)
 	}
 	if err == nil {
-		stored.View, err = st.viewAt(s.Node)
+		stored.View, err = viewAt(st, s.Node)
 	}
 	if err == nil {
 		stored.Recorded = stored.View.TurnOptions
@@ -234,8 +234,8 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 		tools = *s.tools
 	}
 	tools.Generation = max(tools.Generation, st.stored.toolState().Generation)
-	if st.plugins != nil {
-		tools.Generation = max(tools.Generation, st.plugins.composer.Base().Generation())
+	if t := st.plugins.opened(); t != nil {
+		tools.Generation = max(tools.Generation, t.composer.Base().Generation())
 	}
 	tools.Generation++
 	return tools
@@ -243,7 +243,7 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 
 // startOver forgets what was loaded of the session's components, history and place, and its plugins, which whoever has their lock closes.
 func (st *state) startOver() {
-	st.plugins = nil
+	st.plugins.remove()
 	st.stored.forget()
 	st.monitors.Forget()
 	err := st.history.reload(st.ctx)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync/atomic"
 
 	"lashd/engine/approval"
 	"lashd/engine/monitor"
@@ -43,9 +42,7 @@ type state struct {
 	monitors        sessionMonitors
 	holds           sessionHolds
 	history         sessionHistory
-	plugins         *pluginSet    // changed by who holds their lock
-	pluginsLocked   chan struct{} // holds one while somebody holds the lock of the plugins
-	working         atomic.Int32  // tasks at which plugins work: they would be lost if the session left memory
+	plugins         *sessionPlugins
 	clientCalls     map[protocol.CallID]*clientCall
 	current         *run
 	frameTurn       protocol.TurnID // the turn that is started begins a frame; empty: it does not
@@ -65,10 +62,10 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		}
 	}()
 	st = &state{
-		pluginsLocked: make(chan struct{}, 1),
-		session:       s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session,
+		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session,
 		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
 	}
+	st.plugins = newSessionPlugins(st)
 	if err := st.loadOpen(row); err != nil {
 		return nil, err
 	}

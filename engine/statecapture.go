@@ -103,15 +103,15 @@ type idleCapture struct {
 
 // captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
 func (k *pluginLock) captureIdle() (c idleCapture, err error) {
-	if t := k.owner.plugins; t != nil && t.left() && !t.lent.used() {
+	if t := k.owner.plugins.opened(); t != nil && t.left() && !t.lent.used() {
 		if _, err := k.open(k.row().Config); err != nil {
 			return c, err
 		}
 	}
 	var plugins *plugin.Session
 	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) {
-		if st.plugins != nil && st.idle() == nil {
-			plugins, c.at = st.plugins.plugins, st.base()
+		if t := st.plugins.opened(); t != nil && st.idle() == nil {
+			plugins, c.at = t.plugins, st.base()
 		}
 		return st.stored.pluginState(), nil
 	})
@@ -132,15 +132,15 @@ func (k idleCapture) addTo(c *change.Change, st *state) {
 	}
 }
 
-// captureFor is captureIdle for a commit that does not fail for want of it: what cannot be captured is stored later.
-func (st *state) captureFor(ctx context.Context) (c idleCapture) {
-	k, err := st.lockPlugins(context.WithoutCancel(ctx)) // also when the turn is left, as the daemon stops
+// captureIdle is captureIdle of a lock for a commit that does not fail for want of it: what cannot be captured is stored later.
+func (p *sessionPlugins) captureIdle(ctx context.Context) (c idleCapture) {
+	k, err := p.lock(context.WithoutCancel(ctx)) // also when the turn is left, as the daemon stops
 	if err == nil {
 		defer k.unlock()
 		c, err = k.captureIdle()
 	}
 	if err != nil {
-		st.eng.Log.Error("the state of plugins is not captured", "session", st.id, "error", err)
+		p.owner.eng.Log.Error("the state of plugins is not captured", "session", p.owner.id, "error", err)
 	}
 	return c
 }

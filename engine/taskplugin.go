@@ -47,10 +47,11 @@ func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
 		return nil
 	}
-	if ts.st.plugins == nil {
+	t := ts.st.plugins.opened()
+	if t == nil {
 		return ErrReloaded
 	}
-	if ts.st.plugins.plugins.Handler(spec.Plugin, spec.Handler) == nil {
+	if t.plugins.Handler(spec.Plugin, spec.Handler) == nil {
 		return param.Bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
 	}
 	return nil
@@ -66,8 +67,7 @@ func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.Ta
 	}
 	l.trail() // it may take long: other plugins take the place of these meanwhile
 	defer l.back()
-	l.owner.working.Add(1)
-	defer l.owner.working.Add(-1)
+	defer l.owner.plugins.beginTask()()
 	if f == nil {
 		f = l.plugins.Handler(t.Spec.Plugin, t.Spec.Handler)
 	}
