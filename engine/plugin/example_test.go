@@ -11,13 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Quota denies the model commands once the turns of a session have run so many: by option, or 20. A fork goes on with what
-// its source has used.
+// Quota limits the number of commands that the model may run in a session. The option limit sets the number; the default is
+// 20. A fork continues with the count of its source.
 type Quota struct{}
 
 func (Quota) ID() string { return "quota" }
 
-// Build reads the plugin's options, which a person may have written.
+// Build reads the plugin's options.
 func (Quota) Build(c plugin.BuildContext) (plugin.Plugin, error) {
 	q := &quota{Limit: 20}
 	if len(c.Options) == 0 {
@@ -26,7 +26,7 @@ func (Quota) Build(c plugin.BuildContext) (plugin.Plugin, error) {
 	return q, json.Unmarshal(c.Options, q)
 }
 
-// quota is the plugin in one session. A query may run beside a turn, so what both touch is atomic.
+// quota is the plugin in one session. A query can run during a turn, so the shared counter is atomic.
 type quota struct {
 	Limit int64 `json:"limit"`
 	used  atomic.Int64
@@ -37,11 +37,11 @@ func (q *quota) Register(r *plugin.Registrar) error {
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Tools: []string{"shell"}, Content: text})
 	r.ToolCalls().Before(q.before)
 	r.Turn().After(q.after)
-	r.Operations().Query(protocol.OperationInfo{Name: "quota.left", Description: "How many commands are left."}, q.left)
+	r.Operations().Query(protocol.OperationInfo{Name: "quota.left", Description: "Returns the number of commands left."}, q.left)
 	return nil
 }
 
-// before denies commands once the quota is used up.
+// before denies commands once the limit is reached.
 func (q *quota) before(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
 	if tc.Tool != "shell" || q.used.Load() < q.Limit {
 		return nil, nil
@@ -50,8 +50,8 @@ func (q *quota) before(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.
 	return []plugin.Directive{plugin.ShortCircuit(denied)}, nil
 }
 
-// after counts what the turn came to: its report is the same after a crash, while hooks may have been asked twice or not
-// at all. What it counts is stored in the turn's own commit.
+// after counts the successful commands of the turn's report. After a crash the report is complete, while hooks before a call
+// may have run twice or not at all. The new count is stored in the commit that ends the turn.
 func (q *quota) after(_ context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
 	if sum.Report == nil {
 		return nil, nil
@@ -68,14 +68,14 @@ func (q *quota) left(context.Context, *plugin.OperationCall) (json.RawMessage, e
 	return json.Marshal(max(0, q.Limit-q.used.Load()))
 }
 
-// Revision stands for the state: other states have other revisions.
+// Revision identifies the state: different states have different revisions.
 func (q *quota) Revision() uint64 { return uint64(q.used.Load()) }
 
 func (q *quota) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMessage, error) {
 	return json.Marshal(q.used.Load())
 }
 
-// Restore takes the state back. Without one, the plugin is as if new.
+// Restore loads stored state. Without state it resets the plugin.
 func (q *quota) Restore(_ context.Context, m plugin.Meta, _ *plugin.ArtifactReader) error {
 	var used int64
 	if m.State != nil {
@@ -87,8 +87,8 @@ func (q *quota) Restore(_ context.Context, m plugin.Meta, _ *plugin.ArtifactRead
 	return nil
 }
 
-// Example does with a plugin what the engine does: it opens a session, makes a call and ends a turn, and opens the session
-// again with what was kept.
+// Example calls a plugin the way the engine does: it opens a session, makes a call, ends a turn, and opens the session again
+// with the stored state.
 func Example() {
 	ctx := context.Background()
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{Quota{}})
@@ -114,7 +114,7 @@ func Example() {
 	// left 0, denied true
 }
 
-// show prints what the quota is, and what it says of a command.
+// show prints the rest of the quota, and whether a command would be denied.
 func show(ctx context.Context, s *plugin.Session) {
 	left, err := s.Query(ctx, "quota.left", &plugin.OperationCall{}, plugin.Target{Current: true})
 	check(err)

@@ -11,13 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Weather is a tool that looks and changes nothing.
+// Weather provides a read-only tool.
 type Weather struct{}
 
 func (Weather) Tools() []tool.Tool {
 	return []tool.Tool{{
 		Manifest: protocol.ToolManifest{
-			Name: "weather", Description: "Tells the weather of a town.", Kind: protocol.ToolKindRead,
+			Name: "weather", Description: "Reports the weather in a town.", Kind: protocol.ToolKindRead,
 			Input: json.RawMessage(`{"type":"object","properties":{"town":{"type":"string"}},"required":["town"]}`),
 		},
 		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe, TimeoutMs: 5000},
@@ -30,13 +30,13 @@ func (Weather) Execute(_ context.Context, call tool.Invocation) (tool.Result, er
 		return tool.Result{}, err
 	}
 	if args.Town != "Bern" {
-		failed := protocol.Fail(protocol.FailExecution, "no_such_town", "nobody knows "+args.Town, protocol.FromTool)
+		failed := protocol.Fail(protocol.FailExecution, "no_such_town", "unknown town "+args.Town, protocol.FromTool)
 		return tool.Result{Output: failed}, nil
 	}
 	return tool.Result{Output: protocol.Succeed("It rains.")}, nil
 }
 
-// weather is the plugin, of every session the same.
+// weather is the plugin. It keeps no state, so all sessions share it.
 var weather = plugin.Static("weather", func(r *plugin.Registrar) error {
 	r.Tools().Add(Weather{})
 	return nil
@@ -59,5 +59,5 @@ func Example_tool() {
 	}
 	// Output:
 	// success It rains.
-	// failure nobody knows Oz
+	// failure unknown town Oz
 }

@@ -13,7 +13,7 @@ type foreigner struct {
 	fields           []field
 	unknown          []string                   // their fields that lashd has not, and that change nothing
 	special          func(call) (tongue, error) // where fields are not enough
-	about            string                     // what is special, for docs/plugins.md
+	about            string                     // what is special, for docs/other-agents.md
 }
 
 // field is an argument that has another name there, or is a path.

@@ -159,17 +159,17 @@ func TestForeignTools(t *testing.T) {
 		}
 	})
 	t.Run("issue/4-2 the table is in the docs", func(t *testing.T) {
-		text, err := os.ReadFile("../../docs/plugins.md")
+		text, err := os.ReadFile("../../docs/other-agents.md")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(text), toolTable()) {
-			t.Errorf("docs/plugins.md has another table than\n%s", toolTable())
+			t.Errorf("docs/other-agents.md has another table than\n%s", toolTable())
 		}
 	})
 }
 
-// toolTable is what lashd's tools are called by other agents, as docs/plugins.md has it.
+// toolTable is what lashd's tools are called by other agents, as docs/other-agents.md has it.
 func toolTable() string {
 	var b bytes.Buffer
 	b.WriteString("| tool | name | of | what is called otherwise in `tool_input` |\n|---|---|---|---|\n")

@@ -123,7 +123,7 @@ func (s *source) unknownEvent(here, name string) {
 		s.atKey(here, "no agent has the event %s, did you mean %q?", strictjson.Quote(name), near)
 		return
 	}
-	s.atKey(here, "no agent has the event %s: docs/plugins.md lists them", strictjson.Quote(name))
+	s.atKey(here, "no agent has the event %s: docs/other-agents.md lists them", strictjson.Quote(name))
 }
 
 func (s *source) group(here string, e Event, g hookGroup) []CommandHook {

@@ -91,7 +91,7 @@ func TestNamesInFilesOfOtherAgents(t *testing.T) {
 		want string
 	}{
 		"peers/R9 a name that no agent uses is a mistake": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"PreTooluse":[],"Sleep":[]}}`},
-			"hooks/hooks.json:1:11: no agent has the event \"PreTooluse\", did you mean \"PreToolUse\"?\nhooks/hooks.json:1:27: no agent has the event \"Sleep\": docs/plugins.md lists them"},
+			"hooks/hooks.json:1:11: no agent has the event \"PreTooluse\", did you mean \"PreToolUse\"?\nhooks/hooks.json:1:27: no agent has the event \"Sleep\": docs/other-agents.md lists them"},
 		"peers/R9 so are kinds of hooks and their fields": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"comand"},{"type":"command"},{"type":"command","command":"x","timeOut":1},{"type":"command","command":"x","onError":"deny"}]}]}}`},
 			"hooks/hooks.json:1:98: unknown field \"timeOut\", did you mean \"timeout\"?"},
 		"peers/R9 all that is wrong with hooks is told": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"comand"},{"type":"command"},{"type":"command","command":"x","timeout":-1},{"type":"command","command":"x","onError":"deny"}]}],"PreToolUse":[{"matcher":"(?!x)","hooks":[]}]}}`},

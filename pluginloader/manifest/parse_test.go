@@ -207,16 +207,16 @@ func everyField(t *testing.T, name string, s *jsonschema.Schema) {
 }
 
 func TestTableOfEventsIsInTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/plugins.md")
+	text, err := os.ReadFile("../../docs/other-agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), eventTable()) {
-		t.Errorf("docs/plugins.md has another table than\n%s", eventTable())
+		t.Errorf("docs/other-agents.md has another table than\n%s", eventTable())
 	}
 }
 
-// eventTable is what becomes of each event, as docs/plugins.md has it.
+// eventTable is what becomes of each event, as docs/other-agents.md has it.
 func eventTable() string {
 	var b strings.Builder
 	var none []string

@@ -72,7 +72,7 @@ func (g *guest) probe(f frame) {
 	fmt.Fprintf(out, "%s: %s\n", at, strings.Join(given, " "))
 }
 
-// The groups of the table of capabilities in docs/plugins.md, by the methods that they have on the wire.
+// The groups of the table of capabilities in docs/plugin-reference.md, by the methods that they have on the wire.
 const (
 	look       = "snapshotCurrent snapshotSession toolCatalog toolState"
 	allState   = look + " applyToolState setToolMembership setToolAvailability"

@@ -220,18 +220,18 @@ func TestForkTakesWhatPluginsKeepNow(t *testing.T) {
 
 // TestPluginsDocument sees to it that the code in the document is what is compiled and run.
 func TestPluginsDocument(t *testing.T) {
-	doc := readText(t, "../../docs/plugins.md")
+	doc := readText(t, "../../docs/plugin-reference.md")
 	for _, example := range []struct{ file, from, to string }{
-		{"example_test.go", "// Quota ", "// Example does "}, {"tool_example_test.go", "// Weather ", "func Example_tool"},
+		{"example_test.go", "// Quota ", "// Example calls "}, {"tool_example_test.go", "// Weather ", "func Example_tool"},
 	} {
 		source := readText(t, "../../engine/plugin/"+example.file)
 		from, to := strings.Index(source, example.from), strings.Index(source, example.to)
 		if from < 0 || to < from || !strings.Contains(doc, "```go\n"+strings.TrimSpace(source[from:to])+"\n```\n") {
-			t.Errorf("docs/plugins.md does not have the code of engine/plugin/%s", example.file)
+			t.Errorf("docs/plugin-reference.md does not have the code of engine/plugin/%s", example.file)
 		}
 	}
 	if n := strings.Count(doc, "```go\n"); n != 2 {
-		t.Errorf("docs/plugins.md has %d blocks of Go, of which 2 are compiled", n)
+		t.Errorf("docs/plugin-reference.md has %d blocks of Go, of which 2 are compiled", n)
 	}
 }
 

@@ -137,11 +137,11 @@ func TestPluginCheckRun(t *testing.T) {
 	}
 }
 
-// TestPluginOfTheDocument is the plugin without an SDK that docs/plugins.md shows.
+// TestPluginOfTheDocument is the plugin without an SDK that docs/plugin-protocol.md shows.
 func TestPluginOfTheDocument(t *testing.T) {
 	p := newPlace(t)
 	tools(t, p, "python")
-	doc, err := os.ReadFile("../../../docs/plugins.md")
+	doc, err := os.ReadFile("../../../docs/plugin-protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
