@@ -164,15 +164,15 @@ func TestForeignTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(text), toolTable()) {
-			t.Errorf("docs/other-agents.md has another table than\n%s", toolTable())
+			t.Errorf("docs/other-agents.md lacks this table:\n%s", toolTable())
 		}
 	})
 }
 
-// toolTable is what lashd's tools are called by other agents, as docs/other-agents.md has it.
+// toolTable returns the table of tools in docs/other-agents.md.
 func toolTable() string {
 	var b bytes.Buffer
-	b.WriteString("| tool | name | of | what is called otherwise in `tool_input` |\n|---|---|---|---|\n")
+	b.WriteString("| Tool | Name | Agent | Differences in `tool_input` |\n|---|---|---|---|\n")
 	for _, f := range foreigners {
 		var told []string
 		if f.about != "" {

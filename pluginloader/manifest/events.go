@@ -4,60 +4,60 @@ import (
 	"slices"
 )
 
-// Event is a name of hooks/hooks.json.
+// Event is an event of hooks/hooks.json.
 type Event struct {
 	Name    string
-	Slot    Slot   // where its hooks are asked; "": nowhere, they load with a warning
-	When    string // at which of the moments of the slot; or what other agents mean by it
-	Matcher string // what a matcher is compared with; "": it has no effect
+	Slot    Slot   // the hook that calls its commands; "": none, they load with a warning
+	When    string // on which calls of the slot; or the meaning in other agents
+	Matcher string // the value that a matcher is compared with; "": matchers have no effect
 }
 
-// Events are all names that an agent uses, in the order of their names. One that is not among them is a mistake.
+// Events returns all events of known agents, by name. Any other name is a mistake.
 func Events() []Event {
 	return []Event{
-		{"AfterAgent", "", "an agent has answered", ""},
+		{"AfterAgent", "", "an agent has replied", ""},
 		{"AfterModel", "", "a model has replied", ""},
 		{"AfterTool", "", "a tool has run", ""},
-		{"BeforeAgent", "", "an agent begins", ""},
-		{"BeforeModel", "", "a model is asked", ""},
-		{"BeforeTool", "", "a tool is to run", ""},
+		{"BeforeAgent", "", "an agent starts", ""},
+		{"BeforeModel", "", "before a model call", ""},
+		{"BeforeTool", "", "before a tool runs", ""},
 		{"BeforeToolSelection", "", "tools are chosen for a model call", ""},
-		{"ConfigChange", SlotEvent, "settings of the session have changed", ""},
-		{"CwdChanged", "", "the directory has changed", ""},
+		{"ConfigChange", SlotEvent, "the session's settings changed", ""},
+		{"CwdChanged", "", "the directory changed", ""},
 		{"Elicitation", "", "an MCP server asks a person", ""},
 		{"ElicitationResult", "", "a person has answered an MCP server", ""},
-		{"FileChanged", "", "a watched file has changed", ""},
-		{"InstructionsLoaded", "", "a file of instructions was read", ""},
+		{"FileChanged", "", "a watched file changed", ""},
+		{"InstructionsLoaded", "", "an instructions file was read", ""},
 		{"Interrupt", SlotAfterTurn, "the turn was cancelled", ""},
 		{"Notification", "", "a person is notified", ""},
-		{"PermissionDenied", "", "a call was refused", ""},
-		{"PermissionRequest", "", "a person is to be asked about a call", ""},
+		{"PermissionDenied", "", "a call was denied", ""},
+		{"PermissionRequest", "", "before a person is asked about a call", ""},
 		{"PostCompact", "", "history was compacted", ""},
 		{"PostModelRequest", SlotAssistantResponse, "a reply is complete", ""},
-		{"PostToolBatch", "", "a batch of calls has ended", ""},
-		{"PostToolUse", SlotAfterToolCall, "the call has succeeded", "tool"},
-		{"PostToolUseFailure", SlotAfterToolCall, "the call has failed", "tool"},
-		{"PreCompact", SlotCompact, "before anybody makes the summary", "trigger"},
+		{"PostToolBatch", "", "a batch of calls ended", ""},
+		{"PostToolUse", SlotAfterToolCall, "the call succeeded", "tool"},
+		{"PostToolUseFailure", SlotAfterToolCall, "the call failed", "tool"},
+		{"PreCompact", SlotCompact, "before the summary is written", "trigger"},
 		{"PreModelRequest", SlotTransformContext, "before each model call", ""},
 		{"PreToolUse", SlotBeforeToolCall, "always", "tool"},
 		{"SessionEnd", SlotClose, "always", "reason"},
 		{"SessionStart", SlotBeforeTurn, "the first turn since the session was opened", "source"},
 		{"Setup", "", "a project is set up", ""},
-		{"Stop", SlotCheckpoint, "after a final answer, in a session that is no child", ""},
-		{"StopFailure", SlotAfterTurn, "the turn has failed", ""},
+		{"Stop", SlotCheckpoint, "after a final answer, except in a child", ""},
+		{"StopFailure", SlotAfterTurn, "the turn failed", ""},
 		{"SubagentStart", SlotBeforeTurn, "the first turn of a child", "agent"},
 		{"SubagentStop", SlotCheckpoint, "after a final answer, in a child", "agent"},
-		{"TaskCompleted", "", "a task of a team is done", ""},
-		{"TaskCreated", "", "a task of a team was made", ""},
-		{"TeammateIdle", "", "a member of a team has nothing to do", ""},
+		{"TaskCompleted", "", "a task of a team ended", ""},
+		{"TaskCreated", "", "a task of a team was created", ""},
+		{"TeammateIdle", "", "a member of a team is idle", ""},
 		{"UserPromptExpansion", "", "a command of a person is expanded", ""},
 		{"UserPromptSubmit", SlotBeforeTurn, "always", ""},
-		{"WorktreeCreate", "", "a worktree is to be made", ""},
-		{"WorktreeRemove", "", "a worktree is to be removed", ""},
+		{"WorktreeCreate", "", "before a worktree is created", ""},
+		{"WorktreeRemove", "", "before a worktree is removed", ""},
 	}
 }
 
-// eventNamed is the event of a name, which must be written exactly so.
+// eventNamed returns the event with exactly this name.
 func eventNamed(name string) (Event, bool) {
 	events := Events()
 	i := slices.IndexFunc(events, func(e Event) bool { return e.Name == name })

@@ -212,15 +212,15 @@ func TestTableOfEventsIsInTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), eventTable()) {
-		t.Errorf("docs/other-agents.md has another table than\n%s", eventTable())
+		t.Errorf("docs/other-agents.md lacks this table:\n%s", eventTable())
 	}
 }
 
-// eventTable is what becomes of each event, as docs/other-agents.md has it.
+// eventTable returns the table of events in docs/other-agents.md.
 func eventTable() string {
 	var b strings.Builder
 	var none []string
-	b.WriteString("| event | asked at | when | its matcher is compared with |\n|---|---|---|---|\n")
+	b.WriteString("| Event | Hook | When | The matcher is compared with |\n|---|---|---|---|\n")
 	for _, e := range manifest.Events() {
 		if e.Slot == "" {
 			none = append(none, "`"+e.Name+"`")
@@ -228,6 +228,6 @@ func eventTable() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", e.Name, e.Slot, e.When, e.Matcher)
 	}
-	fmt.Fprintf(&b, "\nKnown, but asked nowhere: %s.\n", strings.Join(none, ", "))
+	fmt.Fprintf(&b, "\nKnown events that lashd never calls: %s.\n", strings.Join(none, ", "))
 	return b.String()
 }

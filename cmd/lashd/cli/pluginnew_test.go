@@ -145,7 +145,7 @@ func TestPluginOfTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(doc), "### A whole process\n")
+	_, section, _ := strings.Cut(string(doc), "## A complete process\n")
 	for name, block := range map[string]string{"plugin.json": "```json\n", "clock.py": "```python\n"} {
 		_, text, _ := strings.Cut(section, block)
 		text, _, _ = strings.Cut(text, "```")
