@@ -20,8 +20,7 @@ const (
 // larger are the types and packages beyond these limits, with the size that they have. A smaller size is entered here; a larger one fails.
 // Messages of the wire and rows of the store are values that land whole.
 var larger = map[string]size{
-	"lashd/engine":             {lines: 17_650},
-	"lashd/engine.state":       {methods: 79, fields: 24},
+	"lashd/engine":             {lines: 17_645},
 	"lashd/persistence.Commit": {fields: 36},
 	"lashd/rpc/protocol.Event": {fields: 41},
 }

@@ -207,7 +207,7 @@ func (s *session) act(ctx context.Context) {
 func (s *session) serve(ctx context.Context, st *state) {
 	s.live.Store(st)
 	st.guarded(st.wakeUp)
-	if st.current == nil {
+	if st.turns.running() == nil {
 		s.resumed() // no turn goes on that would say so
 	}
 	idle := time.NewTimer(s.eng.Idle)
@@ -229,7 +229,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 		case <-ctx.Done():
 			return
 		}
-		st.guarded(st.startWoken)
+		st.guarded(st.turns.startWoken)
 	}
 }
 
@@ -247,7 +247,7 @@ func (s *session) leave() {
 func (s *session) show(st *state) {
 	shown := st.public()
 	s.turnMu.Lock()
-	s.turn, s.doing = st.current, shown.State
+	s.turn, s.doing = st.turns.running(), shown.State
 	s.turnMu.Unlock()
 	st.published.publish(shown)
 }

@@ -61,5 +61,5 @@ func (st *state) onAlarm() {
 	st.alarm.endRetry(now)
 	st.decisions.expireDue(now)
 	st.alarm.set()
-	st.startNextTurn()
+	st.turns.startNext()
 }

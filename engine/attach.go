@@ -78,10 +78,10 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{key: st.key, branch: st.history.leaf().Branch, result: &protocol.SessionAttachResult{
 		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisions.list(), Tasks: st.tasks.Listed(),
 	}}
-	if st.current != nil {
-		a.drafts = st.current.journal.drafts()
+	if r := st.turns.running(); r != nil {
+		a.drafts = r.journal.drafts()
 	}
-	if len(st.queue.Turns()) > 0 && st.begun() { // also if it waits for its plugins
+	if len(st.queue.Turns()) > 0 && st.turns.begun() { // also if it waits for its plugins
 		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.entered(a.drafts)
 	}
 	after := st.row.Seq

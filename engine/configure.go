@@ -151,7 +151,7 @@ func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigurePa
 		result := &protocol.HeadResult{Head: st.row.Head, Seq: next.Seq()}
 		result.Head.Revision++
 		next.Receipt = rc.With(result)
-		st.current.pin(next)
+		st.turns.running().pin(next)
 		next.Then(func() { st.row.Config, c.stored = c.current, true })
 		return result, st.commit(ctx, next)
 	})

@@ -9,6 +9,7 @@ import (
 	"lashd/engine/change"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/engine/turn"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
@@ -74,12 +75,12 @@ func checkSeeds(to *protocol.FrameSwitch) error {
 }
 
 // switched is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
-func (st *state) switched(ctx context.Context, r *run, result *turn.Result) (*protocol.FrameSwitch, error) {
+func (ts *sessionTurns) switched(ctx context.Context, id protocol.TurnID, result *turn.Result) (*protocol.FrameSwitch, error) {
 	to := result.Outcome.Frame
 	if result.Outcome.Kind != protocol.OutcomeFrameSwitch || !to.Meant() {
 		return nil, nil
 	}
-	key, err := st.eng.frameKey(ctx, st.row.Head.Frame)
+	key, err := ts.st.eng.frameKey(ctx, ts.st.row.Head.Frame)
 	if err != nil || key == to.Key {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (st *state) switched(ctx context.Context, r *run, result *turn.Result) (*pr
 		fail(result, protocol.Issue{Kind: "protocol", Code: "frame_switch_invalid", Message: err.Error()})
 		return nil, nil
 	}
-	if st.queue.Switches(r.id) >= maxSwitches {
+	if ts.st.queue.Switches(id) >= maxSwitches {
 		fail(result, protocol.Issue{Kind: "runtime", Code: "frame_switch_limit",
 			Message: "the work went on in another frame " + strconv.Itoa(maxSwitches) + " times in a row; say something to have it go on"})
 		result.Outcome.Kind = protocol.OutcomeMaxTurns
@@ -105,43 +106,43 @@ type following struct {
 }
 
 // follow makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
-func (st *state) follow(r *run, to *protocol.FrameSwitch) *following {
-	f := &following{turn: st.newTurn()}
+func (ts *sessionTurns) follow(r *run, to *protocol.FrameSwitch) *following {
+	f := &following{turn: queue.NewTurn(ts.st.id, ts.st.eng.incarnation, now()), input: r.passOn(to, ts.st.queue.Inputs())}
 	f.turn.State, f.turn.StartedMs = protocol.TurnRunning, f.turn.AcceptedMs
-	f.input = protocol.QueuedInput{
-		ID: protocol.NewInputID(), TurnID: f.turn.ID, State: protocol.InputQueued, AtMs: f.turn.AcceptedMs, Source: "frame:" + string(r.id),
-		Input:    []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		Switches: st.queue.Switches(r.id) + 1, TurnOptions: optionsOf(st.queue.Inputs(), r.journal.begin.Inputs), PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling,
-	}
-	open := &protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: st.row.Config}
-	for i, b := range slices.Insert(slices.Clone(to.Nodes), 0, protocol.NodeBody{FrameOpen: open}) {
-		n := b.Node(r.journal.nodeID(len(r.journal.nodes)+i), now())
-		n.TurnID = r.id
-		f.nodes = append(f.nodes, n)
-		if i > 0 {
-			f.events = append(f.events, appendedEvents(n)...)
-		}
-	}
-	opened := protocol.Event{Type: protocol.EventFrameOpened, TurnID: r.id, Frame: open, FrameID: protocol.FrameID(f.nodes[0].ID)}
-	f.events = slices.Insert(f.events, 0, change.Event{Event: opened})
+	f.input.TurnID, f.input.AtMs, f.input.Switches = f.turn.ID, f.turn.AcceptedMs, ts.st.queue.Switches(r.id)+1
+	f.nodes, f.events = r.journal.opened(&protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: ts.st.row.Config}, to.Nodes)
 	return f
 }
 
-// into adds what follows to the commit of the turn before it. What that turn has made the code executor keep ends with it.
-func (f *following) into(c *persistence.Commit) {
+// passOn is the input of the turn that goes on in another frame: the task, with what the turn was given by those that it answers.
+func (r *run) passOn(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) protocol.QueuedInput {
+	return protocol.QueuedInput{
+		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: "frame:" + string(r.id),
+		Input:       []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
+		TurnOptions: optionsOf(inputs, r.journal.begin.Inputs), PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling,
+	}
+}
+
+// opened are the nodes of a frame that is opened after the turn, with what it begins with, and their events.
+func (j *journal) opened(open *protocol.FrameOpen, seeds []protocol.NodeBody) (nodes []protocol.Node, events []change.Event) {
+	for i, b := range slices.Insert(slices.Clone(seeds), 0, protocol.NodeBody{FrameOpen: open}) {
+		n := b.Node(j.nodeID(len(j.nodes)+i), now())
+		n.TurnID = j.turn
+		nodes = append(nodes, n)
+		if i > 0 {
+			events = append(events, appendedEvents(n)...)
+		}
+	}
+	first := protocol.Event{Type: protocol.EventFrameOpened, TurnID: j.turn, Frame: open, FrameID: protocol.FrameID(nodes[0].ID)}
+	return nodes, slices.Insert(events, 0, change.Event{Event: first})
+}
+
+// into adds what follows to the change that ends the turn before it. What that turn has made the code executor keep ends with it.
+func (f *following) into(c *change.Change) {
 	c.Nodes = append(slices.Clip(c.Nodes), f.nodes...)
 	c.Turns, c.Inputs = append(c.Turns, f.turn.Turn), append(c.Inputs, f.input)
 	c.Component = append(c.Component, persistence.Component{Name: executionPart})
-}
-
-// proceed starts the turn that follows.
-func (st *state) proceed(f *following) *run {
-	st.frameTurn = f.turn.ID
-	if err := st.drive(f.turn, false, nil); err != nil {
-		st.alarm.retryLater() // it is durable
-	}
-	st.frameTurn = ""
-	return st.current
+	c.Tell(f.events...)
 }
 
 // enter tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded

@@ -70,7 +70,7 @@ func (h *sessionHistory) append(ctx context.Context, operation string, p *protoc
 	}
 	result.Seq = c.Seq()
 	c.Receipt = rc.With(result)
-	st.current.pin(c)
+	st.turns.running().pin(c)
 	err := st.commit(ctx, c)
 	if stale, ok := errors.AsType[*persistence.StaleBranchError](err); ok {
 		return &protocol.GraphAppendResult{Status: protocol.StaleBranch, Leaf: stale.Leaf, Seq: st.row.Seq}, nil

@@ -78,7 +78,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 	}
 	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		w := st.holds.request(ctx, st)
-		st.startNextTurn()
+		st.turns.startNext()
 		return w, nil
 	})
 	l.back() // by the time that the command has the session, its plugins may be others
@@ -162,7 +162,7 @@ func (w *sessionHold) end() {
 	w.owner.holds.remove(w)
 	w.lease.back()
 	w.owner.eng.settled.Notify()
-	w.owner.startNextTurn()
+	w.owner.turns.startNext()
 }
 
 // cancel stops what a plugin wants after a turn, once the request to stop it is stored.

@@ -30,9 +30,9 @@ func (ts *Turns) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 		evidence := evidenceOf(client, p)
 		result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: st.row.Seq}
 		if open.State == protocol.TurnQueued {
-			return result, st.cancelQueued(ctx, open, evidence, rc, result)
+			return result, st.turns.cancelQueued(ctx, open, evidence, rc, result)
 		}
-		return result, st.requestCancel(ctx, open, evidence, rc, result)
+		return result, st.turns.requestCancel(ctx, open, evidence, rc, result)
 	})
 }
 
@@ -40,26 +40,25 @@ func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) proto
 	return protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
 }
 
-func (st *state) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
-	err := st.endUnstarted(ctx, unstarted{
-		turn: t, state: protocol.TurnCancelled, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence},
-	}, rc, result)
+func (ts *sessionTurns) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
+	end := unstarted{turn: t, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence}}
+	err := ts.endUnstarted(ctx, end, rc, result)
 	if err == nil {
-		st.startNextTurn()
+		ts.startNext()
 	}
 	return err
 }
 
 // requestCancel makes the wish durable, then stops the turn: a crash in between stops it after the restart.
-func (st *state) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
+func (ts *sessionTurns) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	t.Cancel = &evidence
-	c := st.change(persistence.Commit{Receipt: rc.With(result)})
-	st.queue.In(c).SetTurn(c, t)
-	if err := st.commit(ctx, c); err != nil {
+	c := ts.st.change(persistence.Commit{Receipt: rc.With(result)})
+	ts.st.queue.In(c).SetTurn(c, t)
+	if err := ts.st.commit(ctx, c); err != nil {
 		return err
 	}
-	if st.current != nil && st.current.id == t.ID {
-		st.current.cancel(&cancelled{evidence})
+	if ts.runningID() == t.ID {
+		ts.current.cancel(&cancelled{evidence})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
@@ -13,45 +14,138 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// begin pins what a turn begins with, or takes it from the journal of an earlier run of the daemon.
-func (st *state) begin(r *run) error {
-	at := st.history.leaf()
-	r.journal.begin = beginning{
-		Config: st.row.Config, Leaf: st.row.Head.Leaf, Branch: at.Branch, Generation: at.Generation,
-		Frame: st.row.Head.Frame, Inputs: st.queue.BeginsWith(r.id),
+// turnStart is a turn that starts.
+type turnStart struct {
+	turn     persistence.StoredTurn
+	resumed  bool   // an earlier run of the daemon began it
+	newFrame bool   // it begins the frame that the commit before it has opened
+	lease    *lease // of the plugins; nil: the goroutine of the turn takes one
+}
+
+// start starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error means that not even
+// this could be stored.
+func (ts *sessionTurns) start(s turnStart) error {
+	r := newRun(ts.st, s)
+	r.journal.begin = ts.beginning(r.id)
+	var err error
+	if s.resumed {
+		err = r.recall(ts.st.ctx)
 	}
-	if r.result.resumed {
-		return st.resume(r)
+	if err == nil && s.lease != nil {
+		err = ts.supply(r)
 	}
+	if err != nil {
+		r.discard()
+		return ts.abandon(s.turn, err)
+	}
+	if s.turn.Cancel != nil {
+		r.cancel(&cancelled{*s.turn.Cancel})
+	}
+	ts.launch(r)
 	return nil
 }
 
-// collect gives a turn that has its plugins what the session has for it.
-func (st *state) collect(r *run) (err error) {
-	inputs, begin, t := st.queue.Inputs(), &r.journal.begin, r.lease.box
-	if !r.journal.begun {
-		if begin.TurnOptions, err = plugin.MergeTurnOptions(st.stored.optionsOf(begin.Frame), optionsOf(inputs, begin.Inputs)); err != nil {
-			return err
-		}
+// startStored is start for a turn whose commit was made for something else: what stands in the way is tried again later. It returns the run
+// that runs then; nil: none does.
+func (ts *sessionTurns) startStored(s turnStart) *run {
+	if err := ts.start(s); err != nil {
+		ts.st.alarm.retryLater()
 	}
-	r.model = st.eng.Models.configured(begin.Config.Model).Provider
-	r.prompt.set, r.prompt.catalog = t, r.lease.catalog
-	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, t.composer.Base()
-	r.seams.about = st.row
-	if begin.Leaf == st.row.Head.Leaf {
-		r.seams.past, err = st.history.messages()
+	return ts.current
+}
+
+// newRun makes the run of a turn, which has not begun. It reads the session on its actor, and keeps of it what does not change.
+func newRun(st *state, s turnStart) *run {
+	turn := s.turn
+	r := &run{
+		session: st.session, owner: st, id: turn.ID, lease: s.lease, ended: make(chan struct{}),
+		journal: journal{session: st.id, turn: turn.ID}, files: st.eng.Files.NewPoint(st.id, st.key, turn.ID, st.row.Cwd),
+		entering: s.newFrame, entered: make(chan struct{}),
+	}
+	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: s.resumed}
+	r.life, r.halt = context.WithCancelCause(st.ctx)
+	r.ctx, r.cancel = context.WithCancelCause(r.life)
+	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, asker: st.row.Authority.Ceiling}
+	r.trace = turnTrace{out: st.eng.Trace, session: st.id, turn: turn.ID, journal: &r.journal}
+	r.store = &turnStore{session: st.session, owner: st, turn: turn.ID, life: r.life, halt: r.halt, journal: &r.journal, files: r.files, trace: r.trace}
+	r.asks = asks{turnStore: r.store, judge: &r.judge}
+	r.hooks = &hooks{session: st.session, caller: r, judge: &r.judge, trace: r.trace}
+	r.seams = &seams{hooks: r.hooks, store: r.store, journal: &r.journal, result: &r.result, about: st.row}
+	r.prompt = &prompt{seams: r.seams}
+	r.emissions = emissions{eng: st.eng, turn: turn.ID, cwd: st.row.Cwd, life: r.life}
+	return r
+}
+
+// discard ends a run that has ended or never began.
+func (r *run) discard() {
+	r.halt(nil)
+	r.lease.back()
+}
+
+func (ts *sessionTurns) launch(r *run) {
+	ts.current = r
+	ts.st.show(ts.st) // before the turn runs, so that whoever stops all turns finds it
+	started := ts.st.eng.group.GoTurn(func() {
+		defer close(r.ended)
+		defer r.discard()
+		defer func() {
+			r.files.Release()
+			r.eng.tidyFiles()
+		}()
+		r.drive()
+	})
+	if !started {
+		ts.current = nil
+		r.discard()
+	}
+}
+
+// beginning is what a turn begins with that starts now.
+func (ts *sessionTurns) beginning(id protocol.TurnID) beginning {
+	head, at := ts.st.row.Head, ts.st.history.leaf()
+	return beginning{
+		Config: ts.st.row.Config, Leaf: head.Leaf, Branch: at.Branch, Generation: at.Generation, Frame: head.Frame,
+		Inputs: ts.st.queue.BeginsWith(id),
+	}
+}
+
+// supply gives a turn that has its plugins what it needs of the session, and starts the monitors that wait for a turn.
+func (ts *sessionTurns) supply(r *run) error {
+	begin := &r.journal.begin
+	var past []*protocol.Message
+	var err error
+	if begin.Leaf == ts.st.row.Head.Leaf {
+		past, err = ts.st.history.messages()
 	} else {
-		r.seams.past, err = st.history.messagesAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
+		past, err = ts.st.history.messagesAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
+	}
+	if err == nil {
+		err = r.take(ts.st.row, past, ts.st.stored.optionsOf(begin.Frame), ts.st.queue.Inputs())
 	}
 	if err != nil {
 		return err
 	}
-	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
-	r.seams.input = inputMessages(inputs, r)
-	r.seams.inputs = pluginInputs(inputs, begin.Inputs)
-	if err := st.monitors.beginArmed(st.ctx, true); err != nil {
-		st.eng.Log.Error("monitors are not begun yet", "session", st.id, "error", err)
+	if err := ts.st.monitors.beginArmed(ts.st.ctx, true); err != nil {
+		ts.st.eng.Log.Error("monitors are not begun yet", "session", ts.st.id, "error", err)
 	}
+	return nil
+}
+
+// take has a turn begin with its plugins and what the session gives it: itself, its history, the options of the frame, and its queue. It runs
+// on the actor, which may look at the turn from then on.
+func (r *run) take(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
+	begin := &r.journal.begin
+	if !r.journal.begun {
+		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, optionsOf(inputs, begin.Inputs)); err != nil {
+			return err
+		}
+	}
+	r.model = r.eng.Models.configured(begin.Config.Model).Provider
+	r.prompt.set, r.prompt.catalog = r.lease.box, r.lease.catalog
+	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.box.composer.Base()
+	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
+	r.seams.about, r.seams.past = about, past
+	r.seams.input, r.seams.inputs = inputMessages(inputs, r), pluginInputs(inputs, begin.Inputs)
 	return nil
 }
 
@@ -67,7 +161,7 @@ func prepare(r *run) (err error) {
 		if r.lease, err = r.owner.plugins.lend(r.life, &r.journal.begin.Config); err != nil {
 			return err
 		}
-		if _, err := ask(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.collect(r) }); err != nil {
+		if _, err := ask(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.turns.supply(r) }); err != nil {
 			return err
 		}
 	}
@@ -119,13 +213,13 @@ func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protoco
 	return all
 }
 
-// resume reads what an earlier run of the daemon left of the turn.
-func (st *state) resume(r *run) error {
+// recall reads what an earlier run of the daemon left of the turn.
+func (r *run) recall(ctx context.Context) error {
 	r.lost = true
-	if err := r.journal.load(st.ctx, st.eng.store); err != nil {
+	if err := r.journal.load(ctx, r.eng.store); err != nil {
 		return err
 	}
-	return r.asks.recall(st.ctx)
+	return r.asks.recall(ctx)
 }
 
 // known finds the answer to an effect in the journal. A batch is known only when all of its calls are.

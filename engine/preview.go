@@ -78,7 +78,7 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 		}
 	default:
 		v.held = st.holds.request(ctx, st)
-		st.startNextTurn()
+		st.turns.startNext()
 	}
 	return nil
 }

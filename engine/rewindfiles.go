@@ -31,7 +31,7 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 		}
 		w := st.holds.request(ctx, st)
-		st.startNextTurn()
+		st.turns.startNext()
 		return w, nil
 	})
 	if err != nil {

@@ -104,7 +104,7 @@ func (r *run) drive() {
 		if !r.store.left() {
 			// An error means that the state is given up: the next one tries it.
 			_, _ = ask(r.store, func(_ context.Context, st *state) (struct{}, error) {
-				st.abandonRun(r, err)
+				st.turns.abandonRun(r, err)
 				return struct{}{}, nil
 			})
 			r.session.resumed()

@@ -19,8 +19,8 @@ func (st *state) unload() {
 	st.refuses = st.refusal()
 	st.live.Store(nil)
 	close(st.closed)
-	if st.current != nil {
-		st.await(st.current.ended, nil)
+	if r := st.turns.running(); r != nil {
+		st.await(r.ended, nil)
 	}
 	if st.turnMu.Lock(); st.turn != nil {
 		st.interruptedLocked()

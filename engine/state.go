@@ -44,8 +44,7 @@ type state struct {
 	history         sessionHistory
 	plugins         *sessionPlugins
 	clientCalls     map[protocol.CallID]*clientCall
-	current         *run
-	frameTurn       protocol.TurnID // the turn that is started begins a frame; empty: it does not
+	turns           sessionTurns
 	alarm           *alarm
 	published       publisher
 }
@@ -66,6 +65,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
 	}
 	st.plugins = newSessionPlugins(st)
+	st.turns.st = st
 	if err := st.loadOpen(row); err != nil {
 		return nil, err
 	}

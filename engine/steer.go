@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,44 +31,42 @@ func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 		return nil, err
 	}
 	return mutate(ctx, ts.eng, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnSteerResult, error) {
-		if st.current == nil || st.current.id != p.TurnID {
+		if st.turns.runningID() != p.TurnID {
 			return nil, fmt.Errorf("turn %s: %w", p.TurnID, ErrTurnNotActive)
 		}
 		if err := st.queue.CheckRoom(); err != nil {
 			return nil, err
 		}
-		return st.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt { return rc.With(r) })
+		r := &protocol.TurnSteerResult{}
+		return r, st.turns.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
+			r.InputID, r.Seq = id, seq
+			return rc.With(r)
+		})
 	})
 }
 
-func (st *state) steer(ctx context.Context, in protocol.QueuedInput, rc func(*protocol.TurnSteerResult) *persistence.Receipt) (*protocol.TurnSteerResult, error) {
-	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), st.current.id, protocol.InputPendingActive, now()
-	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
-	c := st.change(persistence.Commit{})
-	st.queue.In(c).Steer(c, in)
-	result := &protocol.TurnSteerResult{InputID: in.ID, Seq: c.Seq()}
-	c.Receipt = rc(result)
-	if err := st.commit(ctx, c); err != nil {
-		return nil, err
-	}
-	return result, nil
+// steer adds an input to the turn that runs. receipt makes the receipt of the request from the input's id and the seq of the commit.
+func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, receipt func(protocol.InputID, protocol.Seq) *persistence.Receipt) error {
+	c := ts.st.change(persistence.Commit{})
+	in = ts.st.queue.In(c).Steer(c, in)
+	c.Receipt = receipt(in.ID, c.Seq())
+	return ts.st.commit(ctx, c)
 }
 
 // steerInstead is turn/start of a busy session whose client wants to steer.
-func (st *state) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt.Request) (*protocol.TurnStartResult, error) {
-	result := &protocol.TurnStartResult{TurnID: st.current.id, State: protocol.TurnRunning}
-	_, err := st.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(r *protocol.TurnSteerResult) *persistence.Receipt {
-		result.InputID, result.Seq = r.InputID, r.Seq
-		return rc.With(result)
+func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt.Request) (*protocol.TurnStartResult, error) {
+	r := &protocol.TurnStartResult{TurnID: ts.current.id, State: protocol.TurnRunning}
+	return r, ts.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
+		r.InputID, r.Seq = id, seq
+		return rc.With(r)
 	})
-	return result, err
 }
 
 // checkpoint lets in what waits for this seam. What enters is durable before the model sees it.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	answer, err := r.seams.atCheckpoint(ctx, effect)
 	if err == nil && answer.Abort == nil && r.steered.Load() { // what waits for a turn that a plugin stops stays where it is
-		err = r.store.persist(ctx, func(ctx context.Context, st *state) error { return st.admit(ctx, r, effect, &answer) })
+		err = r.store.persist(ctx, func(ctx context.Context, st *state) error { return r.admit(ctx, st, effect, &answer) })
 	}
 	if err != nil {
 		if c := context.Cause(ctx); c != nil {
@@ -89,7 +86,7 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 }
 
 // admit stores that inputs enter the turn, and how.
-func (st *state) admit(ctx context.Context, r *run, effect turn.Effect, p *passage) error {
+func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *passage) error {
 	kind := effect.Checkpoint.Kind
 	entering := st.queue.Entering(r.id, r.journal.begin.Config.Drain, effect.Checkpoint.Admits)
 	if len(entering) == 0 {

@@ -108,5 +108,5 @@ func (st *state) wakeUp() {
 	}
 	st.monitors.resume()
 	st.history.resumeRewinds()
-	st.startNextTurn()
+	st.turns.startNext()
 }

@@ -8,13 +8,20 @@ import (
 
 	"lashd/engine/param"
 	"lashd/engine/plugin"
-	"lashd/engine/queue"
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
+
+// sessionTurns starts the turns of a session, one at a time, and stores how they end. It owns the run of the turn that runs. Of its session
+// it asks the queue and the holds for what is next, the store for changes and commits, the alarm to try again, and settings and history
+// for what a turn begins with.
+type sessionTurns struct {
+	st      *state
+	current *run // nil: no turn runs
+}
 
 // Start makes an input durable and, unless the session is busy, starts its turn.
 func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
@@ -59,30 +66,30 @@ func (ts *Turns) try(ctx context.Context, id protocol.TurnID, ceiling *protocol.
 		}
 	}()
 	return mutate(ctx, ts.eng, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(l.takes(p.PluginInputs), st.unusedID(ctx, id), st.queue.CheckRoom()); err != nil {
+		if err := cmp.Or(l.takes(p.PluginInputs), unusedID(ctx, ts.eng.store, id), st.queue.CheckRoom()); err != nil {
 			return nil, err
 		}
-		if st.current != nil && p.WhenBusy == protocol.BusySteer {
+		if st.turns.running() != nil && p.WhenBusy == protocol.BusySteer {
 			if p.TurnOptions != nil {
 				return nil, param.Bad("/turnOptions", "cannot be changed in a turn that runs")
 			}
-			return st.steerInstead(ctx, ceiling, p, rc)
+			return st.turns.steerInstead(ctx, ceiling, p, rc)
 		}
 		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
-		r, err := st.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, l, rc)
+		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, l, rc)
 		begun = err == nil && r.State == protocol.TurnRunning
 		return r, err
 	})
 }
 
 // unusedID refuses an id for a new turn that is one's already. None is fine.
-func (st *state) unusedID(ctx context.Context, id protocol.TurnID) error {
+func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID) error {
 	if id == "" {
 		return nil
 	}
-	_, err := st.eng.store.Turn(ctx, id)
+	_, err := store.Turn(ctx, id)
 	switch {
 	case isMissing(err):
 		return nil
@@ -94,121 +101,138 @@ func (st *state) unusedID(ctx context.Context, id protocol.TurnID) error {
 
 // accept commits a turn with its input, under its own id if it has one. If the session is idle, the turn is running from that
 // commit on, and has the lease.
-func (st *state) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
-	if st.eng.group.Closed() {
+func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
+	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
 	}
-	if err := st.eng.store.Space(); err != nil {
+	if err := ts.st.eng.store.Space(); err != nil {
 		return nil, err
 	}
-	idle := len(st.queue.Turns()) == 0 && !st.holds.held()
-	if idle && l != nil && !l.fits(st) {
+	idle := len(ts.st.queue.Turns()) == 0 && !ts.st.holds.held()
+	if idle && l != nil && !l.fits(ts.st) {
 		return nil, errPluginsMoved
 	}
-	turn := st.newTurn()
-	turn.ID = cmp.Or(id, turn.ID)
-	if idle {
-		turn.State, turn.StartedMs = protocol.TurnRunning, turn.AcceptedMs
-	}
-	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), turn.ID, protocol.InputQueued, turn.AcceptedMs
-	c := st.change(persistence.Commit{})
-	q := st.queue.In(c)
-	q.Accept(c, turn, in)
+	c := ts.st.change(persistence.Commit{})
+	in, turn := ts.st.queue.In(c).Start(c, id, in, idle)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
-	if !idle {
-		q.TellWaiting(c)
-	}
 	c.Receipt = rc.With(result)
-	if err := st.commit(ctx, c); err != nil {
+	if err := ts.st.commit(ctx, c); err != nil {
 		return nil, err
 	}
 	if idle {
-		if err := st.drive(turn, false, l); err != nil {
-			st.alarm.retryLater() // the input is durable, and that is what was asked for
-		}
+		ts.startStored(turnStart{turn: turn, lease: l})
 	}
 	return result, nil
 }
 
-func (st *state) newTurn() persistence.StoredTurn {
-	return queue.NewTurn(st.id, st.eng.incarnation, now())
-}
-
-// startNextTurn starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
+// startNext starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
 // again later.
-func (st *state) startNextTurn() {
-	if st.grantHold(); st.holds.held() {
+func (ts *sessionTurns) startNext() {
+	if ts.grantHold(); ts.st.holds.held() {
 		return
 	}
-	for st.current == nil && st.broken == nil && len(st.queue.Turns()) > 0 && !st.alarm.retrying() && !st.eng.group.Closed() {
-		if st.foreign(st.queue.Turns()[0]) {
+	for ts.current == nil && ts.st.broken == nil && len(ts.st.queue.Turns()) > 0 && !ts.st.alarm.retrying() && !ts.st.eng.group.Closed() {
+		if ts.foreign(ts.st.queue.Turns()[0]) {
 			return
 		}
-		if err := st.startNext(); err != nil {
-			st.eng.Log.Error("turn is not started yet", "session", st.id, "turn", st.queue.Turns()[0].ID, "error", err)
-			st.alarm.retryLater()
+		if err := ts.startOldest(); err != nil {
+			ts.st.eng.Log.Error("turn is not started yet", "session", ts.st.id, "turn", ts.st.queue.Turns()[0].ID, "error", err)
+			ts.st.alarm.retryLater()
 		}
 	}
 }
 
 // grantHold gives the session to the next command unless somebody has it.
-func (st *state) grantHold() {
-	if st.holds.awaited() && !st.holds.held() && !st.begun() && st.broken == nil && !st.eng.group.Closed() {
-		st.holds.grant()
+func (ts *sessionTurns) grantHold() {
+	if ts.st.holds.awaited() && !ts.st.holds.held() && !ts.begun() && ts.st.broken == nil && !ts.st.eng.group.Closed() {
+		ts.st.holds.grant()
 	}
+}
+
+// running is the turn that runs; nil: none does.
+func (ts *sessionTurns) running() *run { return ts.current }
+
+// runningID is the id of the turn that runs; empty: none does.
+func (ts *sessionTurns) runningID() protocol.TurnID {
+	if ts.current == nil {
+		return ""
+	}
+	return ts.current.id
+}
+
+// free reports whether a turn that comes now can begin at once.
+func (ts *sessionTurns) free() bool {
+	st := ts.st
+	return ts.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.group.Closed()
 }
 
 // begun reports whether a turn runs, or has to go on.
-func (st *state) begun() bool {
-	return st.current != nil || st.queue.Begun()
+func (ts *sessionTurns) begun() bool {
+	return ts.current != nil || ts.st.queue.Begun()
 }
 
-// foreign tells that a turn was taken over by another daemon while this one served the session: it is left alone.
-func (st *state) foreign(t persistence.StoredTurn) bool {
-	return st.reloaded && t.State != protocol.TurnQueued && t.Incarnation != st.eng.incarnation
+// startWoken starts a turn if a wake was queued.
+func (ts *sessionTurns) startWoken() {
+	if ts.st.queue.TakeWake() {
+		ts.startNext()
+	}
 }
 
-// startNext starts the oldest turn. One that an earlier daemon drove is taken over.
-func (st *state) startNext() error {
-	turn := st.queue.Turns()[0]
-	if st.queue.TakeBegun(turn.ID) {
-		return st.drive(turn, false, nil)
+// holdReason is why no turn of the queue starts now.
+func (ts *sessionTurns) holdReason() protocol.QueueHold {
+	switch {
+	case len(ts.st.queue.Waiting()) == 0:
+		return protocol.HoldEmpty
+	case ts.st.eng.group.Closed():
+		return protocol.HoldStopping
+	case ts.current != nil && ts.st.decisions.AskedBy(ts.current.id) > 0:
+		return protocol.HoldDecision
+	case ts.current != nil:
+		return protocol.HoldTurn
+	case ts.st.holds.held():
+		return protocol.HoldCommand
+	case ts.foreign(ts.st.queue.Turns()[0]):
+		return protocol.HoldForeign
+	case ts.st.eng.store.Space() != nil:
+		return protocol.HoldSpace
+	}
+	return protocol.HoldRetry
+}
+
+// foreign reports whether a turn was taken over by another daemon while this one served the session: it is left alone.
+func (ts *sessionTurns) foreign(t persistence.StoredTurn) bool {
+	return ts.st.reloaded && t.State != protocol.TurnQueued && t.Incarnation != ts.st.eng.incarnation
+}
+
+// startOldest starts the oldest turn. One that an earlier daemon drove is taken over.
+func (ts *sessionTurns) startOldest() error {
+	turn := ts.st.queue.Turns()[0]
+	if ts.st.queue.TakeBegun(turn.ID) {
+		return ts.start(turnStart{turn: turn})
 	}
 	resumed := turn.State != protocol.TurnQueued
 	if !resumed {
-		if ended, err := st.dropExpired(turn); ended || err != nil {
+		if ended, err := ts.dropExpired(turn); ended || err != nil {
 			return err
 		}
 	}
-	next := turn
-	next.State, next.Incarnation = protocol.TurnRunning, st.eng.incarnation
-	if next.StartedMs == 0 {
-		next.StartedMs = now()
-	}
-	if st.decisions.AskedBy(turn.ID) > 0 {
-		next.State = protocol.TurnWaiting
-	}
-	if !resumed || turn.Incarnation != next.Incarnation || turn.State != next.State {
-		c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation}})
-		q := st.queue.In(c)
-		q.SetTurn(c, next)
-		if !resumed {
-			q.TellWaiting(c)
-		}
-		if err := st.commit(st.ctx, c); err != nil {
+	c := ts.st.change(persistence.Commit{Fence: persistence.Fence{Turn: turn.ID, Incarnation: turn.Incarnation}})
+	next := ts.st.queue.In(c).Begin(c, turn, ts.st.decisions.AskedBy(turn.ID) > 0)
+	if len(c.Turns) > 0 {
+		if err := ts.st.commit(ts.st.ctx, c); err != nil {
 			return err
 		}
 	}
-	return st.drive(next, resumed, nil)
+	return ts.start(turnStart{turn: next, resumed: resumed})
 }
 
 // dropExpired cancels the wakes of a turn that is to start which came too late. If nothing is left of it, it ends, and does not start.
-func (st *state) dropExpired(turn persistence.StoredTurn) (ended bool, err error) {
-	c := st.change(persistence.Commit{})
-	over, some := st.queue.In(c).DropExpired(c, turn.ID)
+func (ts *sessionTurns) dropExpired(turn persistence.StoredTurn) (ended bool, err error) {
+	c := ts.st.change(persistence.Commit{})
+	over, some := ts.st.queue.In(c).DropExpired(c, turn.ID)
 	if !some {
 		return false, nil
 	}
-	st.over(c, over)
-	return len(over) > 0, st.commit(st.ctx, c)
+	ts.notifyEnds(c, over...)
+	return len(over) > 0, ts.st.commit(ts.st.ctx, c)
 }

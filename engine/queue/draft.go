@@ -62,21 +62,47 @@ func (d *Draft) Land() {
 	d.of.begun = cmp.Or(d.begun, d.of.begun)
 }
 
-// Accept adds a turn that answers some inputs.
-func (d *Draft) Accept(c *change.Change, t persistence.StoredTurn, inputs ...protocol.QueuedInput) {
-	d.addTurn(c, t)
-	for _, in := range inputs {
-		d.addInput(c, in)
+// Start adds a turn for an input, and returns both. The turn has this id, unless it is empty. It is running if the session is idle; otherwise
+// it waits.
+func (d *Draft) Start(c *change.Change, id protocol.TurnID, in protocol.QueuedInput, idle bool) (protocol.QueuedInput, persistence.StoredTurn) {
+	t := d.newTurn()
+	t.ID = cmp.Or(id, t.ID)
+	if idle {
+		t.State, t.StartedMs = protocol.TurnRunning, t.AcceptedMs
 	}
-	c.Tell(accepted(t.ID, inputs...))
+	in = d.accept(c, t, in)
+	if !idle {
+		d.TellWaiting(c)
+	}
+	return in, t
 }
 
-// Queue adds a turn for an input that stands in no queue yet, and returns the input with its turn.
-func (d *Draft) Queue(c *change.Change, in protocol.QueuedInput) protocol.QueuedInput {
-	t := d.newTurn()
+// accept adds a turn with its input, which is in no queue yet.
+func (d *Draft) accept(c *change.Change, t persistence.StoredTurn, in protocol.QueuedInput) protocol.QueuedInput {
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
-	d.Accept(c, t, in)
+	d.addTurn(c, t)
+	d.addInput(c, in)
+	c.Tell(accepted(t.ID, in))
 	return in
+}
+
+// Begin has a turn run in this daemon, or wait for a decision. It changes nothing if the turn does so already.
+func (d *Draft) Begin(c *change.Change, t persistence.StoredTurn, asks bool) persistence.StoredTurn {
+	next := t
+	next.State, next.Incarnation = protocol.TurnRunning, d.policy.Incarnation
+	if next.StartedMs == 0 {
+		next.StartedMs = time.Now().UnixMilli()
+	}
+	if asks {
+		next.State = protocol.TurnWaiting
+	}
+	if t.State != next.State || t.Incarnation != next.Incarnation {
+		d.SetTurn(c, next)
+	}
+	if t.State == protocol.TurnQueued {
+		d.TellWaiting(c)
+	}
+	return next
 }
 
 // QueueOnce adds a turn for each of the inputs, except for those whose source has brought the same input before. It returns all inputs as
@@ -89,7 +115,7 @@ func (d *Draft) QueueOnce(ctx context.Context, c *change.Change, past Past, want
 		case err != nil:
 			return nil, err
 		case same == nil:
-			all, added = append(all, d.Queue(c, in)), true
+			all, added = append(all, d.accept(c, d.newTurn(), in)), true
 		case !sameContent(*same, in):
 			return nil, fmt.Errorf("input %s: %w", in.Source, ErrOtherInput)
 		default:
@@ -117,10 +143,13 @@ func sameContent(a, b protocol.QueuedInput) bool {
 	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }
 
-// Steer adds an input that enters the running turn at its next checkpoint.
-func (d *Draft) Steer(c *change.Change, in protocol.QueuedInput) {
+// Steer adds an input that enters the running turn at its next checkpoint, and returns it as it is in the queue.
+func (d *Draft) Steer(c *change.Change, in protocol.QueuedInput) protocol.QueuedInput {
+	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), d.policy.Running, protocol.InputPendingActive, time.Now().UnixMilli()
+	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
 	d.addInput(c, in)
 	d.TellWaiting(c)
+	return in
 }
 
 func (d *Draft) newTurn() persistence.StoredTurn {

@@ -59,10 +59,19 @@ func (q *Queue) Turn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 	return q.turns[i], true
 }
 
-// Claimed reports whether a turn that runs has taken an input in, so that it cannot be withdrawn.
-func (q *Queue) Claimed(in protocol.QueuedInput) bool {
-	t, ok := q.Turn(in.TurnID)
-	return in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued)
+// Withdrawable decides which of the inputs can be withdrawn: those that no turn has taken in. answers says of each what becomes of it.
+func (q *Queue) Withdrawable(inputs []protocol.QueuedInput) (answers []protocol.CancelledInput, gone map[protocol.InputID]bool) {
+	gone = map[protocol.InputID]bool{}
+	for _, in := range inputs {
+		status := protocol.CancelDone
+		if t, ok := q.Turn(in.TurnID); in.State != protocol.InputPendingActive && (!ok || t.State != protocol.TurnQueued) {
+			status = protocol.CancelAlreadyClaimed
+		} else {
+			gone[in.ID] = true
+		}
+		answers = append(answers, protocol.CancelledInput{InputID: in.ID, Status: status})
+	}
+	return answers, gone
 }
 
 // BeginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.

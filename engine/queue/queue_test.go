@@ -234,12 +234,14 @@ func TestQueue(t *testing.T) {
 	})
 	t.Run("runtime/P08 an input can be withdrawn until its turn takes it in", func(t *testing.T) {
 		s := load(t, "A running", "B queued", "one@A queued", "two@A pendingActive", "three@B queued", "four@gone queued")
-		var claimed []bool
-		for _, in := range s.q.Inputs() {
-			claimed = append(claimed, s.q.Claimed(in))
+		answers, gone := s.q.Withdrawable(s.q.Inputs())
+		var statuses []protocol.CancelStatus
+		for _, a := range answers {
+			statuses = append(statuses, a.Status)
 		}
-		if want := []bool{true, false, false, true}; !slices.Equal(claimed, want) {
-			t.Errorf("claimed: %v, want %v", claimed, want)
+		no, yes := protocol.CancelAlreadyClaimed, protocol.CancelDone
+		if want := []protocol.CancelStatus{no, yes, yes, no}; !slices.Equal(statuses, want) || len(gone) != 2 || !gone["two"] || !gone["three"] {
+			t.Errorf("%v, want %v; gone: %v", statuses, want, gone)
 		}
 	})
 	t.Run("runtime/P08 a turn begins with what was not steered at it", func(t *testing.T) {
@@ -281,23 +283,52 @@ func TestQueue(t *testing.T) {
 
 func testAccepting(t *testing.T) {
 	s := load(t, "A running")
+	s.Running = "A"
 	var queued protocol.QueuedInput
-	s.is("runtime/P08 an input gets a turn of its own, which is the last", s.change(func(d *queue.Draft, c *change.Change) { queued = d.Queue(c, input("one")) }),
-		"turn new1 queued", "input one@new1 queued", "accepted new1: 1 inputs, one", "now A running, new1 queued, one@new1 queued")
+	s.is("runtime/P08 an input gets a turn of its own, which is the last", s.change(func(d *queue.Draft, c *change.Change) { queued, _ = d.Start(c, "", input("one"), false) }),
+		"turn new1 queued", "input one@new1 queued", "accepted new1: 1 inputs, one", "waiting one", "now A running, new1 queued, one@new1 queued")
 	if last := s.q.Turns()[1]; queued.AtMs != startMs || last.AcceptedMs != startMs || last.Incarnation != "now" || last.Session != "ses_a" {
 		t.Errorf("input %+v, turn %+v", queued, last)
 	}
 	s.is("runtime/P08 a steered input waits for the running turn", s.change(func(d *queue.Draft, c *change.Change) {
-		in := input("two")
-		in.ID, in.TurnID, in.State = "two", "A", protocol.InputPendingActive
-		d.Steer(c, in)
-	}), "input two@A pendingActive", "waiting one two", "now A running, new1 queued, one@new1 queued, two@A pendingActive")
-	s.is("runtime/P08 a turn may answer more than one input", s.change(func(d *queue.Draft, c *change.Change) {
-		all := load(t, "x@B queued", "y@B queued m").q.Inputs()
-		d.Accept(c, turn("B", protocol.TurnQueued), all...)
-	}), "turn B queued", "input x@B queued", "input y@B queued", "accepted B: 2 inputs, x+y for c-y",
-		"now A running, new1 queued, B queued, one@new1 queued, two@A pendingActive, x@B queued, y@B queued")
+		in := d.Steer(c, input("two"))
+		if in.AtMs != startMs || !strings.HasPrefix(string(in.ID), "inp_") {
+			t.Errorf("%+v", in)
+		}
+	}), "input two@A pendingActive afterWork", "waiting one two", "now A running, new1 queued, one@new1 queued, two@A pendingActive afterWork")
+	s = load(t)
+	s.is("runtime/P08 the turn of an idle session runs at once, with the id that it was given", s.change(func(d *queue.Draft, c *change.Change) {
+		d.Start(c, "B", input("x"), true)
+	}), "turn B running", "input x@B queued", "accepted B: 1 inputs, x", "now B running, x@B queued")
 	if s.q.TakeWake() {
 		t.Error("none of this was a wake")
+	}
+}
+
+func TestBegin(t *testing.T) {
+	for _, c := range []struct {
+		name, state, incarnation string
+		asks                     bool
+		want                     []string
+	}{
+		{"a queued turn runs, and its inputs wait no more", "queued", "now", false, []string{"turn A running", "waiting "}},
+		{"a turn of an earlier daemon is taken over", "running", "before", false, []string{"turn A running"}},
+		{"a turn that has asked waits for the answer", "running", "now", true, []string{"turn A waiting"}},
+		{"a turn that runs already stays as it is", "running", "now", false, nil},
+	} {
+		t.Run("runtime/P08 "+c.name, func(t *testing.T) {
+			stored := turn("A", protocol.TurnState(c.state))
+			stored.Incarnation = c.incarnation
+			s := &session{TB: t, q: queue.New([]persistence.StoredTurn{stored}, nil), Policy: queue.Policy{Incarnation: "now"}}
+			state := protocol.TurnRunning
+			if c.asks {
+				state = protocol.TurnWaiting
+			}
+			s.is("begun", s.change(func(d *queue.Draft, ch *change.Change) {
+				if next := d.Begin(ch, stored, c.asks); next.State != state || next.Incarnation != "now" || next.StartedMs == 0 {
+					t.Errorf("%+v", next)
+				}
+			}), append(c.want, "now A "+string(state))...)
+		})
 	}
 }

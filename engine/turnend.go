@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"lashd/engine/change"
+	"lashd/engine/graph"
+	"lashd/engine/receipt"
+	"lashd/engine/trace"
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// finish commits the turn, and tells whether it is stored. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
+// cannot be stored as it is ends with that as its outcome, and the head stays where it was.
+func (r *run) finish() (stored bool) {
+	r.capture()
+	r.files.Join(true)
+	for {
+		err := r.store.persist(r.life, func(ctx context.Context, st *state) (err error) {
+			r.next, err = st.turns.complete(ctx, r)
+			return err
+		})
+		switch {
+		case err == nil:
+			return true
+		case r.store.left():
+			return false
+		case r.result.discarded != nil:
+			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
+			if pause(r.life, spaceCheck) != nil {
+				return false
+			}
+		default:
+			r.eng.Log.Error("turn cannot be stored", "turn", r.id, "error", err)
+			r.trace.add(trace.StoreError, trace.Failure{Error: err.Error()})
+			r.result.discarded = &protocol.Issue{Kind: "store", Code: codeOf(err, "turn_not_finalised"), Message: err.Error()}
+		}
+	}
+}
+
+// errUnpaired means that history would have a tool call without its result.
+var errUnpaired = errors.New("the turn left a tool call without a result")
+
+// ending is a turn that is over, with what becomes of it.
+type ending struct {
+	result turn.Result
+	report *protocol.TurnReport
+	total  protocol.Usage
+	next   *following // goes on in another frame; nil: nothing does
+}
+
+// complete stores a turn that is over, and has the session go on. It returns the run that goes on in another frame; nil: none. The order of
+// the events is the order of its lines.
+func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err error) {
+	st := ts.st
+	stored, ok := st.queue.Turn(r.id)
+	if !ok {
+		st.broken = ErrTurnNotActive
+		return nil, st.broken
+	}
+	e := &ending{result: r.result.result(stored.Cancel)}
+	e.total = ts.totalWith(&e.result)
+	to, err := ts.switched(ctx, r.id, &e.result)
+	if err != nil {
+		return nil, err
+	}
+	c := st.change(persistence.Commit{
+		Retire: []protocol.TurnID{r.id}, Turned: true, Total: &e.total, Fence: persistence.Fence{Turn: r.id, Incarnation: st.eng.incarnation},
+	})
+	if e.report, err = r.addEnd(c, stored, e.result, st.row.Head.Revision); err != nil {
+		return nil, err
+	}
+	if to != nil {
+		e.next = ts.follow(r, to)
+		e.next.into(c)
+		e.report.FollowedBy = e.next.turn.ID
+	}
+	st.decisions.TurnOver(c, r.id)
+	r.files.Close(c)
+	c.TellOf(protocol.Event{Type: protocol.EventUsageUpdated, TurnID: r.id, Usage: &e.result.Usage, Total: &e.total})
+	c.TellOf(protocol.Event{Type: protocol.EventTurnCompleted, TurnID: r.id, Outcome: e.result.Outcome, Usage: &e.result.Usage, Issues: e.report.Issues, Follower: e.report.FollowedBy})
+	if e.next == nil {
+		st.queue.In(c).TurnOver(c, r.id)
+	} else {
+		st.queue.In(c).GoOn(c, r.id, e.next.turn, e.next.input)
+	}
+	st.stored.keep(c, r.result.kept(e.next != nil))
+	if e.next == nil {
+		st.tasks.In(c).TurnOver()
+	}
+	c.Then(func() { ts.ended(r, e) })
+	if err := st.commit(ctx, c); err != nil {
+		return nil, err
+	}
+	switch {
+	case e.next != nil:
+		next = ts.startStored(turnStart{turn: e.next.turn, newFrame: true})
+	case r.result.compacts && r.result.discarded == nil:
+		st.history.compactNext(r.id)
+	}
+	ts.startNext()
+	return next, nil
+}
+
+// addEnd adds the turn to the change that ends it: its row with the report, its nodes, what its models have used, and the last events about its
+// items. revision is that of the head before.
+func (r *run) addEnd(c *change.Change, stored persistence.StoredTurn, result turn.Result, revision int64) (*protocol.TurnReport, error) {
+	c.Usage, c.Shown = r.journal.ledger(result, 0), r.journal.streamed
+	switch {
+	case r.result.discarded != nil:
+		c.Tell(r.journal.withdrawal(result)...)
+	case graph.ResumeSafe(messagesOf(r.journal.nodes)) != nil:
+		return nil, errUnpaired
+	default:
+		c.Nodes = r.journal.nodes
+		c.Tell(r.journal.closing(result)...)
+	}
+	if len(c.Nodes) > 0 {
+		revision++
+	}
+	stored.Report = r.result.reportOf(result, revision)
+	stored.State = stored.Report.State
+	c.Turns = []persistence.Turn{stored.Turn}
+	return stored.Report, nil
+}
+
+// totalWith is what the session has used with a turn. What cannot be counted fails the turn, and is not counted.
+func (ts *sessionTurns) totalWith(result *turn.Result) protocol.Usage {
+	total, err := ts.st.row.Usage.Add(result.Usage)
+	if err != nil {
+		fail(result, protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()})
+		return ts.st.row.Usage
+	}
+	return total
+}
+
+// ended has memory follow what is stored, and notifies those who wait for the turn.
+func (ts *sessionTurns) ended(r *run, e *ending) {
+	ts.current = nil
+	ts.st.row.Usage = e.total
+	ts.st.row.TurnIndex++
+	r.over(e.report)
+	ts.st.eng.Log.Info("turn ended", "session", ts.st.id, "turn", r.id, "state", e.report.State, "outcome", e.report.Outcome.Kind, "ms", e.report.DurationMs)
+	ts.notifyEnd(r.id, e.report)
+}
+
+// over notes that the turn is stored as reported.
+func (r *run) over(report *protocol.TurnReport) {
+	r.journal.streamed, r.result.report = nil, report
+	r.lease.trail() // what follows may be with other plugins
+	r.trace.end(report)
+}
+
+func messagesOf(nodes []protocol.Node) []*protocol.Message {
+	msgs := make([]*protocol.Message, len(nodes))
+	for i := range nodes {
+		msgs[i] = nodes[i].Message
+	}
+	return msgs
+}
+
+// abandonRun is abandon for a turn whose goroutine has begun, and has the session go on.
+func (ts *sessionTurns) abandonRun(r *run, cause error) {
+	ts.current = nil
+	if turn, ok := ts.st.queue.Turn(r.id); ok {
+		if err := ts.abandon(turn, cause); err != nil {
+			ts.st.eng.Log.Error("turn is not started yet", "session", ts.st.id, "turn", r.id, "error", err)
+			ts.st.alarm.retryLater()
+		}
+	}
+	ts.startNext()
+}
+
+// abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
+func (ts *sessionTurns) abandon(turn persistence.StoredTurn, cause error) error {
+	ts.st.eng.Log.Error("turn cannot be run", "session", ts.st.id, "turn", turn.ID, "error", cause)
+	issue := protocol.Issue{Kind: "runtime", Code: codeOf(cause, "turn_not_prepared"), Message: cause.Error()}
+	end := unstarted{
+		turn: turn, issues: []protocol.Issue{issue}, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: cause.Error()},
+	}
+	return ts.endUnstarted(ts.st.ctx, end, receipt.Request{}, nil)
+}
+
+// unstarted is how a turn ends that does not run.
+type unstarted struct {
+	turn    persistence.StoredTurn
+	outcome protocol.TurnOutcome
+	issues  []protocol.Issue
+}
+
+func (ts *sessionTurns) endUnstarted(ctx context.Context, u unstarted, rc receipt.Request, result any) error {
+	turn := u.turn
+	turn.State = stateOf(u.outcome)
+	turn.Report = &protocol.TurnReport{
+		TurnID: turn.ID, SessionID: ts.st.id, State: turn.State, Outcome: &u.outcome, Issues: u.issues,
+		AcceptedAtMs: turn.AcceptedMs, StartedAtMs: turn.StartedMs,
+	}
+	events, err := ts.retractions(ctx, u.turn)
+	if err != nil {
+		return err
+	}
+	c := ts.st.change(persistence.Commit{Retire: []protocol.TurnID{turn.ID}, Receipt: rc.With(result)})
+	q := ts.st.queue.In(c)
+	q.EndUnstarted(c, turn)
+	c.Tell(events...)
+	ts.st.decisions.TurnOver(c, turn.ID)
+	c.TellOf(protocol.Event{
+		Type: protocol.EventTurnCompleted, TurnID: turn.ID, Outcome: &u.outcome, Issues: u.issues, Usage: &protocol.Usage{},
+	})
+	if u.turn.State == protocol.TurnQueued {
+		q.TellWaiting(c)
+	}
+	ts.notifyEnds(c, turn)
+	return ts.st.commit(ctx, c)
+}
+
+// retractions withdraw what an earlier run of the daemon told of a turn that will not become history.
+func (ts *sessionTurns) retractions(ctx context.Context, turn persistence.StoredTurn) ([]change.Event, error) {
+	if turn.State == protocol.TurnQueued {
+		return nil, nil
+	}
+	rows, err := ts.st.eng.store.Effects(ctx, turn.ID)
+	if err != nil {
+		return nil, err
+	}
+	logged, err := progressOf(rows)
+	if err != nil {
+		return nil, nil // the journal may be what is wrong with the turn
+	}
+	return logged.retractions(ts.st.id, turn.ID), nil
+}
+
+// notifyEnd notifies those who wait for a turn that has ended.
+func (ts *sessionTurns) notifyEnd(id protocol.TurnID, report *protocol.TurnReport) {
+	ts.st.show(ts.st)
+	ts.st.eng.waits.end(id, report)
+	ts.st.eng.settled.Notify()
+}
+
+// notifyEnds notifies those who wait for turns that a change ends, once it is stored.
+func (ts *sessionTurns) notifyEnds(c *change.Change, ended ...persistence.StoredTurn) {
+	for _, t := range ended {
+		c.Then(func() { ts.notifyEnd(t.ID, t.Report) })
+	}
+}
