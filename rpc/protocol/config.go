@@ -5,59 +5,59 @@ import (
 	"encoding/json"
 )
 
-// Config is the settings of a session, as its head and its frames carry them.
+// Config holds the settings of a session. The head and every frame have one.
 type Config struct {
 	Driver     string             `json:"driver"`
 	Model      ModelSpec          `json:"model"`
 	Budget     Budget             `json:"budget"`
-	Prompt     string             `json:"prompt,omitempty"` // the session's own layer of the system prompt
+	Prompt     string             `json:"prompt,omitempty"` // the session's own part of the system prompt
 	Generation GenerationOptions  `json:"generation,omitzero"`
 	Approval   ApprovalConfig     `json:"approval,omitzero"`
 	Options    PluginOptions      `json:"options,omitempty"` // by plugin id
 	Unknown    UnknownOutcomeRule `json:"unknownOutcome,omitzero"`
-	Drain      DrainPolicy        `json:"drain,omitempty"` // default merge
+	Drain      DrainPolicy        `json:"drain,omitempty"` // absent: merge
 }
 
-// DrainPolicy is how many wakes that may share a turn do.
+// DrainPolicy says whether wakes with the same merge key share a turn.
 type DrainPolicy string
 
 const (
-	DrainMerge DrainPolicy = "merge" // those of one merge key that wait together and have come within half a minute, at most 64
-	DrainOne   DrainPolicy = "one"   // none: each has its own
+	DrainMerge DrainPolicy = "merge" // up to 64 queued wakes with the same merge key that arrived within 30 seconds share a turn
+	DrainOne   DrainPolicy = "one"   // each wake gets its own turn
 )
 
-// TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands.
+// TurnOptions are options for the session's driver. Only the driver understands the payload.
 type TurnOptions struct {
-	SchemaVersion int             `json:"schemaVersion"` // of the payload, from 1
+	SchemaVersion int             `json:"schemaVersion"` // version of the payload's format, starting at 1
 	Payload       json.RawMessage `json:"payload"`       // at most 64 KiB
 }
 
-// MaxTurnOptions is how many bytes the payload of turn options has at most.
+// MaxTurnOptions is the maximum size of a TurnOptions payload, in bytes.
 const MaxTurnOptions = 64 << 10
 
-// PluginOptions are settings that only their plugin understands.
+// PluginOptions maps plugin ids to settings that only that plugin understands.
 type PluginOptions map[string]json.RawMessage
 
-// ModelSpec names a model and says what it can do. It is configuration: nothing is guessed from a name.
+// ModelSpec names a model and states its abilities. It comes from the configuration; lashd infers nothing from the name.
 type ModelSpec struct {
 	Provider      string         `json:"provider"`
 	ID            string         `json:"id"`
-	ContextWindow int64          `json:"contextWindow,omitempty"` // tokens; 0: not known
-	OutputLimit   int64          `json:"outputLimit,omitempty"`   // tokens; 0: not known
+	ContextWindow int64          `json:"contextWindow,omitempty"` // tokens; 0: unknown
+	OutputLimit   int64          `json:"outputLimit,omitempty"`   // tokens; 0: unknown
 	Reasoning     *ReasoningSpec `json:"reasoning,omitempty"`     // absent: not configurable
 	Effort        string         `json:"effort,omitempty"`        // one of Reasoning.Efforts
-	Idempotent    bool           `json:"idempotent,omitempty"`    // a call may be repeated after output began
+	Idempotent    bool           `json:"idempotent,omitempty"`    // a failed call may be repeated even after output began
 	PinnedOptions bool           `json:"pinnedSampling,omitempty"`
 }
 
-// ReasoningSpec says how a model's reasoning is controlled.
+// ReasoningSpec lists the reasoning efforts of a model.
 type ReasoningSpec struct {
 	Efforts   []string `json:"efforts"`
 	Default   string   `json:"default,omitempty"`
 	Mandatory bool     `json:"mandatory,omitempty"`
 }
 
-// GenerationOptions are asked of the model; each call record says what became of them.
+// GenerationOptions are options for a model call. The call's record says which options were applied.
 type GenerationOptions struct {
 	MaxOutput   int64    `json:"maxOutput,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -65,15 +65,15 @@ type GenerationOptions struct {
 	Stop        []string `json:"stop,omitempty"`
 }
 
-// OverlayMode is what becomes of what a setting does not say.
+// OverlayMode says how new generation options combine with the current ones.
 type OverlayMode string
 
 const (
-	OverlayReplace OverlayMode = "replace" // it is not set any more
-	OverlayMerge   OverlayMode = "merge"   // it stays as it was
+	OverlayReplace OverlayMode = "replace" // options that the new value omits are unset
+	OverlayMerge   OverlayMode = "merge"   // options that the new value omits keep their value
 )
 
-// Over is these options laid over others.
+// Over returns o with unset options taken from other.
 func (o GenerationOptions) Over(other GenerationOptions) GenerationOptions {
 	o.MaxOutput = cmp.Or(o.MaxOutput, other.MaxOutput)
 	o.Temperature, o.Seed = cmp.Or(o.Temperature, other.Temperature), cmp.Or(o.Seed, other.Seed)
@@ -83,13 +83,13 @@ func (o GenerationOptions) Over(other GenerationOptions) GenerationOptions {
 	return o
 }
 
-// Budget bounds a turn.
+// Budget limits a turn.
 type Budget struct {
-	Iterations int `json:"iterations"`           // model calls a turn may make; -1: no bound
-	NoProgress int `json:"noProgress,omitempty"` // attempts without an error-free execution; 0: 12
+	Iterations int `json:"iterations"`           // maximum number of model calls; -1: no limit
+	NoProgress int `json:"noProgress,omitempty"` // maximum number of attempts in a row without a successful tool call or code cell; 0: 12
 }
 
-// ApprovalMode is what happens to a tool call that no rule matches.
+// ApprovalMode says what lashd does with a tool call: run it, ask for approval, or reject it.
 type ApprovalMode string
 
 const (
@@ -98,34 +98,34 @@ const (
 	ApproveDeny  ApprovalMode = "deny"
 )
 
-// ApprovalConfig decides which tool calls a person is asked about.
+// ApprovalConfig decides which tool calls need an approval.
 type ApprovalConfig struct {
-	Mode       ApprovalMode   `json:"mode,omitempty"` // default ask for tools that change things, allow for the rest
+	Mode       ApprovalMode   `json:"mode,omitempty"` // for calls that no rule matches; absent: ask for tools that change something, allow others
 	Rules      []ApprovalRule `json:"rules,omitempty"`
-	DeadlineMs int64          `json:"deadlineMs,omitempty"` // how long a question stays open; 0: ten minutes
-	Default    ApprovalMode   `json:"default,omitempty"`    // what a passed deadline means; deny unless set to allow
+	DeadlineMs int64          `json:"deadlineMs,omitempty"` // how long an approval stays open; 0: ten minutes
+	Default    ApprovalMode   `json:"default,omitempty"`    // the answer after the deadline: allow or deny; absent: deny
 }
 
-// ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or
-// denies also matches tools that say that they are like one that it names.
+// ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow.
+// An ask or deny rule also matches tools that declare themselves to be like the named tool.
 //
-// A prefix is compared with what a call is about: its command, or paths, of a patch all that it names. A rule that asks or denies
-// matches if it is about one of them; a rule that allows, if about all.
+// The prefix is compared with the subjects of a call: its command or its paths; for a patch, every path in it. An ask or deny rule
+// matches if one subject matches. An allow rule matches only if all subjects match.
 //
-// A command is parsed as a shell does, and the words of the prefix are compared with each simple command in it, also with those that
-// env, sudo, sh -c and the like run. A rule that allows must match all of them, and the line must hold only literal words. A rule that
-// denies asks if it cannot be known what the command runs. A prefix with a slash names a program, or a directory of programs.
+// Commands are parsed like a shell does. The words of the prefix are compared with each simple command, including commands run by
+// env, sudo, sh -c and similar programs. An allow rule must match all of them, and the command line must hold only literal words. If
+// lashd cannot know what a command runs, a deny rule asks instead. A prefix with a slash names a program or a directory of programs.
 //
-// A path must be that of the rule, or lie below; both are absolute or from the workspace on. They are looked at as they are written,
-// and as symbolic links lead: to ask or deny one is enough, in whatever case; to allow it takes both.
+// A path matches if it equals the prefix or lies below it. Both may be absolute or relative to the workspace. lashd compares the path
+// as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs both.
 type ApprovalRule struct {
-	Tool   string       `json:"tool"`             // a name, or a pattern with *
-	Prefix string       `json:"prefix,omitempty"` // how the command must begin, or where the path must be
+	Tool   string       `json:"tool"`             // a tool name, or a pattern with *
+	Prefix string       `json:"prefix,omitempty"` // the first words of a command, or a path
 	Action ApprovalMode `json:"action"`
 }
 
-// UnknownOutcomeRule says how long the question about a call of unknown outcome stays open before the model is told
-// that nobody knows.
+// UnknownOutcomeRule sets how long lashd asks a person about a tool call of unknown outcome. After that, lashd reports the unknown
+// outcome to the model.
 type UnknownOutcomeRule struct {
-	DeadlineMs *int64 `json:"deadlineMs,omitempty"` // absent: ten minutes; 0: the model is told at once
+	DeadlineMs *int64 `json:"deadlineMs,omitempty"` // absent: ten minutes; 0: report to the model at once
 }

@@ -2,54 +2,54 @@ package protocol
 
 import "encoding/json"
 
-// DecisionKind is what a person is asked.
+// DecisionKind says what a decision is about.
 type DecisionKind string
 
 const (
 	DecisionApproval   DecisionKind = "approval"   // may this tool call run?
-	DecisionOutcome    DecisionKind = "outcome"    // what became of this call?
-	DecisionQuestion   DecisionKind = "question"   // anything else
-	DecisionCompletion DecisionKind = "completion" // no person is asked: the call waits for tool/complete with the key that its tool took
+	DecisionOutcome    DecisionKind = "outcome"    // did this tool call of unknown outcome take effect?
+	DecisionQuestion   DecisionKind = "question"   // a question from a tool or an MCP server
+	DecisionCompletion DecisionKind = "completion" // not for a person: the tool call waits for tool/complete
 )
 
-// DecisionChoice is an answer that a decision offers.
+// DecisionChoice is a possible answer to a decision.
 type DecisionChoice string
 
 const (
 	ChooseAllowOnce    DecisionChoice = "allowOnce"
-	ChooseAllowSession DecisionChoice = "allowSession" // and, in this session, other calls of the tool with these arguments, apart from those that vary
-	ChooseAllowAlways  DecisionChoice = "allowAlways"  // likewise, in every session of this workspace
+	ChooseAllowSession DecisionChoice = "allowSession" // also allows, in this session, calls of the tool with the same arguments, ignoring the varying ones
+	ChooseAllowAlways  DecisionChoice = "allowAlways"  // like allowSession, for every session in this workspace
 	ChooseReject       DecisionChoice = "reject"
-	ChooseHappened     DecisionChoice = "happened"    // it took effect
-	ChooseNotHappened  DecisionChoice = "didNotRun"   // it took no effect; the model is told so
-	ChooseRunAgain     DecisionChoice = "runAgain"    // a person takes the risk of a second execution
-	ChooseTellModel    DecisionChoice = "tellModel"   // nobody knows; the model looks for itself
-	ChooseAnswer       DecisionChoice = "answer"      // Value holds it
-	ChooseCancelled    DecisionChoice = "cancelled"   // the turn ended before anyone answered
-	ChooseUnavailable  DecisionChoice = "unavailable" // nobody can answer any more
+	ChooseHappened     DecisionChoice = "happened"    // the call took effect
+	ChooseNotHappened  DecisionChoice = "didNotRun"   // the call had no effect; lashd reports that to the model
+	ChooseRunAgain     DecisionChoice = "runAgain"    // run the call again, at the risk that it runs twice
+	ChooseTellModel    DecisionChoice = "tellModel"   // report the unknown outcome to the model, which can check for itself
+	ChooseAnswer       DecisionChoice = "answer"      // the answer is in value
+	ChooseCancelled    DecisionChoice = "cancelled"   // the turn ended before an answer
+	ChooseUnavailable  DecisionChoice = "unavailable" // an answer is no longer possible
 )
 
-// Decision is a durable question to a person. It outlives clients and restarts; the first answer counts.
+// Decision is a stored question that a session waits on. It survives disconnects and restarts. The first answer counts.
 type Decision struct {
 	ID         DecisionID       `json:"decisionId"`
 	SessionID  SessionID        `json:"sessionId"`
 	TurnID     TurnID           `json:"turnId,omitempty"`
 	Kind       DecisionKind     `json:"kind"`
 	Call       *ToolCall        `json:"call,omitempty"`
-	ArgsHash   Digest           `json:"argsHash,omitempty"` // an approval is good for exactly these arguments; of a question: which one of its call it is
-	Prompt     string           `json:"prompt"`             // the question, for a person
-	Varying    []string         `json:"varying,omitempty"`  // of an approval: arguments that allowSession and allowAlways do not look at
-	Places     []string         `json:"places,omitempty"`   // of an approval: where paths of the call lead, which it holds for; empty where nobody can tell
-	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the value of an answer; absent: any value
+	ArgsHash   Digest           `json:"argsHash,omitempty"` // of an approval: hash of the arguments that it covers; of a question: identifies the question within its call
+	Prompt     string           `json:"prompt"`             // the text of the question
+	Varying    []string         `json:"varying,omitempty"`  // of an approval: arguments that allowSession and allowAlways ignore
+	Places     []string         `json:"places,omitempty"`   // of an approval: the resolved paths of the call, which the approval covers; empty if unknown
+	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the answer's value; absent: any value
 	Choices    []DecisionChoice `json:"choices"`
-	Default    DecisionChoice   `json:"default"` // what a passed deadline means
+	Default    DecisionChoice   `json:"default"` // the answer after the deadline
 	OpenedAtMs int64            `json:"openedAtMs"`
-	DeadlineMs int64            `json:"deadlineAtMs"`       // wall-clock time; 0: none
+	DeadlineMs int64            `json:"deadlineAtMs"`       // ms since 1970; 0: no deadline
 	Deferral   *Deferral        `json:"deferral,omitempty"` // of a completion
 	Answer     *DecisionAnswer  `json:"answer,omitempty"`
 }
 
-// DecisionAnswer is who answered a decision, and how.
+// DecisionAnswer is the answer to a decision and its author.
 type DecisionAnswer struct {
 	Choice DecisionChoice  `json:"choice"`
 	Value  json.RawMessage `json:"value,omitempty"`

@@ -7,78 +7,78 @@ import (
 	"time"
 )
 
-// EventType names what happened. See Durable for which types have a Seq.
+// EventType is the type of a session event. Durable reports which types have a Seq.
 type EventType string
 
 const (
-	// An input is durable and has its turn: input, inputIds; causes, if it is a wake.
+	// An input is stored and has a turn: input, inputIds; causes if it is a wake.
 	EventTurnAccepted EventType = "turn/accepted"
-	// The turn is driven, for the first time or again after a restart.
+	// The turn starts, or continues after a restart of the daemon.
 	EventTurnStarted EventType = "turn/started"
-	// The turn is over: outcome, usage, issues. Nothing of it follows, but a turn may: followedBy.
+	// The turn has ended: outcome, usage, issues; followedBy if another turn continues its work. It is the turn's last event.
 	EventTurnCompleted EventType = "turn/completed"
-	// An item is under way: item. That of a tool call is durable and comes in the commit before the call.
+	// An item is in progress: item. For a tool call the event is durable, and committed before the call begins.
 	EventItemStarted EventType = "item/started"
-	// The text of an item grew: itemId, offset in bytes, text.
+	// Text was appended to an item: itemId, offset in bytes, text.
 	EventItemDelta EventType = "item/delta"
-	// An item is whole and stored: itemId, item.
+	// An item is complete and stored: itemId, item.
 	EventItemCompleted EventType = "item/completed"
-	// What was shown of an item is withdrawn: itemId.
+	// An item was withdrawn; remove it from display: itemId.
 	EventItemRetracted EventType = "item/retracted"
 	// A model call begins: iteration.
 	EventModelRequested EventType = "model/requested"
-	// A model call is over and booked: call.
+	// A model call has ended and is recorded: call.
 	EventModelRecorded EventType = "model/recorded"
 	// A steered input entered the turn: inputIds, boundary.
 	EventInputAccepted EventType = "input/accepted"
-	// A person is asked: decision. That of a session which works for this one comes too, without a seq: its sessionId tells.
+	// A decision is open: decision. Decisions of subagents arrive too, without a seq; see decision.sessionId.
 	EventDecisionOpened EventType = "decision/opened"
-	// The question is settled, by an answer or by its deadline: decision. Likewise.
+	// A decision has an answer, or its deadline has passed: decision. Decisions of subagents arrive too, without a seq.
 	EventDecisionResolved EventType = "decision/resolved"
-	// A client is to run its tool: toolCall, clientId, deadlineMs in ms since 1970. It answers with tool/respond.
+	// The client clientId must run a tool: toolCall, clientId, deadlineMs in ms since 1970. The client answers with tool/respond.
 	EventToolRequested EventType = "tool/requested"
-	// A tool tells how far it is: toolCall with its callId, text.
+	// A tool reports progress: toolCall with its callId, text.
 	EventToolProgress EventType = "tool/progress"
-	// A model call is tried again after a wait: retry.
+	// lashd waits before it retries a model call: retry.
 	EventRetryStatus EventType = "retry/status"
-	// A plugin shows what it does: plugin, name, text.
+	// A plugin reports its status: plugin, name, text.
 	EventPluginStatus EventType = "plugin/status"
-	// An event of a plugin's own: plugin, name, body.
+	// A plugin sends an event of its own: plugin, name, body.
 	EventPluginCustom EventType = "plugin/custom"
-	// The model's context begins anew: frame, frameId.
+	// A frame opened; the model's context starts over: frame, frameId.
 	EventFrameOpened EventType = "frame/opened"
-	// Settings, title or place changed: config, title, or name (archived, unarchived).
+	// Settings, the title or the archived state changed: config, title, or name (archived, unarchived).
 	EventSessionConfigured EventType = "session/configured"
-	// This session began as a fork: source.
+	// This session was created as a fork: source.
 	EventSessionForked EventType = "session/forked"
 	// The leaf moved to an ancestor: head.
 	EventSessionRewound EventType = "session/rewound"
-	// History was summarised: frame, frameId, plugin, itemId of the mark that people see.
+	// History was compacted: frame, frameId, plugin, itemId of the item that marks it.
 	EventSessionCompacted EventType = "session/compacted"
 	// The tools of the session changed: tools.
 	EventToolsChanged EventType = "tools/changed"
-	// Inputs wait, or wait no more: queue, all that wait now.
+	// The queue changed: queue, all queued inputs.
 	EventQueueChanged EventType = "queue/changed"
 	// A task was created: task.
 	EventTaskStarted EventType = "task/started"
-	// A task changed: task, and taskEvent, which is what happened to it.
+	// A task changed: task, taskEvent with the change.
 	EventTaskChanged EventType = "task/changed"
-	// A task is over: task.
+	// A task has ended: task.
 	EventTaskCompleted EventType = "task/completed"
-	// A monitor began, has put something out, or ended: monitor as it is then, updates.
+	// A monitor started, printed lines or ended: monitor, updates.
 	EventMonitorUpdate EventType = "monitor/update"
-	// A named snapshot was made: name.
+	// A snapshot was created: name.
 	EventSnapshotCreated EventType = "snapshot/created"
-	// A named snapshot is there no more: name.
+	// A snapshot was deleted: name.
 	EventSnapshotDeleted EventType = "snapshot/deleted"
-	// A turn, or a rewind, changed files, or files cannot be brought back to before it: point as it is then.
+	// A turn or an undo changed files, or a file point became impossible to restore: point.
 	EventFilePoint EventType = "file/point"
-	// Tokens were booked: usage of this turn or call, total of the session.
+	// Token usage was recorded: usage of this turn or call, total of the session.
 	EventUsageUpdated EventType = "usage/updated"
 )
 
-// Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the
-// protocol document lists them. An event with a Seq is durable, the others are not and are never replayed.
+// Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments
+// of EventType list them. An event with a Seq is durable. Events without one are never replayed.
 type Event struct {
 	SessionID SessionID `json:"sessionId,omitempty"` // always set on the wire
 	Seq       Seq       `json:"seq,omitempty"`
@@ -88,16 +88,16 @@ type Event struct {
 
 	Item      *Item           `json:"item,omitempty"`
 	ItemID    ItemID          `json:"itemId,omitempty"`
-	Offset    *int            `json:"offset,omitempty"` // of Text in the item's text, in bytes
+	Offset    *int            `json:"offset,omitempty"` // position of Text in the item's text, in bytes
 	Text      string          `json:"text,omitempty"`
 	Input     []InputPart     `json:"input,omitempty"`
 	InputIDs  []InputID       `json:"inputIds,omitempty"`
-	Causes    []TurnCause     `json:"causes,omitempty"` // of the inputs that no person sent; their text is in Input
+	Causes    []TurnCause     `json:"causes,omitempty"` // causes of the inputs that are wakes; their text is in Input
 	Boundary  Boundary        `json:"boundary,omitempty"`
 	Outcome   *TurnOutcome    `json:"outcome,omitempty"`
-	Follower  TurnID          `json:"followedBy,omitempty"` // the turn that goes on in another frame
+	Follower  TurnID          `json:"followedBy,omitempty"` // the turn that continues in another frame
 	Usage     *Usage          `json:"usage,omitempty"`
-	Total     *Usage          `json:"total,omitempty"` // of the session, this turn included
+	Total     *Usage          `json:"total,omitempty"` // of the session, including this turn
 	Issues    []Issue         `json:"issues,omitempty"`
 	Call      *CallRecord     `json:"call,omitempty"`
 	Iteration int             `json:"iteration,omitempty"`
@@ -124,19 +124,19 @@ type Event struct {
 	Point     *FilePoint      `json:"point,omitempty"`
 }
 
-// AboutServer reports whether an event says that an MCP server which a client has brought is not there, or is there again.
+// AboutServer reports whether the event says that an MCP server of an overlay failed or recovered.
 func (e *Event) AboutServer() bool {
 	return e.Type == EventPluginStatus && (e.Name == ServerFailed || e.Name == ServerRecovered)
 }
 
-// Names of plugin/status events about MCP servers that a client has brought.
+// Names of plugin/status events about MCP servers of overlays.
 const (
 	ServerFailed    = "mcp_server_failed"
 	ServerRecovered = "mcp_server_recovered"
 )
 
-// Durable tells whether events of this type have a Seq. An item/started or item/retracted has one only when it
-// concerns a tool call or a turn that failed to finalise, a decision's only when it is the session's own; there Seq itself tells.
+// Durable reports whether events of this type can have a Seq. An item/started has one only for a tool call, an item/retracted only
+// in a turn that lashd could not complete, and a decision's event only in its own session. For these, check Seq.
 func (t EventType) Durable() bool {
 	switch t {
 	case EventTurnStarted, EventModelRequested, EventItemDelta, EventToolProgress, EventRetryStatus:
@@ -145,18 +145,18 @@ func (t EventType) Durable() bool {
 	return true
 }
 
-// RetryStatus announces that a failed model call will be tried again after a wait. Interrupting the turn ends the wait.
+// RetryStatus announces that lashd will retry a failed model call after a wait. Interrupting the turn ends the wait.
 type RetryStatus struct {
 	WaitMs   int64  `json:"waitMs"`
-	Attempt  int    `json:"attempt"` // the number of the next attempt, of those that count
+	Attempt  int    `json:"attempt"` // number of the next counted attempt
 	Attempts int    `json:"maxAttempts"`
-	Counted  bool   `json:"counted,omitempty"` // the failed attempt used up one of maxAttempts; throttling and an unreachable server use a budget of time instead
-	Reason   string `json:"reason"`            // the code of the error
-	Status   int    `json:"status,omitempty"`  // HTTP status of the answer; absent: there was no answer
-	Message  string `json:"message,omitempty"` // the error, without keys
+	Counted  bool   `json:"counted,omitempty"` // the failed attempt counts toward maxAttempts; throttling and an unreachable server are limited by time instead
+	Reason   string `json:"reason"`            // the error's code
+	Status   int    `json:"status,omitempty"`  // HTTP status of the response; absent: no response
+	Message  string `json:"message,omitempty"` // the error message, without API keys
 }
 
-// String describes the failure and what follows, as people are shown it.
+// String describes the failure and the next step for people.
 func (r *RetryStatus) String() string {
 	what := cmp.Or(r.Message, r.Reason)
 	if r.Status != 0 {
@@ -169,30 +169,30 @@ func (r *RetryStatus) String() string {
 	return fmt.Sprintf("the model call failed: %s; %s in %v", what, next, time.Duration(r.WaitMs)*time.Millisecond)
 }
 
-// Gap tells a client that events cannot be replayed: it must read the session again.
+// Gap reports that events cannot be replayed. The client must read the session again.
 type Gap struct {
 	SessionID SessionID `json:"sessionId"`
 	FromSeq   Seq       `json:"fromSeq"`
 	ToSeq     Seq       `json:"toSeq"`
-	Reason    string    `json:"reason"` // trimmed, otherStore, rolledBack
+	Reason    string    `json:"reason"` // trimmed, otherStore or rolledBack
 }
 
-// ItemKind is what an item shows.
+// ItemKind says what an item shows.
 type ItemKind string
 
 const (
-	ItemUserMessage  ItemKind = "userMessage"
-	ItemAgentMessage ItemKind = "agentMessage"
-	ItemReasoning    ItemKind = "reasoning"
-	ItemToolCall     ItemKind = "toolCall"
-	ItemCodeCell     ItemKind = "codeCell"
-	ItemFileChange   ItemKind = "fileChange"
-	ItemPlan         ItemKind = "plan"
-	ItemCompaction   ItemKind = "compaction"
-	ItemNotice       ItemKind = "notice"
+	ItemUserMessage  ItemKind = "userMessage"  // an input from a person or a program
+	ItemAgentMessage ItemKind = "agentMessage" // text from the model
+	ItemReasoning    ItemKind = "reasoning"    // the model's reasoning
+	ItemToolCall     ItemKind = "toolCall"     // a tool call and its result
+	ItemCodeCell     ItemKind = "codeCell"     // code that the model ran, and its output
+	ItemFileChange   ItemKind = "fileChange"   // a change of a workspace file
+	ItemPlan         ItemKind = "plan"         // the agent's plan
+	ItemCompaction   ItemKind = "compaction"   // marks where history was compacted
+	ItemNotice       ItemKind = "notice"       // a message from lashd or a plugin
 )
 
-// ItemStatus is where an item is.
+// ItemStatus is the state of an item.
 type ItemStatus string
 
 const (
@@ -202,7 +202,7 @@ const (
 	ItemUnknown    ItemStatus = "unknown" // a tool call of unknown outcome
 )
 
-// Item is a thing shown in a turn.
+// Item is a displayable part of a turn: a message, a tool call, a notice.
 type Item struct {
 	ID         ItemID          `json:"itemId"`
 	Kind       ItemKind        `json:"kind"`

@@ -6,71 +6,71 @@ type PointID string
 // NewPointID returns an id that was never used.
 func NewPointID() PointID { return PointID(newID("fpt_")) }
 
-// FileKind is what stands at a path of a workspace.
+// FileKind is the kind of a file system entry.
 type FileKind string
 
 const (
 	FileRegular   FileKind = "file"
-	FileLink      FileKind = "link"      // a symbolic link, which is never followed
-	FileDirectory FileKind = "directory" // without what is in it
-	FileUnknown   FileKind = "unknown"   // something was there, and nobody looked at it
+	FileLink      FileKind = "link"      // a symbolic link; lashd never follows it
+	FileDirectory FileKind = "directory" // the directory itself, without its contents
+	FileUnknown   FileKind = "unknown"   // something existed there, but lashd did not examine it
 )
 
-// FileProblem is why lashd has no copy of a file, so that it cannot be brought back.
+// FileProblem says why lashd has no copy of a file and cannot restore it.
 type FileProblem string
 
 const (
-	FileTooLarge   FileProblem = "tooLarge"   // larger than what is copied
-	FileUnreadable FileProblem = "unreadable" // lashd may not read it, or it is no file, link or directory
-	FileLate       FileProblem = "late"       // it was not read before tools went to work: there was too much to read
-	FileNoRoom     FileProblem = "noRoom"     // the budget for copies is used up
-	FileIgnored    FileProblem = "ignored"    // it was ignored until then
-	FilePrivileged FileProblem = "privileged" // whoever runs it has the rights of its owner or group
+	FileTooLarge   FileProblem = "tooLarge"   // larger than the limit for copies
+	FileUnreadable FileProblem = "unreadable" // lashd cannot read it, or it is not a file, link or directory
+	FileLate       FileProblem = "late"       // lashd could not copy it before the tools started, because there was too much to read
+	FileNoRoom     FileProblem = "noRoom"     // the space limit for copies is reached
+	FileIgnored    FileProblem = "ignored"    // it was ignored before the turn
+	FilePrivileged FileProblem = "privileged" // setuid or setgid: running it grants the rights of its owner or group
 )
 
-// FileState is what stands at a path at a moment. Nothing there is no state.
+// FileState describes the file at a path at one time. A missing file has no FileState.
 type FileState struct {
 	Kind    FileKind    `json:"kind"`
-	Mode    uint32      `json:"mode,omitempty"` // permissions, with setuid, setgid and sticky
+	Mode    uint32      `json:"mode,omitempty"` // Unix permission bits, including setuid, setgid and sticky
 	Size    int64       `json:"size,omitempty"`
-	Digest  Digest      `json:"digest,omitempty"`  // of the content of a file, if there is a copy
-	Link    string      `json:"link,omitempty"`    // where a link leads
-	Problem FileProblem `json:"problem,omitempty"` // why there is no copy
+	Digest  Digest      `json:"digest,omitempty"`  // of the file's contents, if lashd has a copy
+	Link    string      `json:"link,omitempty"`    // target of a symbolic link
+	Problem FileProblem `json:"problem,omitempty"` // why lashd has no copy
 }
 
-// PointKind is what changed files.
+// PointKind says what changed the files of a file point.
 type PointKind string
 
 const (
 	PointTurn   PointKind = "turn"   // the tools of a turn
-	PointRewind PointKind = "rewind" // a rewind
+	PointRewind PointKind = "rewind" // an undo
 )
 
-// PointState is where a file point is.
+// PointState is the state of a file point.
 type PointState string
 
 const (
-	PointOpen   PointState = "open"   // its turn goes on, or its rewind
-	PointClosed PointState = "closed" // it is over
+	PointOpen   PointState = "open"   // its turn or undo is still running
+	PointClosed PointState = "closed" // its turn or undo has ended
 )
 
-// FilePoint is what one turn, or one rewind, did to the files of a workspace: of each what it was before, and after. Files can
-// be brought back to how they were before it.
+// FilePoint records the file changes of one turn or one undo: the state of each file before and after. session/rewind restores
+// files to their state before a file point.
 type FilePoint struct {
 	ID           PointID    `json:"pointId"`
 	SessionID    SessionID  `json:"sessionId"`
 	Kind         PointKind  `json:"kind"`
 	State        PointState `json:"state"`
 	TurnID       TurnID     `json:"turnId,omitempty"`
-	To           PointID    `json:"to,omitempty"` // of a rewind: files are as they were before this point
+	To           PointID    `json:"to,omitempty"` // of an undo: it restored files to before this point
 	AtMs         int64      `json:"atMs"`
-	Files        int        `json:"files"`                  // how many it changed
-	Unkept       int        `json:"unkept,omitempty"`       // of these, without a copy of what they were before
-	Unrestorable string     `json:"unrestorable,omitempty"` // why files cannot be brought back to before it; absent: they can
-	Undone       bool       `json:"undone,omitempty"`       // by a rewind that came later
+	Files        int        `json:"files"`                  // number of changed files
+	Unkept       int        `json:"unkept,omitempty"`       // number of these without a copy of their earlier contents
+	Unrestorable string     `json:"unrestorable,omitempty"` // why files cannot be restored to before this point; absent: they can
+	Undone       bool       `json:"undone,omitempty"`       // a later undo reverted it
 }
 
-// FileEffect is what is done to a file.
+// FileEffect says how a file changes.
 type FileEffect string
 
 const (
@@ -79,30 +79,30 @@ const (
 	FileDeleted  FileEffect = "deleted"
 )
 
-// FileConflict is why a file is brought back by force only: something would be lost.
+// FileConflict says why restoring a file would lose changes. Only force restores it.
 type FileConflict string
 
 const (
-	ConflictChanged FileConflict = "changedSince" // somebody changed the file after the turn, or between its tools
-	ConflictShared  FileConflict = "shared"       // another session was at work at that moment: it may have made the change
-	ConflictUnsure  FileConflict = "unsure"       // lashd was interrupted in the turn: somebody else may have made the change
-	ConflictNotKept FileConflict = "notKept"      // there is no copy of what is there now
+	ConflictChanged FileConflict = "changedSince" // the file was changed after the turn, or between its tool calls
+	ConflictShared  FileConflict = "shared"       // another session was running at that time and may have made the change
+	ConflictUnsure  FileConflict = "unsure"       // lashd was interrupted during the turn; another program may have made the change
+	ConflictNotKept FileConflict = "notKept"      // lashd has no copy of the current file
 )
 
-// FileRewind is what a rewind does to a file.
+// FileRewind is what an undo does to one file.
 type FileRewind struct {
-	Path     string       `json:"path"` // from the workspace, with slashes
+	Path     string       `json:"path"` // relative to the workspace, with slashes
 	Effect   FileEffect   `json:"effect"`
 	Kind     FileKind     `json:"kind"`
 	Added    int          `json:"added,omitempty"`   // lines
 	Removed  int          `json:"removed,omitempty"` // lines
-	Binary   bool         `json:"binary,omitempty"`  // the lines are not counted
+	Binary   bool         `json:"binary,omitempty"`  // a binary file; lines are not counted
 	Conflict FileConflict `json:"conflict,omitempty"`
-	Unkept   FileProblem  `json:"unkept,omitempty"`  // there is no copy of what it was: it stays as it is
-	Problem  string       `json:"problem,omitempty"` // why it stayed as it was although it was to be brought back
+	Unkept   FileProblem  `json:"unkept,omitempty"`  // lashd has no copy of the earlier file, so it stays unchanged
+	Problem  string       `json:"problem,omitempty"` // why restoring the file failed
 }
 
-// FileDiff is a change of a file that a turn made, or a session.
+// FileDiff is the change of one file by a turn or a session.
 type FileDiff struct {
 	Path    string      `json:"path"`
 	Effect  FileEffect  `json:"effect"`
@@ -112,7 +112,7 @@ type FileDiff struct {
 	Added   int         `json:"added,omitempty"`   // lines
 	Removed int         `json:"removed,omitempty"` // lines
 	Binary  bool        `json:"binary,omitempty"`
-	Diff    string      `json:"diff,omitempty"` // unified; absent where there is none, or where it would be too long
-	Cut     bool        `json:"cut,omitempty"`  // the diff is too long
+	Diff    string      `json:"diff,omitempty"` // unified diff; absent if there is none or it would be too long
+	Cut     bool        `json:"cut,omitempty"`  // the diff was left out because it is too long
 	Unkept  FileProblem `json:"unkept,omitempty"`
 }

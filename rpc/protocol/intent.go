@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Limits of what one call may want.
+// Limits on the intents of one tool call.
 const (
 	MaxIntents      = 32
 	MaxIntentsAKind = 16
-	MaxIntentBytes  = 64 << 10 // of all of them, as JSON
+	MaxIntentBytes  = 64 << 10 // all intents together, as JSON
 )
 
-// ToolIntent is something that a call wants to be done once it has succeeded. Exactly one of its fields is set.
+// ToolIntent is an effect that lashd carries out after a tool call succeeds. Exactly one field is set.
 type ToolIntent struct {
 	StartTask     *StartTaskIntent   `json:"startTask,omitempty"`
 	SignalTask    *SignalTaskIntent  `json:"signalTask,omitempty"`
@@ -24,38 +24,38 @@ type ToolIntent struct {
 
 // StartTaskIntent starts a task of the session.
 type StartTaskIntent struct {
-	TaskID TaskID   `json:"taskId,omitempty"` // absent: one that follows from the call
+	TaskID TaskID   `json:"taskId,omitempty"` // absent: derived from the call
 	Spec   TaskSpec `json:"spec"`
 }
 
-// SignalTaskIntent sends a live task something that it declares to take.
+// SignalTaskIntent sends a live task a signal that the task declares.
 type SignalTaskIntent struct {
 	TaskID  TaskID          `json:"taskId"`
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// CancelTaskIntent asks a live task to end.
+// CancelTaskIntent requests that a live task ends.
 type CancelTaskIntent struct {
 	TaskID TaskID `json:"taskId"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// TaskEventIntent has a live task tell of an event that it declares.
+// TaskEventIntent adds an event that a live task declares to that task.
 type TaskEventIntent struct {
 	TaskID  TaskID          `json:"taskId"`
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// EmitTriggerIntent says that something happened that triggers may wait for.
+// EmitTriggerIntent emits an event for triggers.
 type EmitTriggerIntent struct {
 	Type      string          `json:"type"`
 	SourceKey string          `json:"sourceKey,omitempty"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
 }
 
-// IntentKind names what an intent wants, as its field does.
+// IntentKind is the name of the field that an intent sets.
 type IntentKind string
 
 const (
@@ -66,7 +66,7 @@ const (
 	IntentEmit   IntentKind = "emitTrigger"
 )
 
-// Kind is what the intent wants; empty: not exactly one thing.
+// Kind returns the kind of the intent, or "" unless exactly one field is set.
 func (i *ToolIntent) Kind() (kind IntentKind) {
 	for _, k := range []struct {
 		set  bool
@@ -85,34 +85,34 @@ func (i *ToolIntent) Kind() (kind IntentKind) {
 	return kind
 }
 
-// IntentRefusal is why an intent was not carried out.
+// IntentRefusal says why lashd did not carry out an intent.
 type IntentRefusal string
 
 const (
-	IntentMalformed   IntentRefusal = "malformed"     // it is not exactly one thing, or no JSON
-	IntentTooMany     IntentRefusal = "tooMany"       // the call wants more than 32
-	IntentTooManyKind IntentRefusal = "tooManyOfKind" // more than 16 of one kind
-	IntentTooLarge    IntentRefusal = "tooLarge"      // together more than 64 KiB
-	IntentCallFailed  IntentRefusal = "callFailed"    // only a call that succeeds may want something
-	IntentNoTurn      IntentRefusal = "noTurn"        // the call is not one of the model's own
-	IntentTurnOver    IntentRefusal = "turnCancelled" // the turn was cancelled before
-	IntentInvalid     IntentRefusal = "invalid"       // it makes no sense: message
-	IntentConflict    IntentRefusal = "conflict"      // a task of that id was started to do something else
+	IntentMalformed   IntentRefusal = "malformed"     // not exactly one field is set, or the JSON is invalid
+	IntentTooMany     IntentRefusal = "tooMany"       // more than 32 intents in one call
+	IntentTooManyKind IntentRefusal = "tooManyOfKind" // more than 16 intents of one kind in one call
+	IntentTooLarge    IntentRefusal = "tooLarge"      // the call's intents are larger than 64 KiB together
+	IntentCallFailed  IntentRefusal = "callFailed"    // the tool call failed
+	IntentNoTurn      IntentRefusal = "noTurn"        // the model did not make the call itself
+	IntentTurnOver    IntentRefusal = "turnCancelled" // the turn was cancelled first
+	IntentInvalid     IntentRefusal = "invalid"       // the intent is invalid; see message
+	IntentConflict    IntentRefusal = "conflict"      // a task with that id exists and has a different spec
 	IntentNoTask      IntentRefusal = "taskNotFound"  // the session has no such task
-	IntentTaskEnded   IntentRefusal = "taskEnded"     // the task is over
-	IntentNotAtWork   IntentRefusal = "taskNotAtWork" // nobody here works at the task
+	IntentTaskEnded   IntentRefusal = "taskEnded"     // the task has ended
+	IntentNotAtWork   IntentRefusal = "taskNotAtWork" // this daemon does not run the task
 )
 
-// IntentOutcome is what became of an intent. What was not refused is durable with the result of its call.
+// IntentOutcome says whether lashd carried out an intent. An accepted intent is committed together with the result of its call.
 type IntentOutcome struct {
-	ID      string        `json:"intentId"` // follows from session, turn, call and place
+	ID      string        `json:"intentId"` // derived from session, turn, call and position
 	Kind    IntentKind    `json:"kind,omitempty"`
 	TaskID  TaskID        `json:"taskId,omitempty"`
-	Refused IntentRefusal `json:"refused,omitempty"` // absent: it was not
+	Refused IntentRefusal `json:"refused,omitempty"` // absent: accepted
 	Message string        `json:"message,omitempty"`
 }
 
-// Noted is text as the model reads it together with what became of the intents.
+// Noted returns text followed by one line for each intent's outcome, as the model reads it.
 func (o *ToolOutput) Noted(text string) string {
 	if len(o.Intents) == 0 {
 		return text

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Role says who speaks in a message.
+// Role is the author of a message.
 type Role string
 
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 	RoleSystem    Role = "system"
-	RoleEvent     Role = "event" // why the session was woken; the model reads it as a user's message
+	RoleEvent     Role = "event" // the text of a wake; the model reads it as a user message
 )
 
 // Message is one entry of a conversation.
@@ -26,31 +26,31 @@ type Message struct {
 type PartKind string
 
 const (
-	PartText       PartKind = "text"       // what a person or plugin wrote
-	PartProse      PartKind = "prose"      // what the model wrote for the person
-	PartCommentary PartKind = "commentary" // what the model said on its way to an answer; prose is the answer, if there is any
-	PartReasoning  PartKind = "reasoning"  // what the model thought; replayed only as the provider's own blocks
+	PartText       PartKind = "text"       // text from a person, a program or a plugin
+	PartProse      PartKind = "prose"      // the model's reply
+	PartCommentary PartKind = "commentary" // text that the model wrote between steps, before its reply
+	PartReasoning  PartKind = "reasoning"  // the model's reasoning; sent back only as the provider's own blocks
 	PartToolCall   PartKind = "toolCall"   // Call is set
 	PartToolResult PartKind = "toolResult" // Result is set
 	PartCode       PartKind = "code"       // a code cell
-	PartOutput     PartKind = "output"     // what a code cell printed
-	PartError      PartKind = "error"      // an error shown to the person
+	PartOutput     PartKind = "output"     // output of a code cell
+	PartError      PartKind = "error"      // an error for display
 	PartAttachment PartKind = "attachment" // Attachment is set
 )
 
-// Part is one piece of a message. Kind tells which of the fields is set.
+// Part is one piece of a message. Kind determines which other fields are set.
 type Part struct {
 	Kind       PartKind        `json:"kind"`
 	Text       string          `json:"text,omitempty"`
 	Call       *ToolCall       `json:"call,omitempty"`
 	Result     *ToolResult     `json:"result,omitempty"`
 	Attachment *Attachment     `json:"attachment,omitempty"`
-	Replay     json.RawMessage `json:"replay,omitempty"` // the provider's own block, opaque to all but its adapter
-	Route      string          `json:"route,omitempty"`  // provider, endpoint and model that Replay belongs to
-	Prune      *Prune          `json:"prune,omitempty"`  // only in prompt views; stored nodes are intact
+	Replay     json.RawMessage `json:"replay,omitempty"` // the provider's own block; only its adapter reads it
+	Route      string          `json:"route,omitempty"`  // provider, endpoint and model that produced Replay
+	Prune      *Prune          `json:"prune,omitempty"`  // set only in prompt views; stored nodes are never pruned
 }
 
-// PruneState says how much of a part a prompt view still shows.
+// PruneState says how a prompt view shortened a part.
 type PruneState string
 
 const (
@@ -59,29 +59,29 @@ const (
 	PruneSummarised PruneState = "summarised"
 )
 
-// Prune marks a part that a prompt view shortened; its absence means intact.
+// Prune marks a part that a prompt view shortened.
 type Prune struct {
 	State      PruneState `json:"state"`
-	Breadcrumb string     `json:"breadcrumb,omitempty"` // what is shown instead
-	Archive    Digest     `json:"archive,omitempty"`    // of the part's whole content
+	Breadcrumb string     `json:"breadcrumb,omitempty"` // text shown instead
+	Archive    Digest     `json:"archive,omitempty"`    // digest of the part's full content
 }
 
-// Attachment is a file that came with an input.
+// Attachment is a file in an input. It has data, a digest or a URL.
 type Attachment struct {
 	Name   string `json:"name,omitempty"`
 	Type   string `json:"type"`             // media type
-	Data   []byte `json:"data,omitempty"`   // inline, base64 on the wire
-	Digest Digest `json:"digest,omitempty"` // stored
-	URL    string `json:"url,omitempty"`    // external
+	Data   []byte `json:"data,omitempty"`   // the contents, base64 on the wire
+	Digest Digest `json:"digest,omitempty"` // digest of stored contents
+	URL    string `json:"url,omitempty"`    // address of external contents
 }
 
-// OriginKind says where a message that no person typed came from.
+// OriginKind says what added a message to history.
 type OriginKind string
 
 const (
-	OriginTurnInput OriginKind = "turnInput"
-	OriginPlugin    OriginKind = "plugin"
-	OriginProcess   OriginKind = "process"
+	OriginTurnInput OriginKind = "turnInput" // an input of a person or a program
+	OriginPlugin    OriginKind = "plugin"    // a plugin
+	OriginProcess   OriginKind = "process"   // a wake
 )
 
 // Origin records where a message came from.
@@ -90,18 +90,18 @@ type Origin struct {
 	TurnID    TurnID     `json:"turnId,omitempty"`
 	InputID   InputID    `json:"inputId,omitempty"`
 	Plugin    string     `json:"plugin,omitempty"`
-	Cause     *TurnCause `json:"cause,omitempty"`     // of a message that woke the session, whose text says what the model is told
+	Cause     *TurnCause `json:"cause,omitempty"`     // set if the message is a wake
 	Transient bool       `json:"transient,omitempty"` // shown to the model once, never stored
 }
 
-// InputPart is one piece of what a person sends: text or an attachment.
+// InputPart is one piece of an input: text or an attachment.
 type InputPart struct {
 	Type       InputType   `json:"type"`
 	Text       string      `json:"text,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
 }
 
-// InputSize is the size of text and attachments, in bytes.
+// InputSize returns the size of text and attachments, in bytes.
 func InputSize(parts []InputPart) (size int) {
 	for _, p := range parts {
 		size += len(p.Text)
@@ -120,7 +120,7 @@ const (
 	InputAttachment InputType = "attachment"
 )
 
-// UserMessage turns an input into the message that enters the conversation.
+// UserMessage returns the message that an input adds to the conversation.
 func UserMessage(parts []InputPart, origin *Origin) Message {
 	m := Message{Role: RoleUser, Origin: origin}
 	for _, p := range parts {
@@ -133,7 +133,7 @@ func UserMessage(parts []InputPart, origin *Origin) Message {
 	return m
 }
 
-// Cause is why the message woke the session; nil: it did not.
+// Cause returns the cause of a wake, or nil if the message is not a wake.
 func (m *Message) Cause() *TurnCause {
 	if m.Origin == nil {
 		return nil
@@ -141,7 +141,7 @@ func (m *Message) Cause() *TurnCause {
 	return m.Origin.Cause
 }
 
-// Text joins the parts of one kind.
+// Text returns the joined text of all parts of one kind.
 func (m *Message) Text(kind PartKind) string {
 	var text strings.Builder
 	for i := range m.Parts {
@@ -152,7 +152,7 @@ func (m *Message) Text(kind PartKind) string {
 	return text.String()
 }
 
-// Answer is what the model says to the person: its prose, or what it said on the way if there is no more.
+// Answer returns the model's reply: its prose, or its commentary if there is no prose.
 func (m *Message) Answer() string {
 	if text := m.Text(PartProse); strings.TrimSpace(text) != "" {
 		return text
@@ -160,7 +160,7 @@ func (m *Message) Answer() string {
 	return m.Text(PartCommentary)
 }
 
-// Calls lists the tool calls of a message in the order the model gave them.
+// Calls returns the tool calls of the message, in the model's order.
 func (m *Message) Calls() []ToolCall {
 	var calls []ToolCall
 	for _, p := range m.Parts {

@@ -2,16 +2,16 @@ package protocol
 
 import "encoding/json"
 
-// OperationKind says what an operation may do.
+// OperationKind says what an operation may do and when it may run.
 type OperationKind string
 
 const (
-	OperationQuery   OperationKind = "query"   // reads; may run beside a turn
-	OperationCommand OperationKind = "command" // changes something; never runs beside a turn
-	OperationTask    OperationKind = "task"    // a command that takes its time, and can be cancelled
+	OperationQuery   OperationKind = "query"   // only reads; may run during a turn
+	OperationCommand OperationKind = "command" // changes something; never runs during a turn
+	OperationTask    OperationKind = "task"    // a long-running command that can be cancelled
 )
 
-// SessionRule says whether an operation is called with a session.
+// SessionRule says whether an operation requires a session.
 type SessionRule string
 
 const (
@@ -20,7 +20,7 @@ const (
 	SessionForbidden SessionRule = "forbidden"
 )
 
-// OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session.
+// OperationInfo describes an operation of a plugin. Its name is unique in a session.
 type OperationInfo struct {
 	Name        string          `json:"name"`
 	Plugin      string          `json:"plugin"`

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// OutcomeKind is how a turn ended.
+// OutcomeKind says how a turn ended.
 type OutcomeKind string
 
 const (
-	OutcomeAssistantMessage OutcomeKind = "assistantMessage" // finished: Text
-	OutcomeFinalValue       OutcomeKind = "finalValue"       // finished: Value
-	OutcomeToolValue        OutcomeKind = "toolValue"        // finished by a tool: Tool, Value
-	OutcomeFrameSwitch      OutcomeKind = "frameSwitch"      // goes on in a new frame: Frame
-	OutcomeCancelled        OutcomeKind = "cancelled"        // Cancel
-	OutcomeIncomplete       OutcomeKind = "incomplete"       // the output limit cut the answer
-	OutcomeInvalidInput     OutcomeKind = "invalidInput"
-	OutcomeMaxTurns         OutcomeKind = "maxTurns" // the turn or no-progress budget ran out
-	OutcomeToolFailure      OutcomeKind = "toolFailure"
-	OutcomeProviderError    OutcomeKind = "providerError"
-	OutcomePluginAbort      OutcomeKind = "pluginAbort"
-	OutcomeRuntimeError     OutcomeKind = "runtimeError"
-	OutcomeSubmittedError   OutcomeKind = "submittedError" // Value
-	OutcomeToolError        OutcomeKind = "toolError"      // Tool, Value
+	OutcomeAssistantMessage OutcomeKind = "assistantMessage" // the model replied: text
+	OutcomeFinalValue       OutcomeKind = "finalValue"       // the turn produced a value: value
+	OutcomeToolValue        OutcomeKind = "toolValue"        // a tool ended the turn with a value: tool, value
+	OutcomeFrameSwitch      OutcomeKind = "frameSwitch"      // the work continues in a new frame: frame
+	OutcomeCancelled        OutcomeKind = "cancelled"        // the turn was cancelled: cancel
+	OutcomeIncomplete       OutcomeKind = "incomplete"       // the reply reached the output limit
+	OutcomeInvalidInput     OutcomeKind = "invalidInput"     // the input is invalid
+	OutcomeMaxTurns         OutcomeKind = "maxTurns"         // the turn reached its limit of model calls, or of attempts without success
+	OutcomeToolFailure      OutcomeKind = "toolFailure"      // a tool failure ended the turn
+	OutcomeProviderError    OutcomeKind = "providerError"    // model calls failed
+	OutcomePluginAbort      OutcomeKind = "pluginAbort"      // a plugin aborted the turn
+	OutcomeRuntimeError     OutcomeKind = "runtimeError"     // lashd or a plugin failed
+	OutcomeSubmittedError   OutcomeKind = "submittedError"   // the agent reported an error: value
+	OutcomeToolError        OutcomeKind = "toolError"        // a tool ended the turn with an error: tool, value
 )
 
-// TurnOutcome is how a turn ended, with what that kind of end carries.
+// TurnOutcome says how a turn ended. OutcomeKind lists the fields of each kind.
 type TurnOutcome struct {
 	Kind   OutcomeKind     `json:"kind"`
 	Text   string          `json:"text,omitempty"`
@@ -35,7 +35,7 @@ type TurnOutcome struct {
 	Cancel *CancelEvidence `json:"cancel,omitempty"`
 }
 
-// Finished tells whether the turn reached its answer, rather than being stopped.
+// Finished reports whether the turn completed its work.
 func (o TurnOutcome) Finished() bool {
 	switch o.Kind {
 	case OutcomeAssistantMessage, OutcomeFinalValue, OutcomeToolValue, OutcomeFrameSwitch:
@@ -44,37 +44,37 @@ func (o TurnOutcome) Finished() bool {
 	return false
 }
 
-// FrameSwitch asks for a fresh frame in which the work goes on. With a blank key or task, or with the key of the frame that
-// there is, it asks for nothing.
+// FrameSwitch requests a new frame in which the work continues. lashd ignores it if key or task is blank, or if key is the key of
+// the current frame.
 type FrameSwitch struct {
 	Key   string     `json:"key"`
 	Task  string     `json:"task"`
 	Nodes []NodeBody `json:"nodes,omitempty"`
 }
 
-// Meant tells whether it asks for anything, whatever frame there is.
+// Meant reports whether key and task are not blank. It is safe on nil.
 func (s *FrameSwitch) Meant() bool {
 	return s != nil && strings.TrimSpace(s.Key) != "" && strings.TrimSpace(s.Task) != ""
 }
 
-// CancelEvidence says who cancelled. Requests that lashd makes itself have ids of the form internal:<subject>.
+// CancelEvidence says who cancelled a turn. Requests of lashd itself have ids of the form internal:<subject>.
 type CancelEvidence struct {
 	RequestID string `json:"requestId"`
 	Origin    string `json:"origin,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 }
 
-// Issue is something that went wrong in a turn, whether or not it ended the turn.
+// Issue is a problem in a turn. It may or may not have ended the turn.
 type Issue struct {
-	Kind      string     `json:"kind"` // provider, tool, plugin, protocol, store, runtime
-	Code      string     `json:"code"` // a stable word
+	Kind      string     `json:"kind"` // provider, tool, plugin, protocol, store or runtime
+	Code      string     `json:"code"` // a stable name
 	Message   string     `json:"message"`
 	Stop      StopReason `json:"stop,omitempty"`
-	Raw       string     `json:"raw,omitempty"` // at most 4,000 characters, head and tail
+	Raw       string     `json:"raw,omitempty"` // original error text, shortened to 4,000 characters (head and tail)
 	Retryable bool       `json:"retryable,omitempty"`
 }
 
-// OutputState says what the text of a turn is good for.
+// OutputState says whether the text of a turn is usable.
 type OutputState string
 
 const (
@@ -84,19 +84,19 @@ const (
 	OutputRecovered OutputState = "recoveredFromError"
 )
 
-// AssistantOutput is the text of a turn: Raw as the model gave it, Safe without protocol syntax.
+// AssistantOutput is the text of a turn.
 type AssistantOutput struct {
-	Safe  string      `json:"safe"`
-	Raw   string      `json:"raw,omitempty"` // only where it differs from Safe
+	Safe  string      `json:"safe"`          // without protocol syntax
+	Raw   string      `json:"raw,omitempty"` // as the model wrote it; set only if it differs from safe
 	State OutputState `json:"state"`
 }
 
-// TurnReport is everything a turn came to. The same report is answered however often and by whomever it is asked for.
+// TurnReport describes a turn and its results. All clients receive the same report.
 type TurnReport struct {
 	TurnID        TurnID           `json:"turnId"`
 	SessionID     SessionID        `json:"sessionId"`
 	State         TurnState        `json:"state"`
-	Outcome       *TurnOutcome     `json:"outcome,omitempty"` // set once the turn has ended
+	Outcome       *TurnOutcome     `json:"outcome,omitempty"` // set when the turn has ended
 	Output        *AssistantOutput `json:"output,omitempty"`
 	Usage         Usage            `json:"usage"`
 	ChildrenUsage []UsageRow       `json:"childrenUsage,omitempty"`
@@ -107,9 +107,9 @@ type TurnReport struct {
 	HadCode       bool             `json:"hadCodeExecution,omitempty"`
 	AcceptedAtMs  int64            `json:"acceptedAtMs"`
 	StartedAtMs   int64            `json:"startedAtMs,omitempty"`
-	DurationMs    int64            `json:"durationMs,omitempty"` // from start to the final commit
+	DurationMs    int64            `json:"durationMs,omitempty"` // from the start to the final commit
 	HeadRevision  int64            `json:"headRevision,omitempty"`
-	FollowedBy    TurnID           `json:"followedBy,omitempty"` // the turn that goes on in another frame
+	FollowedBy    TurnID           `json:"followedBy,omitempty"` // the turn that continues in another frame
 }
 
 // ToolCallRecord is one tool call of a turn, from start to result.
@@ -119,23 +119,23 @@ type ToolCallRecord struct {
 	Args       json.RawMessage `json:"args"`
 	Output     ToolOutput      `json:"output"`
 	DurationMs int64           `json:"durationMs"`
-	Parent     CallID          `json:"parent,omitempty"` // the call, or the code cell, that made this one; absent: the model did
-	Order      int             `json:"order"`            // position in which it completed within its batch
+	Parent     CallID          `json:"parent,omitempty"` // the call or the code cell that made this call; absent: the model made it
+	Order      int             `json:"order"`            // position in the order of completion within its batch
 }
 
-// TurnState is where a turn is.
+// TurnState is the state of a turn.
 type TurnState string
 
 const (
 	TurnQueued    TurnState = "queued"
 	TurnRunning   TurnState = "running"
-	TurnWaiting   TurnState = "waiting" // for a decision
+	TurnWaiting   TurnState = "waiting" // waiting for a decision
 	TurnCompleted TurnState = "completed"
 	TurnCancelled TurnState = "cancelled"
 	TurnFailed    TurnState = "failed"
 )
 
-// Terminal tells whether a turn in this state has ended.
+// Terminal reports whether a turn in this state has ended.
 func (s TurnState) Terminal() bool {
 	return s == TurnCompleted || s == TurnCancelled || s == TurnFailed
 }

@@ -1,30 +1,30 @@
 package protocol
 
-// Mutation is part of the params of every method that changes something.
+// Mutation is embedded in the params of every method that changes something.
 type Mutation struct {
-	// IdempotencyKey makes a retry safe: the same key with the same params gets the first answer again.
+	// IdempotencyKey makes a retry safe: a request with the same key and params returns the first response again.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 }
 
-// Key is the idempotency key, or "".
+// Key returns the idempotency key, or "".
 func (m Mutation) Key() string { return m.IdempotencyKey }
 
-// Replayable is part of the result of every method that changes something.
+// Replayable is embedded in the result of every method that changes something.
 type Replayable struct {
-	Duplicate bool `json:"duplicate,omitempty"` // the idempotency key was known: this is the first answer again
+	Duplicate bool `json:"duplicate,omitempty"` // the idempotency key was used before: this is the first response
 }
 
-// MarkDuplicate says that a result is an earlier one.
+// MarkDuplicate marks a result as a repeated response.
 func (r *Replayable) MarkDuplicate() { r.Duplicate = true }
 
-// Empty are the params or the result of a method that has none.
+// Empty is the params or the result of a method without any.
 type Empty struct{}
 
 // InitializeParams opens a connection.
 type InitializeParams struct {
-	ProtocolVersion int                `json:"protocolVersion,omitempty"` // absent: any
+	ProtocolVersion int                `json:"protocolVersion,omitempty"` // absent: any version
 	ClientInfo      ClientInfo         `json:"clientInfo"`
-	ClientID        ClientID           `json:"clientId,omitempty"` // keeps tools and answers with a client that reconnects
+	ClientID        ClientID           `json:"clientId,omitempty"` // from an earlier connection: the client keeps its tools and their pending calls
 	Capabilities    ClientCapabilities `json:"capabilities,omitzero"`
 }
 
@@ -35,72 +35,72 @@ type ClientInfo struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ClientCapabilities says what a client can do.
+// ClientCapabilities lists what a client supports.
 type ClientCapabilities struct {
-	NoDeltas bool `json:"noDeltas,omitempty"` // leave item/delta out
+	NoDeltas bool `json:"noDeltas,omitempty"` // do not send item/delta events
 }
 
-// InitializeResult says who answers.
+// InitializeResult describes the daemon and its store.
 type InitializeResult struct {
 	ProtocolVersion int        `json:"protocolVersion"`
 	ServerInfo      ClientInfo `json:"serverInfo"`
 	ClientID        ClientID   `json:"clientId"`
 	StoreID         string     `json:"storeId"`
-	Epoch           int64      `json:"epoch"` // random, below 10^14; a cursor of another store or epoch is answered with a gap
+	Epoch           int64      `json:"epoch"` // random, below 10^14; after a change of store or epoch, attaching with an old cursor returns a gap
 	Features        []string   `json:"features"`
 	DataDir         string     `json:"dataDir"`
-	KeysWanted      []string   `json:"keysWanted,omitempty"` // names of API keys that the daemon's own environment lacks; model/setKey takes them
+	KeysWanted      []string   `json:"keysWanted,omitempty"` // names of API keys missing from the daemon's environment; send them with model/setKey
 }
 
-// StatusResult is what server/status answers.
+// StatusResult is the state of the daemon.
 type StatusResult struct {
 	Version     string `json:"version"`
 	Pid         int    `json:"pid"`
 	UptimeMs    int64  `json:"uptimeMs"`
 	DataDir     string `json:"dataDir"`
 	Socket      string `json:"socket,omitempty"`
-	Sessions    int    `json:"sessions"`       // stored
-	Loaded      int    `json:"loadedSessions"` // in memory
+	Sessions    int    `json:"sessions"`       // stored sessions
+	Loaded      int    `json:"loadedSessions"` // sessions in memory
 	Running     int    `json:"runningTurns"`
 	Decisions   int    `json:"openDecisions"`
 	Connections int    `json:"connections"`
-	Store       string `json:"store"` // ok, or what is wrong, such as a loss of commits that nobody has acknowledged with lashd doctor --fix
+	Store       string `json:"store"` // ok, or a description of the problem, such as lost commits; lashd doctor helps with these
 }
 
-// ServerBackupParams says where a copy of all that is stored is put.
+// ServerBackupParams sets the directory of a backup.
 type ServerBackupParams struct {
-	Dir string `json:"dir"` // an absolute path, of which nothing is there yet but its parent
+	Dir string `json:"dir"` // an absolute path that does not exist yet; its parent directory must exist
 }
 
-// ServerBackupResult is a copy that was verified. It is whole unless Missing or Problems are given.
+// ServerBackupResult describes a finished and verified backup. The backup is complete unless missing or problems is set.
 type ServerBackupResult struct {
-	Dir      string   `json:"dir"`                // can be used as a data directory
-	Missing  []string `json:"missing,omitempty"`  // files of the data directory that are missing or damaged, and so not in the copy
-	Problems []string `json:"problems,omitempty"` // damaged rows of the database, which the copy has as they are
+	Dir      string   `json:"dir"`                // usable as a data directory
+	Missing  []string `json:"missing,omitempty"`  // files that are missing or damaged in the data directory and so not in the backup
+	Problems []string `json:"problems,omitempty"` // damaged database rows, copied unchanged
 }
 
-// DiagnosticsResult is what server/diagnostics answers.
+// DiagnosticsResult describes the daemon's resource use, its modes, and plugins with problems.
 type DiagnosticsResult struct {
 	RSSBytes    int64        `json:"rssBytes"`
 	HeapBytes   int64        `json:"heapBytes"`
 	Goroutines  int          `json:"goroutines"`
 	OpenFiles   int          `json:"openFiles"`
-	FileLimit   int64        `json:"openFilesLimit,omitempty"` // absent: not known
+	FileLimit   int64        `json:"openFilesLimit,omitempty"` // absent: unknown
 	Children    int          `json:"children"`
 	DBBytes     int64        `json:"dbBytes"`
 	WALBytes    int64        `json:"walBytes"`
 	Durability  string       `json:"durability"`
-	Sandbox     string       `json:"sandbox"`     // what programs of plugins are confined by that ask for it
-	Containment string       `json:"containment"` // what ends the processes that commands leave: supervisors, and a cgroup where the system allows one
+	Sandbox     string       `json:"sandbox"`     // sandbox for plugin programs that request one
+	Containment string       `json:"containment"` // how lashd ends processes that commands leave behind: supervisors, and a cgroup if the system allows it
 	StoreID     string       `json:"storeId"`
 	Epoch       int64        `json:"epoch"`
-	QueuedBytes int64        `json:"queuedBytes"` // to slow clients
+	QueuedBytes int64        `json:"queuedBytes"` // bytes queued for slow clients
 	TraceLost   int64        `json:"traceRecordsLost"`
-	Roots       []PluginRoot `json:"roots"`         // directories of plugins, and how they are watched
-	Ailing      []PluginInfo `json:"ailingPlugins"` // that are not as they should be, of the user and of all workspaces that are in use
+	Roots       []PluginRoot `json:"roots"`         // plugin directories and how lashd watches them
+	Ailing      []PluginInfo `json:"ailingPlugins"` // plugins with problems, of the user and of all workspaces in use
 }
 
-// ShutdownParams says how much is to end.
+// ShutdownParams says what to shut down.
 type ShutdownParams struct {
-	Daemon bool `json:"daemon,omitempty"` // the daemon too; turns are resumed when it starts again
+	Daemon bool `json:"daemon,omitempty"` // also stop the daemon; running turns resume after its restart
 }

@@ -1,13 +1,13 @@
 package protocol
 
-// GraphReadParams reads nodes of the active path, backwards from a cursor.
+// GraphReadParams selects nodes of the active branch, going back from a cursor.
 type GraphReadParams struct {
 	SessionID SessionID `json:"sessionId"`
 	Cursor    string    `json:"cursor,omitempty"`
-	Limit     int       `json:"limit,omitempty"` // 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB
+	Limit     int       `json:"limit,omitempty"` // 1 to 500; absent: 200. A page holds at most about 4 MiB
 }
 
-// GraphReadResult is a page of nodes in order, and the frames and pins of the session.
+// GraphReadResult is a page of nodes in order, with the session's head and pins.
 type GraphReadResult struct {
 	Head       Head      `json:"head"`
 	Data       []Node    `json:"data"`
@@ -15,23 +15,23 @@ type GraphReadResult struct {
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
-// PinInfo is a node that is kept reachable.
+// PinInfo describes a pinned node.
 type PinInfo struct {
 	NodeID NodeID `json:"nodeId"`
 	Reason string `json:"reason,omitempty"`
 	AtMs   int64  `json:"atMs"`
 }
 
-// GraphAppendParams adds nodes to history, also beside a running turn.
+// GraphAppendParams appends nodes to history, even during a turn.
 type GraphAppendParams struct {
 	Mutation
 	SessionID              SessionID  `json:"sessionId"`
 	Nodes                  []NodeBody `json:"nodes"`
-	RequiresAncestorNodeID NodeID     `json:"requiresAncestorNodeId,omitempty"` // must still be on the active path
-	OperationID            string     `json:"operationId,omitempty"`            // the same operation adds the same nodes once
+	RequiresAncestorNodeID NodeID     `json:"requiresAncestorNodeId,omitempty"` // must still be on the active branch
+	OperationID            string     `json:"operationId,omitempty"`            // repeating an operation id appends its nodes only once
 }
 
-// GraphAppendResult tells whether nodes were added. A stale branch is an answer, not an error.
+// GraphAppendResult reports whether the nodes were appended. A stale branch is a result, not an error.
 type GraphAppendResult struct {
 	Status  AppendStatus `json:"status"`
 	NodeIDs []NodeID     `json:"nodeIds,omitempty"`
@@ -45,10 +45,10 @@ type AppendStatus string
 
 const (
 	Appended    AppendStatus = "appended"
-	StaleBranch AppendStatus = "staleBranch"
+	StaleBranch AppendStatus = "staleBranch" // the required ancestor is no longer on the active branch; nothing was appended
 )
 
-// GraphPinParams keeps a node of the active path reachable, or lets it go.
+// GraphPinParams pins or unpins a node of the active branch.
 type GraphPinParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`

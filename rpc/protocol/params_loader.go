@@ -6,33 +6,33 @@ import "fmt"
 type PluginScope string
 
 const (
-	ScopeBuiltin   PluginScope = "builtin"   // it ships with lashd
-	ScopeUser      PluginScope = "user"      // a directory of the user's, which is trusted for being there
-	ScopeWorkspace PluginScope = "workspace" // a directory of the workspace, which is inert until a person trusts what is in it
+	ScopeBuiltin   PluginScope = "builtin"   // part of lashd
+	ScopeUser      PluginScope = "user"      // in the user's plugin directory; loaded without approval
+	ScopeWorkspace PluginScope = "workspace" // in the workspace; lashd does not load it until you trust it
 )
 
-// PluginStatus says what has become of a plugin.
+// PluginStatus says whether a plugin is loaded.
 type PluginStatus string
 
 const (
-	PluginLoaded    PluginStatus = "loaded"    // what is in its directory is what runs
-	PluginDegraded  PluginStatus = "degraded"  // what is in its directory cannot be loaded: what ran before still does
-	PluginFailed    PluginStatus = "failed"    // what is in its directory cannot be loaded, and nothing of it runs
-	PluginUntrusted PluginStatus = "untrusted" // nobody has approved what is in its directory, and nothing of it runs
-	PluginModified  PluginStatus = "modified"  // likewise, but what a person approved before still runs
-	PluginDisabled  PluginStatus = "disabled"  // a person has switched it off
+	PluginLoaded    PluginStatus = "loaded"    // running with its current files
+	PluginDegraded  PluginStatus = "degraded"  // the current files cannot be loaded; the last good version keeps running
+	PluginFailed    PluginStatus = "failed"    // the current files cannot be loaded; not running
+	PluginUntrusted PluginStatus = "untrusted" // not trusted; not running
+	PluginModified  PluginStatus = "modified"  // its files changed after you trusted it; the trusted version keeps running
+	PluginDisabled  PluginStatus = "disabled"  // disabled by a person
 )
 
-// PluginProblem is a mistake in a file of a plugin, or what else is wrong with it.
+// PluginProblem is a mistake in a file of a plugin, or another problem with it.
 type PluginProblem struct {
-	File    string `json:"file,omitempty"` // in the plugin's directory
+	File    string `json:"file,omitempty"` // relative to the plugin's directory
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
-	Warning bool   `json:"warning,omitempty"` // it is loaded all the same
+	Warning bool   `json:"warning,omitempty"` // the plugin still loads
 }
 
-// String is the problem as compilers tell theirs.
+// String formats the problem like a compiler error: file:line:column: message.
 func (p PluginProblem) String() string {
 	switch {
 	case p.File == "":
@@ -43,55 +43,55 @@ func (p PluginProblem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// PluginInfo is a plugin as it is now.
+// PluginInfo is the current state of a plugin.
 type PluginInfo struct {
-	Name        string          `json:"name"` // that of its directory, if nothing in there names it
+	Name        string          `json:"name"` // from its manifest; else the name of its directory
 	Version     string          `json:"version,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Scope       PluginScope     `json:"scope"`
 	Dir         string          `json:"dir,omitempty"`
 	Status      PluginStatus    `json:"status"`
-	Digest      Digest          `json:"digest,omitempty"`     // of what runs
-	Found       Digest          `json:"found,omitempty"`      // of what is in the directory, where that is something else
-	Generation  int64           `json:"generation,omitempty"` // that it came with
+	Digest      Digest          `json:"digest,omitempty"`     // of the running version
+	Found       Digest          `json:"found,omitempty"`      // of the current files, if they differ from the running version
+	Generation  int64           `json:"generation,omitempty"` // the generation that loaded it
 	Problems    []PluginProblem `json:"problems,omitempty"`
-	Sandbox     string          `json:"sandbox,omitempty"` // what confines all its programs, and those of the version before that sessions still have; absent: it has none
+	Sandbox     string          `json:"sandbox,omitempty"` // sandbox of all its programs, including those of an older version that sessions still use; absent: no sandbox
 	Process     *PluginProcess  `json:"process,omitempty"`
-	Servers     []PluginServer  `json:"servers,omitempty"` // MCP servers, by name
+	Servers     []PluginServer  `json:"servers,omitempty"` // MCP servers, sorted by name
 }
 
-// PluginProcess is the process of a plugin.
+// PluginProcess is the state of a plugin's process.
 type PluginProcess struct {
-	State   string `json:"state"`             // idle, starting, running, failed, quarantined, resumed
-	Sandbox string `json:"sandbox,omitempty"` // what confines it
-	Error   string `json:"error,omitempty"`   // why it ended last
+	State   string `json:"state"`             // idle, starting, running, failed, quarantined or resumed
+	Sandbox string `json:"sandbox,omitempty"` // its sandbox
+	Error   string `json:"error,omitempty"`   // why it ended the last time
 }
 
-// PluginServer is an MCP server of a plugin.
+// PluginServer is the state of an MCP server of a plugin.
 type PluginServer struct {
 	Name      string `json:"name"`
-	Transport string `json:"transport"`         // stdio, http
-	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable, resumed
-	Tools     int    `json:"tools"`             // that it offers
-	Product   string `json:"product,omitempty"` // what it says that it is
+	Transport string `json:"transport"`         // stdio or http
+	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable or resumed
+	Tools     int    `json:"tools"`             // number of its tools
+	Product   string `json:"product,omitempty"` // name and version that it reports
 	Error     string `json:"error,omitempty"`
 }
 
-// PluginListParams asks for the plugins that sessions in a directory have.
+// PluginListParams selects the plugins of sessions in a directory.
 type PluginListParams struct {
-	Cwd string `json:"cwd,omitempty"` // absent: those of no workspace
+	Cwd string `json:"cwd,omitempty"` // absent: without workspace plugins
 }
 
-// PluginRoot is a directory in which plugins are looked for.
+// PluginRoot is a directory in which lashd looks for plugins.
 type PluginRoot struct {
 	Dir    string `json:"dir"`
-	Watch  string `json:"watch"`            // events, or polling
-	Reason string `json:"reason,omitempty"` // why it is not watched by events, or not all of it
+	Watch  string `json:"watch"`            // events or polling
+	Reason string `json:"reason,omitempty"` // why lashd does not watch all of it with events
 }
 
-// PluginListResult are plugins, in the order in which they are asked, with those that are not loaded.
+// PluginListResult lists plugins in the order in which lashd calls them, including those that are not loaded.
 type PluginListResult struct {
-	Generation int64        `json:"generation"` // of the set that runs
+	Generation int64        `json:"generation"` // of the running set of plugins
 	Data       []PluginInfo `json:"data"`
 	Roots      []PluginRoot `json:"roots"`
 }
@@ -99,77 +99,77 @@ type PluginListResult struct {
 // PluginParams names a plugin.
 type PluginParams struct {
 	Name string `json:"name"`
-	Cwd  string `json:"cwd,omitempty"` // of whose plugins it is one; absent: of those of no workspace
+	Cwd  string `json:"cwd,omitempty"` // workspace of the plugin; absent: a plugin outside workspaces
 }
 
-// PluginReach is what of a plugin reaches beyond its directory.
+// PluginReach lists what a plugin uses outside its directory.
 type PluginReach struct {
-	Commands     [][]string         `json:"commands,omitempty"`     // that it may run, as it says them
-	Executables  []PluginExecutable `json:"executables,omitempty"`  // which these are
-	Files        []PluginFile       `json:"files,omitempty"`        // outside the plugin that the commands name: a change of one needs a new approval
-	Uncovered    []string           `json:"uncovered,omitempty"`    // commands that may run or load files that approval does not cover, and why, for people
-	Addresses    []string           `json:"addresses,omitempty"`    // of servers
-	Environment  []string           `json:"environment,omitempty"`  // names of variables that it gets from the environment of lashd
-	Capabilities []string           `json:"capabilities,omitempty"` // what it may ask of lashd
-	Configures   bool               `json:"configures,omitempty"`   // a hook of it changes the configuration of sessions: approval only to be stricter
+	Commands     [][]string         `json:"commands,omitempty"`     // commands that it may run, as written in its files
+	Executables  []PluginExecutable `json:"executables,omitempty"`  // the programs of these commands
+	Files        []PluginFile       `json:"files,omitempty"`        // files outside the plugin that the commands name; a change of one needs a new approval
+	Uncovered    []string           `json:"uncovered,omitempty"`    // for people: commands that may run or load files which the approval does not cover, and why
+	Addresses    []string           `json:"addresses,omitempty"`    // addresses of its servers
+	Environment  []string           `json:"environment,omitempty"`  // names of variables that it receives from lashd's environment
+	Capabilities []string           `json:"capabilities,omitempty"` // capabilities that it requests from lashd
+	Configures   bool               `json:"configures,omitempty"`   // one of its hooks changes session settings; it can make approval only stricter
 }
 
-// PluginExecutable is a program outside of a plugin's directory.
+// PluginExecutable is a program outside a plugin's directory.
 type PluginExecutable struct {
-	Name   string `json:"name"` // as the plugin says it
-	Path   string `json:"path"` // where it is, after all links
+	Name   string `json:"name"` // as written in the plugin's files
+	Path   string `json:"path"` // its path, with symbolic links resolved
 	Digest Digest `json:"digest"`
 }
 
-// PluginFile is a file outside of a plugin's directory that a command of the plugin names.
+// PluginFile is a file outside a plugin's directory that a command of the plugin names.
 type PluginFile struct {
 	Path   string `json:"path"`
-	Digest Digest `json:"digest,omitempty"` // absent: there is no such file
+	Digest Digest `json:"digest,omitempty"` // absent: the file does not exist
 }
 
-// PluginReadResult is a plugin with all that a person has to know to approve it.
+// PluginReadResult describes a plugin for review before you trust it.
 type PluginReadResult struct {
 	Plugin      PluginInfo           `json:"plugin"`
-	Contributes []PluginContribution `json:"contributes"`      // of what is in its directory, or, if that cannot be read, of what runs
-	Reach       PluginReach          `json:"reach"`            // likewise
-	Digest      Digest               `json:"digest,omitempty"` // of just that, for plugin/trust; absent: it is what runs
+	Contributes []PluginContribution `json:"contributes"`      // of the current files, or of the running version if these cannot be read
+	Reach       PluginReach          `json:"reach"`            // of the same version
+	Digest      Digest               `json:"digest,omitempty"` // of the reviewed files, for plugin/trust; absent: they are already running
 }
 
-// PluginContribution is something that a plugin adds.
+// PluginContribution is something that a plugin adds to sessions.
 type PluginContribution struct {
-	Kind   string `json:"kind"` // tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor
+	Kind   string `json:"kind"` // tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state or codeExecutor
 	Name   string `json:"name"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// PluginLogsParams asks for the newest lines that a plugin has said.
+// PluginLogsParams selects the newest log lines of a plugin.
 type PluginLogsParams struct {
 	Name  string `json:"name"`
 	Cwd   string `json:"cwd,omitempty"`   // as in plugin/read
-	Limit int    `json:"limit,omitempty"` // default 100, at most 1000
+	Limit int    `json:"limit,omitempty"` // 1 to 1000; absent: 100
 }
 
-// PluginLogLine is a line that a plugin has said, or that was said of it.
+// PluginLogLine is a line that a plugin printed, or that lashd logged about it.
 type PluginLogLine struct {
 	AtMs  int64  `json:"atMs"`
 	Level string `json:"level"`
 	Text  string `json:"text"`
 }
 
-// PluginLogsResult are lines, the oldest first.
+// PluginLogsResult holds log lines, oldest first.
 type PluginLogsResult struct {
 	Data []PluginLogLine `json:"data"`
 }
 
-// PluginReloadParams has directories looked at now.
+// PluginReloadParams selects the plugin directories to scan.
 type PluginReloadParams struct {
 	Mutation
-	Cwd      string   `json:"cwd,omitempty"`      // whose plugins are looked at besides the user's; absent: all that are known
-	DryRun   bool     `json:"dryRun,omitempty"`   // only tell what would change
-	WhenBusy WhenBusy `json:"whenBusy,omitempty"` // queue: sessions take it at their next turn, the default; refuse: not while any turn runs
+	Cwd      string   `json:"cwd,omitempty"`      // the workspace to scan besides the user's plugins; absent: all known workspaces
+	DryRun   bool     `json:"dryRun,omitempty"`   // only report what would change
+	WhenBusy WhenBusy `json:"whenBusy,omitempty"` // queue: sessions use the change from their next turn on; the default. refuse: fail if any turn is running
 }
 
-// PluginChangeKind says what a reload does to a plugin.
+// PluginChangeKind says how a reload changes a plugin.
 type PluginChangeKind string
 
 const (
@@ -179,39 +179,39 @@ const (
 	PluginUnchanged PluginChangeKind = "unchanged"
 )
 
-// PluginChange is what a reload changes of a plugin.
+// PluginChange is the change of one plugin by a reload.
 type PluginChange struct {
 	Name    string           `json:"name"`
 	Change  PluginChangeKind `json:"change"`
-	Added   []string         `json:"added,omitempty"`   // contributions, as kind and name
-	Removed []string         `json:"removed,omitempty"` // likewise
+	Added   []string         `json:"added,omitempty"`   // added contributions, as kind and name
+	Removed []string         `json:"removed,omitempty"` // removed contributions, as kind and name
 }
 
-// PluginReloadResult is what a reload came to, or would.
+// PluginReloadResult lists the changes of a reload.
 type PluginReloadResult struct {
 	Replayable
 	Generation int64          `json:"generation"`
 	Data       []PluginChange `json:"data"`
-	Prefix     bool           `json:"prefix"`             // tools or texts of the prompt change, so that what the model's provider has cached is of no use
-	Problems   []PluginInfo   `json:"problems,omitempty"` // plugins that are not as they are in their directories
+	Prefix     bool           `json:"prefix"`             // tools or prompt texts change, so the provider's prompt cache becomes useless
+	Problems   []PluginInfo   `json:"problems,omitempty"` // plugins whose running version differs from their files, with the reasons
 }
 
-// PluginTrustParams approves what is in a directory of a workspace: exactly these bytes.
+// PluginTrustParams trusts a workspace plugin with exactly the files of a digest.
 type PluginTrustParams struct {
 	Mutation
 	Name   string `json:"name"`
 	Cwd    string `json:"cwd"`
-	Digest Digest `json:"digest"` // as plugin/read tells it
+	Digest Digest `json:"digest"` // from plugin/read
 }
 
-// PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running.
+// PluginUntrustParams revokes every approval of a workspace plugin. The plugin stops running.
 type PluginUntrustParams struct {
 	Mutation
 	Name string `json:"name"`
 	Cwd  string `json:"cwd"`
 }
 
-// PluginEnableParams switches a plugin on or off, wherever it comes from.
+// PluginEnableParams enables or disables a plugin of any scope.
 type PluginEnableParams struct {
 	Mutation
 	Name    string `json:"name"`

@@ -1,6 +1,6 @@
 package protocol
 
-// MonitorStartParams starts a monitor. Without a command it is the one that is known by the id.
+// MonitorStartParams starts a monitor. Without a command, it starts the known monitor with that id.
 type MonitorStartParams struct {
 	Mutation
 	SessionID SessionID   `json:"sessionId"`
@@ -18,27 +18,27 @@ type MonitorStopParams struct {
 // MonitorResult is a monitor after a change.
 type MonitorResult struct {
 	Monitor  Monitor `json:"monitor"`
-	Existing bool    `json:"existing,omitempty"` // it ran already
+	Existing bool    `json:"existing,omitempty"` // it was already running
 	Seq      Seq     `json:"seq"`
 	Replayable
 }
 
-// MonitorStatusResult are the monitors of a session, by id.
+// MonitorStatusResult lists the monitors of a session, sorted by id.
 type MonitorStatusResult struct {
-	Revision    int64     `json:"revision"` // grows with each change but lines and wakes
+	Revision    int64     `json:"revision"` // increases with every change except lines and wakes
 	ActiveCount int       `json:"activeCount"`
 	Data        []Monitor `json:"data"`
 }
 
-// MonitorUpdatesResult is what was told since somebody asked before: the newest 128 at most. Who asks gets each once; a gap in
-// the sequence are those that are lost to this list. The events of the session hold all.
+// MonitorUpdatesResult holds the updates since the last monitor/updates call of the session, at most the newest 128. Each update is
+// returned once. A gap in the sequence means that updates were dropped; the session's events still have them.
 type MonitorUpdatesResult struct {
 	Revision    int64           `json:"revision"`
 	ActiveCount int             `json:"activeCount"`
 	Events      []MonitorUpdate `json:"events"`
 }
 
-// MonitorAckParams says that the wakes of monitors were taken notice of.
+// MonitorAckParams acknowledges the wakes of monitors.
 type MonitorAckParams struct {
 	Mutation
 	SessionID  SessionID `json:"sessionId"`

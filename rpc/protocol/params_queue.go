@@ -1,58 +1,58 @@
 package protocol
 
-// QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended.
+// QueueListResult lists the queued inputs. With all, it also lists the newest completed and cancelled inputs.
 type QueueListResult struct {
 	Data []QueuedInput `json:"data"`
 	Hold QueueHold     `json:"hold"`
 }
 
-// QueueHold is why nothing of a queue starts now.
+// QueueHold says why no queued input starts now.
 type QueueHold string
 
 const (
-	HoldEmpty    QueueHold = "empty"              // nothing waits
-	HoldTurn     QueueHold = "turnRunning"        // a turn does
-	HoldDecision QueueHold = "waitingForDecision" // a turn waits for a person
-	HoldCommand  QueueHold = "heldByCommand"      // a command, a task of a plugin or a compaction has the session
-	HoldSpace    QueueHold = "storageFull"        // it is tried again
-	HoldRetry    QueueHold = "retryLater"         // starting it has failed; it is tried again
-	HoldForeign  QueueHold = "otherDaemon"        // another daemon has taken the turn over
-	HoldStopping QueueHold = "shuttingDown"       // the daemon stops
+	HoldEmpty    QueueHold = "empty"              // the queue is empty
+	HoldTurn     QueueHold = "turnRunning"        // a turn is running
+	HoldDecision QueueHold = "waitingForDecision" // a turn is waiting for a decision
+	HoldCommand  QueueHold = "heldByCommand"      // a command of a plugin or a compaction is using the session
+	HoldSpace    QueueHold = "storageFull"        // the disk is full; lashd retries
+	HoldRetry    QueueHold = "retryLater"         // the start failed; lashd retries
+	HoldForeign  QueueHold = "otherDaemon"        // another daemon has taken over the turn
+	HoldStopping QueueHold = "shuttingDown"       // the daemon is stopping
 )
 
-// QueueListParams lists inputs.
+// QueueListParams selects the inputs of a session.
 type QueueListParams struct {
 	SessionID SessionID `json:"sessionId"`
 	All       bool      `json:"all,omitempty"`
 }
 
-// QueueCancelParams withdraws an input that has not entered a turn.
+// QueueCancelParams removes an input that has not entered a turn.
 type QueueCancelParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
 	InputID   InputID   `json:"inputId"`
-	Suffix    bool      `json:"suffix,omitempty"` // and all that came after it
+	Suffix    bool      `json:"suffix,omitempty"` // also remove all inputs after it
 }
 
-// CancelStatus tells what became of the wish to withdraw an input.
+// CancelStatus says whether an input was removed from the queue.
 type CancelStatus string
 
 const (
 	CancelDone             CancelStatus = "cancelled"
-	CancelAlreadyClaimed   CancelStatus = "alreadyClaimed"
+	CancelAlreadyClaimed   CancelStatus = "alreadyClaimed" // it has entered a turn
 	CancelAlreadyCompleted CancelStatus = "alreadyCompleted"
 	CancelAlreadyCancelled CancelStatus = "alreadyCancelled"
 	CancelNotFound         CancelStatus = "notFound"
 )
 
-// QueueCancelResult tells it for each input concerned.
+// QueueCancelResult holds the status of each affected input.
 type QueueCancelResult struct {
 	Data []CancelledInput `json:"data"`
 	Seq  Seq              `json:"seq"`
 	Replayable
 }
 
-// CancelledInput is what became of one input.
+// CancelledInput is the status of one input after queue/cancel.
 type CancelledInput struct {
 	InputID InputID      `json:"inputId"`
 	Status  CancelStatus `json:"status"`

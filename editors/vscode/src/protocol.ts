@@ -3,25 +3,25 @@
 /** AppendStatus is the outcome of an append. */
 export type AppendStatus = "appended" | "staleBranch";
 
-/** ApprovalConfig decides which tool calls a person is asked about. */
+/** ApprovalConfig decides which tool calls need an approval. */
 export interface ApprovalConfig {
-  /** default ask for tools that change things, allow for the rest */
+  /** for calls that no rule matches; absent: ask for tools that change something, allow others */
   mode?: ApprovalMode;
   rules?: ApprovalRule[];
-  /** how long a question stays open; 0: ten minutes */
+  /** how long an approval stays open; 0: ten minutes */
   deadlineMs?: number;
-  /** what a passed deadline means; deny unless set to allow */
+  /** the answer after the deadline: allow or deny; absent: deny */
   default?: ApprovalMode;
 }
 
-/** ApprovalMode is what happens to a tool call that no rule matches. */
+/** ApprovalMode says what lashd does with a tool call: run it, ask for approval, or reject it. */
 export type ApprovalMode = "allow" | "ask" | "deny";
 
-/** ApprovalRule decides for the tools and arguments it matches. The strictest of all rules that match counts. One that asks or denies also matches tools that say that they are like one that it names. A prefix is compared with what a call is about: its command, or paths, of a patch all that it names. A rule that asks or denies matches if it is about one of them; a rule that allows, if about all. A command is parsed as a shell does, and the words of the prefix are compared with each simple command in it, also with those that env, sudo, sh -c and the like run. A rule that allows must match all of them, and the line must hold only literal words. A rule that denies asks if it cannot be known what the command runs. A prefix with a slash names a program, or a directory of programs. A path must be that of the rule, or lie below; both are absolute or from the workspace on. They are looked at as they are written, and as symbolic links lead: to ask or deny one is enough, in whatever case; to allow it takes both. */
+/** ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow. An ask or deny rule also matches tools that declare themselves to be like the named tool. The prefix is compared with the subjects of a call: its command or its paths; for a patch, every path in it. An ask or deny rule matches if one subject matches. An allow rule matches only if all subjects match. Commands are parsed like a shell does. The words of the prefix are compared with each simple command, including commands run by env, sudo, sh -c and similar programs. An allow rule must match all of them, and the command line must hold only literal words. If lashd cannot know what a command runs, a deny rule asks instead. A prefix with a slash names a program or a directory of programs. A path matches if it equals the prefix or lies below it. Both may be absolute or relative to the workspace. lashd compares the path as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs both. */
 export interface ApprovalRule {
-  /** a name, or a pattern with * */
+  /** a tool name, or a pattern with * */
   tool: string;
-  /** how the command must begin, or where the path must be */
+  /** the first words of a command, or a path */
   prefix?: string;
   action: ApprovalMode;
 }
@@ -74,52 +74,53 @@ export interface ArtifactWriteResult {
   duplicate?: boolean;
 }
 
-/** AssistantOutput is the text of a turn: Raw as the model gave it, Safe without protocol syntax. */
+/** AssistantOutput is the text of a turn. */
 export interface AssistantOutput {
+  /** without protocol syntax */
   safe: string;
-  /** only where it differs from Safe */
+  /** as the model wrote it; set only if it differs from safe */
   raw?: string;
   state: OutputState;
 }
 
-/** Attachment is a file that came with an input. */
+/** Attachment is a file in an input. It has data, a digest or a URL. */
 export interface Attachment {
   name?: string;
   /** media type */
   type: string;
-  /** inline, base64 on the wire */
+  /** the contents, base64 on the wire */
   data?: string;
-  /** stored */
+  /** digest of stored contents */
   digest?: Digest;
-  /** external */
+  /** address of external contents */
   url?: string;
 }
 
 /** AttemptOutcome is how an attempt ended. */
 export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
 
-/** Authority is what a session was granted when it was created. It is stored with the session and given to it again whenever it is opened; whatever a session makes of itself or of its forks, it never has more. */
+/** Authority limits what a session may use. It is set when the session is created, stored with it, and never grows, neither for the session nor for its forks. */
 export interface Authority {
-  /** if any: exactly these tools exist, in this order */
+  /** if set: the session has exactly these tools, in this order */
   tools?: string[];
-  /** no tool exists, whoever offers one; there is no list of tools then */
+  /** the session has no tools; tools must be empty */
   noTools?: boolean;
-  /** names that are in no catalog, whoever offers them */
+  /** tools with these names never appear in the catalog */
   hiddenTools?: string[];
-  /** of a session that works for another */
+  /** set for the session of a subagent */
   subagent?: Subagent;
-  /** of a session that a plugin or another session asked for: what that one may do */
+  /** set if a plugin or another session requested the session: the requester's limits */
   ceiling?: Ceiling;
 }
 
 /** Boundary is the checkpoint at which a steered input may enter a running turn. */
 export type Boundary = "afterWork" | "beforeCompletion";
 
-/** Budget bounds a turn. */
+/** Budget limits a turn. */
 export interface Budget {
-  /** model calls a turn may make; -1: no bound */
+  /** maximum number of model calls; -1: no limit */
   iterations: number;
-  /** attempts without an error-free execution; 0: 12 */
+  /** maximum number of attempts in a row without a successful tool call or code cell; 0: 12 */
   noProgress?: number;
 }
 
@@ -137,7 +138,7 @@ export interface CallAttempt {
   waitMs?: number;
 }
 
-/** as the model gave it, or derived from turn, iteration and position */
+/** the model's id, or derived from turn, iteration and position */
 export type CallID = string;
 
 /** CallRecord tells all about one model call, whether it succeeded or not. */
@@ -153,43 +154,43 @@ export interface CallRecord {
   durationMs: number;
 }
 
-/** CancelEvidence says who cancelled. Requests that lashd makes itself have ids of the form internal:<subject>. */
+/** CancelEvidence says who cancelled a turn. Requests of lashd itself have ids of the form internal:<subject>. */
 export interface CancelEvidence {
   requestId: string;
   origin?: string;
   reason?: string;
 }
 
-/** CancelStatus tells what became of the wish to withdraw an input. */
+/** CancelStatus says whether an input was removed from the queue. */
 export type CancelStatus = "cancelled" | "alreadyClaimed" | "alreadyCompleted" | "alreadyCancelled" | "notFound";
 
-/** CancelledInput is what became of one input. */
+/** CancelledInput is the status of one input after queue/cancel. */
 export interface CancelledInput {
   inputId: InputID;
   status: CancelStatus;
 }
 
-/** Ceiling limits a session, an input or a task that a plugin or another session asked for to what the asker may do. It applies beside the session's own configuration, and no configuration lifts it. */
+/** Ceiling holds the limits of a plugin or session that requested a session, an input or a task. The limits apply in addition to the session's own configuration, and no configuration removes them. */
 export interface Ceiling {
-  /** of the askers: each decides about a tool call, and the strictest decision counts */
+  /** approval policies of the requesters; each decides every tool call, and the strictest decision counts */
   policies?: Policy[];
-  /** directories: the session's workspace is in all of them */
+  /** directories; the session's workspace must lie in all of them */
   roots?: string[];
-  /** an asker is in plan mode: only tools that are known to read, search or think may be called, and no commands or code run */
+  /** a requester is in plan mode: only tools of the kinds read, search and think may be called; no commands or code run */
   readOnly?: boolean;
-  /** an asker is in a sandbox: a person is asked about each call that could start a program outside it */
+  /** a requester is in a sandbox: every call that could start a program outside it needs an approval */
   sandboxed?: boolean;
-  /** if any: no other tool may be called */
+  /** if set: no other tool may be called */
   tools?: string[];
   /** no tool may be called */
   noTools?: boolean;
-  /** names of tools that may not be called */
+  /** tools that may not be called */
   hiddenTools?: string[];
 }
 
-/** ClientCapabilities says what a client can do. */
+/** ClientCapabilities lists what a client supports. */
 export interface ClientCapabilities {
-  /** leave item/delta out */
+  /** do not send item/delta events */
   noDeltas?: boolean;
 }
 
@@ -219,7 +220,7 @@ export interface ClientTool {
   deadlineMs?: number;
 }
 
-/** of a call that waits: only who took it has it */
+/** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
 /** CompletionParams is one model call outside of any turn. */
@@ -246,19 +247,19 @@ export interface CompletionResult {
   duplicate?: boolean;
 }
 
-/** Config is the settings of a session, as its head and its frames carry them. */
+/** Config holds the settings of a session. The head and every frame have one. */
 export interface Config {
   driver: string;
   model: ModelSpec;
   budget: Budget;
-  /** the session's own layer of the system prompt */
+  /** the session's own part of the system prompt */
   prompt?: string;
   generation?: GenerationOptions;
   approval?: ApprovalConfig;
   /** by plugin id */
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
-  /** default merge */
+  /** absent: merge */
   drain?: DrainPolicy;
 }
 
@@ -291,35 +292,35 @@ export interface DebugPromptResult {
   issues?: Issue[];
 }
 
-/** Decision is a durable question to a person. It outlives clients and restarts; the first answer counts. */
+/** Decision is a stored question that a session waits on. It survives disconnects and restarts. The first answer counts. */
 export interface Decision {
   decisionId: DecisionID;
   sessionId: SessionID;
   turnId?: TurnID;
   kind: DecisionKind;
   call?: ToolCall;
-  /** an approval is good for exactly these arguments; of a question: which one of its call it is */
+  /** of an approval: hash of the arguments that it covers; of a question: identifies the question within its call */
   argsHash?: Digest;
-  /** the question, for a person */
+  /** the text of the question */
   prompt: string;
-  /** of an approval: arguments that allowSession and allowAlways do not look at */
+  /** of an approval: arguments that allowSession and allowAlways ignore */
   varying?: string[];
-  /** of an approval: where paths of the call lead, which it holds for; empty where nobody can tell */
+  /** of an approval: the resolved paths of the call, which the approval covers; empty if unknown */
   places?: string[];
-  /** of a question: JSON Schema of the value of an answer; absent: any value */
+  /** of a question: JSON Schema of the answer's value; absent: any value */
   form?: unknown;
   choices: DecisionChoice[];
-  /** what a passed deadline means */
+  /** the answer after the deadline */
   default: DecisionChoice;
   openedAtMs: number;
-  /** wall-clock time; 0: none */
+  /** ms since 1970; 0: no deadline */
   deadlineAtMs: number;
   /** of a completion */
   deferral?: Deferral;
   answer?: DecisionAnswer;
 }
 
-/** DecisionAnswer is who answered a decision, and how. */
+/** DecisionAnswer is the answer to a decision and its author. */
 export interface DecisionAnswer {
   choice: DecisionChoice;
   value?: unknown;
@@ -328,13 +329,13 @@ export interface DecisionAnswer {
   atMs: number;
 }
 
-/** DecisionChoice is an answer that a decision offers. */
+/** DecisionChoice is a possible answer to a decision. */
 export type DecisionChoice = "allowOnce" | "allowSession" | "allowAlways" | "reject" | "happened" | "didNotRun" | "runAgain" | "tellModel" | "answer" | "cancelled" | "unavailable";
 
 /** dec_... */
 export type DecisionID = string;
 
-/** DecisionKind is what a person is asked. */
+/** DecisionKind says what a decision is about. */
 export type DecisionKind = "approval" | "outcome" | "question" | "completion";
 
 /** DecisionListParams lists open decisions; without a session, those of all. */
@@ -368,9 +369,9 @@ export interface DecisionRespondResult {
   duplicate?: boolean;
 }
 
-/** Deferral says how long a call waits for its completion, and what becomes of it without one. */
+/** Deferral says how long a pending tool call waits for tool/complete, and what happens after that. */
 export interface Deferral {
-  /** from when the key is taken; absent: a day */
+  /** counted from when the tool takes the completion key; absent: one day */
   deadlineMs?: number;
   onTimeout?: OnTimeout;
   onCancel?: OnCancel;
@@ -382,71 +383,71 @@ export type Delivery = "earliestBoundary" | "afterTurn";
 /** DeliveryState is what has come of a delivery. All but reserved are final. */
 export type DeliveryState = "reserved" | "delivered" | "refused" | "failed" | "targetGone";
 
-/** DiagnosticsResult is what server/diagnostics answers. */
+/** DiagnosticsResult describes the daemon's resource use, its modes, and plugins with problems. */
 export interface DiagnosticsResult {
   rssBytes: number;
   heapBytes: number;
   goroutines: number;
   openFiles: number;
-  /** absent: not known */
+  /** absent: unknown */
   openFilesLimit?: number;
   children: number;
   dbBytes: number;
   walBytes: number;
   durability: string;
-  /** what programs of plugins are confined by that ask for it */
+  /** sandbox for plugin programs that request one */
   sandbox: string;
-  /** what ends the processes that commands leave: supervisors, and a cgroup where the system allows one */
+  /** how lashd ends processes that commands leave behind: supervisors, and a cgroup if the system allows it */
   containment: string;
   storeId: string;
   epoch: number;
-  /** to slow clients */
+  /** bytes queued for slow clients */
   queuedBytes: number;
   traceRecordsLost: number;
-  /** directories of plugins, and how they are watched */
+  /** plugin directories and how lashd watches them */
   roots: PluginRoot[];
-  /** that are not as they should be, of the user and of all workspaces that are in use */
+  /** plugins with problems, of the user and of all workspaces in use */
   ailingPlugins: PluginInfo[];
 }
 
 /** sha256 of bytes, in hex */
 export type Digest = string;
 
-/** DrainPolicy is how many wakes that may share a turn do. */
+/** DrainPolicy says whether wakes with the same merge key share a turn. */
 export type DrainPolicy = "merge" | "one";
 
-/** EffectOutcome says what a failed mutation left behind. */
+/** EffectOutcome says whether a failed request changed anything. */
 export type EffectOutcome = "none" | "durable" | "unknown";
 
-/** Empty are the params or the result of a method that has none. */
+/** Empty is the params or the result of a method without any. */
 export type Empty = Record<string, never>;
 
 /** ErrorData is the data member of every error. */
 export interface ErrorData {
-  /** a word of the table of errors */
+  /** the stable name of the error */
   kind: ErrorKind;
-  /** what to do: now, reload or never */
+  /** whether to retry: now, reload or never */
   retry: RetryAdvice;
-  /** what the request left behind: none, durable or unknown; in every error of the daemon */
+  /** what the request left behind: none, durable or unknown; set in every error from the daemon */
   outcome?: EffectOutcome;
-  /** JSON pointer to the wrong parameter */
+  /** JSON pointer to the invalid parameter */
   pointer?: string;
-  /** the method or name that was probably meant */
+  /** the closest known method or name */
   nearest?: string;
-  /** not before */
+  /** wait this many milliseconds before a retry */
   retryAfterMs?: number;
-  /** the current one, of a generationMismatch */
+  /** for generationMismatch: the current generation */
   generation?: number;
-  /** the running one, of a turnActive */
+  /** for turnActive: the running turn */
   turnId?: TurnID;
-  /** the first 100 of those that stand against it, of a fileConflict */
+  /** for fileConflict: the first 100 conflicting files */
   files?: FileRewind[];
 }
 
-/** ErrorKind is the stable word that every error carries in data.kind. */
+/** ErrorKind is the stable name of an error, in data.kind. */
 export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
-/** Event is what observers of a session see. Type tells which of the fields below it are set; the event table of the protocol document lists them. An event with a Seq is durable, the others are not and are never replayed. */
+/** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {
   /** always set on the wire */
   sessionId?: SessionID;
@@ -456,19 +457,19 @@ export interface Event {
   type: EventType;
   item?: Item;
   itemId?: ItemID;
-  /** of Text in the item's text, in bytes */
+  /** position of Text in the item's text, in bytes */
   offset?: number;
   text?: string;
   input?: InputPart[];
   inputIds?: InputID[];
-  /** of the inputs that no person sent; their text is in Input */
+  /** causes of the inputs that are wakes; their text is in Input */
   causes?: TurnCause[];
   boundary?: Boundary;
   outcome?: TurnOutcome;
-  /** the turn that goes on in another frame */
+  /** the turn that continues in another frame */
   followedBy?: TurnID;
   usage?: Usage;
-  /** of the session, this turn included */
+  /** of the session, including this turn */
   total?: Usage;
   issues?: Issue[];
   call?: CallRecord;
@@ -496,7 +497,7 @@ export interface Event {
   point?: FilePoint;
 }
 
-/** EventType names what happened. See Durable for which types have a Seq. */
+/** EventType is the type of a session event. Durable reports which types have a Seq. */
 export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "usage/updated";
 
 /** FailureClass groups tool failures. */
@@ -514,10 +515,10 @@ export interface FileChange {
   removed: number;
 }
 
-/** FileConflict is why a file is brought back by force only: something would be lost. */
+/** FileConflict says why restoring a file would lose changes. Only force restores it. */
 export type FileConflict = "changedSince" | "shared" | "unsure" | "notKept";
 
-/** FileDiff is a change of a file that a turn made, or a session. */
+/** FileDiff is the change of one file by a turn or a session. */
 export interface FileDiff {
   path: string;
   effect: FileEffect;
@@ -529,45 +530,45 @@ export interface FileDiff {
   /** lines */
   removed?: number;
   binary?: boolean;
-  /** unified; absent where there is none, or where it would be too long */
+  /** unified diff; absent if there is none or it would be too long */
   diff?: string;
-  /** the diff is too long */
+  /** the diff was left out because it is too long */
   cut?: boolean;
   unkept?: FileProblem;
 }
 
-/** FileEffect is what is done to a file. */
+/** FileEffect says how a file changes. */
 export type FileEffect = "created" | "modified" | "deleted";
 
-/** FileKind is what stands at a path of a workspace. */
+/** FileKind is the kind of a file system entry. */
 export type FileKind = "file" | "link" | "directory" | "unknown";
 
-/** FilePoint is what one turn, or one rewind, did to the files of a workspace: of each what it was before, and after. Files can be brought back to how they were before it. */
+/** FilePoint records the file changes of one turn or one undo: the state of each file before and after. session/rewind restores files to their state before a file point. */
 export interface FilePoint {
   pointId: PointID;
   sessionId: SessionID;
   kind: PointKind;
   state: PointState;
   turnId?: TurnID;
-  /** of a rewind: files are as they were before this point */
+  /** of an undo: it restored files to before this point */
   to?: PointID;
   atMs: number;
-  /** how many it changed */
+  /** number of changed files */
   files: number;
-  /** of these, without a copy of what they were before */
+  /** number of these without a copy of their earlier contents */
   unkept?: number;
-  /** why files cannot be brought back to before it; absent: they can */
+  /** why files cannot be restored to before this point; absent: they can */
   unrestorable?: string;
-  /** by a rewind that came later */
+  /** a later undo reverted it */
   undone?: boolean;
 }
 
-/** FileProblem is why lashd has no copy of a file, so that it cannot be brought back. */
+/** FileProblem says why lashd has no copy of a file and cannot restore it. */
 export type FileProblem = "tooLarge" | "unreadable" | "late" | "noRoom" | "ignored" | "privileged";
 
-/** FileRewind is what a rewind does to a file. */
+/** FileRewind is what an undo does to one file. */
 export interface FileRewind {
-  /** from the workspace, with slashes */
+  /** relative to the workspace, with slashes */
   path: string;
   effect: FileEffect;
   kind: FileKind;
@@ -575,12 +576,12 @@ export interface FileRewind {
   added?: number;
   /** lines */
   removed?: number;
-  /** the lines are not counted */
+  /** a binary file; lines are not counted */
   binary?: boolean;
   conflict?: FileConflict;
-  /** there is no copy of what it was: it stays as it is */
+  /** lashd has no copy of the earlier file, so it stays unchanged */
   unkept?: FileProblem;
-  /** why it stayed as it was although it was to be brought back */
+  /** why restoring the file failed */
   problem?: string;
 }
 
@@ -592,17 +593,17 @@ export interface FileSource {
   dir?: string;
 }
 
-/** FileState is what stands at a path at a moment. Nothing there is no state. */
+/** FileState describes the file at a path at one time. A missing file has no FileState. */
 export interface FileState {
   kind: FileKind;
-  /** permissions, with setuid, setgid and sticky */
+  /** Unix permission bits, including setuid, setgid and sticky */
   mode?: number;
   size?: number;
-  /** of the content of a file, if there is a copy */
+  /** of the file's contents, if lashd has a copy */
   digest?: Digest;
-  /** where a link leads */
+  /** target of a symbolic link */
   link?: string;
-  /** why there is no copy */
+  /** why lashd has no copy */
   problem?: FileProblem;
 }
 
@@ -615,35 +616,35 @@ export interface ForkSource {
   node: NodeID;
 }
 
-/** the node id of a frame-open node */
+/** id of the node that opens the frame */
 export type FrameID = string;
 
-/** FrameOpen starts a frame: a labelled interval of history with its own settings. */
+/** FrameOpen starts a frame: a section of history with its own settings. */
 export interface FrameOpen {
-  /** deterministic from the call site, so that a retry opens the same frame */
+  /** the same key opens the same frame, so a retry does not open a second one */
   key: string;
-  /** initial, continueAs, compaction, subagent, or a plugin's own word */
+  /** initial, continueAs, compaction, subagent, or a plugin's own value */
   reason: string;
   config: Config;
 }
 
-/** FrameSwitch asks for a fresh frame in which the work goes on. With a blank key or task, or with the key of the frame that there is, it asks for nothing. */
+/** FrameSwitch requests a new frame in which the work continues. lashd ignores it if key or task is blank, or if key is the key of the current frame. */
 export interface FrameSwitch {
   key: string;
   task: string;
   nodes?: NodeBody[];
 }
 
-/** Gap tells a client that events cannot be replayed: it must read the session again. */
+/** Gap reports that events cannot be replayed. The client must read the session again. */
 export interface Gap {
   sessionId: SessionID;
   fromSeq: Seq;
   toSeq: Seq;
-  /** trimmed, otherStore, rolledBack */
+  /** trimmed, otherStore or rolledBack */
   reason: string;
 }
 
-/** GenerationOptions are asked of the model; each call record says what became of them. */
+/** GenerationOptions are options for a model call. The call's record says which options were applied. */
 export interface GenerationOptions {
   maxOutput?: number;
   temperature?: number;
@@ -651,18 +652,18 @@ export interface GenerationOptions {
   stop?: string[];
 }
 
-/** GraphAppendParams adds nodes to history, also beside a running turn. */
+/** GraphAppendParams appends nodes to history, even during a turn. */
 export interface GraphAppendParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   nodes: NodeBody[];
-  /** must still be on the active path */
+  /** must still be on the active branch */
   requiresAncestorNodeId?: NodeID;
-  /** the same operation adds the same nodes once */
+  /** repeating an operation id appends its nodes only once */
   operationId?: string;
 }
 
-/** GraphAppendResult tells whether nodes were added. A stale branch is an answer, not an error. */
+/** GraphAppendResult reports whether the nodes were appended. A stale branch is a result, not an error. */
 export interface GraphAppendResult {
   status: AppendStatus;
   nodeIds?: NodeID[];
@@ -671,7 +672,7 @@ export interface GraphAppendResult {
   duplicate?: boolean;
 }
 
-/** GraphPinParams keeps a node of the active path reachable, or lets it go. */
+/** GraphPinParams pins or unpins a node of the active branch. */
 export interface GraphPinParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -679,15 +680,15 @@ export interface GraphPinParams {
   reason?: string;
 }
 
-/** GraphReadParams reads nodes of the active path, backwards from a cursor. */
+/** GraphReadParams selects nodes of the active branch, going back from a cursor. */
 export interface GraphReadParams {
   sessionId: SessionID;
   cursor?: string;
-  /** 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB */
+  /** 1 to 500; absent: 200. A page holds at most about 4 MiB */
   limit?: number;
 }
 
-/** GraphReadResult is a page of nodes in order, and the frames and pins of the session. */
+/** GraphReadResult is a page of nodes in order, with the session's head and pins. */
 export interface GraphReadResult {
   head: Head;
   data: Node[];
@@ -712,32 +713,32 @@ export interface HeadResult {
 
 /** InitializeParams opens a connection. */
 export interface InitializeParams {
-  /** absent: any */
+  /** absent: any version */
   protocolVersion?: number;
   clientInfo: ClientInfo;
-  /** keeps tools and answers with a client that reconnects */
+  /** from an earlier connection: the client keeps its tools and their pending calls */
   clientId?: ClientID;
   capabilities?: ClientCapabilities;
 }
 
-/** InitializeResult says who answers. */
+/** InitializeResult describes the daemon and its store. */
 export interface InitializeResult {
   protocolVersion: number;
   serverInfo: ClientInfo;
   clientId: ClientID;
   storeId: string;
-  /** random, below 10^14; a cursor of another store or epoch is answered with a gap */
+  /** random, below 10^14; after a change of store or epoch, attaching with an old cursor returns a gap */
   epoch: number;
   features: string[];
   dataDir: string;
-  /** names of API keys that the daemon's own environment lacks; model/setKey takes them */
+  /** names of API keys missing from the daemon's environment; send them with model/setKey */
   keysWanted?: string[];
 }
 
 /** inp_... */
 export type InputID = string;
 
-/** InputPart is one piece of what a person sends: text or an attachment. */
+/** InputPart is one piece of an input: text or an attachment. */
 export interface InputPart {
   type: InputType;
   text?: string;
@@ -750,40 +751,40 @@ export type InputState = "pendingActive" | "deferredNextTurn" | "queued" | "acce
 /** InputType is the kind of an input part. */
 export type InputType = "text" | "attachment";
 
-/** IntentKind names what an intent wants, as its field does. */
+/** IntentKind is the name of the field that an intent sets. */
 export type IntentKind = "startTask" | "signalTask" | "cancelTask" | "emitTaskEvent" | "emitTrigger";
 
-/** IntentOutcome is what became of an intent. What was not refused is durable with the result of its call. */
+/** IntentOutcome says whether lashd carried out an intent. An accepted intent is committed together with the result of its call. */
 export interface IntentOutcome {
-  /** follows from session, turn, call and place */
+  /** derived from session, turn, call and position */
   intentId: string;
   kind?: IntentKind;
   taskId?: TaskID;
-  /** absent: it was not */
+  /** absent: accepted */
   refused?: IntentRefusal;
   message?: string;
 }
 
-/** IntentRefusal is why an intent was not carried out. */
+/** IntentRefusal says why lashd did not carry out an intent. */
 export type IntentRefusal = "malformed" | "tooMany" | "tooManyOfKind" | "tooLarge" | "callFailed" | "noTurn" | "turnCancelled" | "invalid" | "conflict" | "taskNotFound" | "taskEnded" | "taskNotAtWork";
 
 /** InterruptStatus tells who won. */
 export type InterruptStatus = "requested" | "alreadyRequested" | "completionWon";
 
-/** Issue is something that went wrong in a turn, whether or not it ended the turn. */
+/** Issue is a problem in a turn. It may or may not have ended the turn. */
 export interface Issue {
-  /** provider, tool, plugin, protocol, store, runtime */
+  /** provider, tool, plugin, protocol, store or runtime */
   kind: string;
-  /** a stable word */
+  /** a stable name */
   code: string;
   message: string;
   stop?: StopReason;
-  /** at most 4,000 characters, head and tail */
+  /** original error text, shortened to 4,000 characters (head and tail) */
   raw?: string;
   retryable?: boolean;
 }
 
-/** Item is a thing shown in a turn. */
+/** Item is a displayable part of a turn: a message, a tool call, a notice. */
 export interface Item {
   itemId: ItemID;
   kind: ItemKind;
@@ -804,34 +805,34 @@ export interface Item {
 /** node id and part index: nod_...:0 */
 export type ItemID = string;
 
-/** ItemKind is what an item shows. */
+/** ItemKind says what an item shows. */
 export type ItemKind = "userMessage" | "agentMessage" | "reasoning" | "toolCall" | "codeCell" | "fileChange" | "plan" | "compaction" | "notice";
 
-/** ItemStatus is where an item is. */
+/** ItemStatus is the state of an item. */
 export type ItemStatus = "inProgress" | "completed" | "failed" | "unknown";
 
-/** MCPServer is an MCP server, in the words of .mcp.json: it has a command or a url. What stands in it is meant as it stands. Nothing of it is stored, and values of env and headers are in nothing that lashd says. */
+/** MCPServer configures an MCP server, with the names of .mcp.json. Set either command or url. lashd does not expand variables in it and does not store it. Values of env and headers never appear in output of lashd. */
 export interface MCPServer {
-  /** how it is spoken to; absent: as its other fields say */
+  /** absent: stdio with a command, http with a url */
   type?: MCPTransport;
-  /** a program: a name that is looked up, or an absolute path; never through a shell */
+  /** a program name to look up in PATH, or an absolute path; never run through a shell */
   command?: string;
-  /** of the program */
+  /** arguments of the program */
   args?: string[];
-  /** of the program; of lashd's environment it gets the usual few */
+  /** environment of the program, in addition to a few standard variables such as PATH */
   env?: Record<string, string>;
-  /** where it is, if it is spoken to by streamable HTTP */
+  /** address of a streamable HTTP server */
   url?: string;
-  /** of each request */
+  /** HTTP headers of every request */
   headers?: Record<string, string>;
-  /** how long a call may take; absent: ten minutes */
+  /** time limit of a call; absent: ten minutes */
   timeoutMs?: number;
 }
 
-/** MCPServers are MCP servers that a client brings to a session, by name: the model knows their tools as mcp__name__tool. They are there as long as the client is. */
+/** MCPServers are MCP servers that a client adds to a session, by name. The model sees their tools as mcp__name__tool. They are removed when the client disconnects. */
 export type MCPServers = Record<string, MCPServer>;
 
-/** MCPTransport says how an MCP server is spoken to. */
+/** MCPTransport says how lashd connects to an MCP server. */
 export type MCPTransport = "stdio" | "http";
 
 /** Message is one entry of a conversation. */
@@ -874,98 +875,98 @@ export interface ModelSetKeyParams {
   key: string;
 }
 
-/** ModelSpec names a model and says what it can do. It is configuration: nothing is guessed from a name. */
+/** ModelSpec names a model and states its abilities. It comes from the configuration; lashd infers nothing from the name. */
 export interface ModelSpec {
   provider: string;
   id: string;
-  /** tokens; 0: not known */
+  /** tokens; 0: unknown */
   contextWindow?: number;
-  /** tokens; 0: not known */
+  /** tokens; 0: unknown */
   outputLimit?: number;
   /** absent: not configurable */
   reasoning?: ReasoningSpec;
   /** one of Reasoning.Efforts */
   effort?: string;
-  /** a call may be repeated after output began */
+  /** a failed call may be repeated even after output began */
   idempotent?: boolean;
   pinnedSampling?: boolean;
 }
 
-/** Monitor is a monitor of a session, as it is. */
+/** Monitor is the current state of a monitor. */
 export interface Monitor {
   spec: MonitorSpec;
-  /** that declares it */
+  /** the plugin that declares it */
   plugin?: string;
-  /** it runs, or is begun at the next turn or when somebody asks for the monitors */
+  /** it is running, or starts at the next turn, monitor/status or monitor/updates */
   armed: boolean;
   state: MonitorState;
-  /** of its newest run */
+  /** its newest run */
   taskId?: TaskID;
-  /** its newest line, or the beginning of it */
+  /** the start of its newest line */
   lastEvent?: string;
   /** why its newest run failed */
   lastError?: string;
-  /** of its newest run */
+  /** exit code of its newest run */
   lastExitCode?: number;
-  /** lines that were told of */
+  /** lines reported */
   eventCount: number;
-  /** lines that came too fast to be */
+  /** lines not reported because they came too fast */
   droppedCount?: number;
   wakeOutstanding?: boolean;
 }
 
-/** MonitorAckParams says that the wakes of monitors were taken notice of. */
+/** MonitorAckParams acknowledges the wakes of monitors. */
 export interface MonitorAckParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   monitorIds: string[];
 }
 
-/** MonitorArm is when a monitor is begun. */
+/** MonitorArm says when a monitor starts. */
 export type MonitorArm = "manual" | "sessionStart";
 
 /** MonitorResult is a monitor after a change. */
 export interface MonitorResult {
   monitor: Monitor;
-  /** it ran already */
+  /** it was already running */
   existing?: boolean;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** MonitorSpec is a command that is watched, and how. */
+/** MonitorSpec configures a monitor. */
 export interface MonitorSpec {
-  /** letters, digits, dots, dashes and underscores; of one that a plugin declares, after the plugin's name and a colon */
+  /** letters, digits, dots, dashes and underscores; for a monitor of a plugin, preceded by the plugin's name and a colon */
   monitorId: string;
-  /** what sh shall run */
+  /** run by sh */
   command: string;
-  /** relative to that of the session; empty: that */
+  /** relative to the session's directory; absent: the session's directory */
   cwd?: string;
-  /** variables of its environment */
+  /** additional environment variables */
   env?: Record<string, string>;
-  /** it has no time limit */
+  /** no time limit */
   persistent?: boolean;
-  /** after which it is stopped and has failed; 0: 300000, at most 3600000 */
+  /** time limit, after which lashd stops the monitor as failed; 0: 300000; at most 3600000 */
   timeoutMs?: number;
   armOn?: MonitorArm;
   wake?: MonitorWake;
-  /** it is begun again after a restart of the daemon, or where its session is restored or forked */
+  /** restart it after a restart of the daemon, and when its session is restored or forked */
   restartOnRestore?: boolean;
 }
 
-/** MonitorStartParams starts a monitor. Without a command it is the one that is known by the id. */
+/** MonitorStartParams starts a monitor. Without a command, it starts the known monitor with that id. */
 export interface MonitorStartParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   spec: MonitorSpec;
 }
 
-/** MonitorState is where a monitor is. */
+/** MonitorState is the state of a monitor. */
 export type MonitorState = "idle" | "running" | "stopped" | "exited" | "failed";
 
-/** MonitorStatusResult are the monitors of a session, by id. */
+/** MonitorStatusResult lists the monitors of a session, sorted by id. */
 export interface MonitorStatusResult {
-  /** grows with each change but lines and wakes */
+  /** increases with every change except lines and wakes */
   revision: number;
   activeCount: number;
   data: Monitor[];
@@ -979,44 +980,44 @@ export interface MonitorStopParams {
   reason?: string;
 }
 
-/** MonitorStream is where a line was written to. */
+/** MonitorStream is the output stream of a line. */
 export type MonitorStream = "stdout" | "stderr";
 
-/** MonitorUpdate is a line of a monitor, or its end. */
+/** MonitorUpdate is a line of a monitor or the end of a run. */
 export interface MonitorUpdate {
-  /** grows in its session, for ever */
+  /** increases within the session and never restarts */
   sequence: number;
   monitorId: string;
   atMs: number;
-  /** of a line */
+  /** set for a line */
   stream?: MonitorStream;
-  /** of the end of a run: what the monitor is then */
+  /** set at the end of a run: the monitor's new state */
   state?: MonitorState;
   message: string;
-  /** the line was longer */
+  /** the line was truncated */
   cut?: boolean;
-  /** lines after this one came too fast to be told of */
+  /** number of lines after this one that were not reported because they came too fast */
   dropped?: number;
-  /** it is part of what woke the session */
+  /** the line is part of a wake */
   wakes?: boolean;
 }
 
-/** MonitorUpdatesResult is what was told since somebody asked before: the newest 128 at most. Who asks gets each once; a gap in the sequence are those that are lost to this list. The events of the session hold all. */
+/** MonitorUpdatesResult holds the updates since the last monitor/updates call of the session, at most the newest 128. Each update is returned once. A gap in the sequence means that updates were dropped; the session's events still have them. */
 export interface MonitorUpdatesResult {
   revision: number;
   activeCount: number;
   events: MonitorUpdate[];
 }
 
-/** MonitorWake is what a line on the standard output of a monitor does. One on its standard error is only told of. */
+/** MonitorWake says what a line on a monitor's standard output does. A line on its standard error only produces an event. */
 export type MonitorWake = "queueTurn" | "notify";
 
-/** Node is an immutable entry of a session's history. Exactly one of Message, Plugin and Frame is set. */
+/** Node is an immutable entry of a session's history. Exactly one of message, plugin and frameOpen is set. */
 export interface Node {
   nodeId: NodeID;
-  /** empty only for the root, which opens a frame */
+  /** absent only for the root, which opens a frame */
   parent?: NodeID;
-  /** 0 for the root, parent + 1 otherwise */
+  /** distance from the root: 0 for the root, else the parent's + 1 */
   generation: number;
   frame: FrameID;
   turnId?: TurnID;
@@ -1026,7 +1027,7 @@ export interface Node {
   frameOpen?: FrameOpen;
 }
 
-/** NodeBody is the content of a node that is not placed in history yet: what a client appends and a turn produces. */
+/** NodeBody is the content of a node before it has a place in history. Exactly one field is set. */
 export interface NodeBody {
   message?: Message;
   plugin?: PluginNode;
@@ -1047,16 +1048,16 @@ export interface Occurrence {
   deliveries: TriggerDelivery[];
 }
 
-/** occ_..., derived from what makes it the same occurrence */
+/** occ_..., derived from source and occurrence key */
 export type OccurrenceID = string;
 
-/** OnCancel is what becomes of the work outside when the turn is cancelled. */
+/** OnCancel says what happens to the external work of a pending call when the turn is cancelled. */
 export type OnCancel = "ignore" | "cancel";
 
-/** OnTimeout is what a passed deadline means for the turn of a call. */
+/** OnTimeout says what happens when the deadline of a pending call passes. */
 export type OnTimeout = "failCall" | "failTurn";
 
-/** OperationInfo describes an operation that a plugin offers to clients. Its name is unique in a session. */
+/** OperationInfo describes an operation of a plugin. Its name is unique in a session. */
 export interface OperationInfo {
   name: string;
   plugin: string;
@@ -1067,7 +1068,7 @@ export interface OperationInfo {
   outputSchema?: unknown;
 }
 
-/** OperationKind says what an operation may do. */
+/** OperationKind says what an operation may do and when it may run. */
 export type OperationKind = "query" | "command" | "task";
 
 /** OperationListParams names a session, or none: then the operations are listed as they are for new sessions. */
@@ -1134,46 +1135,46 @@ export interface Origin {
   turnId?: TurnID;
   inputId?: InputID;
   plugin?: string;
-  /** of a message that woke the session, whose text says what the model is told */
+  /** set if the message is a wake */
   cause?: TurnCause;
   /** shown to the model once, never stored */
   transient?: boolean;
 }
 
-/** OriginKind says where a message that no person typed came from. */
+/** OriginKind says what added a message to history. */
 export type OriginKind = "turnInput" | "plugin" | "process";
 
-/** OutcomeKind is how a turn ended. */
+/** OutcomeKind says how a turn ended. */
 export type OutcomeKind = "assistantMessage" | "finalValue" | "toolValue" | "frameSwitch" | "cancelled" | "incomplete" | "invalidInput" | "maxTurns" | "toolFailure" | "providerError" | "pluginAbort" | "runtimeError" | "submittedError" | "toolError";
 
-/** OutputState says what the text of a turn is good for. */
+/** OutputState says whether the text of a turn is usable. */
 export type OutputState = "usable" | "empty" | "tracebackOnly" | "recoveredFromError";
 
 /** OutputStatus is how a tool call ended. */
 export type OutputStatus = "success" | "failure" | "cancelled" | "unknown";
 
-/** OverlayMode is what becomes of what a setting does not say. */
+/** OverlayMode says how new generation options combine with the current ones. */
 export type OverlayMode = "replace" | "merge";
 
-/** Part is one piece of a message. Kind tells which of the fields is set. */
+/** Part is one piece of a message. Kind determines which other fields are set. */
 export interface Part {
   kind: PartKind;
   text?: string;
   call?: ToolCall;
   result?: ToolResult;
   attachment?: Attachment;
-  /** the provider's own block, opaque to all but its adapter */
+  /** the provider's own block; only its adapter reads it */
   replay?: unknown;
-  /** provider, endpoint and model that Replay belongs to */
+  /** provider, endpoint and model that produced Replay */
   route?: string;
-  /** only in prompt views; stored nodes are intact */
+  /** set only in prompt views; stored nodes are never pruned */
   prune?: Prune;
 }
 
 /** PartKind says what a part of a message holds. */
 export type PartKind = "text" | "prose" | "commentary" | "reasoning" | "toolCall" | "toolResult" | "code" | "output" | "error" | "attachment";
 
-/** PinInfo is a node that is kept reachable. */
+/** PinInfo describes a pinned node. */
 export interface PinInfo {
   nodeId: NodeID;
   reason?: string;
@@ -1188,28 +1189,28 @@ export interface PluginArtifact {
   data?: string;
 }
 
-/** PluginChange is what a reload changes of a plugin. */
+/** PluginChange is the change of one plugin by a reload. */
 export interface PluginChange {
   name: string;
   change: PluginChangeKind;
-  /** contributions, as kind and name */
+  /** added contributions, as kind and name */
   added?: string[];
-  /** likewise */
+  /** removed contributions, as kind and name */
   removed?: string[];
 }
 
-/** PluginChangeKind says what a reload does to a plugin. */
+/** PluginChangeKind says how a reload changes a plugin. */
 export type PluginChangeKind = "added" | "changed" | "removed" | "unchanged";
 
-/** PluginContribution is something that a plugin adds. */
+/** PluginContribution is something that a plugin adds to sessions. */
 export interface PluginContribution {
-  /** tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state, codeExecutor */
+  /** tool, hook, operation, task, prompt, server, process, trigger, extension, toolSwitches, input, moreTools, state or codeExecutor */
   kind: string;
   name: string;
   detail?: string;
 }
 
-/** PluginEnableParams switches a plugin on or off, wherever it comes from. */
+/** PluginEnableParams enables or disables a plugin of any scope. */
 export interface PluginEnableParams {
   idempotencyKey?: string;
   name: string;
@@ -1218,172 +1219,172 @@ export interface PluginEnableParams {
   enabled: boolean;
 }
 
-/** PluginExecutable is a program outside of a plugin's directory. */
+/** PluginExecutable is a program outside a plugin's directory. */
 export interface PluginExecutable {
-  /** as the plugin says it */
+  /** as written in the plugin's files */
   name: string;
-  /** where it is, after all links */
+  /** its path, with symbolic links resolved */
   path: string;
   digest: Digest;
 }
 
-/** PluginFile is a file outside of a plugin's directory that a command of the plugin names. */
+/** PluginFile is a file outside a plugin's directory that a command of the plugin names. */
 export interface PluginFile {
   path: string;
-  /** absent: there is no such file */
+  /** absent: the file does not exist */
   digest?: Digest;
 }
 
-/** PluginInfo is a plugin as it is now. */
+/** PluginInfo is the current state of a plugin. */
 export interface PluginInfo {
-  /** that of its directory, if nothing in there names it */
+  /** from its manifest; else the name of its directory */
   name: string;
   version?: string;
   description?: string;
   scope: PluginScope;
   dir?: string;
   status: PluginStatus;
-  /** of what runs */
+  /** of the running version */
   digest?: Digest;
-  /** of what is in the directory, where that is something else */
+  /** of the current files, if they differ from the running version */
   found?: Digest;
-  /** that it came with */
+  /** the generation that loaded it */
   generation?: number;
   problems?: PluginProblem[];
-  /** what confines all its programs, and those of the version before that sessions still have; absent: it has none */
+  /** sandbox of all its programs, including those of an older version that sessions still use; absent: no sandbox */
   sandbox?: string;
   process?: PluginProcess;
-  /** MCP servers, by name */
+  /** MCP servers, sorted by name */
   servers?: PluginServer[];
 }
 
 /** PluginInputs are inputs for plugins, by plugin id: JSON that only its plugin understands. */
 export type PluginInputs = Record<string, unknown>;
 
-/** PluginListParams asks for the plugins that sessions in a directory have. */
+/** PluginListParams selects the plugins of sessions in a directory. */
 export interface PluginListParams {
-  /** absent: those of no workspace */
+  /** absent: without workspace plugins */
   cwd?: string;
 }
 
-/** PluginListResult are plugins, in the order in which they are asked, with those that are not loaded. */
+/** PluginListResult lists plugins in the order in which lashd calls them, including those that are not loaded. */
 export interface PluginListResult {
-  /** of the set that runs */
+  /** of the running set of plugins */
   generation: number;
   data: PluginInfo[];
   roots: PluginRoot[];
 }
 
-/** PluginLogLine is a line that a plugin has said, or that was said of it. */
+/** PluginLogLine is a line that a plugin printed, or that lashd logged about it. */
 export interface PluginLogLine {
   atMs: number;
   level: string;
   text: string;
 }
 
-/** PluginLogsParams asks for the newest lines that a plugin has said. */
+/** PluginLogsParams selects the newest log lines of a plugin. */
 export interface PluginLogsParams {
   name: string;
   /** as in plugin/read */
   cwd?: string;
-  /** default 100, at most 1000 */
+  /** 1 to 1000; absent: 100 */
   limit?: number;
 }
 
-/** PluginLogsResult are lines, the oldest first. */
+/** PluginLogsResult holds log lines, oldest first. */
 export interface PluginLogsResult {
   data: PluginLogLine[];
 }
 
-/** PluginNode is an entry that only its plugin understands. */
+/** PluginNode is an entry of history that only its plugin understands. */
 export interface PluginNode {
-  /** whose it is, if lashd saw to that */
+  /** the plugin that added it; absent: not verified by lashd */
   plugin?: string;
   type: string;
   body: unknown;
 }
 
-/** PluginOptions are settings that only their plugin understands. */
+/** PluginOptions maps plugin ids to settings that only that plugin understands. */
 export type PluginOptions = Record<string, unknown>;
 
 /** PluginParams names a plugin. */
 export interface PluginParams {
   name: string;
-  /** of whose plugins it is one; absent: of those of no workspace */
+  /** workspace of the plugin; absent: a plugin outside workspaces */
   cwd?: string;
 }
 
-/** PluginProblem is a mistake in a file of a plugin, or what else is wrong with it. */
+/** PluginProblem is a mistake in a file of a plugin, or another problem with it. */
 export interface PluginProblem {
-  /** in the plugin's directory */
+  /** relative to the plugin's directory */
   file?: string;
   line?: number;
   column?: number;
   message: string;
-  /** it is loaded all the same */
+  /** the plugin still loads */
   warning?: boolean;
 }
 
-/** PluginProcess is the process of a plugin. */
+/** PluginProcess is the state of a plugin's process. */
 export interface PluginProcess {
-  /** idle, starting, running, failed, quarantined, resumed */
+  /** idle, starting, running, failed, quarantined or resumed */
   state: string;
-  /** what confines it */
+  /** its sandbox */
   sandbox?: string;
-  /** why it ended last */
+  /** why it ended the last time */
   error?: string;
 }
 
-/** PluginReach is what of a plugin reaches beyond its directory. */
+/** PluginReach lists what a plugin uses outside its directory. */
 export interface PluginReach {
-  /** that it may run, as it says them */
+  /** commands that it may run, as written in its files */
   commands?: string[][];
-  /** which these are */
+  /** the programs of these commands */
   executables?: PluginExecutable[];
-  /** outside the plugin that the commands name: a change of one needs a new approval */
+  /** files outside the plugin that the commands name; a change of one needs a new approval */
   files?: PluginFile[];
-  /** commands that may run or load files that approval does not cover, and why, for people */
+  /** for people: commands that may run or load files which the approval does not cover, and why */
   uncovered?: string[];
-  /** of servers */
+  /** addresses of its servers */
   addresses?: string[];
-  /** names of variables that it gets from the environment of lashd */
+  /** names of variables that it receives from lashd's environment */
   environment?: string[];
-  /** what it may ask of lashd */
+  /** capabilities that it requests from lashd */
   capabilities?: string[];
-  /** a hook of it changes the configuration of sessions: approval only to be stricter */
+  /** one of its hooks changes session settings; it can make approval only stricter */
   configures?: boolean;
 }
 
-/** PluginReadResult is a plugin with all that a person has to know to approve it. */
+/** PluginReadResult describes a plugin for review before you trust it. */
 export interface PluginReadResult {
   plugin: PluginInfo;
-  /** of what is in its directory, or, if that cannot be read, of what runs */
+  /** of the current files, or of the running version if these cannot be read */
   contributes: PluginContribution[];
-  /** likewise */
+  /** of the same version */
   reach: PluginReach;
-  /** of just that, for plugin/trust; absent: it is what runs */
+  /** of the reviewed files, for plugin/trust; absent: they are already running */
   digest?: Digest;
 }
 
-/** PluginReloadParams has directories looked at now. */
+/** PluginReloadParams selects the plugin directories to scan. */
 export interface PluginReloadParams {
   idempotencyKey?: string;
-  /** whose plugins are looked at besides the user's; absent: all that are known */
+  /** the workspace to scan besides the user's plugins; absent: all known workspaces */
   cwd?: string;
-  /** only tell what would change */
+  /** only report what would change */
   dryRun?: boolean;
-  /** queue: sessions take it at their next turn, the default; refuse: not while any turn runs */
+  /** queue: sessions use the change from their next turn on; the default. refuse: fail if any turn is running */
   whenBusy?: WhenBusy;
 }
 
-/** PluginReloadResult is what a reload came to, or would. */
+/** PluginReloadResult lists the changes of a reload. */
 export interface PluginReloadResult {
   duplicate?: boolean;
   generation: number;
   data: PluginChange[];
-  /** tools or texts of the prompt change, so that what the model's provider has cached is of no use */
+  /** tools or prompt texts change, so the provider's prompt cache becomes useless */
   prefix: boolean;
-  /** plugins that are not as they are in their directories */
+  /** plugins whose running version differs from their files, with the reasons */
   problems?: PluginInfo[];
 }
 
@@ -1393,28 +1394,28 @@ export interface PluginResult {
   plugin: PluginInfo;
 }
 
-/** PluginRoot is a directory in which plugins are looked for. */
+/** PluginRoot is a directory in which lashd looks for plugins. */
 export interface PluginRoot {
   dir: string;
-  /** events, or polling */
+  /** events or polling */
   watch: string;
-  /** why it is not watched by events, or not all of it */
+  /** why lashd does not watch all of it with events */
   reason?: string;
 }
 
 /** PluginScope says where a plugin comes from. */
 export type PluginScope = "builtin" | "user" | "workspace";
 
-/** PluginServer is an MCP server of a plugin. */
+/** PluginServer is the state of an MCP server of a plugin. */
 export interface PluginServer {
   name: string;
-  /** stdio, http */
+  /** stdio or http */
   transport: string;
-  /** idle, starting, ready, failed, quarantined, unreachable, resumed */
+  /** idle, starting, ready, failed, quarantined, unreachable or resumed */
   state: string;
-  /** that it offers */
+  /** number of its tools */
   tools: number;
-  /** what it says that it is */
+  /** name and version that it reports */
   product?: string;
   error?: string;
 }
@@ -1431,19 +1432,19 @@ export interface PluginState {
   artifacts?: PluginArtifact[];
 }
 
-/** PluginStatus says what has become of a plugin. */
+/** PluginStatus says whether a plugin is loaded. */
 export type PluginStatus = "loaded" | "degraded" | "failed" | "untrusted" | "modified" | "disabled";
 
-/** PluginTrustParams approves what is in a directory of a workspace: exactly these bytes. */
+/** PluginTrustParams trusts a workspace plugin with exactly the files of a digest. */
 export interface PluginTrustParams {
   idempotencyKey?: string;
   name: string;
   cwd: string;
-  /** as plugin/read tells it */
+  /** from plugin/read */
   digest: Digest;
 }
 
-/** PluginUntrustParams takes back every approval of a plugin of a workspace. It stops running. */
+/** PluginUntrustParams revokes every approval of a workspace plugin. The plugin stops running. */
 export interface PluginUntrustParams {
   idempotencyKey?: string;
   name: string;
@@ -1453,18 +1454,18 @@ export interface PluginUntrustParams {
 /** PointID names a file point: fpt_... */
 export type PointID = string;
 
-/** PointKind is what changed files. */
+/** PointKind says what changed the files of a file point. */
 export type PointKind = "turn" | "rewind";
 
-/** PointState is where a file point is. */
+/** PointState is the state of a file point. */
 export type PointState = "open" | "closed";
 
-/** Policy is the approval configuration of an asker, with what it refers to. */
+/** Policy is the approval configuration of a requester, with its directory and driver. */
 export interface Policy {
   approval: ApprovalConfig;
-  /** paths in the rules are relative to it */
+  /** base directory of relative paths in the rules */
   cwd: string;
-  /** of the asker: a session of another driver runs no code cells */
+  /** the requester's driver; sessions with another driver run no code cells */
   driver?: string;
 }
 
@@ -1477,44 +1478,44 @@ export interface Price {
   cached: number;
 }
 
-/** Prune marks a part that a prompt view shortened; its absence means intact. */
+/** Prune marks a part that a prompt view shortened. */
 export interface Prune {
   state: PruneState;
-  /** what is shown instead */
+  /** text shown instead */
   breadcrumb?: string;
-  /** of the part's whole content */
+  /** digest of the part's full content */
   archive?: Digest;
 }
 
-/** PruneState says how much of a part a prompt view still shows. */
+/** PruneState says how a prompt view shortened a part. */
 export type PruneState = "cleared" | "deleted" | "summarised";
 
-/** QueueCancelParams withdraws an input that has not entered a turn. */
+/** QueueCancelParams removes an input that has not entered a turn. */
 export interface QueueCancelParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   inputId: InputID;
-  /** and all that came after it */
+  /** also remove all inputs after it */
   suffix?: boolean;
 }
 
-/** QueueCancelResult tells it for each input concerned. */
+/** QueueCancelResult holds the status of each affected input. */
 export interface QueueCancelResult {
   data: CancelledInput[];
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** QueueHold is why nothing of a queue starts now. */
+/** QueueHold says why no queued input starts now. */
 export type QueueHold = "empty" | "turnRunning" | "waitingForDecision" | "heldByCommand" | "storageFull" | "retryLater" | "otherDaemon" | "shuttingDown";
 
-/** QueueListParams lists inputs. */
+/** QueueListParams selects the inputs of a session. */
 export interface QueueListParams {
   sessionId: SessionID;
   all?: boolean;
 }
 
-/** QueueListResult are the inputs that no committed turn has consumed; with all, also the newest that ended. */
+/** QueueListResult lists the queued inputs. With all, it also lists the newest completed and cancelled inputs. */
 export interface QueueListResult {
   data: QueuedInput[];
   hold: QueueHold;
@@ -1557,7 +1558,7 @@ export interface QueuedWake {
   ordinal?: number;
 }
 
-/** ReasoningSpec says how a model's reasoning is controlled. */
+/** ReasoningSpec lists the reasoning efforts of a model. */
 export interface ReasoningSpec {
   efforts: string[];
   default?: string;
@@ -1585,32 +1586,32 @@ export type RelationKind = "root" | "child" | "fork";
 /** Replay says whether a call that was started, and whose result was lost, may be made again. */
 export type Replay = "never" | "safe" | "idempotent";
 
-/** RetryAdvice says what a client should do about an error. */
+/** RetryAdvice says whether a client should retry a failed request. */
 export type RetryAdvice = "now" | "reload" | "never";
 
-/** RetryStatus announces that a failed model call will be tried again after a wait. Interrupting the turn ends the wait. */
+/** RetryStatus announces that lashd will retry a failed model call after a wait. Interrupting the turn ends the wait. */
 export interface RetryStatus {
   waitMs: number;
-  /** the number of the next attempt, of those that count */
+  /** number of the next counted attempt */
   attempt: number;
   maxAttempts: number;
-  /** the failed attempt used up one of maxAttempts; throttling and an unreachable server use a budget of time instead */
+  /** the failed attempt counts toward maxAttempts; throttling and an unreachable server are limited by time instead */
   counted?: boolean;
-  /** the code of the error */
+  /** the error's code */
   reason: string;
-  /** HTTP status of the answer; absent: there was no answer */
+  /** HTTP status of the response; absent: no response */
   status?: number;
-  /** the error, without keys */
+  /** the error message, without API keys */
   message?: string;
 }
 
 /** RewindFiles says what a rewind is about. */
 export type RewindFiles = "also" | "only";
 
-/** Role says who speaks in a message. */
+/** Role is the author of a message. */
 export type Role = "user" | "assistant" | "system" | "event";
 
-/** of an event in its session: 1, 2, 3, ... without gaps */
+/** sequence number of an event in its session: 1, 2, 3, ... without gaps */
 export type Seq = number;
 
 /** SeqResult answers a change that has nothing more to say. */
@@ -1619,19 +1620,19 @@ export interface SeqResult {
   duplicate?: boolean;
 }
 
-/** ServerBackupParams says where a copy of all that is stored is put. */
+/** ServerBackupParams sets the directory of a backup. */
 export interface ServerBackupParams {
-  /** an absolute path, of which nothing is there yet but its parent */
+  /** an absolute path that does not exist yet; its parent directory must exist */
   dir: string;
 }
 
-/** ServerBackupResult is a copy that was verified. It is whole unless Missing or Problems are given. */
+/** ServerBackupResult describes a finished and verified backup. The backup is complete unless missing or problems is set. */
 export interface ServerBackupResult {
-  /** can be used as a data directory */
+  /** usable as a data directory */
   dir: string;
-  /** files of the data directory that are missing or damaged, and so not in the copy */
+  /** files that are missing or damaged in the data directory and so not in the backup */
   missing?: string[];
-  /** damaged rows of the database, which the copy has as they are */
+  /** damaged database rows, copied unchanged */
   problems?: string[];
 }
 
@@ -1934,7 +1935,7 @@ export interface SessionRewindResult {
   duplicate?: boolean;
 }
 
-/** SessionRule says whether an operation is called with a session. */
+/** SessionRule says whether an operation requires a session. */
 export type SessionRule = "required" | "optional" | "forbidden";
 
 /** SessionSetTitleParams names a session for people. */
@@ -1969,9 +1970,9 @@ export interface SessionWaitResult {
   seq: Seq;
 }
 
-/** ShutdownParams says how much is to end. */
+/** ShutdownParams says what to shut down. */
 export interface ShutdownParams {
-  /** the daemon too; turns are resumed when it starts again */
+  /** also stop the daemon; running turns resume after its restart */
   daemon?: boolean;
 }
 
@@ -2062,28 +2063,28 @@ export interface SnapshotSide {
 /** StartKind names a way to begin. */
 export type StartKind = "empty" | "currentSession" | "existingSession" | "snapshot";
 
-/** StatusResult is what server/status answers. */
+/** StatusResult is the state of the daemon. */
 export interface StatusResult {
   version: string;
   pid: number;
   uptimeMs: number;
   dataDir: string;
   socket?: string;
-  /** stored */
+  /** stored sessions */
   sessions: number;
-  /** in memory */
+  /** sessions in memory */
   loadedSessions: number;
   runningTurns: number;
   openDecisions: number;
   connections: number;
-  /** ok, or what is wrong, such as a loss of commits that nobody has acknowledged with lashd doctor --fix */
+  /** ok, or a description of the problem, such as lost commits; lashd doctor helps with these */
   store: string;
 }
 
 /** StopReason is why a model stopped. */
 export type StopReason = "stop" | "toolUse" | "outputLimit" | "contextOverflow" | "contentFilter" | "providerError" | "cancelled" | "unknown";
 
-/** Subagent says for whom a session works, and how deep it is below a session of a person. */
+/** Subagent describes a session that works for another session. Depth counts the sessions above it; a person's session has depth 0. */
 export interface Subagent {
   parentSessionId: SessionID;
   capability?: string;
@@ -2539,9 +2540,9 @@ export interface ToolCallRecord {
   args: unknown;
   output: ToolOutput;
   durationMs: number;
-  /** the call, or the code cell, that made this one; absent: the model did */
+  /** the call or the code cell that made this call; absent: the model made it */
   parent?: CallID;
-  /** position in which it completed within its batch */
+  /** position in the order of completion within its batch */
   order: number;
 }
 
@@ -2849,7 +2850,7 @@ export interface TriggerHistoryResult {
   nextCursor?: string;
 }
 
-/** trg_...; another one for what is deleted and made again */
+/** trg_...; a trigger that is deleted and created again gets a new id */
 export type TriggerID = string;
 
 /** TriggerListParams chooses triggers, in the order in which they were made. */
@@ -3001,15 +3002,15 @@ export interface TurnListResult {
   nextCursor?: string;
 }
 
-/** TurnOptions are what a protocol is asked to do in a turn, in words that only the protocol understands. */
+/** TurnOptions are options for the session's driver. Only the driver understands the payload. */
 export interface TurnOptions {
-  /** of the payload, from 1 */
+  /** version of the payload's format, starting at 1 */
   schemaVersion: number;
   /** at most 64 KiB */
   payload: unknown;
 }
 
-/** TurnOutcome is how a turn ended, with what that kind of end carries. */
+/** TurnOutcome says how a turn ended. OutcomeKind lists the fields of each kind. */
 export interface TurnOutcome {
   kind: OutcomeKind;
   text?: string;
@@ -3024,12 +3025,12 @@ export interface TurnParams {
   turnId: TurnID;
 }
 
-/** TurnReport is everything a turn came to. The same report is answered however often and by whomever it is asked for. */
+/** TurnReport describes a turn and its results. All clients receive the same report. */
 export interface TurnReport {
   turnId: TurnID;
   sessionId: SessionID;
   state: TurnState;
-  /** set once the turn has ended */
+  /** set when the turn has ended */
   outcome?: TurnOutcome;
   output?: AssistantOutput;
   usage: Usage;
@@ -3041,10 +3042,10 @@ export interface TurnReport {
   hadCodeExecution?: boolean;
   acceptedAtMs: number;
   startedAtMs?: number;
-  /** from start to the final commit */
+  /** from the start to the final commit */
   durationMs?: number;
   headRevision?: number;
-  /** the turn that goes on in another frame */
+  /** the turn that continues in another frame */
   followedBy?: TurnID;
 }
 
@@ -3069,7 +3070,7 @@ export interface TurnStartResult {
   duplicate?: boolean;
 }
 
-/** TurnState is where a turn is. */
+/** TurnState is the state of a turn. */
 export type TurnState = "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
 
 /** TurnSteerParams sends an input into a running turn. */
@@ -3112,9 +3113,9 @@ export interface TurnWaitParams {
   follow?: boolean;
 }
 
-/** UnknownOutcomeRule says how long the question about a call of unknown outcome stays open before the model is told that nobody knows. */
+/** UnknownOutcomeRule sets how long lashd asks a person about a tool call of unknown outcome. After that, lashd reports the unknown outcome to the model. */
 export interface UnknownOutcomeRule {
-  /** absent: ten minutes; 0: the model is told at once */
+  /** absent: ten minutes; 0: report to the model at once */
   deadlineMs?: number;
 }
 
