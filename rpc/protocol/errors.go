@@ -31,7 +31,7 @@ const (
 	KindDriverNotFound    ErrorKind = "driverNotFound"       // no plugin provides that driver
 	KindSnapshotNotFound  ErrorKind = "snapshotNotFound"     // the session has no snapshot with that name
 	KindTaskNotFound      ErrorKind = "taskNotFound"         // the session has no task with that id, or may not see it
-	KindTaskElsewhere     ErrorKind = "taskElsewhere"        // this daemon does not run the task, or the task no longer accepts signals
+	KindTaskElsewhere     ErrorKind = "taskElsewhere"        // this daemon does not run the task, or the task did not accept the signal
 	KindTaskEnded         ErrorKind = "taskEnded"            // the task has ended
 	KindMonitorNotFound   ErrorKind = "monitorNotFound"      // the session has no monitor with that id
 	KindArtifactNotFound  ErrorKind = "artifactNotFound"     // unknown artifact

@@ -2,13 +2,13 @@ package protocol
 
 import "encoding/json"
 
-// SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts;
-// if it starts with nothing, those of the session that it works for; if there is none, the daemon's, or, if a plugin asks, those
-// of the session it asks from.
+// SessionNewParams creates a session, completely or not at all. Absent settings come from the session in start. If start is
+// empty, they come from the parent session. Without a parent, they are the daemon's defaults or, for a plugin's request, the settings
+// of the session that the plugin calls from.
 type SessionNewParams struct {
 	Mutation
-	SessionID      SessionID           `json:"sessionId,omitempty"` // chosen by the client; never used before
-	Cwd            string              `json:"cwd,omitempty"`       // the workspace: an absolute path to a directory; absent: as where it starts, or as whom it works for
+	SessionID      SessionID           `json:"sessionId,omitempty"` // a new id chosen by the client; absent: lashd chooses
+	Cwd            string              `json:"cwd,omitempty"`       // the workspace: absolute path of a directory; absent: that of the session in start or of the parent
 	Title          string              `json:"title,omitempty"`
 	Driver         string              `json:"driver,omitempty"`
 	Model          string              `json:"model,omitempty"` // a name from model/list
@@ -20,17 +20,17 @@ type SessionNewParams struct {
 	Options        PluginOptions       `json:"options,omitempty"`
 	Unknown        *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
 	Drain          DrainPolicy         `json:"drain,omitempty"`
-	Authority      Authority           `json:"authority,omitzero"`       // what it may use; never more than its parent, or where it starts
-	Start          SessionStart        `json:"start,omitzero"`           // absent: with nothing
+	Authority      Authority           `json:"authority,omitzero"`       // limits on what it may use; never wider than those of its parent or of the session in start
+	Start          SessionStart        `json:"start,omitzero"`           // absent: empty
 	PluginSource   PluginSource        `json:"pluginSource,omitempty"`   // absent: fork
-	Relation       Relation            `json:"relation,omitzero"`        // root, or child with its parent; absent: as the authority says
-	Nodes          []NodeBody          `json:"nodes,omitempty"`          // that its history begins with, or goes on with where it starts
-	UsageLabel     string              `json:"usageLabel,omitempty"`     // under which its parent's ledger shows what it uses; absent: child
-	FirstTurnInput []InputPart         `json:"firstTurnInput,omitempty"` // for the plugin that takes it first
-	MCPServers     MCPServers          `json:"mcpServers,omitempty"`     // that this client brings, as with session/setOverlay
+	Relation       Relation            `json:"relation,omitzero"`        // root, or child with its parent; absent: follows from authority
+	Nodes          []NodeBody          `json:"nodes,omitempty"`          // first nodes of its history, after the history from start
+	UsageLabel     string              `json:"usageLabel,omitempty"`     // label of its usage in the parent's ledger; absent: child
+	FirstTurnInput []InputPart         `json:"firstTurnInput,omitempty"` // input for the first plugin that accepts it
+	MCPServers     MCPServers          `json:"mcpServers,omitempty"`     // MCP servers of this client, as in session/setOverlay
 }
 
-// SessionNewResult is the session as created. The connection is attached to it.
+// SessionNewResult is the created session. The connection is attached to it.
 type SessionNewResult struct {
 	SessionID SessionID `json:"sessionId"`
 	Session   Session   `json:"session"`
@@ -49,11 +49,11 @@ type SessionMutationParams struct {
 	SessionID SessionID `json:"sessionId"`
 }
 
-// SessionListParams chooses sessions, newest first.
+// SessionListParams selects sessions. The result is sorted newest first.
 type SessionListParams struct {
 	Cwd      string `json:"cwd,omitempty"`
 	Archived bool   `json:"archived,omitempty"`
-	Children bool   `json:"children,omitempty"` // also sessions that work for others
+	Children bool   `json:"children,omitempty"` // include sessions of subagents
 	Cursor   string `json:"cursor,omitempty"`
 	Limit    int    `json:"limit,omitempty"` // 1 to 200; absent: 50
 }
@@ -64,14 +64,14 @@ type SessionListResult struct {
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
-// SessionReadParams reads a page of a session's items, backwards from a cursor.
+// SessionReadParams selects a page of a session's items, going back from a cursor.
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`
-	Cursor    string    `json:"cursor,omitempty"` // absent: from the newest
-	Limit     int       `json:"limit,omitempty"`  // nodes, 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB
+	Cursor    string    `json:"cursor,omitempty"` // absent: start at the newest
+	Limit     int       `json:"limit,omitempty"`  // number of nodes, 1 to 500; absent: 200. A page holds at most about 4 MiB
 }
 
-// SessionReadResult is a page of items in order, and where the older ones are.
+// SessionReadResult is a page of items in order. nextCursor leads to older items.
 type SessionReadResult struct {
 	Session    Session `json:"session"`
 	Data       []Item  `json:"data"`
@@ -81,26 +81,26 @@ type SessionReadResult struct {
 // SessionAttachParams subscribes the connection to a session.
 type SessionAttachParams struct {
 	SessionID SessionID `json:"sessionId"`
-	AfterSeq  *Seq      `json:"afterSeq,omitempty"` // replay what came after; absent: a snapshot, then what comes
-	Epoch     int64     `json:"epoch,omitempty"`    // the epoch in which AfterSeq was seen
+	AfterSeq  *Seq      `json:"afterSeq,omitempty"` // replay the events after this one; absent: start with a snapshot
+	Epoch     int64     `json:"epoch,omitempty"`    // the epoch in which the client saw afterSeq
 }
 
-// SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once.
+// SessionAttachResult is the state of the session as of seq. Every durable event after seq follows once, in order.
 type SessionAttachResult struct {
 	Session    Session       `json:"session"`
-	Items      []Item        `json:"items,omitempty"` // the newest 200, or those of the last 4 MiB; absent in a replay
+	Items      []Item        `json:"items,omitempty"` // items of the newest 200 nodes, at most about 4 MiB; absent in a replay
 	NextCursor string        `json:"nextCursor,omitempty"`
-	OpenItems  []Item        `json:"openItems,omitempty"` // with the text so far
-	Decisions  []Decision    `json:"decisions"`           // open ones, also of sessions that work for this one
+	OpenItems  []Item        `json:"openItems,omitempty"` // items in progress, with their text so far
+	Decisions  []Decision    `json:"decisions"`           // open decisions, including those of subagents
 	Queue      []QueuedInput `json:"queue"`
 	Tasks      []Task        `json:"tasks"`
 	TurnID     TurnID        `json:"turnId,omitempty"`  // the running turn
-	Entered    []QueuedInput `json:"entered,omitempty"` // inputs that it has taken in, and that are no items yet
+	Entered    []QueuedInput `json:"entered,omitempty"` // inputs that have entered the running turn and are not items yet
 	Seq        Seq           `json:"seq"`
-	Gap        *Gap          `json:"gap,omitempty"` // AfterSeq cannot be replayed; this answer is a snapshot instead
+	Gap        *Gap          `json:"gap,omitempty"` // set if the events after afterSeq cannot be replayed; the result is a snapshot then
 }
 
-// SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are.
+// SessionConfigureParams changes settings from the next turn on. Absent settings stay unchanged.
 type SessionConfigureParams struct {
 	Mutation
 	SessionID      SessionID           `json:"sessionId"`
@@ -112,162 +112,162 @@ type SessionConfigureParams struct {
 	GenerationMode OverlayMode         `json:"generationMode,omitempty"` // absent: replace
 	Options        PluginOptions       `json:"options,omitempty"`
 	Unknown        *UnknownOutcomeRule `json:"unknownOutcome,omitempty"`
-	Drain          DrainPolicy         `json:"drain,omitempty"` // absent: as it is
+	Drain          DrainPolicy         `json:"drain,omitempty"` // absent: unchanged
 }
 
-// HeadResult is where a session stands after a change.
+// HeadResult is the head of a session after a change.
 type HeadResult struct {
 	Head Head `json:"head"`
 	Seq  Seq  `json:"seq"`
 	Replayable
 }
 
-// ClientTool is a tool that the client itself runs.
+// ClientTool is a tool that the client runs. lashd requests calls with tool/requested events.
 type ClientTool struct {
 	ToolManifest
 	Replay     Replay `json:"replay,omitempty"`     // absent: never
-	DeadlineMs int64  `json:"deadlineMs,omitempty"` // absent: two minutes
+	DeadlineMs int64  `json:"deadlineMs,omitempty"` // time limit of a call; absent: two minutes
 }
 
-// SessionOverlayParams replaces what clients add to a session: the newest one's is there. One that adds nothing leaves what another adds
-// while it is connected.
+// SessionOverlayParams replaces the overlay of a session. The newest overlay counts. An empty overlay does not remove the overlay of
+// another client that is connected.
 type SessionOverlayParams struct {
 	Mutation
 	SessionID        SessionID    `json:"sessionId"`
-	IncludeBaseTools *bool        `json:"includeBaseTools,omitempty"` // absent: true
+	IncludeBaseTools *bool        `json:"includeBaseTools,omitempty"` // also offer the session's own tools; absent: true
 	Tools            []ClientTool `json:"tools,omitempty"`
 	Prompt           string       `json:"prompt,omitempty"`
-	MCPServers       MCPServers   `json:"mcpServers,omitempty"`     // that come and go with the client; absent: none
-	WhileConnected   bool         `json:"whileConnected,omitempty"` // the rest goes with the client, too, when it has been away for half a minute
+	MCPServers       MCPServers   `json:"mcpServers,omitempty"`     // removed when the client disconnects; absent: none
+	WhileConnected   bool         `json:"whileConnected,omitempty"` // also remove the tools and the prompt 30 seconds after the client disconnects
 }
 
-// SessionOverlayResult is the catalog's state after an overlay was set.
+// SessionOverlayResult holds the tool settings after a change of the overlay.
 type SessionOverlayResult struct {
 	Tools ToolState `json:"tools"`
 	Seq   Seq       `json:"seq"`
 	Replayable
 }
 
-// SessionSetTitleParams names a session for people.
+// SessionSetTitleParams sets the title of a session.
 type SessionSetTitleParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
 	Title     string    `json:"title"`
 }
 
-// SessionArchiveParams puts a session away, or takes it out again.
+// SessionArchiveParams archives a session.
 type SessionArchiveParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
-	Undo      bool      `json:"undo,omitempty"`
+	Undo      bool      `json:"undo,omitempty"` // take it out of the archive instead
 }
 
-// SessionForkParams makes a new session that shares this one's history.
+// SessionForkParams creates a session that shares this session's history.
 type SessionForkParams struct {
 	Mutation
 	SessionID   SessionID   `json:"sessionId"`
-	AtNode      NodeID      `json:"atNode,omitempty"` // on the active path, or pinned; absent: the leaf
+	AtNode      NodeID      `json:"atNode,omitempty"` // a node on the active branch or a pinned node; absent: the leaf
 	Title       string      `json:"title,omitempty"`
 	ToolCatalog ForkCatalog `json:"toolCatalog,omitempty"`
 }
 
-// ForkCatalog says which tools a fork begins with.
+// ForkCatalog says which tool settings a fork starts with.
 type ForkCatalog string
 
 const (
-	ForkInherit ForkCatalog = "inherit" // as its source has them now; the default
-	ForkFresh   ForkCatalog = "fresh"   // as a new session has them
+	ForkInherit ForkCatalog = "inherit" // the source session's current settings; the default
+	ForkFresh   ForkCatalog = "fresh"   // the settings of a new session
 )
 
-// SessionRewindParams moves the leaf to an ancestor: what came after it stays, pinned. With files it brings back, too, or only, what
-// the files of the workspace were before the first turn that is left behind.
+// SessionRewindParams moves the leaf to an ancestor, restores files, or both. The abandoned branch stays, pinned. Files are restored
+// to their state before the first abandoned turn.
 type SessionRewindParams struct {
 	Mutation
 	SessionID SessionID   `json:"sessionId"`
 	ToNode    NodeID      `json:"toNode,omitempty"`  // the new leaf
-	ToTurn    TurnID      `json:"toTurn,omitempty"`  // instead: to before this turn
-	ToPoint   PointID     `json:"toPoint,omitempty"` // instead, for files only: to before this file point
-	Files     RewindFiles `json:"files,omitempty"`   // absent: they stay as they are
-	DryRun    bool        `json:"dryRun,omitempty"`  // only tells what would be done
-	Force     bool        `json:"force,omitempty"`   // also where something would be lost; what cannot be brought back is left as it is
+	ToTurn    TurnID      `json:"toTurn,omitempty"`  // instead of toNode: rewind to before this turn
+	ToPoint   PointID     `json:"toPoint,omitempty"` // instead of toNode, with files only: restore files to before this file point
+	Files     RewindFiles `json:"files,omitempty"`   // absent: do not restore files
+	DryRun    bool        `json:"dryRun,omitempty"`  // show what would change without doing it
+	Force     bool        `json:"force,omitempty"`   // overwrite conflicting files; files that cannot be restored stay unchanged
 }
 
-// RewindFiles says what a rewind is about.
+// RewindFiles says whether a rewind restores files, history or both.
 type RewindFiles string
 
 const (
-	RewindAlso RewindFiles = "also" // history and files
-	RewindOnly RewindFiles = "only" // files, and history stays
+	RewindAlso RewindFiles = "also" // rewind history and restore files
+	RewindOnly RewindFiles = "only" // restore files; history stays
 )
 
-// SessionRewindResult tells what a rewind takes out of sight, and what it does to files.
+// SessionRewindResult describes the abandoned branch and the changed files.
 type SessionRewindResult struct {
 	Head   Head         `json:"head"`
-	Pinned NodeID       `json:"pinned,omitempty"` // the leaf as it was
-	Nodes  int64        `json:"nodes"`            // how many were left behind
+	Pinned NodeID       `json:"pinned,omitempty"` // the leaf before the rewind, now pinned
+	Nodes  int64        `json:"nodes"`            // number of abandoned nodes
 	Seq    Seq          `json:"seq"`
-	Point  PointID      `json:"pointId,omitempty"` // a rewind to it takes back what was done to files; absent: nothing was
-	Files  []FileRewind `json:"files,omitempty"`   // that change
+	Point  PointID      `json:"pointId,omitempty"` // the file point of this undo; rewind to it to revert the undo; absent: no file changed
+	Files  []FileRewind `json:"files,omitempty"`   // the changed files
 	Replayable
 }
 
-// SessionPointsResult lists file points in the order in which they were made.
+// SessionPointsResult lists file points, oldest first.
 type SessionPointsResult struct {
 	Data []FilePoint `json:"data"`
 }
 
-// SessionDiffParams asks what a session did to files, or one turn or file point of it.
+// SessionDiffParams selects the file changes of a session, a turn or a file point.
 type SessionDiffParams struct {
 	SessionID SessionID `json:"sessionId"`
 	TurnID    TurnID    `json:"turnId,omitempty"`
 	PointID   PointID   `json:"pointId,omitempty"`
 	Cursor    string    `json:"cursor,omitempty"`
-	Limit     int       `json:"limit,omitempty"` // of files; 1 to 500; absent: 100
+	Limit     int       `json:"limit,omitempty"` // number of files, 1 to 500; absent: 100
 }
 
-// SessionDiffResult is a page of changed files in the order of their paths. It says what was done, not what files are now.
+// SessionDiffResult is a page of changed files, sorted by path. It shows the recorded changes, not the current files.
 type SessionDiffResult struct {
 	Data       []FileDiff  `json:"data"`
-	Points     []FilePoint `json:"points"` // that the changes are of
+	Points     []FilePoint `json:"points"` // the file points that made the changes
 	NextCursor string      `json:"nextCursor,omitempty"`
 }
 
-// SeqResult answers a change that has nothing more to say.
+// SeqResult is the result of a change: the sequence number of its last event.
 type SeqResult struct {
 	Seq Seq `json:"seq"`
 	Replayable
 }
 
-// SessionWaitParams waits until a session is idle: no turn runs and none is queued.
+// SessionWaitParams waits until no turn of a session is running or queued.
 type SessionWaitParams struct {
 	SessionID SessionID `json:"sessionId"`
 	TimeoutMs int64     `json:"timeoutMs,omitempty"` // absent: no limit
 }
 
-// SessionWaitResult is the state at the end of the wait.
+// SessionWaitResult is the state of the session at the end of the wait.
 type SessionWaitResult struct {
 	State SessionState `json:"state"`
 	Seq   Seq          `json:"seq"`
 }
 
-// SessionCompactParams asks for a summary of history.
+// SessionCompactParams compacts the history of a session.
 type SessionCompactParams struct {
 	Mutation
 	SessionID    SessionID `json:"sessionId"`
-	Instructions string    `json:"instructions,omitempty"` // for whoever writes the summary
+	Instructions string    `json:"instructions,omitempty"` // for the author of the summary
 }
 
-// SessionExtensionParams is what a client sends to the session's protocol.
+// SessionExtensionParams sends a message to the session's driver.
 type SessionExtensionParams struct {
 	Mutation
 	SessionID SessionID       `json:"sessionId"`
 	Extension json.RawMessage `json:"extension"`
 }
 
-// SessionCompactResult is the session after it. Compacted is false if no plugin had anything to summarise.
+// SessionCompactResult reports whether history was compacted. compacted is false if no plugin had anything to summarize.
 type SessionCompactResult struct {
 	Compacted bool   `json:"compacted"`
-	Plugin    string `json:"plugin,omitempty"` // that wrote the summary
+	Plugin    string `json:"plugin,omitempty"` // the plugin that wrote the summary
 	Head      Head   `json:"head"`
 	Seq       Seq    `json:"seq"`
 	Replayable

@@ -2,18 +2,18 @@ package protocol
 
 import "encoding/json"
 
-// TaskStartParams starts background work in a session.
+// TaskStartParams starts a task in a session.
 type TaskStartParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
-	TaskID    TaskID    `json:"taskId,omitempty"` // absent: a new one. The same id with the same spec is the task that there is
+	TaskID    TaskID    `json:"taskId,omitempty"` // absent: lashd chooses an id. A known id with the same spec returns the existing task
 	Spec      TaskSpec  `json:"spec"`
 }
 
 // TaskResult is a task after a change.
 type TaskResult struct {
 	Task     Task `json:"task"`
-	Existing bool `json:"existing,omitempty"` // it had been started before, with the same spec
+	Existing bool `json:"existing,omitempty"` // a task with this id and spec existed already
 	Seq      Seq  `json:"seq"`
 	Replayable
 }
@@ -24,77 +24,77 @@ type TaskParams struct {
 	TaskID    TaskID    `json:"taskId"`
 }
 
-// TaskListParams asks for tasks, in the order of their newest changes.
+// TaskListParams selects tasks. The result is sorted by time of the last change.
 type TaskListParams struct {
-	SessionID SessionID `json:"sessionId,omitempty"` // those that it may see; absent: all
+	SessionID SessionID `json:"sessionId,omitempty"` // tasks that this session may see; absent: all tasks
 	Kind      TaskKind  `json:"kind,omitempty"`
-	Live      bool      `json:"live,omitempty"`   // only those that are not over
-	Hidden    bool      `json:"hidden,omitempty"` // also those that are not listed
-	Cursor    string    `json:"cursor,omitempty"` // of an earlier answer: only what has changed since
-	Limit     int       `json:"limit,omitempty"`  // default 100, at most 1000
+	Live      bool      `json:"live,omitempty"`   // only tasks that have not ended
+	Hidden    bool      `json:"hidden,omitempty"` // include hidden tasks
+	Cursor    string    `json:"cursor,omitempty"` // from an earlier result: only tasks that changed since
+	Limit     int       `json:"limit,omitempty"`  // 1 to 1000; absent: 100
 }
 
-// TaskListResult is a page of tasks. Its cursor is always there: asked with later, it gives what has changed since.
+// TaskListResult is a page of tasks. nextCursor is always set; a later request with it returns the tasks that changed since.
 type TaskListResult struct {
 	Data       []Task        `json:"data"`
 	NextCursor string        `json:"nextCursor"`
-	More       bool          `json:"more,omitempty"` // there are more now
+	More       bool          `json:"more,omitempty"` // more tasks are available now
 	Admission  TaskAdmission `json:"admission"`
 }
 
-// TaskAdmission tells how many tasks of the daemon are at work, and why others are not.
+// TaskAdmission counts the running tasks of the daemon and the tasks that wait for a free place.
 type TaskAdmission struct {
-	Working int `json:"working"`
-	Limit   int `json:"limit"`
-	Waiting int `json:"waiting"` // for a place
+	Working int `json:"working"` // running tasks
+	Limit   int `json:"limit"`   // maximum number of running tasks
+	Waiting int `json:"waiting"` // tasks waiting for a free place
 }
 
-// TaskReadParams asks for a task and what happened to it.
+// TaskReadParams selects a task and a page of its events.
 type TaskReadParams struct {
 	TaskParams
-	After int `json:"after,omitempty"` // ordinal of an event: only those after it
-	Limit int `json:"limit,omitempty"` // default 100, at most 1000
+	After int `json:"after,omitempty"` // only events after this ordinal
+	Limit int `json:"limit,omitempty"` // 1 to 1000; absent: 100
 }
 
-// TaskReadResult is a task and a page of its events, the oldest first.
+// TaskReadResult is a task and a page of its events, oldest first.
 type TaskReadResult struct {
 	Task   Task        `json:"task"`
 	Events []TaskEvent `json:"events"`
 }
 
-// TaskOutputParams asks for a part of what a task has put out.
+// TaskOutputParams selects a range of a task's output.
 type TaskOutputParams struct {
 	TaskParams
-	Offset int64 `json:"offset,omitempty"` // in bytes; negative: from the end
-	Limit  int   `json:"limit,omitempty"`  // in bytes; default 64 KiB, at most 1 MiB
+	Offset int64 `json:"offset,omitempty"` // in bytes; negative: counted from the end
+	Limit  int   `json:"limit,omitempty"`  // in bytes, at most 1 MiB; absent: 64 KiB
 }
 
-// TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it; the beginning of a character of which the
-// rest is not there yet comes with the next part.
+// TaskOutputResult is a range of an output. Invalid UTF-8 is replaced. A character that is incomplete at the end of the range comes
+// with the next range.
 type TaskOutputResult struct {
 	Text       string `json:"text"`
-	Offset     int64  `json:"offset"` // of the first byte
+	Offset     int64  `json:"offset"` // of the first byte of text
 	NextOffset int64  `json:"nextOffset"`
-	Size       int64  `json:"size"`           // of all that there is now
-	Full       bool   `json:"full,omitempty"` // there was too much: what came later is not kept
-	Ended      bool   `json:"ended"`          // the task is over: nothing will be added
+	Size       int64  `json:"size"`           // current size of the whole output
+	Full       bool   `json:"full,omitempty"` // the output reached its size limit; later output was dropped
+	Ended      bool   `json:"ended"`          // the task has ended; its output is final
 }
 
-// TaskRule is when a wait for several tasks ends.
+// TaskRule says when a wait for several tasks ends.
 type TaskRule string
 
 const (
-	WaitAll          TaskRule = "all"          // of them are over; this is the default
-	WaitFirst        TaskRule = "first"        // of them is over
-	WaitFirstSuccess TaskRule = "firstSuccess" // of them is completed, or all are over
+	WaitAll          TaskRule = "all"          // when all tasks have ended; the default
+	WaitFirst        TaskRule = "first"        // when one task has ended
+	WaitFirstSuccess TaskRule = "firstSuccess" // when one task has completed, or all have ended
 )
 
-// TaskLosers is what becomes of the tasks that are still live when a wait ends.
+// TaskLosers says what happens to tasks that have not ended when a wait ends.
 type TaskLosers string
 
 const (
-	LosersKeep   TaskLosers = "keep"   // they go on; this is the default
-	LosersCancel TaskLosers = "cancel" // they are asked to end, in the commit of the end that decides; those of another session before the answer
+	LosersKeep   TaskLosers = "keep"   // they continue; the default
+	LosersCancel TaskLosers = "cancel" // lashd requests their cancellation before it responds
 )
 
 // TaskWaitParams waits for tasks.
@@ -103,47 +103,47 @@ type TaskWaitParams struct {
 	TaskIDs   []TaskID   `json:"taskIds"`
 	Rule      TaskRule   `json:"rule,omitempty"`
 	Losers    TaskLosers `json:"losers,omitempty"`
-	TimeoutMs int64      `json:"timeoutMs,omitempty"` // absent: none. A timeout changes nothing
+	TimeoutMs int64      `json:"timeoutMs,omitempty"` // absent: no limit. A timeout does not affect the tasks
 }
 
-// TaskWaitResult is how far tasks are when a wait ends.
+// TaskWaitResult is the state of the tasks at the end of the wait.
 type TaskWaitResult struct {
-	Settled  []Task `json:"settled"` // those that are over, in the order in which they ended
-	Live     []Task `json:"live"`
+	Settled  []Task `json:"settled"` // ended tasks, in the order in which they ended
+	Live     []Task `json:"live"`    // tasks that have not ended
 	TimedOut bool   `json:"timedOut,omitempty"`
 }
 
-// TaskSignalParams sends something to a task that it declares to take.
+// TaskSignalParams sends a task a signal that the task declares.
 type TaskSignalParams struct {
 	TaskParams
-	Name    string          `json:"name"` // of a command: stdin {text}, closeStdin, interrupt; of one with a terminal also resize {columns, rows}
+	Name    string          `json:"name"` // for a command: stdin {text}, closeStdin or interrupt; with a terminal also resize {columns, rows}
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// TaskCancelParams asks that a task ends. It may still complete.
+// TaskCancelParams requests that a task ends. The task may still complete.
 type TaskCancelParams struct {
 	Mutation
 	TaskParams
 	Reason string `json:"reason,omitempty"`
 }
 
-// TaskCancelAllParams asks that all tasks of a session end.
+// TaskCancelAllParams requests that all tasks of a session end.
 type TaskCancelAllParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
-	Kind      TaskKind  `json:"kind,omitempty"` // absent: of any
-	Keep      []TaskID  `json:"keep,omitempty"` // these go on
+	Kind      TaskKind  `json:"kind,omitempty"` // absent: all kinds
+	Keep      []TaskID  `json:"keep,omitempty"` // tasks that continue
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// TasksResult is tasks after a change.
+// TasksResult holds the tasks after a change.
 type TasksResult struct {
 	Data []Task `json:"data"`
 	Seq  Seq    `json:"seq"`
 	Replayable
 }
 
-// TaskTransferParams gives tasks to another session: all of them, or none.
+// TaskTransferParams moves tasks to another session, all or none.
 type TaskTransferParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
@@ -151,14 +151,14 @@ type TaskTransferParams struct {
 	To        SessionID `json:"to"`
 }
 
-// TaskCompleteParams tells how a task ended that runs elsewhere, or gives up one that is lost.
+// TaskCompleteParams reports the outcome of a task that runs outside lashd, or abandons a lost task.
 type TaskCompleteParams struct {
 	Mutation
 	TaskParams
 	Outcome TaskOutcome `json:"outcome"`
 }
 
-// TaskObserveParams lets another session see a task, or no longer.
+// TaskObserveParams lets another session see a task, or with remove, stops that.
 type TaskObserveParams struct {
 	Mutation
 	TaskParams
@@ -166,9 +166,9 @@ type TaskObserveParams struct {
 	Remove   bool      `json:"remove,omitempty"`
 }
 
-// TaskPruneParams lets go of what is stored of tasks that are over, a thousand at most; the answer holds what is left of each.
+// TaskPruneParams deletes the stored data of up to 1000 ended tasks. The result holds what remains of each.
 type TaskPruneParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
-	BeforeMs  int64     `json:"beforeAtMs,omitempty"` // ended before; absent: all that are over
+	BeforeMs  int64     `json:"beforeAtMs,omitempty"` // only tasks that ended before this time; absent: all ended tasks
 }

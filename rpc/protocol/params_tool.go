@@ -4,45 +4,45 @@ import (
 	"encoding/json"
 )
 
-// ToolListResult is the catalog: every tool of the session, members or not.
+// ToolListResult lists every tool of the session, whether or not the model sees it.
 type ToolListResult struct {
 	Data       []ToolRecord `json:"data"`
 	Generation int64        `json:"generation"`
 }
 
-// ToolApplyStateParams replaces all settings, if the generation is still current. Tools that the state does not name are
-// left out until their source is asked again; to switch one off for good, say that it is no member.
+// ToolApplyStateParams replaces all tool settings. It fails if state.generation is not current. Tools that the state omits
+// disappear until the next tool/refresh. To remove a tool permanently, include it with member set to false.
 type ToolApplyStateParams struct {
 	Mutation
 	SessionID SessionID `json:"sessionId"`
 	State     ToolState `json:"state"`
 }
 
-// ToolSetMembershipParams says which tools the model may call.
+// ToolSetMembershipParams adds tools to the model's catalog (true) or removes them (false).
 type ToolSetMembershipParams struct {
 	Mutation
 	SessionID  SessionID       `json:"sessionId"`
-	Generation *int64          `json:"generation,omitempty"` // absent: whatever is current
+	Generation *int64          `json:"generation,omitempty"` // expected current generation; absent: any
 	Members    map[string]bool `json:"members"`
 }
 
-// ToolSetAvailabilityParams sets how far tools are open to the model; without an availability, it takes that back.
+// ToolSetAvailabilityParams sets how tools are offered to the model. An absent availability removes an earlier setting.
 type ToolSetAvailabilityParams struct {
 	Mutation
 	SessionID    SessionID        `json:"sessionId"`
-	Generation   *int64           `json:"generation,omitempty"` // absent: whatever is current
+	Generation   *int64           `json:"generation,omitempty"` // expected current generation; absent: any
 	Names        []string         `json:"names"`
 	Availability ToolAvailability `json:"availability,omitempty"`
 }
 
-// ToolStateResult is the state of a session's tools.
+// ToolStateResult holds the tool settings of a session.
 type ToolStateResult struct {
 	State ToolState `json:"state"`
 	Seq   Seq       `json:"seq"`
 	Replayable
 }
 
-// ToolCallParams runs a tool without a model. The session's approval rules hold.
+// ToolCallParams runs a tool without a model. The session's approval rules apply.
 type ToolCallParams struct {
 	Mutation
 	SessionID SessionID       `json:"sessionId"`
@@ -50,7 +50,7 @@ type ToolCallParams struct {
 	Args      json.RawMessage `json:"args,omitempty"`
 }
 
-// ToolCallResult is what a tool call came to.
+// ToolCallResult is the result of a tool call.
 type ToolCallResult struct {
 	CallID     CallID     `json:"callId"`
 	Output     ToolOutput `json:"output"`
@@ -58,8 +58,8 @@ type ToolCallResult struct {
 	Replayable
 }
 
-// ToolRespondParams is a client's answer to tool/requested. Ack says that the client has begun: from then on, a client
-// that disappears leaves an unknown outcome behind instead of a failure.
+// ToolRespondParams is a client's response to tool/requested. With ack, the client reports that it has begun. If the client then
+// disappears, the call has an unknown outcome instead of a failure.
 type ToolRespondParams struct {
 	Mutation
 	SessionID SessionID   `json:"sessionId"`
@@ -68,20 +68,20 @@ type ToolRespondParams struct {
 	Output    *ToolOutput `json:"output,omitempty"`
 }
 
-// ToolRespondResult tells whether this answer counts.
+// ToolRespondResult reports whether lashd accepted the response.
 type ToolRespondResult struct {
 	Accepted bool `json:"accepted"`
 	Replayable
 }
 
-// ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took.
+// ToolCompleteParams completes a pending tool call. The tool received the key.
 type ToolCompleteParams struct {
 	Mutation
 	Key    CompletionKey `json:"key"`
 	Output ToolOutput    `json:"output"`
 }
 
-// ToolCompleteResult tells whether this completion counts: the first one does, unless the wait was over.
+// ToolCompleteResult reports whether lashd accepted the completion. It accepts the first one while the call is pending.
 type ToolCompleteResult struct {
 	Accepted bool `json:"accepted"`
 	Seq      Seq  `json:"seq"`

@@ -2,30 +2,30 @@ package protocol
 
 import "encoding/json"
 
-// WhenBusy says what to do with an input while a turn runs.
+// WhenBusy says what to do with an input while a turn is running.
 type WhenBusy string
 
 const (
-	BusyQueue  WhenBusy = "queue"  // wait for its own turn; the default
+	BusyQueue  WhenBusy = "queue"  // queue it for a later turn; the default
 	BusyRefuse WhenBusy = "refuse" // fail with turnActive
-	BusySteer  WhenBusy = "steer"  // enter the running turn at its next checkpoint
+	BusySteer  WhenBusy = "steer"  // send it to the running turn, which reads it at its next checkpoint
 )
 
-// MaxInput is how many bytes an input's text and attachments have together at most; larger things go through artifacts.
+// MaxInput is the maximum size of an input's text and attachments together, in bytes. Upload larger contents as artifacts.
 const MaxInput = 4 << 20
 
-// TurnStartParams gives a session an input.
+// TurnStartParams sends an input to a session.
 type TurnStartParams struct {
 	Mutation
 	SessionID    SessionID    `json:"sessionId"`
 	Input        []InputPart  `json:"input"`
-	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that begins with the input
+	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that starts with this input
 	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
-	// For the session's protocol, over those that it has recorded, in this turn and those that follow it.
+	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 }
 
-// TurnStartResult says that the input is durable. Seq is that of its turn/accepted event.
+// TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event.
 type TurnStartResult struct {
 	TurnID  TurnID    `json:"turnId"`
 	InputID InputID   `json:"inputId"`
@@ -39,14 +39,14 @@ type TurnParams struct {
 	TurnID TurnID `json:"turnId"`
 }
 
-// TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes.
+// TurnWaitParams waits for the end of a turn. Any number of clients may wait.
 type TurnWaitParams struct {
 	TurnID    TurnID `json:"turnId"`
-	TimeoutMs int64  `json:"timeoutMs,omitempty"` // absent: no limit; then the report of a turn that has not ended
-	Follow    bool   `json:"follow,omitempty"`    // wait for the turn that follows in another frame instead, and so on
+	TimeoutMs int64  `json:"timeoutMs,omitempty"` // absent: no limit. A timeout returns the report of the unfinished turn
+	Follow    bool   `json:"follow,omitempty"`    // also wait for turns that continue this turn in another frame, and return the last report
 }
 
-// TurnSteerParams sends an input into a running turn.
+// TurnSteerParams sends an input to a running turn.
 type TurnSteerParams struct {
 	Mutation
 	TurnID   TurnID      `json:"turnId"`
@@ -54,7 +54,7 @@ type TurnSteerParams struct {
 	Boundary Boundary    `json:"boundary,omitempty"` // the earliest checkpoint; absent: afterWork
 }
 
-// TurnSteerResult says that the input is durable. If the turn ends first, the input gets the next one.
+// TurnSteerResult confirms that the input is stored. If the turn ends first, the next turn uses the input.
 type TurnSteerResult struct {
 	InputID InputID `json:"inputId"`
 	Seq     Seq     `json:"seq"`
@@ -68,16 +68,16 @@ type TurnInterruptParams struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// InterruptStatus tells who won.
+// InterruptStatus is the result of a request to stop a turn.
 type InterruptStatus string
 
 const (
 	InterruptRequested InterruptStatus = "requested"
 	InterruptAlready   InterruptStatus = "alreadyRequested"
-	InterruptTooLate   InterruptStatus = "completionWon"
+	InterruptTooLate   InterruptStatus = "completionWon" // the turn had already ended
 )
 
-// TurnInterruptResult says that the wish is durable, or that the turn had ended.
+// TurnInterruptResult confirms that the request is stored, or that the turn had already ended.
 type TurnInterruptResult struct {
 	Status InterruptStatus `json:"status"`
 	Seq    Seq             `json:"seq"`
@@ -97,41 +97,41 @@ type TurnListResult struct {
 	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
-// TurnTraceParams reads what the log has of a turn.
+// TurnTraceParams selects a page of a turn's events.
 type TurnTraceParams struct {
 	TurnID TurnID `json:"turnId"`
 	Cursor string `json:"cursor,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // 1 to 500; absent: 200
 }
 
-// TurnTraceResult is a page of the durable events of a turn, in order: its inputs, model calls with tokens and attempts, tool
-// calls, questions and their answers, and its end.
+// TurnTraceResult is a page of the durable events of a turn, in order: inputs, model calls with tokens and attempts, tool calls,
+// decisions, and its end.
 type TurnTraceResult struct {
 	Turn       TurnReport `json:"turn"`
 	Data       []Event    `json:"data"`
 	NextCursor string     `json:"nextCursor,omitempty"`
 }
 
-// DecisionListParams lists open decisions; without a session, those of all.
+// DecisionListParams selects open decisions.
 type DecisionListParams struct {
-	SessionID SessionID `json:"sessionId,omitempty"` // with those of all sessions that work for it
+	SessionID SessionID `json:"sessionId,omitempty"` // this session and its subagents; absent: all sessions
 }
 
-// DecisionListResult are the open decisions.
+// DecisionListResult lists open decisions.
 type DecisionListResult struct {
 	Data []Decision `json:"data"`
 }
 
-// DecisionRespondParams answers a decision. To approve a tool call, argsHash is required: it must be that of the decision.
+// DecisionRespondParams answers a decision.
 type DecisionRespondParams struct {
 	Mutation
 	DecisionID DecisionID      `json:"decisionId"`
 	Choice     DecisionChoice  `json:"choice"`             // one of the decision's choices
-	Value      json.RawMessage `json:"value,omitempty"`    // with answer: a value that fits the decision's form
-	ArgsHash   Digest          `json:"argsHash,omitempty"` // the decision's argsHash; required for each choice of an approval but reject, ignored otherwise
+	Value      json.RawMessage `json:"value,omitempty"`    // for the choice answer: a value that matches the decision's form
+	ArgsHash   Digest          `json:"argsHash,omitempty"` // the decision's argsHash; required to approve a tool call, ignored otherwise
 }
 
-// DecisionRespondResult is the answer that counts: ours, or the one that came first.
+// DecisionRespondResult is the answer that counts. won reports whether it is the one you sent.
 type DecisionRespondResult struct {
 	Answer DecisionAnswer `json:"answer"`
 	Won    bool           `json:"won"`
@@ -139,44 +139,44 @@ type DecisionRespondResult struct {
 	Replayable
 }
 
-// ModelInfo is a model that sessions can use.
+// ModelInfo describes a configured model.
 type ModelInfo struct {
-	Name    string    `json:"name"` // as session/new takes it
+	Name    string    `json:"name"` // for session/new
 	Model   ModelSpec `json:"model"`
 	Default bool      `json:"default,omitempty"`
-	Price   *Price    `json:"price,omitempty"`   // absent: the configuration has none
-	Problem *Issue    `json:"problem,omitempty"` // with check: why calls of this model would fail
+	Price   *Price    `json:"price,omitempty"`   // absent: no price is configured
+	Problem *Issue    `json:"problem,omitempty"` // with check: why calls to this model would fail
 }
 
-// ModelListParams asks for the configured models.
+// ModelListParams selects the details of model/list.
 type ModelListParams struct {
-	Check bool `json:"check,omitempty"` // also ask each model's server whether it takes requests; takes up to five seconds
+	Check bool `json:"check,omitempty"` // also ask each model's server whether it accepts requests; takes up to five seconds
 }
 
-// ModelSetKeyParams hands the daemon an API key that its own environment lacks. It is kept in memory only.
+// ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only.
 type ModelSetKeyParams struct {
-	Name string `json:"name"` // one of initialize's keysWanted
+	Name string `json:"name"` // one of keysWanted from initialize
 	Key  string `json:"key"`
 }
 
-// ModelListResult are the configured models.
+// ModelListResult lists the configured models.
 type ModelListResult struct {
 	Data []ModelInfo `json:"data"`
 }
 
-// CompletionParams is one model call outside of any turn.
+// CompletionParams makes one model call outside any turn.
 type CompletionParams struct {
 	Mutation
-	SessionID  SessionID         `json:"sessionId,omitempty"` // whose ledger it is booked to
+	SessionID  SessionID         `json:"sessionId,omitempty"` // session that records its usage
 	Model      string            `json:"model,omitempty"`
 	System     string            `json:"system,omitempty"`
 	Messages   []Message         `json:"messages"`
 	Generation GenerationOptions `json:"generation,omitzero"`
-	Schema     json.RawMessage   `json:"schema,omitempty"` // the answer is JSON of this schema
-	Label      string            `json:"label,omitempty"`  // the ledger's source; absent: completion
+	Schema     json.RawMessage   `json:"schema,omitempty"` // JSON Schema of the reply; the model must reply with matching JSON
+	Label      string            `json:"label,omitempty"`  // source in the usage ledger; absent: completion
 }
 
-// CompletionResult is the reply.
+// CompletionResult is the model's reply.
 type CompletionResult struct {
 	Message Message    `json:"message"`
 	Text    string     `json:"text"`
@@ -185,34 +185,34 @@ type CompletionResult struct {
 	Replayable
 }
 
-// UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the
-// ledgers of all, each call once.
+// UsageReadParams selects a usage ledger. The ledger of a session includes its subagents under their labels. Without a session, the
+// result covers all sessions and counts each call once.
 type UsageReadParams struct {
 	SessionID SessionID `json:"sessionId,omitempty"`
 }
 
-// UsageReadResult is a ledger by source and model.
+// UsageReadResult is token usage by source and model.
 type UsageReadResult struct {
 	Data  []UsageRow `json:"data"`
 	Total Usage      `json:"total"`
 }
 
-// DebugPromptParams asks what would be sent to the model now.
+// DebugPromptParams selects a session and an optional input for the prompt preview.
 type DebugPromptParams struct {
 	SessionID SessionID   `json:"sessionId"`
 	Input     []InputPart `json:"input,omitempty"`
 }
 
-// DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it, except for what the
-// issues tell of.
+// DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it. Issues list what is
+// missing.
 type DebugPromptResult struct {
 	Model    ModelSpec         `json:"model"`
 	System   string            `json:"system"`
 	Tools    []ToolManifest    `json:"tools"`
 	Messages []Message         `json:"messages"`
 	Options  GenerationOptions `json:"options"`
-	Body     json.RawMessage   `json:"body,omitempty"` // as the adapter would send it, where it can tell
-	// Plugins whose part is missing: they failed, with the code that the turn would fail with; or, beside a turn or a command,
-	// they were not_asked.
+	Body     json.RawMessage   `json:"body,omitempty"` // the encoded request; absent if the adapter cannot preview it
+	// Plugins whose part is missing. They failed, with the code that the turn would fail with. During a turn or a command, lashd does
+	// not call them; the code is not_asked.
 	Issues []Issue `json:"issues,omitempty"`
 }

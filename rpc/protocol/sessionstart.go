@@ -2,30 +2,30 @@ package protocol
 
 import "encoding/json"
 
-// SessionStart is what a new session begins with: with nothing, or with the history of another.
+// SessionStart says what history a new session starts with.
 type SessionStart struct {
 	Kind      StartKind `json:"kind"`
-	SessionID SessionID `json:"sessionId,omitempty"` // of an existing session, or whose snapshot it is
-	Snapshot  string    `json:"snapshot,omitempty"`  // its name
+	SessionID SessionID `json:"sessionId,omitempty"` // the existing session, or the owner of the snapshot
+	Snapshot  string    `json:"snapshot,omitempty"`  // name of the snapshot
 }
 
-// StartKind names a way to begin.
+// StartKind is the kind of a SessionStart.
 type StartKind string
 
 const (
-	StartEmpty    StartKind = "empty"           // with nothing
-	StartCurrent  StartKind = "currentSession"  // where the session is from which a plugin asks; clients have none
-	StartExisting StartKind = "existingSession" // where another session is
-	StartSnapshot StartKind = "snapshot"        // where a session was when it was given a name; absent sessionId: the current one
+	StartEmpty    StartKind = "empty"           // no history
+	StartCurrent  StartKind = "currentSession"  // the state of the session that a plugin calls from; not for clients
+	StartExisting StartKind = "existingSession" // the state of another session
+	StartSnapshot StartKind = "snapshot"        // the state in a snapshot; absent sessionId: a snapshot of the current session
 )
 
-// PluginSource says what the plugins and tools of a session are like that starts where another one is.
+// PluginSource says whether a session that starts from another one also takes over its plugin state and tool settings.
 type PluginSource string
 
 const (
-	PluginsFork  PluginSource = "fork"  // as they are there
-	PluginsFresh PluginSource = "fresh" // as in a new session
+	PluginsFork  PluginSource = "fork"  // take them over
+	PluginsFresh PluginSource = "fresh" // start with those of a new session
 )
 
-// PluginInputs are inputs for plugins, by plugin id: JSON that only its plugin understands.
+// PluginInputs maps plugin ids to inputs that only that plugin understands.
 type PluginInputs map[string]json.RawMessage

@@ -2,38 +2,38 @@ package protocol
 
 import "encoding/json"
 
-// TaskID names a task in its session.
-type TaskID string // tsk_..., or chosen by whoever starts it
+// TaskID is the id of a task, unique in its session.
+type TaskID string // tsk_..., or chosen by the starter
 
-// NewTaskID returns an id that was never used.
+// NewTaskID returns a new unique id.
 func NewTaskID() TaskID { return TaskID(newID("tsk_")) }
 
-// TaskKind is what kind of work a task is.
+// TaskKind is the kind of work of a task.
 type TaskKind string
 
 const (
-	TaskCommand  TaskKind = "command"  // a command of the shell
-	TaskMonitor  TaskKind = "monitor"  // a command whose lines wake its session
+	TaskCommand  TaskKind = "command"  // a background command
+	TaskMonitor  TaskKind = "monitor"  // a command whose output lines wake its session
 	TaskSubagent TaskKind = "subagent" // a turn of a child session
-	TaskObserver TaskKind = "observer" // of a plugin: it watches something
-	TaskOther    TaskKind = "other"    // of a plugin or a client
+	TaskObserver TaskKind = "observer" // a plugin that observes something
+	TaskOther    TaskKind = "other"    // other work of a plugin or a client
 )
 
-// TaskState is where a task is. The last four are final.
+// TaskState is the state of a task. The last four are final.
 type TaskState string
 
 const (
-	TaskPending         TaskState = "pending" // not begun yet
+	TaskPending         TaskState = "pending" // not started yet
 	TaskRunning         TaskState = "running"
-	TaskIdle            TaskState = "idle"            // begun, and waits for something
-	TaskCancelRequested TaskState = "cancelRequested" // asked to end; it may still run, and may still complete
+	TaskIdle            TaskState = "idle"            // started, and waiting for something
+	TaskCancelRequested TaskState = "cancelRequested" // cancellation was requested; it may still complete
 	TaskCompleted       TaskState = "completed"
 	TaskFailed          TaskState = "failed"
 	TaskCancelled       TaskState = "cancelled"
-	TaskAbandoned       TaskState = "abandoned" // nobody can say how it ended; the outcome holds the evidence
+	TaskAbandoned       TaskState = "abandoned" // its outcome is unknown; outcome.evidence says why
 )
 
-// Final tells whether a task in this state is over, for ever.
+// Final reports whether the state is final.
 func (s TaskState) Final() bool {
 	switch s {
 	case TaskCompleted, TaskFailed, TaskCancelled, TaskAbandoned:
@@ -42,196 +42,195 @@ func (s TaskState) Final() bool {
 	return false
 }
 
-// TaskRecovery is what becomes of a task whose daemon ended while it ran. It is declared when the task is created.
+// TaskRecovery says what happens to a running task when the daemon stops. It is set when the task is created.
 type TaskRecovery string
 
 const (
-	RecoverRerun    TaskRecovery = "rerunnable" // it is run again, from the beginning
-	RecoverOwner    TaskRecovery = "ownerBound" // it is abandoned, once it had begun
-	RecoverExternal TaskRecovery = "external"   // nothing: it runs elsewhere, and somebody completes it
+	RecoverRerun    TaskRecovery = "rerunnable" // the next daemon runs it again from the start
+	RecoverOwner    TaskRecovery = "ownerBound" // the task is abandoned if it had started
+	RecoverExternal TaskRecovery = "external"   // nothing: it runs outside lashd and ends with task/complete
 )
 
-// TaskCancelPolicy is how a task is ended before its time.
+// TaskCancelPolicy says how a task is cancelled.
 type TaskCancelPolicy string
 
 const (
-	CancelAbort       TaskCancelPolicy = "abortLocal"  // at once
-	CancelCooperative TaskCancelPolicy = "cooperative" // it is asked, and ends when it wants to
-	CancelElsewhere   TaskCancelPolicy = "external"    // only the wish is noted, for whoever runs it
+	CancelAbort       TaskCancelPolicy = "abortLocal"  // lashd stops it immediately
+	CancelCooperative TaskCancelPolicy = "cooperative" // it receives the request and ends itself
+	CancelElsewhere   TaskCancelPolicy = "external"    // lashd only records the request, for the program that runs the task
 )
 
-// TaskClosePolicy is what becomes of a task when its session is closed.
+// TaskClosePolicy says what happens to a task when its session is closed.
 type TaskClosePolicy string
 
 const (
-	CloseKeep     TaskClosePolicy = "keep"     // it goes on
+	CloseKeep     TaskClosePolicy = "keep"     // it continues
 	CloseCancel   TaskClosePolicy = "cancel"   // it is cancelled
-	CloseTransfer TaskClosePolicy = "transfer" // it goes to the session that this one works for; if there is none, it goes on
+	CloseTransfer TaskClosePolicy = "transfer" // it moves to the parent session; without a parent it continues
 )
 
-// TaskParentEnd is what becomes of a task when the task or the turn that started it ends.
+// TaskParentEnd says what happens to a task when the task or turn that started it ends.
 type TaskParentEnd string
 
 const (
-	ParentEndDetach TaskParentEnd = "detach" // it goes on
-	ParentEndCancel TaskParentEnd = "cancel"
+	ParentEndDetach TaskParentEnd = "detach" // it continues
+	ParentEndCancel TaskParentEnd = "cancel" // it is cancelled
 )
 
-// TaskSpec is what a task is started with. It never changes; the same id with another one is a conflict.
+// TaskSpec describes the work of a task. It never changes. Starting a task with a known id and a different spec is a conflict.
 type TaskSpec struct {
 	Kind        TaskKind         `json:"kind"`
-	Label       string           `json:"label,omitempty"` // for people
+	Label       string           `json:"label,omitempty"` // for display
 	Recovery    TaskRecovery     `json:"recovery"`
-	MaxAttempts int              `json:"maxAttempts,omitempty"` // of a rerunnable one; 0: three
+	MaxAttempts int              `json:"maxAttempts,omitempty"` // of a rerunnable task; 0: three
 	Cancel      TaskCancelPolicy `json:"cancel,omitempty"`      // empty: abortLocal
 	Close       TaskClosePolicy  `json:"close,omitempty"`       // empty: keep
 	ParentEnd   TaskParentEnd    `json:"parentEnd,omitempty"`   // empty: detach
-	Parent      TaskID           `json:"parent,omitempty"`      // the task that it is a part of
-	Hidden      bool             `json:"hidden,omitempty"`      // not listed, no events
-	TimeoutMs   int64            `json:"timeoutMs,omitempty"`   // of each attempt; 0: none
-	Command     *TaskShell       `json:"command,omitempty"`     // of a command or a monitor
-	Subagent    *TaskChild       `json:"subagent,omitempty"`
-	Plugin      string           `json:"plugin,omitempty"`  // whose work it is
-	Handler     string           `json:"handler,omitempty"` // of that plugin, which runs it
-	Payload     json.RawMessage  `json:"payload,omitempty"` // for whoever runs it
-	Events      []TaskEventType  `json:"events,omitempty"`  // that it may tell of
-	Signals     []TaskSignalType `json:"signals,omitempty"` // that may be sent to it
-	Ended       *TaskWake        `json:"ended,omitempty"`   // its end wakes its session
+	Parent      TaskID           `json:"parent,omitempty"`      // the task that this one is a part of
+	Hidden      bool             `json:"hidden,omitempty"`      // not listed by default, and without events
+	TimeoutMs   int64            `json:"timeoutMs,omitempty"`   // time limit of each attempt; 0: no limit
+	Command     *TaskShell       `json:"command,omitempty"`     // for the kinds command and monitor
+	Subagent    *TaskChild       `json:"subagent,omitempty"`    // for the kind subagent
+	Plugin      string           `json:"plugin,omitempty"`      // the plugin that does the work
+	Handler     string           `json:"handler,omitempty"`     // the plugin's handler that runs it
+	Payload     json.RawMessage  `json:"payload,omitempty"`     // for the handler or program that runs it
+	Events      []TaskEventType  `json:"events,omitempty"`      // custom events that it may report
+	Signals     []TaskSignalType `json:"signals,omitempty"`     // signals that it accepts
+	Ended       *TaskWake        `json:"ended,omitempty"`       // set if its end wakes its session
 }
 
-// TaskShell is a command of the shell.
+// TaskShell is a shell command.
 type TaskShell struct {
 	Script  string            `json:"script"`
-	Workdir string            `json:"workdir,omitempty"` // absolute; empty: that of the session
+	Workdir string            `json:"workdir,omitempty"` // absolute path; absent: the session's directory
 	Env     map[string]string `json:"env,omitempty"`
-	PTY     *TaskTerminal     `json:"pty,omitempty"`    // it gets a terminal
-	Detach  bool              `json:"detach,omitempty"` // it outlives lashd, which sees it end, and stops it when it is asked to; of an external command
+	PTY     *TaskTerminal     `json:"pty,omitempty"`    // run it in a terminal of this size
+	Detach  bool              `json:"detach,omitempty"` // for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it
 }
 
-// TaskTerminal is the size of a terminal.
+// TaskTerminal is the size of a terminal, in characters.
 type TaskTerminal struct {
 	Columns uint16 `json:"columns"`
 	Rows    uint16 `json:"rows"`
 }
 
-// TaskChild is the turn of a session that works for the one that starts the task. It is the same turn however often the task is
-// begun.
+// TaskChild is the turn of a child session that does the work of a task. Every attempt of the task uses the same turn.
 type TaskChild struct {
-	SessionID SessionID         `json:"sessionId"`       // the child; never that of another work
-	TurnID    TurnID            `json:"turnId"`          // never used before
-	Agent     string            `json:"agent,omitempty"` // the path of its name, such as /root/tests
+	SessionID SessionID         `json:"sessionId"`       // the child session
+	TurnID    TurnID            `json:"turnId"`          // a new turn id
+	Agent     string            `json:"agent,omitempty"` // path of the agent's name, such as /root/tests
 	Input     []InputPart       `json:"input,omitempty"`
-	New       *SessionNewParams `json:"new,omitempty"`          // how the child is made; absent: it is there already
-	After     TaskID            `json:"after,omitempty"`        // a task of the same session that has to be over before the turn begins
-	Output    json.RawMessage   `json:"outputSchema,omitempty"` // JSON Schema of what the turn comes to; absent: anything. What does not fit is asked for once more
+	New       *SessionNewParams `json:"new,omitempty"`          // how to create the child; absent: it exists already
+	After     TaskID            `json:"after,omitempty"`        // a task of the same session that must end before the turn begins
+	Output    json.RawMessage   `json:"outputSchema,omitempty"` // JSON Schema of the turn's result; absent: anything. lashd asks the model once more if the result does not match
 }
 
-// TaskEventType is an event of its own that a task may tell of.
+// TaskEventType is a custom event that a task may report.
 type TaskEventType struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema,omitempty"` // JSON Schema of its payload; absent: anything
-	Wake   *TaskWake       `json:"wake,omitempty"`   // it wakes the session
+	Wake   *TaskWake       `json:"wake,omitempty"`   // set if the event wakes the session
 }
 
-// TaskSignalType is something that may be sent to a task.
+// TaskSignalType is a signal that a task accepts.
 type TaskSignalType struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// TaskWake is how an event wakes its session.
+// TaskWake says how an event wakes its session.
 type TaskWake struct {
-	Delivery Delivery `json:"delivery,omitempty"` // empty: afterTurn
-	Merge    string   `json:"merge,omitempty"`    // events of one key that wait together become one turn
-	Text     string   `json:"text,omitempty"`     // what the model is told; empty: the event itself
+	Delivery Delivery `json:"delivery,omitempty"` // absent: afterTurn
+	Merge    string   `json:"merge,omitempty"`    // queued wakes with the same key share a turn
+	Text     string   `json:"text,omitempty"`     // text for the model; absent: the event itself
 }
 
-// TaskOrigin is who started a task.
+// TaskOrigin says what started a task.
 type TaskOrigin struct {
 	SessionID SessionID `json:"sessionId"`
 	TurnID    TurnID    `json:"turnId,omitempty"`
 	CallID    CallID    `json:"callId,omitempty"`
 	Plugin    string    `json:"plugin,omitempty"`
 	ClientID  ClientID  `json:"clientId,omitempty"`
-	Ceiling   *Ceiling  `json:"ceiling,omitempty"` // what it may cause others to do, beside the limits of its session; absent: all that the session may
+	Ceiling   *Ceiling  `json:"ceiling,omitempty"` // limits of what the task may start, in addition to the limits of its session; absent: only the session's limits
 }
 
-// Task is work that outlives a turn. It is what its events come to.
+// Task is work that outlives a turn. Its state is the result of its events.
 type Task struct {
 	ID              TaskID       `json:"taskId"`
 	SessionID       SessionID    `json:"sessionId"`
 	Spec            TaskSpec     `json:"spec"`
 	Origin          TaskOrigin   `json:"origin"`
-	Observers       []SessionID  `json:"observers,omitempty"` // sessions that may see it besides its own and its origin
+	Observers       []SessionID  `json:"observers,omitempty"` // other sessions that may see it, besides its own and its origin's
 	State           TaskState    `json:"state"`
-	Waiting         string       `json:"waiting,omitempty"` // for what, while it is idle
-	Attempt         int          `json:"attempt"`           // 1 is the first; 0: none was begun
+	Waiting         string       `json:"waiting,omitempty"` // while idle: what it is waiting for
+	Attempt         int          `json:"attempt"`           // number of the current attempt, from 1; 0: not started yet
 	Incarnation     string       `json:"incarnation,omitempty"`
-	Ref             string       `json:"ref,omitempty"` // of an external one, outside
+	Ref             string       `json:"ref,omitempty"` // of an external task: its id in the other system
 	CancelRequested *TaskRequest `json:"cancelRequested,omitempty"`
 	AbandonWish     *TaskRequest `json:"abandonRequested,omitempty"`
-	CallerDeparted  bool         `json:"callerDeparted,omitempty"` // what started it is over, and it goes on
-	Outcome         *TaskOutcome `json:"outcome,omitempty"`        // of a final state
+	CallerDeparted  bool         `json:"callerDeparted,omitempty"` // the turn or task that started it has ended
+	Outcome         *TaskOutcome `json:"outcome,omitempty"`        // set in a final state
 	Ordinal         int          `json:"ordinal"`                  // of its newest event
-	Change          int64        `json:"change,omitempty"`         // grows with every change of any task: a cursor for task/list
-	Pruned          bool         `json:"pruned,omitempty"`         // it was let go: of its spec, its events and its output only this is left
-	Fingerprint     string       `json:"fingerprint,omitempty"`    // of the spec of a pruned one
+	Change          int64        `json:"change,omitempty"`         // increases with every change of any task; usable as a cursor of task/list
+	Pruned          bool         `json:"pruned,omitempty"`         // its spec, events and output were deleted by task/prune
+	Fingerprint     string       `json:"fingerprint,omitempty"`    // of the spec of a pruned task
 	CreatedAtMs     int64        `json:"createdAtMs"`
 	StartedAtMs     int64        `json:"startedAtMs,omitempty"`
 	UpdatedAtMs     int64        `json:"updatedAtMs"`
 	EndedAtMs       int64        `json:"endedAtMs,omitempty"`
 }
 
-// TaskRequest is somebody's wish about a task.
+// TaskRequest is a request to cancel or abandon a task.
 type TaskRequest struct {
-	By     string `json:"by"` // a client id, or internal:<subject>
+	By     string `json:"by"` // a client id or internal:<subject>
 	Reason string `json:"reason,omitempty"`
 	AtMs   int64  `json:"atMs"`
 }
 
-// TaskEnd is how a task ended.
+// TaskEnd says how a task ended.
 type TaskEnd string
 
 const (
-	TaskExited  TaskEnd = "exited"    // its process ended by itself, with exitCode
-	TaskSignal  TaskEnd = "signaled"  // a signal ended its process that lashd did not send
-	TaskStopped TaskEnd = "stopped"   // lashd stopped it: by tells for whom
-	TaskDone    TaskEnd = "completed" // it said so
-	TaskError   TaskEnd = "failed"    // it said so
-	TaskLost    TaskEnd = "abandoned" // nobody knows: evidence
+	TaskExited  TaskEnd = "exited"    // its process exited: exitCode
+	TaskSignal  TaskEnd = "signaled"  // a signal that lashd did not send ended its process: signal
+	TaskStopped TaskEnd = "stopped"   // lashd stopped it on request: by
+	TaskDone    TaskEnd = "completed" // it reported success
+	TaskError   TaskEnd = "failed"    // it reported failure
+	TaskLost    TaskEnd = "abandoned" // the outcome is unknown: evidence
 )
 
-// TaskOutcome is how a task ended, as far as it is known.
+// TaskOutcome says how a task ended.
 type TaskOutcome struct {
 	Kind     TaskEnd         `json:"kind"`
 	ExitCode *int            `json:"exitCode,omitempty"`
 	Signal   string          `json:"signal,omitempty"` // such as SIGKILL
-	By       string          `json:"by,omitempty"`     // a client id, or internal:<subject>
+	By       string          `json:"by,omitempty"`     // a client id or internal:<subject>
 	Value    json.RawMessage `json:"value,omitempty"`
 	Code     string          `json:"code,omitempty"`
 	Message  string          `json:"message,omitempty"`
 	Evidence *TaskEvidence   `json:"evidence,omitempty"`
 }
 
-// TaskEvidence is why a task is given up as abandoned.
+// TaskEvidence says why a task is abandoned.
 type TaskEvidence struct {
 	Writer      TaskWriter `json:"writer"`
-	Incarnation string     `json:"incarnation,omitempty"` // of the daemon in which it ran
+	Incarnation string     `json:"incarnation,omitempty"` // of the daemon that ran it
 	Attempts    int        `json:"attempts"`
 	Reason      string     `json:"reason"`
 }
 
-// TaskWriter is who found that a task is abandoned.
+// TaskWriter says what marked a task as abandoned.
 type TaskWriter string
 
 const (
-	WriterDrain     TaskWriter = "ownerDrain"        // the daemon in which it ran, as it stopped
+	WriterDrain     TaskWriter = "ownerDrain"        // the daemon that ran it, when it stopped
 	WriterSweep     TaskWriter = "sweep"             // the next daemon
-	WriterRequest   TaskWriter = "reconciledRequest" // a person, or a plugin
-	WriterExhausted TaskWriter = "gaveUp"            // all attempts were begun, and none came to an end
+	WriterRequest   TaskWriter = "reconciledRequest" // a person or a plugin
+	WriterExhausted TaskWriter = "gaveUp"            // all attempts were used and none finished
 )
 
-// TaskEventKind is what happened to a task.
+// TaskEventKind is the kind of a task event.
 type TaskEventKind string
 
 const (
@@ -246,24 +245,24 @@ const (
 	TaskGotObserver       TaskEventKind = "observerAdded"
 	TaskLostObserver      TaskEventKind = "observerRemoved"
 	TaskWasTransferred    TaskEventKind = "transferred"
-	TaskTold              TaskEventKind = "event" // an event of the task's own
+	TaskTold              TaskEventKind = "event" // a custom event of the task
 	TaskWasEnded          TaskEventKind = "ended"
 )
 
-// TaskEvent is a thing that happened to a task. A task is what its events come to, in their order.
+// TaskEvent is a change of a task. The events of a task, in order, determine its state.
 type TaskEvent struct {
 	Ordinal     int             `json:"ordinal"` // 1, 2, 3, ... in its task
 	AtMs        int64           `json:"atMs"`
 	Kind        TaskEventKind   `json:"kind"`
-	SessionID   SessionID       `json:"sessionId,omitempty"` // of created and transferred: whose the task is from then on; of an observer: which
+	SessionID   SessionID       `json:"sessionId,omitempty"` // of created and transferred: the owner from then on; of observer events: the observer
 	Spec        *TaskSpec       `json:"spec,omitempty"`
 	Origin      *TaskOrigin     `json:"origin,omitempty"`
 	Incarnation string          `json:"incarnation,omitempty"` // of started
-	Reason      string          `json:"reason,omitempty"`      // of waiting and requests
+	Reason      string          `json:"reason,omitempty"`      // of waiting and of requests
 	By          string          `json:"by,omitempty"`
 	Ref         string          `json:"ref,omitempty"`
-	Name        string          `json:"name,omitempty"` // of an event of the task's own
+	Name        string          `json:"name,omitempty"` // of a custom event
 	Payload     json.RawMessage `json:"payload,omitempty"`
-	Key         string          `json:"key,omitempty"` // likewise: told again with the same key, it does not happen again
+	Key         string          `json:"key,omitempty"` // of a custom event: reporting it again with the same key has no effect
 	Outcome     *TaskOutcome    `json:"outcome,omitempty"`
 }

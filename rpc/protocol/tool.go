@@ -2,27 +2,27 @@ package protocol
 
 import "encoding/json"
 
-// ToolManifest is what is cheap to know of a tool. The model is told its name, description and input.
+// ToolManifest describes a tool. The model sees its name, description and input schema.
 type ToolManifest struct {
-	ID          string                     `json:"id,omitempty"` // what the tool is known by for ever; absent: its name
-	Name        string                     `json:"name"`         // what the model calls it; unique in a session
+	ID          string                     `json:"id,omitempty"` // permanent id; absent: its name
+	Name        string                     `json:"name"`         // name for the model; unique in a session
 	Description string                     `json:"description"`
 	Input       json.RawMessage            `json:"input,omitempty"`      // JSON Schema of the arguments; absent: any object
-	Kind        ToolKind                   `json:"kind,omitempty"`       // how clients should show it
+	Kind        ToolKind                   `json:"kind,omitempty"`       // for display
 	Activation  ToolActivation             `json:"activation,omitempty"` // absent: always
-	Like        string                     `json:"like,omitempty"`       // another tool that does the same in another way: approval rules that ask or deny for that one hold for this one too
-	Bindings    map[string]json.RawMessage `json:"bindings,omitempty"`   // how the tool appears elsewhere, such as in a language
+	Like        string                     `json:"like,omitempty"`       // name of a similar tool; ask and deny rules for that tool also apply to this one
+	Bindings    map[string]json.RawMessage `json:"bindings,omitempty"`   // the tool's form in other environments, such as a programming language
 }
 
-// ToolActivation says who may call a tool.
+// ToolActivation says whether the model may call a tool.
 type ToolActivation string
 
 const (
-	ActivateAlways   ToolActivation = "always"   // the model, and whoever else can
-	ActivateInternal ToolActivation = "internal" // not the model: it is not told of the tool
+	ActivateAlways   ToolActivation = "always"   // the model may call it
+	ActivateInternal ToolActivation = "internal" // the model does not see the tool
 )
 
-// ToolKind groups tools for display, in ACP's words.
+// ToolKind groups tools for display, with the names of the Agent Client Protocol.
 type ToolKind string
 
 const (
@@ -37,129 +37,129 @@ const (
 	ToolKindOther   ToolKind = "other"
 )
 
-// ToolContract is what must be known to run a tool.
+// ToolContract says how lashd may run a tool.
 type ToolContract struct {
 	Replay    Replay            `json:"replay"`
-	Serial    bool              `json:"serial,omitempty"`    // not beside other calls of its batch
+	Serial    bool              `json:"serial,omitempty"`    // never in parallel with other calls of its batch
 	TimeoutMs int64             `json:"timeoutMs,omitempty"` // 0: no limit of its own
-	Retry     *ToolRetry        `json:"retry,omitempty"`     // of failures that say that it is safe; only where Replay is not never
-	MayDefer  bool              `json:"mayDefer,omitempty"`  // may answer pending
-	Varying   []string          `json:"varying,omitempty"`   // arguments that a person's standing answer does not look at, such as the content of a file; absent: it looks at all
+	Retry     *ToolRetry        `json:"retry,omitempty"`     // for failures marked safe to retry; requires a replay other than never
+	MayDefer  bool              `json:"mayDefer,omitempty"`  // may return a pending result
+	Varying   []string          `json:"varying,omitempty"`   // arguments that allowSession and allowAlways ignore, such as the contents of a file; absent: none
 	Input     json.RawMessage   `json:"input,omitempty"`     // JSON Schema of the arguments; absent: the manifest's, or any object
-	Output    json.RawMessage   `json:"output,omitempty"`    // JSON Schema of the result's value; absent: not known
-	Examples  []json.RawMessage `json:"examples,omitempty"`  // of arguments
+	Output    json.RawMessage   `json:"output,omitempty"`    // JSON Schema of the result's value; absent: unknown
+	Examples  []json.RawMessage `json:"examples,omitempty"`  // example arguments
 }
 
-// ToolRetry says how often a call is tried, and the time between two attempts, which doubles from base to cap.
+// ToolRetry sets how often lashd tries a call. The delay between attempts doubles from baseMs to capMs.
 type ToolRetry struct {
-	Attempts int   `json:"maxAttempts"` // the first included
+	Attempts int   `json:"maxAttempts"` // including the first attempt
 	BaseMs   int64 `json:"baseMs"`
 	CapMs    int64 `json:"capMs"`
 }
 
-// Replay says whether a call that was started, and whose result was lost, may be made again.
+// Replay says whether lashd may repeat a call whose result was lost.
 type Replay string
 
 const (
-	ReplayNever      Replay = "never" // the default: at most once
-	ReplaySafe       Replay = "safe"  // no effects, or effects that can be repeated
-	ReplayIdempotent Replay = "idempotent"
+	ReplayNever      Replay = "never"      // run at most once; the default
+	ReplaySafe       Replay = "safe"       // repeating it does no harm
+	ReplayIdempotent Replay = "idempotent" // repeating it has no further effect
 )
 
-// ToolRecord is a tool of a session.
+// ToolRecord is a tool of a session with its settings.
 type ToolRecord struct {
 	ToolManifest
-	Source       string           `json:"source"` // the plugin or client that provides it; empty: none does
+	Source       string           `json:"source"` // the plugin or client that provides it; empty: no provider
 	Contract     ToolContract     `json:"contract"`
-	Revision     Digest           `json:"revision"` // changes when manifest or contract do
+	Revision     Digest           `json:"revision"` // changes with manifest and contract
 	Tokens       int              `json:"estimatedTokens"`
-	Member       bool             `json:"member"`   // in the catalog the model sees
-	Orphan       bool             `json:"orphan"`   // nothing provides it any more; its settings are kept
+	Member       bool             `json:"member"`   // in the model's catalog
+	Orphan       bool             `json:"orphan"`   // it has no provider any more; its settings are kept
 	Document     bool             `json:"document"` // described in the prompt
 	Availability ToolAvailability `json:"availability"`
 }
 
-// ToolState is the saved state of a session's tools. Generation grows with each change, and a change that names an
-// older generation is refused.
+// ToolState holds the tool settings of a session. Generation increases with each change. A change with an older generation
+// fails.
 type ToolState struct {
 	Generation int64                  `json:"generation"`
-	Tools      map[string]ToolSetting `json:"tools"` // by id
+	Tools      map[string]ToolSetting `json:"tools"` // by tool id
 }
 
-// ToolSetting is what a session decided about one tool. It does not say where the tool comes from: whoever offers the
-// same id later gets the same settings.
+// ToolSetting holds the settings of one tool in a session. They belong to the tool's id; another provider of the same id gets the
+// same settings.
 type ToolSetting struct {
-	Manifest ToolManifest     `json:"manifest"`           // as last seen, without the schema
-	Orphaned bool             `json:"orphaned,omitempty"` // nothing provides it any more
-	Member   *bool            `json:"member,omitempty"`   // in the catalog the model sees; absent: true
-	Override ToolAvailability `json:"override,omitempty"` // as tool/setAvailability set it
+	Manifest ToolManifest     `json:"manifest"`           // last known manifest, without the schema
+	Orphaned bool             `json:"orphaned,omitempty"` // it has no provider any more
+	Member   *bool            `json:"member,omitempty"`   // in the model's catalog; absent: true
+	Override ToolAvailability `json:"override,omitempty"` // set by tool/setAvailability
 }
 
-// IsMember tells whether the model may call the tool, if something provides it.
+// IsMember reports whether the model may call the tool when it has a provider.
 func (s ToolSetting) IsMember() bool { return s.Member == nil || *s.Member }
 
-// ToolAvailability is how far a tool is open to the model. Each level has what the ones before it have.
+// ToolAvailability says how a tool is offered to the model. Each level includes the ones before it.
 type ToolAvailability string
 
 const (
-	ToolOff        ToolAvailability = "off"
-	ToolSearchable ToolAvailability = "searchable" // can be found, not called
-	ToolCallable   ToolAvailability = "callable"
-	ToolShowcased  ToolAvailability = "showcased" // described in the prompt, too; the default
+	ToolOff        ToolAvailability = "off"        // not offered
+	ToolSearchable ToolAvailability = "searchable" // the model can find it, but not call it
+	ToolCallable   ToolAvailability = "callable"   // the model can call it
+	ToolShowcased  ToolAvailability = "showcased"  // also described in the prompt; the default
 )
 
-// ToolCall is a call as the model made it, or as another call did.
+// ToolCall is a request to run a tool.
 type ToolCall struct {
 	CallID CallID          `json:"callId"`
 	Name   string          `json:"name"`
 	Args   json.RawMessage `json:"args"`
-	Parent CallID          `json:"parent,omitempty"` // the call that makes this one; absent: the model does
+	Parent CallID          `json:"parent,omitempty"` // the call that made this one; absent: the model made it
 }
 
-// ToolResult is the answer to a call, as it stands in the conversation.
+// ToolResult is the result of a tool call in the conversation.
 type ToolResult struct {
 	CallID     CallID     `json:"callId"`
 	Name       string     `json:"name"`
 	Output     ToolOutput `json:"output"`
 	DurationMs int64      `json:"durationMs,omitempty"`
-	Order      int        `json:"order"` // position in which it completed within its batch
+	Order      int        `json:"order"` // position in the order of completion within its batch
 }
 
-// OutputStatus is how a tool call ended.
+// OutputStatus says how a tool call ended.
 type OutputStatus string
 
 const (
 	OutputSuccess   OutputStatus = "success"
 	OutputFailure   OutputStatus = "failure"
 	OutputCancelled OutputStatus = "cancelled"
-	OutputUnknown   OutputStatus = "unknown" // it was started, and nobody knows what became of it
+	OutputUnknown   OutputStatus = "unknown" // it started, and its outcome is unknown
 )
 
-// ToolOutput is what a tool call came to.
+// ToolOutput is the output of a tool call.
 type ToolOutput struct {
 	Status    OutputStatus    `json:"status"`
-	Text      string          `json:"text,omitempty"`  // what the model reads
+	Text      string          `json:"text,omitempty"`  // text for the model
 	Value     json.RawMessage `json:"value,omitempty"` // structured result for clients and code
 	Failure   *ToolFailure    `json:"failure,omitempty"`
-	Artifact  *ArtifactRef    `json:"artifact,omitempty"`  // the whole output, where Text is a part of it
-	Change    *FileChange     `json:"change,omitempty"`    // what the call changed in the workspace
-	Exhausted bool            `json:"exhausted,omitempty"` // it was tried as often as it may be
-	Intents   []IntentOutcome `json:"intents,omitempty"`   // what became of what the call wanted done; lashd says so
+	Artifact  *ArtifactRef    `json:"artifact,omitempty"`  // the full output, if text is only part of it
+	Change    *FileChange     `json:"change,omitempty"`    // file change of the call
+	Exhausted bool            `json:"exhausted,omitempty"` // all retries were used
+	Intents   []IntentOutcome `json:"intents,omitempty"`   // outcomes of the call's intents; set by lashd
 }
 
-// ArtifactRef points at bytes kept beside the conversation.
+// ArtifactRef refers to a stored artifact.
 type ArtifactRef struct {
 	Digest Digest `json:"digest"`
 	Size   int64  `json:"size"`
 	Type   string `json:"type,omitempty"`
 }
 
-// FileChange is an edit of a workspace file, for clients to show.
+// FileChange is an edit of a workspace file, for display.
 type FileChange struct {
 	Path    string `json:"path"`
-	Diff    string `json:"diff"` // unified
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
+	Diff    string `json:"diff"`    // unified
+	Added   int    `json:"added"`   // lines
+	Removed int    `json:"removed"` // lines
 }
 
 // FailureClass groups tool failures.
@@ -177,7 +177,7 @@ const (
 	FailInternal       FailureClass = "internal"
 )
 
-// FailureSource says which part of the system a failure comes from.
+// FailureSource says which part of the system failed.
 type FailureSource string
 
 const (
@@ -188,21 +188,21 @@ const (
 	FromCancellation FailureSource = "cancellation"
 )
 
-// ToolFailure is why a tool call failed.
+// ToolFailure says why a tool call failed.
 type ToolFailure struct {
 	Class   FailureClass    `json:"class"`
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Source  FailureSource   `json:"source"`
-	Retry   bool            `json:"retry,omitempty"`        // trying again is safe and may help
-	AfterMs int64           `json:"retryAfterMs,omitempty"` // not before
+	Retry   bool            `json:"retry,omitempty"`        // a retry is safe and may succeed
+	AfterMs int64           `json:"retryAfterMs,omitempty"` // minimum delay before a retry
 	Raw     json.RawMessage `json:"raw,omitempty"`
 }
 
-// Succeed is a successful output that the model reads as text.
+// Succeed returns a successful output with text for the model.
 func Succeed(text string) ToolOutput { return ToolOutput{Status: OutputSuccess, Text: text} }
 
-// Fail is a failed output.
+// Fail returns a failed output.
 func Fail(class FailureClass, code, message string, source FailureSource) ToolOutput {
 	return ToolOutput{
 		Status:  OutputFailure,
@@ -211,16 +211,16 @@ func Fail(class FailureClass, code, message string, source FailureSource) ToolOu
 	}
 }
 
-// ControlKind is what a tool may ask of the turn.
+// ControlKind says how a tool redirects its turn.
 type ControlKind string
 
 const (
-	ControlFinish      ControlKind = "finish"
-	ControlFail        ControlKind = "fail"
-	ControlSwitchFrame ControlKind = "switchFrame"
+	ControlFinish      ControlKind = "finish"      // end the turn with value
+	ControlFail        ControlKind = "fail"        // end the turn with an error
+	ControlSwitchFrame ControlKind = "switchFrame" // continue in a new frame
 )
 
-// ToolControl ends or redirects the turn. The first one of a successful call, in the order of the calls, counts.
+// ToolControl ends or redirects a turn. Of several successful calls in a batch, the first call's control counts.
 type ToolControl struct {
 	Kind  ControlKind     `json:"kind"`
 	Value json.RawMessage `json:"value,omitempty"`

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. Cost is what those of them cost
-// whose model had a price in the configuration when it was called.
+// Usage counts tokens. reasoning is a part of output; the other counts do not overlap. cost covers the calls whose model had a price
+// in the configuration at that time.
 type Usage struct {
-	Input      int64 `json:"input"` // not cached
+	Input      int64 `json:"input"` // input tokens without cached ones
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cacheRead"`
 	CacheWrite int64 `json:"cacheWrite"`
@@ -16,10 +16,10 @@ type Usage struct {
 	Cost       int64 `json:"cost,omitempty"` // in billionths of a US dollar
 }
 
-// ErrUsageOverflow means that a sum of token counts does not fit; it fails the turn instead of wrapping.
+// ErrUsageOverflow means that a sum of token counts overflows an int64. The turn fails.
 var ErrUsageOverflow = errors.New("token usage overflow")
 
-// Add sums two usages, or fails with ErrUsageOverflow. Counts are never negative.
+// Add returns the sum of two usages. It fails with ErrUsageOverflow on overflow or if a count of v is negative.
 func (u Usage) Add(v Usage) (Usage, error) {
 	a, b := u.buckets(), v.buckets()
 	for i := range a {
@@ -31,86 +31,87 @@ func (u Usage) Add(v Usage) (Usage, error) {
 	return Usage{a[0], a[1], a[2], a[3], a[4], a[5]}, nil
 }
 
-// Total is input, output, cache read and cache write together.
+// Total returns the sum of input, output, cacheRead and cacheWrite.
 func (u Usage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
 func (u Usage) buckets() [6]int64 {
 	return [6]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning, u.Cost}
 }
 
-// Price is what a million tokens of a model cost, in US dollars.
+// Price is the price of a million tokens, in US dollars.
 type Price struct {
-	Input  float64 `json:"input"` // also what is written to a cache
+	Input  float64 `json:"input"` // also for tokens written to a cache
 	Output float64 `json:"output"`
-	Cached float64 `json:"cached"` // what is read from a cache
+	Cached float64 `json:"cached"` // for tokens read from a cache
 }
 
-// maxCost is a thousand dollars: a call that seems to cost more is a model's lie about its tokens, which must not spoil sums.
+// maxCost is the maximum cost of a call, 1000 US dollars in billionths. A higher cost means that the server reported wrong token
+// counts, which must not distort the sums.
 const maxCost = 1e12
 
-// Of is what tokens cost, in billionths of a US dollar.
+// Of returns the cost of u in billionths of a US dollar, between 0 and maxCost.
 func (p Price) Of(u Usage) int64 {
 	dollars := float64(u.Input+u.CacheWrite)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.Cached
 	return int64(min(max(math.Round(dollars*1000), 0), maxCost))
 }
 
-// UsageRow is one line of a session's ledger.
+// UsageRow is the usage of one source and model in a session's ledger.
 type UsageRow struct {
-	Source  string `json:"source"` // turn, or the label of a direct completion or of a session that works for this one
+	Source  string `json:"source"` // turn, or the label of a completion or a subagent
 	Model   string `json:"model"`
 	Usage   Usage  `json:"usage"`
 	Calls   int64  `json:"calls"`
-	Unknown int64  `json:"unknown,omitempty"` // calls whose usage was lost
+	Unknown int64  `json:"unknown,omitempty"` // number of calls whose usage is unknown
 }
 
-// CallRecord tells all about one model call, whether it succeeded or not.
+// CallRecord describes one model call, successful or not.
 type CallRecord struct {
 	Iteration  int             `json:"iteration"`
 	Provider   string          `json:"provider"`
 	Model      string          `json:"model"`
 	Stop       StopReason      `json:"stop,omitempty"`
-	Usage      *Usage          `json:"usage,omitempty"` // absent when it was lost or never reported
+	Usage      *Usage          `json:"usage,omitempty"` // absent if lost or never reported
 	Attempts   []CallAttempt   `json:"attempts"`
 	Options    []OptionReceipt `json:"options,omitempty"`
 	DurationMs int64           `json:"durationMs"`
 }
 
-// CallAttempt is one try of a model call.
+// CallAttempt is one attempt of a model call.
 type CallAttempt struct {
 	Outcome  AttemptOutcome `json:"outcome"`
 	Error    *Issue         `json:"error,omitempty"`
-	Status   int            `json:"status,omitempty"`   // HTTP status, when there was one
-	Position string         `json:"position,omitempty"` // connecting, waiting, streaming
-	Retry    string         `json:"retry,omitempty"`    // why it was or was not tried again
-	WaitMs   int64          `json:"waitMs,omitempty"`   // before the next attempt
+	Status   int            `json:"status,omitempty"`   // HTTP status, if there was a response
+	Position string         `json:"position,omitempty"` // connecting, waiting or streaming
+	Retry    string         `json:"retry,omitempty"`    // why lashd did or did not retry
+	WaitMs   int64          `json:"waitMs,omitempty"`   // wait before the next attempt
 }
 
-// AttemptOutcome is how an attempt ended.
+// AttemptOutcome says how an attempt ended.
 type AttemptOutcome string
 
 const (
 	AttemptCompleted   AttemptOutcome = "completed"
 	AttemptFailed      AttemptOutcome = "failed"
-	AttemptAborted     AttemptOutcome = "aborted"     // cancelled by us
-	AttemptInterrupted AttemptOutcome = "interrupted" // the daemon died during it
+	AttemptAborted     AttemptOutcome = "aborted"     // cancelled by lashd
+	AttemptInterrupted AttemptOutcome = "interrupted" // the daemon ended during the attempt
 )
 
-// OptionReceipt says what became of a generation option.
+// OptionReceipt says whether a generation option was applied.
 type OptionReceipt struct {
 	Option string `json:"option"`
-	Fate   string `json:"fate"` // applied, suppressed, omittedUnsupported, omittedPinned, clamped
+	Fate   string `json:"fate"` // applied, suppressed, omittedUnsupported, omittedPinned or clamped
 }
 
-// StopReason is why a model stopped.
+// StopReason says why a model stopped.
 type StopReason string
 
 const (
-	StopEnd           StopReason = "stop"
-	StopToolUse       StopReason = "toolUse"
-	StopOutputLimit   StopReason = "outputLimit"
-	StopContextLimit  StopReason = "contextOverflow"
-	StopContentFilter StopReason = "contentFilter"
-	StopError         StopReason = "providerError"
-	StopCancelled     StopReason = "cancelled"
-	StopUnknown       StopReason = "unknown"
+	StopEnd           StopReason = "stop"            // it finished its reply
+	StopToolUse       StopReason = "toolUse"         // it made tool calls
+	StopOutputLimit   StopReason = "outputLimit"     // the reply reached the output limit
+	StopContextLimit  StopReason = "contextOverflow" // the request exceeds the context window
+	StopContentFilter StopReason = "contentFilter"   // the server's content filter stopped it
+	StopError         StopReason = "providerError"   // the model's server failed
+	StopCancelled     StopReason = "cancelled"       // the call was cancelled
+	StopUnknown       StopReason = "unknown"         // the server gave no known reason
 )

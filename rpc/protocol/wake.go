@@ -1,38 +1,38 @@
 package protocol
 
-// TurnCause is why something that no person sent came into a conversation. The model sees each once.
+// TurnCause is the cause of a wake. The model sees each cause once.
 type TurnCause struct {
 	ID     string `json:"id"`               // unique in the session
 	Type   string `json:"type"`             // such as monitor/line, task/completed or trigger
-	Origin string `json:"origin,omitempty"` // who caused it: the id of a task or a trigger
-	Text   string `json:"text,omitempty"`   // what the model is told; where an input stands beside it, the text is there
+	Origin string `json:"origin,omitempty"` // id of the task or trigger that caused it
+	Text   string `json:"text,omitempty"`   // text for the model; absent if an input next to it holds the text
 }
 
-// Delivery is when a wake comes to the model.
+// Delivery says when the model receives a wake.
 type Delivery string
 
 const (
-	DeliverEarliest  Delivery = "earliestBoundary" // also in the running turn, at its next checkpoint
-	DeliverAfterTurn Delivery = "afterTurn"        // in a turn of its own
+	DeliverEarliest  Delivery = "earliestBoundary" // at the next checkpoint, even of a running turn
+	DeliverAfterTurn Delivery = "afterTurn"        // in a turn of its own, after the running one
 )
 
-// QueuedWake is what an input has that wakes its session.
+// QueuedWake holds the details of an input that is a wake.
 type QueuedWake struct {
-	Cause       TurnCause `json:"cause"` // its text is that of the input
+	Cause       TurnCause `json:"cause"` // without text; the input holds it
 	Delivery    Delivery  `json:"delivery"`
-	Merge       string    `json:"merge,omitempty"` // what may share a turn with others of this key
+	Merge       string    `json:"merge,omitempty"` // queued wakes with the same key may share a turn
 	ExpiresAtMs int64     `json:"expiresAtMs,omitempty"`
-	Stream      string    `json:"stream,omitempty"`  // what wakes in an order
-	Ordinal     int64     `json:"ordinal,omitempty"` // in its stream
+	Stream      string    `json:"stream,omitempty"`  // name of an ordered series of wakes
+	Ordinal     int64     `json:"ordinal,omitempty"` // position in the stream
 }
 
-// WakeRefusal is why a wake was not taken, or is not any more.
+// WakeRefusal says why a wake was not delivered.
 type WakeRefusal string
 
 const (
-	WakeDuplicate  WakeRefusal = "duplicate"       // the session has it already
-	WakeTargetGone WakeRefusal = "targetGone"      // there is no such session any more
-	WakeExpired    WakeRefusal = "expired"         // it is too late
-	WakeRewound    WakeRefusal = "sequenceRewound" // a later one of its stream was taken before
-	WakeTooLarge   WakeRefusal = "tooLarge"        // the model could not be told it
+	WakeDuplicate  WakeRefusal = "duplicate"       // the session already has it
+	WakeTargetGone WakeRefusal = "targetGone"      // the session was deleted
+	WakeExpired    WakeRefusal = "expired"         // it expired before it was delivered
+	WakeRewound    WakeRefusal = "sequenceRewound" // a later wake of its stream was delivered first
+	WakeTooLarge   WakeRefusal = "tooLarge"        // it is too large for the model
 )

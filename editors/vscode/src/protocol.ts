@@ -26,7 +26,7 @@ export interface ApprovalRule {
   action: ApprovalMode;
 }
 
-/** ArtifactReadParams reads a part of an artifact. */
+/** ArtifactReadParams selects a range of an artifact. */
 export interface ArtifactReadParams {
   digest: Digest;
   offset?: number;
@@ -34,23 +34,23 @@ export interface ArtifactReadParams {
   limit?: number;
 }
 
-/** ArtifactReadResult is a part of an artifact. It is the last one if Offset and its length come to Size. */
+/** ArtifactReadResult is a range of an artifact. It is the last one if offset plus the length of bytes equals size. */
 export interface ArtifactReadResult {
   digest: Digest;
-  /** of the whole */
+  /** of the whole artifact */
   size: number;
   offset: number;
   bytes: string;
 }
 
-/** ArtifactRef points at bytes kept beside the conversation. */
+/** ArtifactRef refers to a stored artifact. */
 export interface ArtifactRef {
   digest: Digest;
   size: number;
   type?: string;
 }
 
-/** ArtifactWriteParams sends a part of an artifact of a session. The parts of one upload come one after the other, the first at offset 0; with Done the artifact is stored, and durable with the answer. Until then its parts are in memory only. An upload that is not done is forgotten when nothing comes for ten minutes, and when the daemon ends. */
+/** ArtifactWriteParams is one part of an upload. Send the parts in order, starting at offset 0. With done, lashd stores the artifact before it responds. Until then it keeps the parts in memory only. It drops an unfinished upload after ten minutes without a new part, and when the daemon stops. */
 export interface ArtifactWriteParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -60,16 +60,16 @@ export interface ArtifactWriteParams {
   /** at most 1 MiB */
   bytes: string;
   done?: boolean;
-  /** of the whole, with Done: checked if given */
+  /** with done: expected digest of the whole artifact; checked if set */
   digest?: Digest;
 }
 
-/** ArtifactWriteResult tells how far an upload is. */
+/** ArtifactWriteResult reports the progress of an upload. */
 export interface ArtifactWriteResult {
   received: number;
-  /** once it is stored */
+  /** set when the artifact is stored */
   digest?: Digest;
-  /** all that was received survives a crash; false: a crash loses it, and the upload begins at 0 again */
+  /** the received parts survive a crash; absent: after a crash, start again at offset 0 */
   durable?: boolean;
   duplicate?: boolean;
 }
@@ -96,7 +96,7 @@ export interface Attachment {
   url?: string;
 }
 
-/** AttemptOutcome is how an attempt ended. */
+/** AttemptOutcome says how an attempt ended. */
 export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
 
 /** Authority limits what a session may use. It is set when the session is created, stored with it, and never grows, neither for the session nor for its forks. */
@@ -113,7 +113,7 @@ export interface Authority {
   ceiling?: Ceiling;
 }
 
-/** Boundary is the checkpoint at which a steered input may enter a running turn. */
+/** Boundary is the kind of checkpoint at which a steered input may enter a running turn. */
 export type Boundary = "afterWork" | "beforeCompletion";
 
 /** Budget limits a turn. */
@@ -124,30 +124,30 @@ export interface Budget {
   noProgress?: number;
 }
 
-/** CallAttempt is one try of a model call. */
+/** CallAttempt is one attempt of a model call. */
 export interface CallAttempt {
   outcome: AttemptOutcome;
   error?: Issue;
-  /** HTTP status, when there was one */
+  /** HTTP status, if there was a response */
   status?: number;
-  /** connecting, waiting, streaming */
+  /** connecting, waiting or streaming */
   position?: string;
-  /** why it was or was not tried again */
+  /** why lashd did or did not retry */
   retry?: string;
-  /** before the next attempt */
+  /** wait before the next attempt */
   waitMs?: number;
 }
 
 /** the model's id, or derived from turn, iteration and position */
 export type CallID = string;
 
-/** CallRecord tells all about one model call, whether it succeeded or not. */
+/** CallRecord describes one model call, successful or not. */
 export interface CallRecord {
   iteration: number;
   provider: string;
   model: string;
   stop?: StopReason;
-  /** absent when it was lost or never reported */
+  /** absent if lost or never reported */
   usage?: Usage;
   attempts: CallAttempt[];
   options?: OptionReceipt[];
@@ -204,7 +204,7 @@ export interface ClientInfo {
   version?: string;
 }
 
-/** ClientTool is a tool that the client itself runs. */
+/** ClientTool is a tool that the client runs. lashd requests calls with tool/requested events. */
 export interface ClientTool {
   id?: string;
   name: string;
@@ -216,29 +216,29 @@ export interface ClientTool {
   bindings?: Record<string, unknown>;
   /** absent: never */
   replay?: Replay;
-  /** absent: two minutes */
+  /** time limit of a call; absent: two minutes */
   deadlineMs?: number;
 }
 
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
-/** CompletionParams is one model call outside of any turn. */
+/** CompletionParams makes one model call outside any turn. */
 export interface CompletionParams {
   idempotencyKey?: string;
-  /** whose ledger it is booked to */
+  /** session that records its usage */
   sessionId?: SessionID;
   model?: string;
   system?: string;
   messages: Message[];
   generation?: GenerationOptions;
-  /** the answer is JSON of this schema */
+  /** JSON Schema of the reply; the model must reply with matching JSON */
   schema?: unknown;
-  /** the ledger's source; absent: completion */
+  /** source in the usage ledger; absent: completion */
   label?: string;
 }
 
-/** CompletionResult is the reply. */
+/** CompletionResult is the model's reply. */
 export interface CompletionResult {
   message: Message;
   text: string;
@@ -263,32 +263,32 @@ export interface Config {
   drain?: DrainPolicy;
 }
 
-/** CronSource says when a schedule is due. */
+/** CronSource is a schedule. */
 export interface CronSource {
-  /** minute, hour, day, month and weekday, as cron has them; or @hourly, @daily, @weekly, @monthly, @yearly, @every 90m */
+  /** the five fields of cron: minute, hour, day, month and weekday; or @hourly, @daily, @weekly, @monthly, @yearly, @every 90m */
   schedule: string;
-  /** such as Europe/Zurich; absent: that of the machine */
+  /** such as Europe/Zurich; absent: the machine's time zone */
   timeZone?: string;
-  /** what becomes of times at which lashd did not run, or the machine slept */
+  /** what to do about times at which lashd was not running or the machine was asleep */
   missed: MissedTicks;
 }
 
-/** DebugPromptParams asks what would be sent to the model now. */
+/** DebugPromptParams selects a session and an optional input for the prompt preview. */
 export interface DebugPromptParams {
   sessionId: SessionID;
   input?: InputPart[];
 }
 
-/** DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it, except for what the issues tell of. */
+/** DebugPromptResult is the exact request of the session's next model call, before the adapter encodes it. Issues list what is missing. */
 export interface DebugPromptResult {
   model: ModelSpec;
   system: string;
   tools: ToolManifest[];
   messages: Message[];
   options: GenerationOptions;
-  /** as the adapter would send it, where it can tell */
+  /** the encoded request; absent if the adapter cannot preview it */
   body?: unknown;
-  /** Plugins whose part is missing: they failed, with the code that the turn would fail with; or, beside a turn or a command, they were not_asked. */
+  /** Plugins whose part is missing. They failed, with the code that the turn would fail with. During a turn or a command, lashd does not call them; the code is not_asked. */
   issues?: Issue[];
 }
 
@@ -338,30 +338,30 @@ export type DecisionID = string;
 /** DecisionKind says what a decision is about. */
 export type DecisionKind = "approval" | "outcome" | "question" | "completion";
 
-/** DecisionListParams lists open decisions; without a session, those of all. */
+/** DecisionListParams selects open decisions. */
 export interface DecisionListParams {
-  /** with those of all sessions that work for it */
+  /** this session and its subagents; absent: all sessions */
   sessionId?: SessionID;
 }
 
-/** DecisionListResult are the open decisions. */
+/** DecisionListResult lists open decisions. */
 export interface DecisionListResult {
   data: Decision[];
 }
 
-/** DecisionRespondParams answers a decision. To approve a tool call, argsHash is required: it must be that of the decision. */
+/** DecisionRespondParams answers a decision. */
 export interface DecisionRespondParams {
   idempotencyKey?: string;
   decisionId: DecisionID;
   /** one of the decision's choices */
   choice: DecisionChoice;
-  /** with answer: a value that fits the decision's form */
+  /** for the choice answer: a value that matches the decision's form */
   value?: unknown;
-  /** the decision's argsHash; required for each choice of an approval but reject, ignored otherwise */
+  /** the decision's argsHash; required to approve a tool call, ignored otherwise */
   argsHash?: Digest;
 }
 
-/** DecisionRespondResult is the answer that counts: ours, or the one that came first. */
+/** DecisionRespondResult is the answer that counts. won reports whether it is the one you sent. */
 export interface DecisionRespondResult {
   answer: DecisionAnswer;
   won: boolean;
@@ -377,10 +377,10 @@ export interface Deferral {
   onCancel?: OnCancel;
 }
 
-/** Delivery is when a wake comes to the model. */
+/** Delivery says when the model receives a wake. */
 export type Delivery = "earliestBoundary" | "afterTurn";
 
-/** DeliveryState is what has come of a delivery. All but reserved are final. */
+/** DeliveryState is the state of a delivery. All but reserved are final. */
 export type DeliveryState = "reserved" | "delivered" | "refused" | "failed" | "targetGone";
 
 /** DiagnosticsResult describes the daemon's resource use, its modes, and plugins with problems. */
@@ -503,15 +503,17 @@ export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "i
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
 
-/** FailureSource says which part of the system a failure comes from. */
+/** FailureSource says which part of the system failed. */
 export type FailureSource = "runtime" | "tool" | "plugin" | "policy" | "cancellation";
 
-/** FileChange is an edit of a workspace file, for clients to show. */
+/** FileChange is an edit of a workspace file, for display. */
 export interface FileChange {
   path: string;
   /** unified */
   diff: string;
+  /** lines */
   added: number;
+  /** lines */
   removed: number;
 }
 
@@ -585,11 +587,11 @@ export interface FileRewind {
   problem?: string;
 }
 
-/** FileSource says which files are watched. Changes while lashd does not run are not noticed. */
+/** FileSource says which files to watch. lashd does not notice changes made while it is not running. */
 export interface FileSource {
-  /** of paths in the directory; * and ? stay within a name, ** crosses directories; without a slash: of names */
+  /** matches paths in the directory; * and ? match within a name, ** across directories. A pattern without a slash matches file names */
   glob: string;
-  /** absolute; absent: the workspace of the session that is woken, or of the new one */
+  /** absolute path; absent: the workspace of the session that is woken or started */
   dir?: string;
 }
 
@@ -607,10 +609,10 @@ export interface FileState {
   problem?: FileProblem;
 }
 
-/** ForkCatalog says which tools a fork begins with. */
+/** ForkCatalog says which tool settings a fork starts with. */
 export type ForkCatalog = "inherit" | "fresh";
 
-/** ForkSource is the point at which a fork begins. */
+/** ForkSource is the node at which a fork branches off. */
 export interface ForkSource {
   sessionId: SessionID;
   node: NodeID;
@@ -696,7 +698,7 @@ export interface GraphReadResult {
   nextCursor?: string;
 }
 
-/** Head is where a session stands in its history. Revision grows by one with each commit that moves the leaf or the configuration. */
+/** Head is a session's position in its history. Revision increases by one with each commit that changes the leaf or the configuration. */
 export interface Head {
   revision: number;
   leaf: NodeID;
@@ -704,7 +706,7 @@ export interface Head {
   frame: FrameID;
 }
 
-/** HeadResult is where a session stands after a change. */
+/** HeadResult is the head of a session after a change. */
 export interface HeadResult {
   head: Head;
   seq: Seq;
@@ -745,7 +747,7 @@ export interface InputPart {
   attachment?: Attachment;
 }
 
-/** InputState is where an input is. */
+/** InputState is the state of an input. */
 export type InputState = "pendingActive" | "deferredNextTurn" | "queued" | "accepted" | "completed" | "cancelled";
 
 /** InputType is the kind of an input part. */
@@ -768,7 +770,7 @@ export interface IntentOutcome {
 /** IntentRefusal says why lashd did not carry out an intent. */
 export type IntentRefusal = "malformed" | "tooMany" | "tooManyOfKind" | "tooLarge" | "callFailed" | "noTurn" | "turnCancelled" | "invalid" | "conflict" | "taskNotFound" | "taskEnded" | "taskNotAtWork";
 
-/** InterruptStatus tells who won. */
+/** InterruptStatus is the result of a request to stop a turn. */
 export type InterruptStatus = "requested" | "alreadyRequested" | "completionWon";
 
 /** Issue is a problem in a turn. It may or may not have ended the turn. */
@@ -842,35 +844,35 @@ export interface Message {
   origin?: Origin;
 }
 
-/** MissedTicks is what becomes of times of a schedule that nobody was there for. One that is less than a minute late, and the newest, is not missed. */
+/** MissedTicks says what to do about missed times of a schedule. The newest time is not missed if it is less than a minute late. */
 export type MissedTicks = "skip" | "runOnce" | "runAll";
 
-/** ModelInfo is a model that sessions can use. */
+/** ModelInfo describes a configured model. */
 export interface ModelInfo {
-  /** as session/new takes it */
+  /** for session/new */
   name: string;
   model: ModelSpec;
   default?: boolean;
-  /** absent: the configuration has none */
+  /** absent: no price is configured */
   price?: Price;
-  /** with check: why calls of this model would fail */
+  /** with check: why calls to this model would fail */
   problem?: Issue;
 }
 
-/** ModelListParams asks for the configured models. */
+/** ModelListParams selects the details of model/list. */
 export interface ModelListParams {
-  /** also ask each model's server whether it takes requests; takes up to five seconds */
+  /** also ask each model's server whether it accepts requests; takes up to five seconds */
   check?: boolean;
 }
 
-/** ModelListResult are the configured models. */
+/** ModelListResult lists the configured models. */
 export interface ModelListResult {
   data: ModelInfo[];
 }
 
-/** ModelSetKeyParams hands the daemon an API key that its own environment lacks. It is kept in memory only. */
+/** ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only. */
 export interface ModelSetKeyParams {
-  /** one of initialize's keysWanted */
+  /** one of keysWanted from initialize */
   name: string;
   key: string;
 }
@@ -1037,7 +1039,7 @@ export interface NodeBody {
 /** nod_..., derived from session, operation and ordinal */
 export type NodeID = string;
 
-/** Occurrence is something that happened, once. */
+/** Occurrence is one emitted event with its deliveries to triggers. */
 export interface Occurrence {
   occurrenceId: OccurrenceID;
   type: string;
@@ -1071,61 +1073,61 @@ export interface OperationInfo {
 /** OperationKind says what an operation may do and when it may run. */
 export type OperationKind = "query" | "command" | "task";
 
-/** OperationListParams names a session, or none: then the operations are listed as they are for new sessions. */
+/** OperationListParams selects a session. Without one, the result lists the operations of new sessions. */
 export interface OperationListParams {
   sessionId?: SessionID;
 }
 
-/** OperationListResult are operations, by name, and what plugins take with turn/start. */
+/** OperationListResult lists operations, sorted by name, and the inputs that plugins accept with turn/start. */
 export interface OperationListResult {
   data: OperationInfo[];
   turnInputs: TurnInputInfo[];
 }
 
-/** OperationParams has a plugin do something. */
+/** OperationParams calls an operation. */
 export interface OperationParams {
   idempotencyKey?: string;
-  /** as the operation's session rule says */
+  /** required, optional or forbidden, as the operation declares */
   sessionId?: SessionID;
   name: string;
   /** absent: an empty object */
   args?: unknown;
 }
 
-/** OperationQueryParams asks a plugin. */
+/** OperationQueryParams calls a query. */
 export interface OperationQueryParams {
-  /** as the operation's session rule says */
+  /** required, optional or forbidden, as the operation declares */
   sessionId?: SessionID;
   name: string;
   /** absent: an empty object */
   args?: unknown;
 }
 
-/** OperationQueryResult is what the plugin answers. */
+/** OperationQueryResult is the plugin's response. */
 export interface OperationQueryResult {
   plugin: string;
   output: unknown;
 }
 
-/** OperationReceipt is what an operation came to. All of it is durable. */
+/** OperationReceipt is the result of an operation. All its effects are stored. */
 export interface OperationReceipt {
   plugin: string;
   output: unknown;
-  /** that it added to history */
+  /** nodes that it added to history */
   events: PluginNode[];
-  /** that it queued, now or when it was called before */
+  /** inputs that it queued, in this call or an earlier identical one */
   inputs: QueuedInput[];
-  /** what went wrong and did not hinder it */
+  /** problems that did not stop it */
   issues?: Issue[];
   /** 0 without a session */
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** OptionReceipt says what became of a generation option. */
+/** OptionReceipt says whether a generation option was applied. */
 export interface OptionReceipt {
   option: string;
-  /** applied, suppressed, omittedUnsupported, omittedPinned, clamped */
+  /** applied, suppressed, omittedUnsupported, omittedPinned or clamped */
   fate: string;
 }
 
@@ -1150,7 +1152,7 @@ export type OutcomeKind = "assistantMessage" | "finalValue" | "toolValue" | "fra
 /** OutputState says whether the text of a turn is usable. */
 export type OutputState = "usable" | "empty" | "tracebackOnly" | "recoveredFromError";
 
-/** OutputStatus is how a tool call ended. */
+/** OutputStatus says how a tool call ended. */
 export type OutputStatus = "success" | "failure" | "cancelled" | "unknown";
 
 /** OverlayMode says how new generation options combine with the current ones. */
@@ -1181,7 +1183,7 @@ export interface PinInfo {
   atMs: number;
 }
 
-/** PluginArtifact is a piece of bulk state. A small one stands here; others are read with artifact/read. */
+/** PluginArtifact is a large piece of a plugin's state. Small artifacts are inline in data; read others with artifact/read. */
 export interface PluginArtifact {
   name: string;
   digest: Digest;
@@ -1258,7 +1260,7 @@ export interface PluginInfo {
   servers?: PluginServer[];
 }
 
-/** PluginInputs are inputs for plugins, by plugin id: JSON that only its plugin understands. */
+/** PluginInputs maps plugin ids to inputs that only that plugin understands. */
 export type PluginInputs = Record<string, unknown>;
 
 /** PluginListParams selects the plugins of sessions in a directory. */
@@ -1420,7 +1422,7 @@ export interface PluginServer {
   error?: string;
 }
 
-/** PluginSource says what the plugins and tools of a session are like that starts where another one is. */
+/** PluginSource says whether a session that starts from another one also takes over its plugin state and tool settings. */
 export type PluginSource = "fork" | "fresh";
 
 /** PluginState is the saved state of a plugin. */
@@ -1469,12 +1471,12 @@ export interface Policy {
   driver?: string;
 }
 
-/** Price is what a million tokens of a model cost, in US dollars. */
+/** Price is the price of a million tokens, in US dollars. */
 export interface Price {
-  /** also what is written to a cache */
+  /** also for tokens written to a cache */
   input: number;
   output: number;
-  /** what is read from a cache */
+  /** for tokens read from a cache */
   cached: number;
 }
 
@@ -1521,40 +1523,40 @@ export interface QueueListResult {
   hold: QueueHold;
 }
 
-/** QueuedInput is an input and where it is. */
+/** QueuedInput is an input and its state in the queue. */
 export interface QueuedInput {
   inputId: InputID;
-  /** the turn that will consume it, or did */
+  /** the turn that uses it */
   turnId: TurnID;
   state: InputState;
   input: InputPart[];
   pluginInputs?: PluginInputs;
   boundary?: Boundary;
-  /** of a plugin that queued it: its id and its own key; or of a wake */
+  /** set if a plugin queued it (plugin id and the plugin's key) or a wake did */
   source?: string;
   atMs: number;
-  /** no person sent it: why it came */
+  /** set if the input is a wake */
   wake?: QueuedWake;
-  /** of a wake that is cancelled because nobody wants it any more: why */
+  /** why a cancelled wake was not delivered */
   refused?: WakeRefusal;
   turnOptions?: TurnOptions;
-  /** of frames that led to it: it is the task of the last one */
+  /** number of frame switches that led to it; it is the task of the last one */
   switches?: number;
-  /** a plugin or another session sent it: what its turn is held to, beside the session's own limits */
+  /** set if a plugin or another session sent it: limits of its turn, in addition to the session's own */
   ceiling?: Ceiling;
 }
 
-/** QueuedWake is what an input has that wakes its session. */
+/** QueuedWake holds the details of an input that is a wake. */
 export interface QueuedWake {
-  /** its text is that of the input */
+  /** without text; the input holds it */
   cause: TurnCause;
   delivery: Delivery;
-  /** what may share a turn with others of this key */
+  /** queued wakes with the same key may share a turn */
   merge?: string;
   expiresAtMs?: number;
-  /** what wakes in an order */
+  /** name of an ordered series of wakes */
   stream?: string;
-  /** in its stream */
+  /** position in the stream */
   ordinal?: number;
 }
 
@@ -1565,7 +1567,7 @@ export interface ReasoningSpec {
   mandatory?: boolean;
 }
 
-/** Relation is where a session comes from. */
+/** Relation links a session to the session it was created from. */
 export interface Relation {
   kind: RelationKind;
   /** of a child */
@@ -1574,16 +1576,16 @@ export interface Relation {
   cause?: string;
   /** of a fork */
   source?: ForkSource;
-  /** For which session a plugin or a task asked for it: their plugins may name it. */
+  /** The session whose plugin or task requested this one. Plugins of that session may use this session's id. */
   askedBy?: SessionID;
-  /** Of a child: it is there for a moment, until who made it deletes it. What a daemon leaves unfinished of one, the next one deletes. */
+  /** Of a child: its creator deletes it after use. If the daemon stops before that, the next daemon deletes it. */
   temporary?: boolean;
 }
 
-/** RelationKind says how a session came to be. */
+/** RelationKind says how a session was created. */
 export type RelationKind = "root" | "child" | "fork";
 
-/** Replay says whether a call that was started, and whose result was lost, may be made again. */
+/** Replay says whether lashd may repeat a call whose result was lost. */
 export type Replay = "never" | "safe" | "idempotent";
 
 /** RetryAdvice says whether a client should retry a failed request. */
@@ -1605,7 +1607,7 @@ export interface RetryStatus {
   message?: string;
 }
 
-/** RewindFiles says what a rewind is about. */
+/** RewindFiles says whether a rewind restores files, history or both. */
 export type RewindFiles = "also" | "only";
 
 /** Role is the author of a message. */
@@ -1614,7 +1616,7 @@ export type Role = "user" | "assistant" | "system" | "event";
 /** sequence number of an event in its session: 1, 2, 3, ... without gaps */
 export type Seq = number;
 
-/** SeqResult answers a change that has nothing more to say. */
+/** SeqResult is the result of a change: the sequence number of its last event. */
 export interface SeqResult {
   seq: Seq;
   duplicate?: boolean;
@@ -1636,7 +1638,7 @@ export interface ServerBackupResult {
   problems?: string[];
 }
 
-/** ServerEvent is the params of server/event. Each tells how its subject is now, so a client that is slow gets only the newest of each subject, in the order in which they changed. */
+/** ServerEvent is the params of server/event. It holds the current state of its subject. A slow client receives only the newest event of each subject, in the order of change. */
 export interface ServerEvent {
   atMs: number;
   type: ServerEventType;
@@ -1644,18 +1646,18 @@ export interface ServerEvent {
   sessionId?: SessionID;
   /** of session/changed */
   session?: Session;
-  /** of store/changed: ok, or what it does not do, and why */
+  /** of store/changed: ok, or a description of the problem */
   store?: string;
-  /** of plugin/changed; without status: it is gone */
+  /** of plugin/changed; without a status: the plugin was removed */
   plugin?: PluginInfo;
   /** of both trigger types */
   trigger?: Trigger;
 }
 
-/** ServerEventType names news of the daemon as a whole. */
+/** ServerEventType is the type of a daemon event. */
 export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed" | "trigger/changed" | "trigger/deleted";
 
-/** Session is what is known of a session without reading its history. */
+/** Session describes a session, without its history. */
 export interface Session {
   sessionId: SessionID;
   title?: string;
@@ -1667,71 +1669,72 @@ export interface Session {
   authority?: Authority;
   /** of its newest event */
   seq: Seq;
-  /** turns completed */
+  /** number of completed turns */
   turnIndex: number;
-  /** its own, by turns that have ended; usage/read has the ledger */
+  /** of its own ended turns; usage/read returns the full ledger */
   usage: Usage;
   createdAtMs: number;
   updatedAtMs: number;
   archived?: boolean;
 }
 
-/** SessionArchiveParams puts a session away, or takes it out again. */
+/** SessionArchiveParams archives a session. */
 export interface SessionArchiveParams {
   idempotencyKey?: string;
   sessionId: SessionID;
+  /** take it out of the archive instead */
   undo?: boolean;
 }
 
 /** SessionAttachParams subscribes the connection to a session. */
 export interface SessionAttachParams {
   sessionId: SessionID;
-  /** replay what came after; absent: a snapshot, then what comes */
+  /** replay the events after this one; absent: start with a snapshot */
   afterSeq?: Seq;
-  /** the epoch in which AfterSeq was seen */
+  /** the epoch in which the client saw afterSeq */
   epoch?: number;
 }
 
-/** SessionAttachResult is the session as it is; every durable event after Seq follows, in order and once. */
+/** SessionAttachResult is the state of the session as of seq. Every durable event after seq follows once, in order. */
 export interface SessionAttachResult {
   session: Session;
-  /** the newest 200, or those of the last 4 MiB; absent in a replay */
+  /** items of the newest 200 nodes, at most about 4 MiB; absent in a replay */
   items?: Item[];
   nextCursor?: string;
-  /** with the text so far */
+  /** items in progress, with their text so far */
   openItems?: Item[];
-  /** open ones, also of sessions that work for this one */
+  /** open decisions, including those of subagents */
   decisions: Decision[];
   queue: QueuedInput[];
   tasks: Task[];
   /** the running turn */
   turnId?: TurnID;
-  /** inputs that it has taken in, and that are no items yet */
+  /** inputs that have entered the running turn and are not items yet */
   entered?: QueuedInput[];
   seq: Seq;
-  /** AfterSeq cannot be replayed; this answer is a snapshot instead */
+  /** set if the events after afterSeq cannot be replayed; the result is a snapshot then */
   gap?: Gap;
 }
 
-/** SessionCompactParams asks for a summary of history. */
+/** SessionCompactParams compacts the history of a session. */
 export interface SessionCompactParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** for whoever writes the summary */
+  /** for the author of the summary */
   instructions?: string;
 }
 
-/** SessionCompactResult is the session after it. Compacted is false if no plugin had anything to summarise. */
+/** SessionCompactResult reports whether history was compacted. compacted is false if no plugin had anything to summarize. */
 export interface SessionCompactResult {
   compacted: boolean;
-  /** that wrote the summary */
+  /** the plugin that wrote the summary */
   plugin?: string;
   head: Head;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** SessionConfigureParams changes settings, from the next turn on. Absent fields stay as they are. */
+/** SessionConfigureParams changes settings from the next turn on. Absent settings stay unchanged. */
 export interface SessionConfigureParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -1744,40 +1747,40 @@ export interface SessionConfigureParams {
   generationMode?: OverlayMode;
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
-  /** absent: as it is */
+  /** absent: unchanged */
   drain?: DrainPolicy;
 }
 
-/** SessionDiffParams asks what a session did to files, or one turn or file point of it. */
+/** SessionDiffParams selects the file changes of a session, a turn or a file point. */
 export interface SessionDiffParams {
   sessionId: SessionID;
   turnId?: TurnID;
   pointId?: PointID;
   cursor?: string;
-  /** of files; 1 to 500; absent: 100 */
+  /** number of files, 1 to 500; absent: 100 */
   limit?: number;
 }
 
-/** SessionDiffResult is a page of changed files in the order of their paths. It says what was done, not what files are now. */
+/** SessionDiffResult is a page of changed files, sorted by path. It shows the recorded changes, not the current files. */
 export interface SessionDiffResult {
   data: FileDiff[];
-  /** that the changes are of */
+  /** the file points that made the changes */
   points: FilePoint[];
   nextCursor?: string;
 }
 
-/** SessionExtensionParams is what a client sends to the session's protocol. */
+/** SessionExtensionParams sends a message to the session's driver. */
 export interface SessionExtensionParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   extension: unknown;
 }
 
-/** SessionForkParams makes a new session that shares this one's history. */
+/** SessionForkParams creates a session that shares this session's history. */
 export interface SessionForkParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** on the active path, or pinned; absent: the leaf */
+  /** a node on the active branch or a pinned node; absent: the leaf */
   atNode?: NodeID;
   title?: string;
   toolCatalog?: ForkCatalog;
@@ -1786,11 +1789,11 @@ export interface SessionForkParams {
 /** ses_... */
 export type SessionID = string;
 
-/** SessionListParams chooses sessions, newest first. */
+/** SessionListParams selects sessions. The result is sorted newest first. */
 export interface SessionListParams {
   cwd?: string;
   archived?: boolean;
-  /** also sessions that work for others */
+  /** include sessions of subagents */
   children?: boolean;
   cursor?: string;
   /** 1 to 200; absent: 50 */
@@ -1809,12 +1812,12 @@ export interface SessionMutationParams {
   sessionId: SessionID;
 }
 
-/** SessionNewParams creates a session, whole or not at all. Settings that are absent are those of the session where it starts; if it starts with nothing, those of the session that it works for; if there is none, the daemon's, or, if a plugin asks, those of the session it asks from. */
+/** SessionNewParams creates a session, completely or not at all. Absent settings come from the session in start. If start is empty, they come from the parent session. Without a parent, they are the daemon's defaults or, for a plugin's request, the settings of the session that the plugin calls from. */
 export interface SessionNewParams {
   idempotencyKey?: string;
-  /** chosen by the client; never used before */
+  /** a new id chosen by the client; absent: lashd chooses */
   sessionId?: SessionID;
-  /** the workspace: an absolute path to a directory; absent: as where it starts, or as whom it works for */
+  /** the workspace: absolute path of a directory; absent: that of the session in start or of the parent */
   cwd?: string;
   title?: string;
   driver?: string;
@@ -1829,25 +1832,25 @@ export interface SessionNewParams {
   options?: PluginOptions;
   unknownOutcome?: UnknownOutcomeRule;
   drain?: DrainPolicy;
-  /** what it may use; never more than its parent, or where it starts */
+  /** limits on what it may use; never wider than those of its parent or of the session in start */
   authority?: Authority;
-  /** absent: with nothing */
+  /** absent: empty */
   start?: SessionStart;
   /** absent: fork */
   pluginSource?: PluginSource;
-  /** root, or child with its parent; absent: as the authority says */
+  /** root, or child with its parent; absent: follows from authority */
   relation?: Relation;
-  /** that its history begins with, or goes on with where it starts */
+  /** first nodes of its history, after the history from start */
   nodes?: NodeBody[];
-  /** under which its parent's ledger shows what it uses; absent: child */
+  /** label of its usage in the parent's ledger; absent: child */
   usageLabel?: string;
-  /** for the plugin that takes it first */
+  /** input for the first plugin that accepts it */
   firstTurnInput?: InputPart[];
-  /** that this client brings, as with session/setOverlay */
+  /** MCP servers of this client, as in session/setOverlay */
   mcpServers?: MCPServers;
 }
 
-/** SessionNewResult is the session as created. The connection is attached to it. */
+/** SessionNewResult is the created session. The connection is attached to it. */
 export interface SessionNewResult {
   sessionId: SessionID;
   session: Session;
@@ -1855,21 +1858,21 @@ export interface SessionNewResult {
   duplicate?: boolean;
 }
 
-/** SessionOverlayParams replaces what clients add to a session: the newest one's is there. One that adds nothing leaves what another adds while it is connected. */
+/** SessionOverlayParams replaces the overlay of a session. The newest overlay counts. An empty overlay does not remove the overlay of another client that is connected. */
 export interface SessionOverlayParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** absent: true */
+  /** also offer the session's own tools; absent: true */
   includeBaseTools?: boolean;
   tools?: ClientTool[];
   prompt?: string;
-  /** that come and go with the client; absent: none */
+  /** removed when the client disconnects; absent: none */
   mcpServers?: MCPServers;
-  /** the rest goes with the client, too, when it has been away for half a minute */
+  /** also remove the tools and the prompt 30 seconds after the client disconnects */
   whileConnected?: boolean;
 }
 
-/** SessionOverlayResult is the catalog's state after an overlay was set. */
+/** SessionOverlayResult holds the tool settings after a change of the overlay. */
 export interface SessionOverlayResult {
   tools: ToolState;
   seq: Seq;
@@ -1881,56 +1884,56 @@ export interface SessionParams {
   sessionId: SessionID;
 }
 
-/** SessionPointsResult lists file points in the order in which they were made. */
+/** SessionPointsResult lists file points, oldest first. */
 export interface SessionPointsResult {
   data: FilePoint[];
 }
 
-/** SessionReadParams reads a page of a session's items, backwards from a cursor. */
+/** SessionReadParams selects a page of a session's items, going back from a cursor. */
 export interface SessionReadParams {
   sessionId: SessionID;
-  /** absent: from the newest */
+  /** absent: start at the newest */
   cursor?: string;
-  /** nodes, 1 to 500; absent: 200. A page of large ones ends earlier, after 4 MiB */
+  /** number of nodes, 1 to 500; absent: 200. A page holds at most about 4 MiB */
   limit?: number;
 }
 
-/** SessionReadResult is a page of items in order, and where the older ones are. */
+/** SessionReadResult is a page of items in order. nextCursor leads to older items. */
 export interface SessionReadResult {
   session: Session;
   data: Item[];
   nextCursor?: string;
 }
 
-/** SessionRewindParams moves the leaf to an ancestor: what came after it stays, pinned. With files it brings back, too, or only, what the files of the workspace were before the first turn that is left behind. */
+/** SessionRewindParams moves the leaf to an ancestor, restores files, or both. The abandoned branch stays, pinned. Files are restored to their state before the first abandoned turn. */
 export interface SessionRewindParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   /** the new leaf */
   toNode?: NodeID;
-  /** instead: to before this turn */
+  /** instead of toNode: rewind to before this turn */
   toTurn?: TurnID;
-  /** instead, for files only: to before this file point */
+  /** instead of toNode, with files only: restore files to before this file point */
   toPoint?: PointID;
-  /** absent: they stay as they are */
+  /** absent: do not restore files */
   files?: RewindFiles;
-  /** only tells what would be done */
+  /** show what would change without doing it */
   dryRun?: boolean;
-  /** also where something would be lost; what cannot be brought back is left as it is */
+  /** overwrite conflicting files; files that cannot be restored stay unchanged */
   force?: boolean;
 }
 
-/** SessionRewindResult tells what a rewind takes out of sight, and what it does to files. */
+/** SessionRewindResult describes the abandoned branch and the changed files. */
 export interface SessionRewindResult {
   head: Head;
-  /** the leaf as it was */
+  /** the leaf before the rewind, now pinned */
   pinned?: NodeID;
-  /** how many were left behind */
+  /** number of abandoned nodes */
   nodes: number;
   seq: Seq;
-  /** a rewind to it takes back what was done to files; absent: nothing was */
+  /** the file point of this undo; rewind to it to revert the undo; absent: no file changed */
   pointId?: PointID;
-  /** that change */
+  /** the changed files */
   files?: FileRewind[];
   duplicate?: boolean;
 }
@@ -1938,33 +1941,33 @@ export interface SessionRewindResult {
 /** SessionRule says whether an operation requires a session. */
 export type SessionRule = "required" | "optional" | "forbidden";
 
-/** SessionSetTitleParams names a session for people. */
+/** SessionSetTitleParams sets the title of a session. */
 export interface SessionSetTitleParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   title: string;
 }
 
-/** SessionStart is what a new session begins with: with nothing, or with the history of another. */
+/** SessionStart says what history a new session starts with. */
 export interface SessionStart {
   kind: StartKind;
-  /** of an existing session, or whose snapshot it is */
+  /** the existing session, or the owner of the snapshot */
   sessionId?: SessionID;
-  /** its name */
+  /** name of the snapshot */
   snapshot?: string;
 }
 
-/** SessionState is what a session is doing. */
+/** SessionState is the activity of a session. */
 export type SessionState = "idle" | "running" | "requiresAction";
 
-/** SessionWaitParams waits until a session is idle: no turn runs and none is queued. */
+/** SessionWaitParams waits until no turn of a session is running or queued. */
 export interface SessionWaitParams {
   sessionId: SessionID;
   /** absent: no limit */
   timeoutMs?: number;
 }
 
-/** SessionWaitResult is the state at the end of the wait. */
+/** SessionWaitResult is the state of the session at the end of the wait. */
 export interface SessionWaitResult {
   state: SessionState;
   seq: Seq;
@@ -1976,24 +1979,24 @@ export interface ShutdownParams {
   daemon?: boolean;
 }
 
-/** SnapshotInfo is a state of a session that has a name: a node of its history, with what plugins and tools were like then. */
+/** SnapshotInfo describes a snapshot: a node of history with the state of plugins and tools at that time. */
 export interface SnapshotInfo {
   name: string;
-  /** it stays reachable */
+  /** the leaf at that time; it stays reachable */
   nodeId: NodeID;
   atMs: number;
-  /** of history before it */
+  /** number of nodes from the root to nodeId */
   nodes: number;
-  /** that plugins, tools and monitors take; snapshot/create does not tell */
+  /** size of the state of plugins, tools and monitors; not set by snapshot/create */
   bytes?: number;
 }
 
-/** SnapshotListResult are the snapshots of a session, by name. */
+/** SnapshotListResult lists the snapshots of a session, sorted by name. */
 export interface SnapshotListResult {
   data: SnapshotInfo[];
 }
 
-/** SnapshotMutationParams makes, restores or deletes a snapshot. */
+/** SnapshotMutationParams names a snapshot to create, restore or delete. */
 export interface SnapshotMutationParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2006,61 +2009,61 @@ export interface SnapshotParams {
   name: string;
 }
 
-/** SnapshotPreviewResult is what a restore would change. */
+/** SnapshotPreviewResult shows what restoring a snapshot would change. */
 export interface SnapshotPreviewResult {
   snapshot: SnapshotInfo;
   /** the session as it is */
   now: SnapshotSide;
-  /** as it would be */
+  /** the session after a restore */
   then: SnapshotSide;
 }
 
-/** SnapshotReadResult is what a snapshot holds. */
+/** SnapshotReadResult holds the contents of a snapshot. */
 export interface SnapshotReadResult {
   snapshot: SnapshotInfo;
-  /** by plugin */
+  /** sorted by plugin */
   plugins: PluginState[];
-  /** of the plugins when they were captured */
+  /** of the set of plugins at that time */
   fingerprint: string;
-  /** absent: nobody had decided anything */
+  /** absent: all settings were at their defaults */
   tools?: ToolState;
 }
 
 /** SnapshotRestoreResult is the session's new head. */
 export interface SnapshotRestoreResult {
   head: Head;
-  /** the leaf as it was */
+  /** the leaf before the restore, now pinned */
   pinned?: NodeID;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** SnapshotResult is a snapshot that was made. */
+/** SnapshotResult is a created snapshot. */
 export interface SnapshotResult {
   snapshot: SnapshotInfo;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** SnapshotSide is a session on one side of a restore. */
+/** SnapshotSide is the state of a session before or after a restore. */
 export interface SnapshotSide {
   /** its leaf */
   nodeId: NodeID;
-  /** of history that the other side does not have */
+  /** number of nodes that the other side does not have */
   nodes: number;
-  /** what the newest of these show, of at most 100 */
+  /** items of these nodes; at most the newest 100 nodes */
   items: Item[];
-  /** by plugin */
+  /** sorted by plugin */
   plugins: PluginState[];
-  /** what was decided about them */
+  /** tool settings */
   tools: ToolState;
-  /** a restore stops those that run */
+  /** a restore stops running monitors */
   monitors: Monitor[];
-  /** of what the code executor keeps */
+  /** of the code executor's state */
   execution?: Digest;
 }
 
-/** StartKind names a way to begin. */
+/** StartKind is the kind of a SessionStart. */
 export type StartKind = "empty" | "currentSession" | "existingSession" | "snapshot";
 
 /** StatusResult is the state of the daemon. */
@@ -2081,7 +2084,7 @@ export interface StatusResult {
   store: string;
 }
 
-/** StopReason is why a model stopped. */
+/** StopReason says why a model stopped. */
 export type StopReason = "stop" | "toolUse" | "outputLimit" | "contextOverflow" | "contentFilter" | "providerError" | "cancelled" | "unknown";
 
 /** Subagent describes a session that works for another session. Depth counts the sessions above it; a person's session has depth 0. */
@@ -2092,35 +2095,35 @@ export interface Subagent {
   maxDepth: number;
 }
 
-/** Task is work that outlives a turn. It is what its events come to. */
+/** Task is work that outlives a turn. Its state is the result of its events. */
 export interface Task {
   taskId: TaskID;
   sessionId: SessionID;
   spec: TaskSpec;
   origin: TaskOrigin;
-  /** sessions that may see it besides its own and its origin */
+  /** other sessions that may see it, besides its own and its origin's */
   observers?: SessionID[];
   state: TaskState;
-  /** for what, while it is idle */
+  /** while idle: what it is waiting for */
   waiting?: string;
-  /** 1 is the first; 0: none was begun */
+  /** number of the current attempt, from 1; 0: not started yet */
   attempt: number;
   incarnation?: string;
-  /** of an external one, outside */
+  /** of an external task: its id in the other system */
   ref?: string;
   cancelRequested?: TaskRequest;
   abandonRequested?: TaskRequest;
-  /** what started it is over, and it goes on */
+  /** the turn or task that started it has ended */
   callerDeparted?: boolean;
-  /** of a final state */
+  /** set in a final state */
   outcome?: TaskOutcome;
   /** of its newest event */
   ordinal: number;
-  /** grows with every change of any task: a cursor for task/list */
+  /** increases with every change of any task; usable as a cursor of task/list */
   change?: number;
-  /** it was let go: of its spec, its events and its output only this is left */
+  /** its spec, events and output were deleted by task/prune */
   pruned?: boolean;
-  /** of the spec of a pruned one */
+  /** of the spec of a pruned task */
   fingerprint?: string;
   createdAtMs: number;
   startedAtMs?: number;
@@ -2128,26 +2131,28 @@ export interface Task {
   endedAtMs?: number;
 }
 
-/** TaskAdmission tells how many tasks of the daemon are at work, and why others are not. */
+/** TaskAdmission counts the running tasks of the daemon and the tasks that wait for a free place. */
 export interface TaskAdmission {
+  /** running tasks */
   working: number;
+  /** maximum number of running tasks */
   limit: number;
-  /** for a place */
+  /** tasks waiting for a free place */
   waiting: number;
 }
 
-/** TaskCancelAllParams asks that all tasks of a session end. */
+/** TaskCancelAllParams requests that all tasks of a session end. */
 export interface TaskCancelAllParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** absent: of any */
+  /** absent: all kinds */
   kind?: TaskKind;
-  /** these go on */
+  /** tasks that continue */
   keep?: TaskID[];
   reason?: string;
 }
 
-/** TaskCancelParams asks that a task ends. It may still complete. */
+/** TaskCancelParams requests that a task ends. The task may still complete. */
 export interface TaskCancelParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2155,30 +2160,30 @@ export interface TaskCancelParams {
   reason?: string;
 }
 
-/** TaskCancelPolicy is how a task is ended before its time. */
+/** TaskCancelPolicy says how a task is cancelled. */
 export type TaskCancelPolicy = "abortLocal" | "cooperative" | "external";
 
-/** TaskChild is the turn of a session that works for the one that starts the task. It is the same turn however often the task is begun. */
+/** TaskChild is the turn of a child session that does the work of a task. Every attempt of the task uses the same turn. */
 export interface TaskChild {
-  /** the child; never that of another work */
+  /** the child session */
   sessionId: SessionID;
-  /** never used before */
+  /** a new turn id */
   turnId: TurnID;
-  /** the path of its name, such as /root/tests */
+  /** path of the agent's name, such as /root/tests */
   agent?: string;
   input?: InputPart[];
-  /** how the child is made; absent: it is there already */
+  /** how to create the child; absent: it exists already */
   new?: SessionNewParams;
-  /** a task of the same session that has to be over before the turn begins */
+  /** a task of the same session that must end before the turn begins */
   after?: TaskID;
-  /** JSON Schema of what the turn comes to; absent: anything. What does not fit is asked for once more */
+  /** JSON Schema of the turn's result; absent: anything. lashd asks the model once more if the result does not match */
   outputSchema?: unknown;
 }
 
-/** TaskClosePolicy is what becomes of a task when its session is closed. */
+/** TaskClosePolicy says what happens to a task when its session is closed. */
 export type TaskClosePolicy = "keep" | "cancel" | "transfer";
 
-/** TaskCompleteParams tells how a task ended that runs elsewhere, or gives up one that is lost. */
+/** TaskCompleteParams reports the outcome of a task that runs outside lashd, or abandons a lost task. */
 export interface TaskCompleteParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2186,88 +2191,88 @@ export interface TaskCompleteParams {
   outcome: TaskOutcome;
 }
 
-/** TaskEnd is how a task ended. */
+/** TaskEnd says how a task ended. */
 export type TaskEnd = "exited" | "signaled" | "stopped" | "completed" | "failed" | "abandoned";
 
-/** TaskEvent is a thing that happened to a task. A task is what its events come to, in their order. */
+/** TaskEvent is a change of a task. The events of a task, in order, determine its state. */
 export interface TaskEvent {
   /** 1, 2, 3, ... in its task */
   ordinal: number;
   atMs: number;
   kind: TaskEventKind;
-  /** of created and transferred: whose the task is from then on; of an observer: which */
+  /** of created and transferred: the owner from then on; of observer events: the observer */
   sessionId?: SessionID;
   spec?: TaskSpec;
   origin?: TaskOrigin;
   /** of started */
   incarnation?: string;
-  /** of waiting and requests */
+  /** of waiting and of requests */
   reason?: string;
   by?: string;
   ref?: string;
-  /** of an event of the task's own */
+  /** of a custom event */
   name?: string;
   payload?: unknown;
-  /** likewise: told again with the same key, it does not happen again */
+  /** of a custom event: reporting it again with the same key has no effect */
   key?: string;
   outcome?: TaskOutcome;
 }
 
-/** TaskEventKind is what happened to a task. */
+/** TaskEventKind is the kind of a task event. */
 export type TaskEventKind = "created" | "started" | "waiting" | "resumed" | "externalRef" | "cancelRequested" | "abandonRequested" | "callerDeparted" | "observerAdded" | "observerRemoved" | "transferred" | "event" | "ended";
 
-/** TaskEventType is an event of its own that a task may tell of. */
+/** TaskEventType is a custom event that a task may report. */
 export interface TaskEventType {
   name: string;
   /** JSON Schema of its payload; absent: anything */
   schema?: unknown;
-  /** it wakes the session */
+  /** set if the event wakes the session */
   wake?: TaskWake;
 }
 
-/** TaskEvidence is why a task is given up as abandoned. */
+/** TaskEvidence says why a task is abandoned. */
 export interface TaskEvidence {
   writer: TaskWriter;
-  /** of the daemon in which it ran */
+  /** of the daemon that ran it */
   incarnation?: string;
   attempts: number;
   reason: string;
 }
 
-/** tsk_..., or chosen by whoever starts it */
+/** tsk_..., or chosen by the starter */
 export type TaskID = string;
 
-/** TaskKind is what kind of work a task is. */
+/** TaskKind is the kind of work of a task. */
 export type TaskKind = "command" | "monitor" | "subagent" | "observer" | "other";
 
-/** TaskListParams asks for tasks, in the order of their newest changes. */
+/** TaskListParams selects tasks. The result is sorted by time of the last change. */
 export interface TaskListParams {
-  /** those that it may see; absent: all */
+  /** tasks that this session may see; absent: all tasks */
   sessionId?: SessionID;
   kind?: TaskKind;
-  /** only those that are not over */
+  /** only tasks that have not ended */
   live?: boolean;
-  /** also those that are not listed */
+  /** include hidden tasks */
   hidden?: boolean;
-  /** of an earlier answer: only what has changed since */
+  /** from an earlier result: only tasks that changed since */
   cursor?: string;
-  /** default 100, at most 1000 */
+  /** 1 to 1000; absent: 100 */
   limit?: number;
 }
 
-/** TaskListResult is a page of tasks. Its cursor is always there: asked with later, it gives what has changed since. */
+/** TaskListResult is a page of tasks. nextCursor is always set; a later request with it returns the tasks that changed since. */
 export interface TaskListResult {
   data: Task[];
   nextCursor: string;
-  /** there are more now */
+  /** more tasks are available now */
   more?: boolean;
   admission: TaskAdmission;
 }
 
-/** TaskLosers is what becomes of the tasks that are still live when a wait ends. */
+/** TaskLosers says what happens to tasks that have not ended when a wait ends. */
 export type TaskLosers = "keep" | "cancel";
 
-/** TaskObserveParams lets another session see a task, or no longer. */
+/** TaskObserveParams lets another session see a task, or with remove, stops that. */
 export interface TaskObserveParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2276,24 +2281,24 @@ export interface TaskObserveParams {
   remove?: boolean;
 }
 
-/** TaskOrigin is who started a task. */
+/** TaskOrigin says what started a task. */
 export interface TaskOrigin {
   sessionId: SessionID;
   turnId?: TurnID;
   callId?: CallID;
   plugin?: string;
   clientId?: ClientID;
-  /** what it may cause others to do, beside the limits of its session; absent: all that the session may */
+  /** limits of what the task may start, in addition to the limits of its session; absent: only the session's limits */
   ceiling?: Ceiling;
 }
 
-/** TaskOutcome is how a task ended, as far as it is known. */
+/** TaskOutcome says how a task ended. */
 export interface TaskOutcome {
   kind: TaskEnd;
   exitCode?: number;
   /** such as SIGKILL */
   signal?: string;
-  /** a client id, or internal:<subject> */
+  /** a client id or internal:<subject> */
   by?: string;
   value?: unknown;
   code?: string;
@@ -2301,63 +2306,63 @@ export interface TaskOutcome {
   evidence?: TaskEvidence;
 }
 
-/** TaskOutputParams asks for a part of what a task has put out. */
+/** TaskOutputParams selects a range of a task's output. */
 export interface TaskOutputParams {
   sessionId: SessionID;
   taskId: TaskID;
-  /** in bytes; negative: from the end */
+  /** in bytes; negative: counted from the end */
   offset?: number;
-  /** in bytes; default 64 KiB, at most 1 MiB */
+  /** in bytes, at most 1 MiB; absent: 64 KiB */
   limit?: number;
 }
 
-/** TaskOutputResult is a part of an output. Bytes that are no UTF-8 are replaced in it; the beginning of a character of which the rest is not there yet comes with the next part. */
+/** TaskOutputResult is a range of an output. Invalid UTF-8 is replaced. A character that is incomplete at the end of the range comes with the next range. */
 export interface TaskOutputResult {
   text: string;
-  /** of the first byte */
+  /** of the first byte of text */
   offset: number;
   nextOffset: number;
-  /** of all that there is now */
+  /** current size of the whole output */
   size: number;
-  /** there was too much: what came later is not kept */
+  /** the output reached its size limit; later output was dropped */
   full?: boolean;
-  /** the task is over: nothing will be added */
+  /** the task has ended; its output is final */
   ended: boolean;
 }
 
-/** TaskParentEnd is what becomes of a task when the task or the turn that started it ends. */
+/** TaskParentEnd says what happens to a task when the task or turn that started it ends. */
 export type TaskParentEnd = "detach" | "cancel";
 
-/** TaskPruneParams lets go of what is stored of tasks that are over, a thousand at most; the answer holds what is left of each. */
+/** TaskPruneParams deletes the stored data of up to 1000 ended tasks. The result holds what remains of each. */
 export interface TaskPruneParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** ended before; absent: all that are over */
+  /** only tasks that ended before this time; absent: all ended tasks */
   beforeAtMs?: number;
 }
 
-/** TaskReadParams asks for a task and what happened to it. */
+/** TaskReadParams selects a task and a page of its events. */
 export interface TaskReadParams {
   sessionId: SessionID;
   taskId: TaskID;
-  /** ordinal of an event: only those after it */
+  /** only events after this ordinal */
   after?: number;
-  /** default 100, at most 1000 */
+  /** 1 to 1000; absent: 100 */
   limit?: number;
 }
 
-/** TaskReadResult is a task and a page of its events, the oldest first. */
+/** TaskReadResult is a task and a page of its events, oldest first. */
 export interface TaskReadResult {
   task: Task;
   events: TaskEvent[];
 }
 
-/** TaskRecovery is what becomes of a task whose daemon ended while it ran. It is declared when the task is created. */
+/** TaskRecovery says what happens to a running task when the daemon stops. It is set when the task is created. */
 export type TaskRecovery = "rerunnable" | "ownerBound" | "external";
 
-/** TaskRequest is somebody's wish about a task. */
+/** TaskRequest is a request to cancel or abandon a task. */
 export interface TaskRequest {
-  /** a client id, or internal:<subject> */
+  /** a client id or internal:<subject> */
   by: string;
   reason?: string;
   atMs: number;
@@ -2366,49 +2371,49 @@ export interface TaskRequest {
 /** TaskResult is a task after a change. */
 export interface TaskResult {
   task: Task;
-  /** it had been started before, with the same spec */
+  /** a task with this id and spec existed already */
   existing?: boolean;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** TaskRule is when a wait for several tasks ends. */
+/** TaskRule says when a wait for several tasks ends. */
 export type TaskRule = "all" | "first" | "firstSuccess";
 
-/** TaskShell is a command of the shell. */
+/** TaskShell is a shell command. */
 export interface TaskShell {
   script: string;
-  /** absolute; empty: that of the session */
+  /** absolute path; absent: the session's directory */
   workdir?: string;
   env?: Record<string, string>;
-  /** it gets a terminal */
+  /** run it in a terminal of this size */
   pty?: TaskTerminal;
-  /** it outlives lashd, which sees it end, and stops it when it is asked to; of an external command */
+  /** for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it */
   detach?: boolean;
 }
 
-/** TaskSignalParams sends something to a task that it declares to take. */
+/** TaskSignalParams sends a task a signal that the task declares. */
 export interface TaskSignalParams {
   sessionId: SessionID;
   taskId: TaskID;
-  /** of a command: stdin {text}, closeStdin, interrupt; of one with a terminal also resize {columns, rows} */
+  /** for a command: stdin {text}, closeStdin or interrupt; with a terminal also resize {columns, rows} */
   name: string;
   payload?: unknown;
 }
 
-/** TaskSignalType is something that may be sent to a task. */
+/** TaskSignalType is a signal that a task accepts. */
 export interface TaskSignalType {
   name: string;
   schema?: unknown;
 }
 
-/** TaskSpec is what a task is started with. It never changes; the same id with another one is a conflict. */
+/** TaskSpec describes the work of a task. It never changes. Starting a task with a known id and a different spec is a conflict. */
 export interface TaskSpec {
   kind: TaskKind;
-  /** for people */
+  /** for display */
   label?: string;
   recovery: TaskRecovery;
-  /** of a rerunnable one; 0: three */
+  /** of a rerunnable task; 0: three */
   maxAttempts?: number;
   /** empty: abortLocal */
   cancel?: TaskCancelPolicy;
@@ -2416,48 +2421,49 @@ export interface TaskSpec {
   close?: TaskClosePolicy;
   /** empty: detach */
   parentEnd?: TaskParentEnd;
-  /** the task that it is a part of */
+  /** the task that this one is a part of */
   parent?: TaskID;
-  /** not listed, no events */
+  /** not listed by default, and without events */
   hidden?: boolean;
-  /** of each attempt; 0: none */
+  /** time limit of each attempt; 0: no limit */
   timeoutMs?: number;
-  /** of a command or a monitor */
+  /** for the kinds command and monitor */
   command?: TaskShell;
+  /** for the kind subagent */
   subagent?: TaskChild;
-  /** whose work it is */
+  /** the plugin that does the work */
   plugin?: string;
-  /** of that plugin, which runs it */
+  /** the plugin's handler that runs it */
   handler?: string;
-  /** for whoever runs it */
+  /** for the handler or program that runs it */
   payload?: unknown;
-  /** that it may tell of */
+  /** custom events that it may report */
   events?: TaskEventType[];
-  /** that may be sent to it */
+  /** signals that it accepts */
   signals?: TaskSignalType[];
-  /** its end wakes its session */
+  /** set if its end wakes its session */
   ended?: TaskWake;
 }
 
-/** TaskStartParams starts background work in a session. */
+/** TaskStartParams starts a task in a session. */
 export interface TaskStartParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** absent: a new one. The same id with the same spec is the task that there is */
+  /** absent: lashd chooses an id. A known id with the same spec returns the existing task */
   taskId?: TaskID;
   spec: TaskSpec;
 }
 
-/** TaskState is where a task is. The last four are final. */
+/** TaskState is the state of a task. The last four are final. */
 export type TaskState = "pending" | "running" | "idle" | "cancelRequested" | "completed" | "failed" | "cancelled" | "abandoned";
 
-/** TaskTerminal is the size of a terminal. */
+/** TaskTerminal is the size of a terminal, in characters. */
 export interface TaskTerminal {
   columns: number;
   rows: number;
 }
 
-/** TaskTransferParams gives tasks to another session: all of them, or none. */
+/** TaskTransferParams moves tasks to another session, all or none. */
 export interface TaskTransferParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2471,61 +2477,62 @@ export interface TaskWaitParams {
   taskIds: TaskID[];
   rule?: TaskRule;
   losers?: TaskLosers;
-  /** absent: none. A timeout changes nothing */
+  /** absent: no limit. A timeout does not affect the tasks */
   timeoutMs?: number;
 }
 
-/** TaskWaitResult is how far tasks are when a wait ends. */
+/** TaskWaitResult is the state of the tasks at the end of the wait. */
 export interface TaskWaitResult {
-  /** those that are over, in the order in which they ended */
+  /** ended tasks, in the order in which they ended */
   settled: Task[];
+  /** tasks that have not ended */
   live: Task[];
   timedOut?: boolean;
 }
 
-/** TaskWake is how an event wakes its session. */
+/** TaskWake says how an event wakes its session. */
 export interface TaskWake {
-  /** empty: afterTurn */
+  /** absent: afterTurn */
   delivery?: Delivery;
-  /** events of one key that wait together become one turn */
+  /** queued wakes with the same key share a turn */
   merge?: string;
-  /** what the model is told; empty: the event itself */
+  /** text for the model; absent: the event itself */
   text?: string;
 }
 
-/** TaskWriter is who found that a task is abandoned. */
+/** TaskWriter says what marked a task as abandoned. */
 export type TaskWriter = "ownerDrain" | "sweep" | "reconciledRequest" | "gaveUp";
 
-/** TasksResult is tasks after a change. */
+/** TasksResult holds the tasks after a change. */
 export interface TasksResult {
   data: Task[];
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** ToolActivation says who may call a tool. */
+/** ToolActivation says whether the model may call a tool. */
 export type ToolActivation = "always" | "internal";
 
-/** ToolApplyStateParams replaces all settings, if the generation is still current. Tools that the state does not name are left out until their source is asked again; to switch one off for good, say that it is no member. */
+/** ToolApplyStateParams replaces all tool settings. It fails if state.generation is not current. Tools that the state omits disappear until the next tool/refresh. To remove a tool permanently, include it with member set to false. */
 export interface ToolApplyStateParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   state: ToolState;
 }
 
-/** ToolAvailability is how far a tool is open to the model. Each level has what the ones before it have. */
+/** ToolAvailability says how a tool is offered to the model. Each level includes the ones before it. */
 export type ToolAvailability = "off" | "searchable" | "callable" | "showcased";
 
-/** ToolCall is a call as the model made it, or as another call did. */
+/** ToolCall is a request to run a tool. */
 export interface ToolCall {
   callId: CallID;
   name: string;
   args: unknown;
-  /** the call that makes this one; absent: the model does */
+  /** the call that made this one; absent: the model made it */
   parent?: CallID;
 }
 
-/** ToolCallParams runs a tool without a model. The session's approval rules hold. */
+/** ToolCallParams runs a tool without a model. The session's approval rules apply. */
 export interface ToolCallParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2546,7 +2553,7 @@ export interface ToolCallRecord {
   order: number;
 }
 
-/** ToolCallResult is what a tool call came to. */
+/** ToolCallResult is the result of a tool call. */
 export interface ToolCallResult {
   callId: CallID;
   output: ToolOutput;
@@ -2554,101 +2561,101 @@ export interface ToolCallResult {
   duplicate?: boolean;
 }
 
-/** ToolCompleteParams completes a call that answered that it is pending. The key is the one that its tool took. */
+/** ToolCompleteParams completes a pending tool call. The tool received the key. */
 export interface ToolCompleteParams {
   idempotencyKey?: string;
   key: CompletionKey;
   output: ToolOutput;
 }
 
-/** ToolCompleteResult tells whether this completion counts: the first one does, unless the wait was over. */
+/** ToolCompleteResult reports whether lashd accepted the completion. It accepts the first one while the call is pending. */
 export interface ToolCompleteResult {
   accepted: boolean;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** ToolContract is what must be known to run a tool. */
+/** ToolContract says how lashd may run a tool. */
 export interface ToolContract {
   replay: Replay;
-  /** not beside other calls of its batch */
+  /** never in parallel with other calls of its batch */
   serial?: boolean;
   /** 0: no limit of its own */
   timeoutMs?: number;
-  /** of failures that say that it is safe; only where Replay is not never */
+  /** for failures marked safe to retry; requires a replay other than never */
   retry?: ToolRetry;
-  /** may answer pending */
+  /** may return a pending result */
   mayDefer?: boolean;
-  /** arguments that a person's standing answer does not look at, such as the content of a file; absent: it looks at all */
+  /** arguments that allowSession and allowAlways ignore, such as the contents of a file; absent: none */
   varying?: string[];
   /** JSON Schema of the arguments; absent: the manifest's, or any object */
   input?: unknown;
-  /** JSON Schema of the result's value; absent: not known */
+  /** JSON Schema of the result's value; absent: unknown */
   output?: unknown;
-  /** of arguments */
+  /** example arguments */
   examples?: unknown[];
 }
 
-/** ToolFailure is why a tool call failed. */
+/** ToolFailure says why a tool call failed. */
 export interface ToolFailure {
   class: FailureClass;
   code: string;
   message: string;
   source: FailureSource;
-  /** trying again is safe and may help */
+  /** a retry is safe and may succeed */
   retry?: boolean;
-  /** not before */
+  /** minimum delay before a retry */
   retryAfterMs?: number;
   raw?: unknown;
 }
 
-/** ToolKind groups tools for display, in ACP's words. */
+/** ToolKind groups tools for display, with the names of the Agent Client Protocol. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
 
-/** ToolListResult is the catalog: every tool of the session, members or not. */
+/** ToolListResult lists every tool of the session, whether or not the model sees it. */
 export interface ToolListResult {
   data: ToolRecord[];
   generation: number;
 }
 
-/** ToolManifest is what is cheap to know of a tool. The model is told its name, description and input. */
+/** ToolManifest describes a tool. The model sees its name, description and input schema. */
 export interface ToolManifest {
-  /** what the tool is known by for ever; absent: its name */
+  /** permanent id; absent: its name */
   id?: string;
-  /** what the model calls it; unique in a session */
+  /** name for the model; unique in a session */
   name: string;
   description: string;
   /** JSON Schema of the arguments; absent: any object */
   input?: unknown;
-  /** how clients should show it */
+  /** for display */
   kind?: ToolKind;
   /** absent: always */
   activation?: ToolActivation;
-  /** another tool that does the same in another way: approval rules that ask or deny for that one hold for this one too */
+  /** name of a similar tool; ask and deny rules for that tool also apply to this one */
   like?: string;
-  /** how the tool appears elsewhere, such as in a language */
+  /** the tool's form in other environments, such as a programming language */
   bindings?: Record<string, unknown>;
 }
 
-/** ToolOutput is what a tool call came to. */
+/** ToolOutput is the output of a tool call. */
 export interface ToolOutput {
   status: OutputStatus;
-  /** what the model reads */
+  /** text for the model */
   text?: string;
   /** structured result for clients and code */
   value?: unknown;
   failure?: ToolFailure;
-  /** the whole output, where Text is a part of it */
+  /** the full output, if text is only part of it */
   artifact?: ArtifactRef;
-  /** what the call changed in the workspace */
+  /** file change of the call */
   change?: FileChange;
-  /** it was tried as often as it may be */
+  /** all retries were used */
   exhausted?: boolean;
-  /** what became of what the call wanted done; lashd says so */
+  /** outcomes of the call's intents; set by lashd */
   intents?: IntentOutcome[];
 }
 
-/** ToolRecord is a tool of a session. */
+/** ToolRecord is a tool of a session with its settings. */
 export interface ToolRecord {
   id?: string;
   name: string;
@@ -2658,22 +2665,22 @@ export interface ToolRecord {
   activation?: ToolActivation;
   like?: string;
   bindings?: Record<string, unknown>;
-  /** the plugin or client that provides it; empty: none does */
+  /** the plugin or client that provides it; empty: no provider */
   source: string;
   contract: ToolContract;
-  /** changes when manifest or contract do */
+  /** changes with manifest and contract */
   revision: Digest;
   estimatedTokens: number;
-  /** in the catalog the model sees */
+  /** in the model's catalog */
   member: boolean;
-  /** nothing provides it any more; its settings are kept */
+  /** it has no provider any more; its settings are kept */
   orphan: boolean;
   /** described in the prompt */
   document: boolean;
   availability: ToolAvailability;
 }
 
-/** ToolRespondParams is a client's answer to tool/requested. Ack says that the client has begun: from then on, a client that disappears leaves an unknown outcome behind instead of a failure. */
+/** ToolRespondParams is a client's response to tool/requested. With ack, the client reports that it has begun. If the client then disappears, the call has an unknown outcome instead of a failure. */
 export interface ToolRespondParams {
   idempotencyKey?: string;
   sessionId: SessionID;
@@ -2682,160 +2689,160 @@ export interface ToolRespondParams {
   output?: ToolOutput;
 }
 
-/** ToolRespondResult tells whether this answer counts. */
+/** ToolRespondResult reports whether lashd accepted the response. */
 export interface ToolRespondResult {
   accepted: boolean;
   duplicate?: boolean;
 }
 
-/** ToolResult is the answer to a call, as it stands in the conversation. */
+/** ToolResult is the result of a tool call in the conversation. */
 export interface ToolResult {
   callId: CallID;
   name: string;
   output: ToolOutput;
   durationMs?: number;
-  /** position in which it completed within its batch */
+  /** position in the order of completion within its batch */
   order: number;
 }
 
-/** ToolRetry says how often a call is tried, and the time between two attempts, which doubles from base to cap. */
+/** ToolRetry sets how often lashd tries a call. The delay between attempts doubles from baseMs to capMs. */
 export interface ToolRetry {
-  /** the first included */
+  /** including the first attempt */
   maxAttempts: number;
   baseMs: number;
   capMs: number;
 }
 
-/** ToolSetAvailabilityParams sets how far tools are open to the model; without an availability, it takes that back. */
+/** ToolSetAvailabilityParams sets how tools are offered to the model. An absent availability removes an earlier setting. */
 export interface ToolSetAvailabilityParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** absent: whatever is current */
+  /** expected current generation; absent: any */
   generation?: number;
   names: string[];
   availability?: ToolAvailability;
 }
 
-/** ToolSetMembershipParams says which tools the model may call. */
+/** ToolSetMembershipParams adds tools to the model's catalog (true) or removes them (false). */
 export interface ToolSetMembershipParams {
   idempotencyKey?: string;
   sessionId: SessionID;
-  /** absent: whatever is current */
+  /** expected current generation; absent: any */
   generation?: number;
   members: Record<string, boolean>;
 }
 
-/** ToolSetting is what a session decided about one tool. It does not say where the tool comes from: whoever offers the same id later gets the same settings. */
+/** ToolSetting holds the settings of one tool in a session. They belong to the tool's id; another provider of the same id gets the same settings. */
 export interface ToolSetting {
-  /** as last seen, without the schema */
+  /** last known manifest, without the schema */
   manifest: ToolManifest;
-  /** nothing provides it any more */
+  /** it has no provider any more */
   orphaned?: boolean;
-  /** in the catalog the model sees; absent: true */
+  /** in the model's catalog; absent: true */
   member?: boolean;
-  /** as tool/setAvailability set it */
+  /** set by tool/setAvailability */
   override?: ToolAvailability;
 }
 
-/** ToolState is the saved state of a session's tools. Generation grows with each change, and a change that names an older generation is refused. */
+/** ToolState holds the tool settings of a session. Generation increases with each change. A change with an older generation fails. */
 export interface ToolState {
   generation: number;
-  /** by id */
+  /** by tool id */
   tools: Record<string, ToolSetting>;
 }
 
-/** ToolStateResult is the state of a session's tools. */
+/** ToolStateResult holds the tool settings of a session. */
 export interface ToolStateResult {
   state: ToolState;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** Trigger says what is to be done when something happens outside. */
+/** Trigger is a rule that wakes or starts a session when an event happens. */
 export interface Trigger {
   triggerId: TriggerID;
   key: string;
-  /** who owns it, and with whom it goes; absent: the user */
+  /** the owner, with which it is deleted; absent: the user */
   sessionId?: SessionID;
-  /** grows with each update */
+  /** increases with each update */
   revision: number;
   enabled: boolean;
-  /** why it is not at work, or not as it should be */
+  /** why it does not work, or not fully */
   problem?: string;
   createdAtMs: number;
   updatedAtMs: number;
-  /** when its schedule is due */
+  /** next time of its schedule */
   nextAtMs?: number;
   source: TriggerSource;
   filter?: unknown;
   action: TriggerAction;
 }
 
-/** TriggerAction is what is done when it happens. The model is told the text, and what has happened. */
+/** TriggerAction is the action of a trigger. The model receives the text and the event. */
 export interface TriggerAction {
   kind: TriggerActionKind;
   text: string;
-  /** of wakeSession; absent: the owner */
+  /** for wakeSession; absent: the owner */
   sessionId?: SessionID;
-  /** likewise, when the model is told; absent: afterTurn */
+  /** for wakeSession: when the model receives it; absent: afterTurn */
   delivery?: Delivery;
-  /** likewise: what may share a turn with others of this key; absent: with those of the same trigger */
+  /** for wakeSession: wakes with the same key may share a turn; absent: wakes of the same trigger may */
   merge?: string;
-  /** of newSession */
+  /** for newSession */
   session?: TriggerSession;
 }
 
-/** TriggerActionKind is what a trigger does. */
+/** TriggerActionKind says what a trigger does. */
 export type TriggerActionKind = "wakeSession" | "newSession";
 
-/** TriggerDeleteParams ends a trigger. What has occurred before is still delivered. */
+/** TriggerDeleteParams deletes a trigger. Earlier events are still delivered. */
 export interface TriggerDeleteParams {
   idempotencyKey?: string;
   key: string;
   sessionId?: SessionID;
-  /** refused if it is another one by now */
+  /** fail if the key now belongs to a trigger with another id */
   triggerId?: TriggerID;
-  /** refused if it was updated since */
+  /** fail if the trigger was updated since */
   revision?: number;
 }
 
-/** TriggerDelivery is what an occurrence is to one trigger. */
+/** TriggerDelivery is the delivery of an event for one trigger. */
 export interface TriggerDelivery {
   triggerId: TriggerID;
   key: string;
   state: DeliveryState;
-  /** that is woken, or begun */
+  /** the session that is woken or started */
   sessionId: SessionID;
   turnId?: TurnID;
   reason?: string;
-  /** of the state */
+  /** time of the last change of state */
   atMs: number;
 }
 
-/** TriggerEmitParams tells that something has happened. */
+/** TriggerEmitParams emits an event for triggers. */
 export interface TriggerEmitParams {
   idempotencyKey?: string;
-  /** one of trigger/types */
+  /** a type from trigger/types */
   type: string;
-  /** of whose plugins it is one; absent: of those of no workspace */
+  /** workspace whose plugins declare the type; absent: no workspace plugins */
   cwd?: string;
-  /** which one of that type it happened to */
+  /** the source of the event, such as a mailbox */
   sourceKey?: string;
-  /** what makes it the same occurrence, such as the id of a mail; absent: it is another one */
+  /** identifies the event, such as the id of a mail; emitting the same key again has no effect. Absent: a new event */
   occurrenceKey?: string;
-  /** an object that fits the type's schema; absent: an empty one */
+  /** an object that matches the type's schema; absent: an empty object */
   payload?: unknown;
 }
 
-/** TriggerEmitResult is what the occurrence is to bring about. It is durable; trigger/history tells what has come of it. */
+/** TriggerEmitResult is the stored event with its planned deliveries. trigger/history reports their progress. */
 export interface TriggerEmitResult {
   occurrence: Occurrence;
   duplicate?: boolean;
 }
 
-/** TriggerHistoryParams chooses occurrences, newest first. */
+/** TriggerHistoryParams selects emitted events. The result is sorted newest first. */
 export interface TriggerHistoryParams {
-  /** those that are something to it; absent: all */
+  /** only events for this trigger; absent: all */
   triggerId?: TriggerID;
   /** absent: all */
   type?: string;
@@ -2844,7 +2851,7 @@ export interface TriggerHistoryParams {
   limit?: number;
 }
 
-/** TriggerHistoryResult is a page of occurrences. Of each type the newest thousands are kept. */
+/** TriggerHistoryResult is a page of emitted events. lashd keeps several thousand of the newest events of each type. */
 export interface TriggerHistoryResult {
   data: Occurrence[];
   nextCursor?: string;
@@ -2853,9 +2860,9 @@ export interface TriggerHistoryResult {
 /** trg_...; a trigger that is deleted and created again gets a new id */
 export type TriggerID = string;
 
-/** TriggerListParams chooses triggers, in the order in which they were made. */
+/** TriggerListParams selects triggers. The result is sorted by creation, oldest first. */
 export interface TriggerListParams {
-  /** whose; absent: all */
+  /** the owner; absent: all triggers */
   sessionId?: SessionID;
   cursor?: string;
   /** 1 to 200; absent: 50 */
@@ -2868,11 +2875,12 @@ export interface TriggerListResult {
   nextCursor?: string;
 }
 
-/** TriggerRegisterParams makes a trigger. Its key is its owner's own. */
+/** TriggerRegisterParams creates a trigger. */
 export interface TriggerRegisterParams {
   idempotencyKey?: string;
+  /** unique per owner */
   key: string;
-  /** whose it is; absent: the user's */
+  /** the owner; absent: the user */
   sessionId?: SessionID;
   /** absent: true */
   enabled?: boolean;
@@ -2881,15 +2889,15 @@ export interface TriggerRegisterParams {
   action: TriggerAction;
 }
 
-/** TriggerResult is the trigger as it is then, or was before it was deleted. */
+/** TriggerResult is the trigger after the change, or before its deletion. */
 export interface TriggerResult {
   trigger: Trigger;
   duplicate?: boolean;
 }
 
-/** TriggerSession are the settings of a session that a trigger begins. What is absent is as the daemon is configured. */
+/** TriggerSession holds the settings of a session that a trigger starts. Absent settings are the daemon's defaults. */
 export interface TriggerSession {
-  /** an absolute path to a directory */
+  /** absolute path of a directory */
   cwd: string;
   title?: string;
   driver?: string;
@@ -2900,73 +2908,73 @@ export interface TriggerSession {
   options?: PluginOptions;
 }
 
-/** TriggerSource is what a trigger waits for. */
+/** TriggerSource says which events fire a trigger. */
 export interface TriggerSource {
-  /** one of trigger/types */
+  /** a type from trigger/types */
   type: string;
-  /** which one of that type, such as a mailbox; absent: any */
+  /** a source of that type, such as a mailbox; absent: any source */
   key?: string;
-  /** of cron.tick */
+  /** for cron.tick */
   cron?: CronSource;
-  /** of file.changed */
+  /** for file.changed */
   file?: FileSource;
 }
 
-/** TriggerType is something that may happen outside, as a plugin or lashd itself has declared it. */
+/** TriggerType is a type of event that triggers can wait for, declared by a plugin or by lashd. */
 export interface TriggerType {
   /** such as mail.new */
   type: string;
   resourceType: string;
   description?: string;
-  /** JSON Schema of what comes with it; absent: any object */
+  /** JSON Schema of the payload; absent: any object */
   payload?: unknown;
-  /** lashd itself tells when it happens; trigger/emit does not take it */
+  /** only lashd emits it; trigger/emit rejects it */
   watched?: boolean;
 }
 
-/** TriggerTypesParams asks what may happen. */
+/** TriggerTypesParams selects the event types that triggers can wait for. */
 export interface TriggerTypesParams {
-  /** as the plugins of sessions in there declare it; absent: those of no workspace */
+  /** include the plugins of this workspace; absent: no workspace plugins */
   cwd?: string;
 }
 
-/** TriggerTypesResult are types, by name. */
+/** TriggerTypesResult lists event types, sorted by name. */
 export interface TriggerTypesResult {
   data: TriggerType[];
 }
 
-/** TriggerUpdateParams changes a trigger. What is absent stays. Times of its schedule before now are not missed any more. */
+/** TriggerUpdateParams changes a trigger. Absent members stay unchanged. Earlier times of its schedule no longer count as missed. */
 export interface TriggerUpdateParams {
   idempotencyKey?: string;
   key: string;
   sessionId?: SessionID;
-  /** refused if it is another one by now */
+  /** fail if the key now belongs to a trigger with another id */
   triggerId?: TriggerID;
-  /** refused if it was updated since */
+  /** fail if the trigger was updated since */
   revision?: number;
   enabled?: boolean;
   source?: TriggerSource;
-  /** {} lets everything through */
+  /** {} removes the filter */
   filter?: unknown;
   action?: TriggerAction;
 }
 
-/** TurnCause is why something that no person sent came into a conversation. The model sees each once. */
+/** TurnCause is the cause of a wake. The model sees each cause once. */
 export interface TurnCause {
   /** unique in the session */
   id: string;
   /** such as monitor/line, task/completed or trigger */
   type: string;
-  /** who caused it: the id of a task or a trigger */
+  /** id of the task or trigger that caused it */
   origin?: string;
-  /** what the model is told; where an input stands beside it, the text is there */
+  /** text for the model; absent if an input next to it holds the text */
   text?: string;
 }
 
 /** trn_... */
 export type TurnID = string;
 
-/** TurnInputInfo is what a plugin takes with a turn. */
+/** TurnInputInfo describes the input that a plugin accepts with a turn. */
 export interface TurnInputInfo {
   plugin: string;
   /** absent: any JSON */
@@ -2981,7 +2989,7 @@ export interface TurnInterruptParams {
   reason?: string;
 }
 
-/** TurnInterruptResult says that the wish is durable, or that the turn had ended. */
+/** TurnInterruptResult confirms that the request is stored, or that the turn had already ended. */
 export interface TurnInterruptResult {
   status: InterruptStatus;
   seq: Seq;
@@ -3049,19 +3057,19 @@ export interface TurnReport {
   followedBy?: TurnID;
 }
 
-/** TurnStartParams gives a session an input. */
+/** TurnStartParams sends an input to a session. */
 export interface TurnStartParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   input: InputPart[];
-  /** for the turn that begins with the input */
+  /** for the turn that starts with this input */
   pluginInputs?: PluginInputs;
   whenBusy?: WhenBusy;
-  /** For the session's protocol, over those that it has recorded, in this turn and those that follow it. */
+  /** For the session's driver. They replace its recorded options, for this turn and later ones. */
   turnOptions?: TurnOptions;
 }
 
-/** TurnStartResult says that the input is durable. Seq is that of its turn/accepted event. */
+/** TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event. */
 export interface TurnStartResult {
   turnId: TurnID;
   inputId: InputID;
@@ -3073,7 +3081,7 @@ export interface TurnStartResult {
 /** TurnState is the state of a turn. */
 export type TurnState = "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
 
-/** TurnSteerParams sends an input into a running turn. */
+/** TurnSteerParams sends an input to a running turn. */
 export interface TurnSteerParams {
   idempotencyKey?: string;
   turnId: TurnID;
@@ -3082,14 +3090,14 @@ export interface TurnSteerParams {
   boundary?: Boundary;
 }
 
-/** TurnSteerResult says that the input is durable. If the turn ends first, the input gets the next one. */
+/** TurnSteerResult confirms that the input is stored. If the turn ends first, the next turn uses the input. */
 export interface TurnSteerResult {
   inputId: InputID;
   seq: Seq;
   duplicate?: boolean;
 }
 
-/** TurnTraceParams reads what the log has of a turn. */
+/** TurnTraceParams selects a page of a turn's events. */
 export interface TurnTraceParams {
   turnId: TurnID;
   cursor?: string;
@@ -3097,19 +3105,19 @@ export interface TurnTraceParams {
   limit?: number;
 }
 
-/** TurnTraceResult is a page of the durable events of a turn, in order: its inputs, model calls with tokens and attempts, tool calls, questions and their answers, and its end. */
+/** TurnTraceResult is a page of the durable events of a turn, in order: inputs, model calls with tokens and attempts, tool calls, decisions, and its end. */
 export interface TurnTraceResult {
   turn: TurnReport;
   data: Event[];
   nextCursor?: string;
 }
 
-/** TurnWaitParams waits for the end of a turn, as often and from as many clients as one likes. */
+/** TurnWaitParams waits for the end of a turn. Any number of clients may wait. */
 export interface TurnWaitParams {
   turnId: TurnID;
-  /** absent: no limit; then the report of a turn that has not ended */
+  /** absent: no limit. A timeout returns the report of the unfinished turn */
   timeoutMs?: number;
-  /** wait for the turn that follows in another frame instead, and so on */
+  /** also wait for turns that continue this turn in another frame, and return the last report */
   follow?: boolean;
 }
 
@@ -3119,9 +3127,9 @@ export interface UnknownOutcomeRule {
   deadlineMs?: number;
 }
 
-/** Usage counts tokens in five buckets. Reasoning is a part of Output; the others are disjoint. Cost is what those of them cost whose model had a price in the configuration when it was called. */
+/** Usage counts tokens. reasoning is a part of output; the other counts do not overlap. cost covers the calls whose model had a price in the configuration at that time. */
 export interface Usage {
-  /** not cached */
+  /** input tokens without cached ones */
   input: number;
   output: number;
   cacheRead: number;
@@ -3131,32 +3139,32 @@ export interface Usage {
   cost?: number;
 }
 
-/** UsageReadParams sums a ledger, with what was used by sessions that work for it, under their labels; without a session, the ledgers of all, each call once. */
+/** UsageReadParams selects a usage ledger. The ledger of a session includes its subagents under their labels. Without a session, the result covers all sessions and counts each call once. */
 export interface UsageReadParams {
   sessionId?: SessionID;
 }
 
-/** UsageReadResult is a ledger by source and model. */
+/** UsageReadResult is token usage by source and model. */
 export interface UsageReadResult {
   data: UsageRow[];
   total: Usage;
 }
 
-/** UsageRow is one line of a session's ledger. */
+/** UsageRow is the usage of one source and model in a session's ledger. */
 export interface UsageRow {
-  /** turn, or the label of a direct completion or of a session that works for this one */
+  /** turn, or the label of a completion or a subagent */
   source: string;
   model: string;
   usage: Usage;
   calls: number;
-  /** calls whose usage was lost */
+  /** number of calls whose usage is unknown */
   unknown?: number;
 }
 
-/** WakeRefusal is why a wake was not taken, or is not any more. */
+/** WakeRefusal says why a wake was not delivered. */
 export type WakeRefusal = "duplicate" | "targetGone" | "expired" | "sequenceRewound" | "tooLarge";
 
-/** WhenBusy says what to do with an input while a turn runs. */
+/** WhenBusy says what to do with an input while a turn is running. */
 export type WhenBusy = "queue" | "refuse" | "steer";
 
 /** The params and the result of every method. */
