@@ -45,7 +45,7 @@ type ModelSpec struct {
 	ContextWindow int64          `json:"contextWindow,omitempty"` // tokens; 0: unknown
 	OutputLimit   int64          `json:"outputLimit,omitempty"`   // tokens; 0: unknown
 	Reasoning     *ReasoningSpec `json:"reasoning,omitempty"`     // absent: not configurable
-	Effort        string         `json:"effort,omitempty"`        // one of Reasoning.Efforts
+	Effort        string         `json:"effort,omitempty"`        // one of reasoning.efforts
 	Idempotent    bool           `json:"idempotent,omitempty"`    // a failed call may be repeated even after output began
 	PinnedOptions bool           `json:"pinnedSampling,omitempty"`
 }

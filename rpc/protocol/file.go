@@ -3,7 +3,7 @@ package protocol
 // PointID names a file point: fpt_...
 type PointID string
 
-// NewPointID returns an id that was never used.
+// NewPointID returns a new unique id.
 func NewPointID() PointID { return PointID(newID("fpt_")) }
 
 // FileKind is the kind of a file system entry.

@@ -145,7 +145,7 @@ type PluginContribution struct {
 // PluginLogsParams selects the newest log lines of a plugin.
 type PluginLogsParams struct {
 	Name  string `json:"name"`
-	Cwd   string `json:"cwd,omitempty"`   // as in plugin/read
+	Cwd   string `json:"cwd,omitempty"`   // workspace of the plugin, as in plugin/read
 	Limit int    `json:"limit,omitempty"` // 1 to 1000; absent: 100
 }
 
@@ -215,7 +215,7 @@ type PluginUntrustParams struct {
 type PluginEnableParams struct {
 	Mutation
 	Name    string `json:"name"`
-	Cwd     string `json:"cwd,omitempty"` // as in plugin/read
+	Cwd     string `json:"cwd,omitempty"` // workspace of the plugin, as in plugin/read
 	Enabled bool   `json:"enabled"`
 }
 

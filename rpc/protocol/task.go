@@ -83,9 +83,9 @@ type TaskSpec struct {
 	Label       string           `json:"label,omitempty"` // for display
 	Recovery    TaskRecovery     `json:"recovery"`
 	MaxAttempts int              `json:"maxAttempts,omitempty"` // of a rerunnable task; 0: three
-	Cancel      TaskCancelPolicy `json:"cancel,omitempty"`      // empty: abortLocal
-	Close       TaskClosePolicy  `json:"close,omitempty"`       // empty: keep
-	ParentEnd   TaskParentEnd    `json:"parentEnd,omitempty"`   // empty: detach
+	Cancel      TaskCancelPolicy `json:"cancel,omitempty"`      // absent: abortLocal
+	Close       TaskClosePolicy  `json:"close,omitempty"`       // absent: keep
+	ParentEnd   TaskParentEnd    `json:"parentEnd,omitempty"`   // absent: detach
 	Parent      TaskID           `json:"parent,omitempty"`      // the task that this one is a part of
 	Hidden      bool             `json:"hidden,omitempty"`      // not listed by default, and without events
 	TimeoutMs   int64            `json:"timeoutMs,omitempty"`   // time limit of each attempt; 0: no limit

@@ -216,7 +216,7 @@ type TriggerHistoryParams struct {
 	Limit     int       `json:"limit,omitempty"` // 1 to 100; absent: 20
 }
 
-// TriggerHistoryResult is a page of emitted events. lashd keeps several thousand of the newest events of each type.
+// TriggerHistoryResult is a page of emitted events. lashd keeps at least the newest 10,000 events of each type.
 type TriggerHistoryResult struct {
 	Data       []Occurrence `json:"data"`
 	NextCursor string       `json:"nextCursor,omitempty"`

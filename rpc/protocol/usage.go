@@ -38,7 +38,7 @@ func (u Usage) buckets() [6]int64 {
 	return [6]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning, u.Cost}
 }
 
-// Price is the price of a million tokens, in US dollars.
+// Price is the price of a model per million tokens, in US dollars.
 type Price struct {
 	Input  float64 `json:"input"` // also for tokens written to a cache
 	Output float64 `json:"output"`

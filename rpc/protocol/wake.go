@@ -18,7 +18,7 @@ const (
 
 // QueuedWake holds the details of an input that is a wake.
 type QueuedWake struct {
-	Cause       TurnCause `json:"cause"` // without text; the input holds it
+	Cause       TurnCause `json:"cause"` // without text; the input holds the text
 	Delivery    Delivery  `json:"delivery"`
 	Merge       string    `json:"merge,omitempty"` // queued wakes with the same key may share a turn
 	ExpiresAtMs int64     `json:"expiresAtMs,omitempty"`

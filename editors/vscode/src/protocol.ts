@@ -887,7 +887,7 @@ export interface ModelSpec {
   outputLimit?: number;
   /** absent: not configurable */
   reasoning?: ReasoningSpec;
-  /** one of Reasoning.Efforts */
+  /** one of reasoning.efforts */
   effort?: string;
   /** a failed call may be repeated even after output began */
   idempotent?: boolean;
@@ -1216,7 +1216,7 @@ export interface PluginContribution {
 export interface PluginEnableParams {
   idempotencyKey?: string;
   name: string;
-  /** as in plugin/read */
+  /** workspace of the plugin, as in plugin/read */
   cwd?: string;
   enabled: boolean;
 }
@@ -1287,7 +1287,7 @@ export interface PluginLogLine {
 /** PluginLogsParams selects the newest log lines of a plugin. */
 export interface PluginLogsParams {
   name: string;
-  /** as in plugin/read */
+  /** workspace of the plugin, as in plugin/read */
   cwd?: string;
   /** 1 to 1000; absent: 100 */
   limit?: number;
@@ -1471,7 +1471,7 @@ export interface Policy {
   driver?: string;
 }
 
-/** Price is the price of a million tokens, in US dollars. */
+/** Price is the price of a model per million tokens, in US dollars. */
 export interface Price {
   /** also for tokens written to a cache */
   input: number;
@@ -1548,7 +1548,7 @@ export interface QueuedInput {
 
 /** QueuedWake holds the details of an input that is a wake. */
 export interface QueuedWake {
-  /** without text; the input holds it */
+  /** without text; the input holds the text */
   cause: TurnCause;
   delivery: Delivery;
   /** queued wakes with the same key may share a turn */
@@ -2415,11 +2415,11 @@ export interface TaskSpec {
   recovery: TaskRecovery;
   /** of a rerunnable task; 0: three */
   maxAttempts?: number;
-  /** empty: abortLocal */
+  /** absent: abortLocal */
   cancel?: TaskCancelPolicy;
-  /** empty: keep */
+  /** absent: keep */
   close?: TaskClosePolicy;
-  /** empty: detach */
+  /** absent: detach */
   parentEnd?: TaskParentEnd;
   /** the task that this one is a part of */
   parent?: TaskID;
@@ -2851,7 +2851,7 @@ export interface TriggerHistoryParams {
   limit?: number;
 }
 
-/** TriggerHistoryResult is a page of emitted events. lashd keeps several thousand of the newest events of each type. */
+/** TriggerHistoryResult is a page of emitted events. lashd keeps at least the newest 10,000 events of each type. */
 export interface TriggerHistoryResult {
   data: Occurrence[];
   nextCursor?: string;
