@@ -230,34 +230,35 @@ func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *
 // replaceServers puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
 func (k *pluginLock) replaceServers(g *clientServers) error {
 	if t := k.owner.plugins.opened(); t != nil {
-		_, err := k.setOverlay(t, k.owner.overlay, g, receipt.Request{})
+		_, err := k.setOverlay(t, k.owner.overlay.current(), g, receipt.Request{})
 		return err
 	}
 	if err := g.take(); err != nil {
 		return err
 	}
 	_, err := onState(k.owner, func(_ context.Context, st *state) (struct{}, error) {
-		st.keepGuests(g)
+		st.keepGuests(st.ctx, g)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// keepGuests lets those before go, and watches whose they are.
-func (st *state) keepGuests(g *clientServers) {
-	st.guests.disconnect()
-	st.guests = g
+// keepGuests lets the servers before go, and watches the client of these.
+func (s *session) keepGuests(ctx context.Context, g *clientServers) {
+	s.guests.disconnect()
+	s.guests = g
 	if g == nil {
 		return
 	}
-	away, ctx := st.eng.Clients.Watch(g.client), context.WithoutCancel(st.ctx)
-	st.eng.group.GoActor(func() {
+	away := s.eng.Clients.Watch(g.client)
+	ctx = context.WithoutCancel(ctx)
+	s.eng.group.GoActor(func() {
 		defer away.Stop()
 		select {
 		case <-away.Gone:
-			st.eng.Sessions.dropServersLater(ctx, st.id, g)
+			s.eng.Sessions.dropServersLater(ctx, s.id, g)
 		case <-g.over:
-		case <-st.eng.done():
+		case <-s.eng.done():
 		}
 	})
 }

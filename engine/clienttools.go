@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +59,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	}
 	class, text := c.await(ctx, pending, wait)
 	acked, err := do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(_ context.Context, st *state) (bool, error) {
-		delete(st.clientCalls, call.CallID)
+		st.overlay.settle(call.CallID)
 		return pending.acked, nil
 	})
 	// The call is settled: what was answered by now counts, though something else may have ended the wait.
@@ -83,11 +82,11 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait time.Duration) (*clientCall, error) {
 	// Not with ctx: who asks must be there to say that it waits no more.
 	return do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
-		provides := slices.ContainsFunc(st.overlay.Tools, func(t protocol.ClientTool) bool { return t.Name == call.Name })
-		if !provides {
+		client, ok := st.overlay.provider(call.Name)
+		if !ok {
 			return nil, errWithdrawn
 		}
-		pending := &clientCall{client: st.overlay.ClientID, host: call.Host.(*toolHost), done: make(chan struct{})}
+		pending := &clientCall{client: client, host: call.Host.(*toolHost), done: make(chan struct{})}
 		c := st.change(persistence.Commit{})
 		if call.TurnID != "" {
 			c.Fence = persistence.Fence{Turn: call.TurnID, Incarnation: st.eng.incarnation}
@@ -96,7 +95,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
 			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
 		})
-		c.Then(func() { st.clientCalls[call.CallID] = pending })
+		c.Then(func() { st.overlay.begin(call.CallID, pending) })
 		return pending, st.commit(ctx, c)
 	})
 }
@@ -132,12 +131,12 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 		}
 	}
 	return mutate(ctx, ts.eng, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolRespondResult, error) {
-		call, ok := st.clientCalls[p.CallID]
-		if !ok || call.client != client {
+		call, ok := st.overlay.call(p.CallID, client)
+		if !ok {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}
 		if p.Output != nil && call.host.taken == nil {
-			return st.take(ctx, call, *p.Output, rc)
+			return call.take(ctx, st, *p.Output, rc)
 		}
 		result := &protocol.ToolRespondResult{Accepted: p.Output == nil}
 		if err := st.remembered(ctx, rc, result); err != nil {
@@ -149,7 +148,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 }
 
 // take makes a client's output durable, and lets the call that waits for it go on.
-func (st *state) take(ctx context.Context, call *clientCall, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
+func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 	leave, ok := call.host.stay()
 	if !ok {
 		return nil, fmt.Errorf("call %s: %w", call.host.call.CallID, ErrNoCall)

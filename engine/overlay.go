@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"lashd/engine/param"
 	"lashd/engine/receipt"
@@ -25,9 +26,44 @@ type overlay struct {
 // nothing tells whether the session is as it would be without any client.
 func (o overlay) nothing() bool { return len(o.Tools) == 0 && o.Prompt == "" && !o.WithoutBase }
 
+// sessionOverlay is what a client adds to a session, and the calls of its tools that wait for an answer. The session's actor owns it; the
+// overlay changes only for the holder of the plugins' lock, who may therefore read it, too.
+type sessionOverlay struct {
+	overlay  overlay                         // as it is stored
+	replaced chan struct{}                   // closed once another overlay is watched; nil: it stays without its client
+	calls    map[protocol.CallID]*clientCall // by clients of this overlay, or of one before
+}
+
+// current returns the overlay that is stored.
+func (o *sessionOverlay) current() overlay { return o.overlay }
+
+// component is where the stored overlay is decoded.
+func (o *sessionOverlay) component() any { return &o.overlay }
+
+// provider returns the client whose tool has a name.
+func (o *sessionOverlay) provider(name string) (id protocol.ClientID, ok bool) {
+	return o.overlay.ClientID, slices.ContainsFunc(o.overlay.Tools, func(t protocol.ClientTool) bool { return t.Name == name })
+}
+
+// begin notes a call that waits for its client.
+func (o *sessionOverlay) begin(id protocol.CallID, call *clientCall) { o.calls[id] = call }
+
+// call returns a call that waits for a client.
+func (o *sessionOverlay) call(id protocol.CallID, client protocol.ClientID) (call *clientCall, ok bool) {
+	call, ok = o.calls[id]
+	return call, ok && call.client == client
+}
+
+// settle forgets a call that does not wait any more.
+func (o *sessionOverlay) settle(id protocol.CallID) { delete(o.calls, id) }
+
+// awaitsClient reports whether calls wait for their clients.
+func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }
+
 // othersVisit tells whether another client has added something that goes with it: then that is not for this one to take away.
-func (st *state) othersVisit(client protocol.ClientID) bool {
-	return st.overlay.Passing && st.overlay.ClientID != client || st.guests != nil && st.guests.client != client
+func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
+	o, guests := k.owner.overlay.current(), k.owner.guests
+	return o.Passing && o.ClientID != client || guests != nil && guests.client != client
 }
 
 // SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
@@ -51,8 +87,8 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 		}
 		st := k.owner // its overlay and its guests change with the lock alone
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
-		same := st.guests == nil && bytes.Equal(encode(next), encode(st.overlay))
-		if g == nil && (same || next.nothing() && st.othersVisit(client)) {
+		same := st.guests == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
+		if g == nil && (same || next.nothing() && k.othersVisit(client)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: k.row().Seq}, nil
 		}
 		return k.setOverlay(t, next, g, rc)
@@ -78,21 +114,21 @@ func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc
 	var result *protocol.SessionOverlayResult
 	if err == nil {
 		result, err = onState(k.owner, func(ctx context.Context, st *state) (*protocol.SessionOverlayResult, error) {
-			return st.storeOverlay(ctx, next, base.State(), base.Generation() != generation, g, rc)
+			return st.overlay.store(ctx, st, next, base.State(), base.Generation() != generation, g, rc)
 		})
 	}
 	if err != nil {
 		g.disconnect()
 		base.Rollback(before)
-		return nil, errors.Join(err, t.overlay(k.owner.overlay, old), k.refresh(t))
+		return nil, errors.Join(err, t.overlay(k.owner.overlay.current(), old), k.refresh(t))
 	}
 	t.catalog.Store(catalog)
 	t.prompt.Store(&next.Prompt)
 	return result, nil
 }
 
-// storeOverlay commits an overlay, and the tools that the session has with it, if these are others.
-func (st *state) storeOverlay(ctx context.Context, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+// store commits an overlay, and the tools that the session has with it, if these are others.
+func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if others {
 		st.stored.storeTools(c, tools)
@@ -106,24 +142,24 @@ func (st *state) storeOverlay(ctx context.Context, next overlay, tools protocol.
 	if err := st.commit(ctx, c); err != nil {
 		return nil, err
 	}
-	st.overlay = next
-	st.watchOverlay()
-	st.keepGuests(g)
+	o.overlay = next
+	o.watch(st)
+	st.keepGuests(st.ctx, g)
 	return result, nil
 }
 
-// watchOverlay sees to it that an overlay goes with its client, if it is to. The one before is not watched any more.
-func (st *state) watchOverlay() {
-	if st.overlayReplaced != nil {
-		close(st.overlayReplaced)
-		st.overlayReplaced = nil
+// watch sees to it that an overlay goes with its client, if it is to. The one before is not watched any more.
+func (o *sessionOverlay) watch(st *state) {
+	if o.replaced != nil {
+		close(o.replaced)
+		o.replaced = nil
 	}
-	if !st.overlay.Passing {
+	if !o.overlay.Passing {
 		return
 	}
 	over, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
-	st.overlayReplaced = over
-	away := st.eng.Clients.Watch(st.overlay.ClientID)
+	o.replaced = over
+	away := st.eng.Clients.Watch(o.overlay.ClientID)
 	st.eng.group.GoActor(func() {
 		defer away.Stop()
 		select {

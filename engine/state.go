@@ -25,28 +25,26 @@ const (
 // state is everything about a session that changes. It belongs to the session's actor.
 type state struct {
 	*session
-	ctx             context.Context
-	end             context.CancelCauseFunc // of ctx, when the state is given up
-	closed          chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded        bool                    // an earlier state of this handle was given up
-	row             protocol.Session
-	commits         int   // made by this state
-	refuses         error // why it takes nothing any more; nil: it does
-	broken          error // memory and store may differ: the actor loads the session again
-	queue           sessionQueue
-	decisions       sessionDecisions
-	overlay         overlay
-	overlayReplaced chan struct{} // closed once the overlay that is watched is another one; nil: it stays without its client
-	stored          *storedState
-	tasks           sessionTasks
-	monitors        sessionMonitors
-	holds           sessionHolds
-	history         sessionHistory
-	plugins         *sessionPlugins
-	clientCalls     map[protocol.CallID]*clientCall
-	turns           sessionTurns
-	alarm           *alarm
-	published       publisher
+	ctx       context.Context
+	end       context.CancelCauseFunc // of ctx, when the state is given up
+	closed    chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded  bool                    // an earlier state of this handle was given up
+	row       protocol.Session
+	commits   int   // made by this state
+	refuses   error // why it takes nothing any more; nil: it does
+	broken    error // memory and store may differ: the actor loads the session again
+	queue     sessionQueue
+	decisions sessionDecisions
+	overlay   sessionOverlay
+	stored    *storedState
+	tasks     sessionTasks
+	monitors  sessionMonitors
+	holds     sessionHolds
+	history   sessionHistory
+	plugins   *sessionPlugins
+	turns     sessionTurns
+	alarm     *alarm
+	published publisher
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -62,7 +60,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	}()
 	st = &state{
 		session: s, ctx: ctx, end: end, closed: make(chan struct{}), reloaded: again, row: row.Session,
-		clientCalls: map[protocol.CallID]*clientCall{}, published: publisher{session: s},
+		overlay: sessionOverlay{calls: map[protocol.CallID]*clientCall{}}, published: publisher{session: s},
 	}
 	st.plugins = newSessionPlugins(st)
 	st.turns.st = st
@@ -73,7 +71,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	st.newestRow.Store(&row.Session)
 	st.steered.Store(st.queue.Steered())
 	st.alarm = newAlarm(st.decisions.Book)
-	st.watchOverlay()
+	st.overlay.watch(st)
 	s.resume(st.queue.Begun())
 	s.feed.Restart(row.Seq)
 	if !again {
@@ -113,7 +111,7 @@ func (st *state) loadComponents(key int64) error {
 		return err
 	}
 	into := st.stored.components()
-	maps.Copy(into, map[string]any{approval.Component: &st.decisions.standing, componentOverlay: &st.overlay, monitor.Component: st.monitors.Book})
+	maps.Copy(into, map[string]any{approval.Component: &st.decisions.standing, componentOverlay: st.overlay.component(), monitor.Component: st.monitors.Book})
 	for name, value := range into {
 		if body, ok := parts[name]; ok {
 			if err := json.Unmarshal(body, value); err != nil {
