@@ -35,12 +35,13 @@ func (sn *Snapshots) Create(ctx context.Context, p *protocol.SnapshotMutationPar
 			return nil, err
 		}
 		return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotResult, error) {
-			return st.createSnapshot(ctx, p.Name, kept, rc)
+			return storeSnapshot(ctx, st, p.Name, kept, rc)
 		})
 	})
 }
 
-func (st *state) createSnapshot(ctx context.Context, name string, kept idleCapture, rc receipt.Request) (*protocol.SnapshotResult, error) {
+// storeSnapshot commits a snapshot, with what was captured of plugins.
+func storeSnapshot(ctx context.Context, st *state, name string, kept idleCapture, rc receipt.Request) (*protocol.SnapshotResult, error) {
 	c := st.change(persistence.Commit{Save: name, Keep: inSnapshots})
 	kept.addTo(c, st)
 	c.TellOf(protocol.Event{Type: protocol.EventSnapshotCreated, Name: name})
@@ -140,10 +141,10 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 		}
 		before := k.owner.plugins.opened()
 		result, err := onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotRestoreResult, error) {
-			if err := st.atRest(); err != nil {
+			if err := atRest(st); err != nil {
 				return nil, err
 			}
-			return st.restore(ctx, s, rc)
+			return s.restore(ctx, st, rc)
 		})
 		if err == nil {
 			k.close(before)
@@ -153,7 +154,7 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 }
 
 // atRest refuses what must not come while anybody works with the session.
-func (st *state) atRest() error {
+func atRest(st *state) error {
 	err := st.idle()
 	if err == nil && st.plugins.inUse() {
 		err = ErrSessionInUse
@@ -165,11 +166,11 @@ func (st *state) atRest() error {
 func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	var stored plugin.Stored
 	s, err := onState(k.owner, func(ctx context.Context, st *state) (s *snapshot, err error) {
-		if err := st.atRest(); err != nil {
+		if err := atRest(st); err != nil {
 			return nil, err
 		}
 		if s, err = st.eng.readSnapshot(ctx, st.key, name); err == nil {
-			stored, err = st.keptIn(s)
+			stored, err = s.opening(ctx, st)
 		}
 		return s, err
 	})
@@ -187,11 +188,11 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	return s, err
 }
 
-// keptIn is what plugins get that are opened with the state of a snapshot.
-func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
-	stored.Plugins, err = st.stored.thaw(st.ctx, s.plugins, s.Name)
+// opening returns what plugins get that are opened with the state of a snapshot.
+func (s *snapshot) opening(ctx context.Context, st *state) (stored plugin.Stored, err error) {
+	stored.Plugins, err = st.stored.thaw(ctx, s.plugins, s.Name)
 	if err == nil {
-		stored.Execution, err = st.stored.execution(st.ctx, s.Name)
+		stored.Execution, err = st.stored.execution(ctx, s.Name)
 	}
 	if err == nil {
 		stored.View, err = viewAt(st, s.Node)
@@ -202,7 +203,8 @@ func (st *state) keptIn(s *snapshot) (stored plugin.Stored, err error) {
 	return stored, err
 }
 
-func (st *state) restore(ctx context.Context, s *snapshot, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
+// restore commits that the session is what it was.
+func (s *snapshot) restore(ctx context.Context, st *state, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
 	node, err := st.eng.node(ctx, s.Node)
 	if err != nil {
 		return nil, err
@@ -214,7 +216,7 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt.Request) (
 		result.Pinned = left
 		c.Pins = []persistence.Pin{{Node: left, Reason: "restored from", AtMs: now()}}
 	}
-	tools := st.toolsAgain(s)
+	tools := s.newestTools(st)
 	c.TellOf(protocol.Event{Type: protocol.EventSessionRewound, Head: &head, Name: s.Name})
 	st.stored.setTools(c, tools)
 	st.monitors.In(c).Restore(s.monitors)
@@ -227,8 +229,8 @@ func (st *state) restore(ctx context.Context, s *snapshot, rc receipt.Request) (
 	return result, st.commit(ctx, c)
 }
 
-// toolsAgain is the tool state of a snapshot, as the newest of the session: no generation comes twice.
-func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
+// newestTools returns the tool state of a snapshot as the newest of the session: no generation comes twice.
+func (s *snapshot) newestTools(st *state) protocol.ToolState {
 	tools := protocol.ToolState{Tools: map[string]protocol.ToolSetting{}}
 	if s.tools != nil {
 		tools = *s.tools
@@ -239,20 +241,6 @@ func (st *state) toolsAgain(s *snapshot) protocol.ToolState {
 	}
 	tools.Generation++
 	return tools
-}
-
-// startOver forgets what was loaded of the session's components, history and place, and its plugins, which whoever has their lock closes.
-func (st *state) startOver() {
-	st.plugins.remove()
-	st.stored.forget()
-	st.monitors.Forget()
-	err := st.history.reload(st.ctx)
-	if err == nil {
-		err = st.loadComponents(st.key)
-	}
-	if err != nil {
-		st.broken = err // load the session again
-	}
 }
 
 // Delete lets a snapshot go.

@@ -24,19 +24,19 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 		}
 		return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotPreviewResult, error) {
 			r := &protocol.SnapshotPreviewResult{Snapshot: infoOf(s.Snapshot)}
-			if r.Now, err = st.sideNow(kept.captured); err != nil {
+			if r.Now, err = sideNow(ctx, st, kept.captured); err != nil {
 				return nil, err
 			}
-			if r.Then, err = st.sideThen(s); err != nil {
+			if r.Then, err = s.side(ctx, st); err != nil {
 				return nil, err
 			}
-			return r, st.tellApart(ctx, &r.Now, &r.Then)
+			return r, addHistory(ctx, st, &r.Now, &r.Then)
 		})
 	})
 }
 
 // sideNow is what plugins, tools and monitors of the session are like, with what was captured of plugins; nil: what is stored counts.
-func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
+func sideNow(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
@@ -44,7 +44,7 @@ func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
 	if k != nil && k.state != nil {
 		plugins = k.state
 	}
-	execution, err := st.stored.execution(st.ctx, "")
+	execution, err := st.stored.execution(ctx, "")
 	if k != nil && k.execution != nil {
 		execution = k.execution.State
 	}
@@ -52,10 +52,10 @@ func (st *state) sideNow(k *captured) (side protocol.SnapshotSide, err error) {
 	return side, err
 }
 
-// sideThen is what a restore would make of them.
-func (st *state) sideThen(s *snapshot) (protocol.SnapshotSide, error) {
-	execution, err := st.stored.execution(st.ctx, s.Name)
-	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: st.toolsAgain(s), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
+// side returns what plugins, tools and monitors of the session would be like after a restore.
+func (s *snapshot) side(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
+	execution, err := st.stored.execution(ctx, s.Name)
+	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err
 }
 
@@ -66,8 +66,8 @@ func digestOf(state []byte) protocol.Digest {
 	return protocol.DigestOf(state)
 }
 
-// tellApart finds the history that each side has for itself.
-func (st *state) tellApart(ctx context.Context, now, then *protocol.SnapshotSide) error {
+// addHistory adds to each side the history that the other has not.
+func addHistory(ctx context.Context, st *state, now, then *protocol.SnapshotSide) error {
 	a := st.history.leaf()
 	b, err := st.eng.store.Place(ctx, then.NodeID)
 	if err != nil {
@@ -77,20 +77,20 @@ func (st *state) tellApart(ctx context.Context, now, then *protocol.SnapshotSide
 	if err != nil {
 		return err
 	}
-	if err := st.tellSide(ctx, now, a, common.Generation); err != nil {
+	if err := addNodes(ctx, st.eng.store, now, a, common.Generation); err != nil {
 		return err
 	}
-	return st.tellSide(ctx, then, b, common.Generation)
+	return addNodes(ctx, st.eng.store, then, b, common.Generation)
 }
 
-// tellSide tells of the nodes of a path that are newer than a generation.
-func (st *state) tellSide(ctx context.Context, side *protocol.SnapshotSide, leaf persistence.Cursor, after int64) error {
+// addNodes adds to a side the nodes of a path that are newer than a generation.
+func addNodes(ctx context.Context, store *persistence.Store, side *protocol.SnapshotSide, leaf persistence.Cursor, after int64) error {
 	side.Nodes, side.Items = leaf.Generation-after, []protocol.Item{}
 	n := min(side.Nodes, previewNodes)
 	if n == 0 {
 		return nil
 	}
-	nodes, _, err := st.eng.store.Path(ctx, leaf, int(n))
+	nodes, _, err := store.Path(ctx, leaf, int(n))
 	side.Items = list(graph.Items(persistence.Reversed(nodes)))
 	return err
 }

@@ -122,6 +122,20 @@ func (st *state) loadComponents(key int64) error {
 	return nil
 }
 
+// startOver reads components and history again after a snapshot was restored, and removes the plugins, which the holder of their lock closes.
+func (st *state) startOver() {
+	st.plugins.remove()
+	st.stored.forget()
+	st.monitors.Forget()
+	err := st.history.reload(st.ctx)
+	if err == nil {
+		err = st.loadComponents(st.key)
+	}
+	if err != nil {
+		st.broken = err // load the session again
+	}
+}
+
 // refusal is what those are told who want something of a state that was given up for a cause.
 func refusal(cause error) error {
 	switch {
