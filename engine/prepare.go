@@ -25,8 +25,7 @@ type turnStart struct {
 // start starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error means that not even
 // this could be stored.
 func (ts *sessionTurns) start(s turnStart) error {
-	r := newRun(ts.st, s)
-	r.journal.begin = ts.beginning(r.id)
+	r := newRun(ts.st, s, ts.beginning(s.turn.ID))
 	var err error
 	if s.resumed {
 		err = r.recall(ts.st.ctx)
@@ -55,11 +54,11 @@ func (ts *sessionTurns) startStored(s turnStart) *run {
 }
 
 // newRun makes the run of a turn, which has not begun. It reads the session on its actor, and keeps of it what does not change.
-func newRun(st *state, s turnStart) *run {
+func newRun(st *state, s turnStart, begin beginning) *run {
 	turn := s.turn
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, lease: s.lease, ended: make(chan struct{}),
-		journal: journal{session: st.id, turn: turn.ID}, files: st.eng.Files.NewPoint(st.id, st.key, turn.ID, st.row.Cwd),
+		journal: journal{session: st.id, turn: turn.ID, begin: begin}, files: st.eng.Files.NewPoint(st.id, st.key, turn.ID, st.row.Cwd),
 		entering: s.newFrame, entered: make(chan struct{}),
 	}
 	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: s.resumed}
@@ -85,16 +84,7 @@ func (r *run) discard() {
 func (ts *sessionTurns) launch(r *run) {
 	ts.current = r
 	ts.st.show(ts.st) // before the turn runs, so that whoever stops all turns finds it
-	started := ts.st.eng.group.GoTurn(func() {
-		defer close(r.ended)
-		defer r.discard()
-		defer func() {
-			r.files.Release()
-			r.eng.tidyFiles()
-		}()
-		r.drive()
-	})
-	if !started {
+	if !ts.st.eng.group.GoTurn(r.drive) {
 		ts.current = nil
 		r.discard()
 	}
@@ -111,7 +101,7 @@ func (ts *sessionTurns) beginning(id protocol.TurnID) beginning {
 
 // supply gives a turn that has its plugins what it needs of the session, and starts the monitors that wait for a turn.
 func (ts *sessionTurns) supply(r *run) error {
-	begin := &r.journal.begin
+	begin := r.beginning()
 	var past []*protocol.Message
 	var err error
 	if begin.Leaf == ts.st.row.Head.Leaf {
@@ -131,6 +121,9 @@ func (ts *sessionTurns) supply(r *run) error {
 	return nil
 }
 
+// beginning is what the turn has begun with, by this run of the daemon or an earlier one.
+func (r *run) beginning() beginning { return r.journal.begin }
+
 // take has a turn begin with its plugins and what the session gives it: itself, its history, the options of the frame, and its queue. It runs
 // on the actor, which may look at the turn from then on.
 func (r *run) take(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
@@ -145,13 +138,13 @@ func (r *run) take(about protocol.Session, past []*protocol.Message, options *pr
 	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.box.composer.Base()
 	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
 	r.seams.about, r.seams.past = about, past
-	r.seams.input, r.seams.inputs = inputMessages(inputs, r), pluginInputs(inputs, begin.Inputs)
+	r.seams.input, r.seams.inputs = r.inputMessages(inputs), pluginInputs(inputs, begin.Inputs)
 	return nil
 }
 
 // prepare makes the machine of a turn, which then takes in what an earlier run of the daemon left in the journal. It opens the plugins
 // if nobody has. A panic of a plugin is an error of the turn.
-func prepare(r *run) (err error) {
+func (r *run) prepare() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = r.eng.group.Recovered("turn", r.id, p)
@@ -183,7 +176,7 @@ func (j *judge) ceilingOf(turn protocol.TurnID, inputs []protocol.QueuedInput) *
 	return authority.MeetAll(all...)
 }
 
-func inputMessages(inputs []protocol.QueuedInput, r *run) []protocol.Message {
+func (r *run) inputMessages(inputs []protocol.QueuedInput) []protocol.Message {
 	var msgs []protocol.Message
 	for _, in := range inputs {
 		if slices.Contains(r.journal.begin.Inputs, in.ID) {

@@ -99,7 +99,11 @@ func (r *run) do(ctx context.Context) (stored bool) {
 // drive prepares the turn and does it. One that cannot be prepared is abandoned. One that neither ended nor was left is what the store
 // knows of it: the session is loaded again.
 func (r *run) drive() {
-	if err := prepare(r); err != nil {
+	defer close(r.ended)
+	defer r.discard()
+	defer r.eng.tidyFiles()
+	defer r.files.Release()
+	if err := r.prepare(); err != nil {
 		close(r.entered)
 		if !r.store.left() {
 			// An error means that the state is given up: the next one tries it.

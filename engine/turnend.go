@@ -98,7 +98,7 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 	switch {
 	case e.next != nil:
 		next = ts.startStored(turnStart{turn: e.next.turn, newFrame: true})
-	case r.result.compacts && r.result.discarded == nil:
+	case r.result.compactsHistory():
 		st.history.compactNext(r.id)
 	}
 	ts.startNext()

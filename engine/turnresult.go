@@ -63,6 +63,9 @@ func (t *turnResult) reportOf(result turn.Result, revision int64) *protocol.Turn
 	}
 }
 
+// compactsHistory reports whether history is compacted before the next turn.
+func (t *turnResult) compactsHistory() bool { return t.compacts && t.discarded == nil }
+
 // kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
 // frame that the turn was in.
 func (t *turnResult) kept(left bool) *captured {
