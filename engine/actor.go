@@ -74,9 +74,9 @@ func ready[T any](from <-chan T) (v T, ok bool) {
 	}
 }
 
-// ask is do for a turn: f runs only on the state that the turn belongs to. Once that is given up, the answer is
+// onTurnState is do for a turn: f runs only on the state that the turn belongs to. Once that is given up, the answer is
 // errStopped: whoever loads the session again goes on from the journal.
-func ask[T any](t *turnStore, f func(context.Context, *state) (T, error)) (T, error) {
+func onTurnState[T any](t *turnStore, f func(context.Context, *state) (T, error)) (T, error) {
 	done := make(chan answer[T], 1)
 	select {
 	case t.mail <- func(st *state) {

@@ -80,8 +80,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 }
 
 func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait time.Duration) (*clientCall, error) {
-	// Not with ctx: who asks must be there to say that it waits no more.
-	return do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
+	return do(ctx, c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
 		client, ok := st.overlay.provider(call.Name)
 		if !ok {
 			return nil, errWithdrawn

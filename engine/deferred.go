@@ -87,7 +87,7 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 		Kind: protocol.DecisionCompletion, ArgsHash: protocol.DigestOf(s.Args), Default: protocol.ChooseUnavailable, Deferral: &how,
 		Prompt: fmt.Sprintf("The tool %s waits for its completion.", s.Name), Choices: []protocol.DecisionChoice{},
 	}, s.ToolCall, wait)
-	open, err := ask(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
+	open, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
 		c := a.change(st)
 		open := st.decisions.Ask(c, d)
 		if err := a.commit(ctx, st, c); err != nil {
@@ -105,7 +105,7 @@ func (a *asks) recallDeferral(s *toolCall) error {
 	if !ok || s.reply != nil {
 		return nil
 	}
-	open, err := ask(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
+	open, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
 		if open := st.decisions.Find(d.ID); open != nil {
 			return open, nil
 		}
@@ -155,7 +155,7 @@ func (a *asks) completion(ctx context.Context, s *toolCall) outcome {
 
 // withdraw ends the wait for an answer or a completion, unless it came first.
 func (a *asks) withdraw(id protocol.DecisionID) error {
-	_, err := ask(a.turnStore, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (struct{}, error) {
 		open := st.decisions.Find(id)
 		if open == nil {
 			return struct{}{}, nil

@@ -138,7 +138,7 @@ func (d *directCall) make(ctx context.Context, s *toolCall) error {
 			return err
 		}
 	}
-	reply, ok := d.attempts(ctx, s)
+	reply, ok := d.callWithRetries(ctx, s)
 	if !ok {
 		return ErrShuttingDown
 	}

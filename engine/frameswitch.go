@@ -170,7 +170,7 @@ func (r *run) enter() error {
 func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
 	told := issueEvent(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
-	_, err := ask(r.store, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := onTurnState(r.store, func(ctx context.Context, st *state) (struct{}, error) {
 		err := st.tell(ctx, told)
 		st.broken = errors.Join(cause, st.broken)
 		return struct{}{}, err

@@ -254,7 +254,7 @@ func (s *seams) afterCommit() {
 		return
 	}
 	kept := s.store.owner.plugins.captureIdle(s.store.life)
-	_, err := ask(s.store, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := onTurnState(s.store, func(ctx context.Context, st *state) (struct{}, error) {
 		c := st.change(persistence.Commit{})
 		c.Tell(s.result.after...)
 		kept.addTo(c, st)

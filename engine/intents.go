@@ -100,7 +100,7 @@ func (b *batch) drain(ctx context.Context) error {
 		return nil
 	}
 	// Not with ctx: what calls of a cancelled turn want is refused, and that is stored.
-	err := b.store.persist(b.store.life, func(actor context.Context, st *state) error { return b.carryOut(actor, st, wanting, ctx.Err() != nil) })
+	err := b.store.storeWhenSpace(b.store.life, func(actor context.Context, st *state) error { return b.carryOut(actor, st, wanting, ctx.Err() != nil) })
 	if err != nil {
 		return err
 	}

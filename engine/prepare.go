@@ -154,7 +154,7 @@ func (r *run) prepare() (err error) {
 		if r.lease, err = r.owner.plugins.lend(r.life, &r.journal.begin.Config); err != nil {
 			return err
 		}
-		if _, err := ask(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.turns.supply(r) }); err != nil {
+		if _, err := onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.turns.supply(r) }); err != nil {
 			return err
 		}
 	}

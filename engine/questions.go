@@ -138,7 +138,7 @@ func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 	if v.Mode != protocol.ApproveAsk || v.Once {
 		return v, nil
 	}
-	answers, err := ask(a.turnStore, func(ctx context.Context, st *state) (approval.Answers, error) {
+	answers, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (approval.Answers, error) {
 		return st.decisions.standingFor(ctx, s.judged.Policies)
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func (a *asks) decision(d protocol.Decision, call protocol.ToolCall, deadline ti
 // open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same
 // question: its answer counts.
 func (a *asks) open(ctx context.Context, asked []*question) error {
-	return a.persist(ctx, func(ctx context.Context, st *state) error { return a.openOn(ctx, st, asked) })
+	return a.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return a.openOn(ctx, st, asked) })
 }
 
 func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {

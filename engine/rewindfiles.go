@@ -26,7 +26,7 @@ func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParam
 
 // holdIdle holds a session, unless something runs in it.
 func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionHold, error) {
-	w, err := do(context.WithoutCancel(ctx), e, id, func(_ context.Context, st *state) (*sessionHold, error) {
+	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		if len(st.queue.Turns()) > 0 {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID}
 		}
@@ -120,7 +120,7 @@ func (s rewoundSession) Finish(ctx context.Context, o undo.Outcome) error {
 		return s.on(ctx, store)
 	}
 	life, eng := s.owner.ctx, s.owner.eng
-	return untilSpace(life, func() error { return s.on(life, store) }, func(err error) {
+	return retryUntilSpace(life, func() error { return s.on(life, store) }, func(err error) {
 		eng.Log.Error("rewind waits to be stored", "session", s.owner.id, "point", o.Point.ID, "error", err)
 	})
 }

@@ -107,7 +107,7 @@ func (r *run) drive() {
 		close(r.entered)
 		if !r.store.left() {
 			// An error means that the state is given up: the next one tries it.
-			_, _ = ask(r.store, func(_ context.Context, st *state) (struct{}, error) {
+			_, _ = onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) {
 				st.turns.abandonRun(r, err)
 				return struct{}{}, nil
 			})
@@ -121,7 +121,7 @@ func (r *run) drive() {
 		return
 	}
 	// An error means that the state is given up already.
-	_, _ = ask(r.store, func(_ context.Context, st *state) (struct{}, error) {
+	_, _ = onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) {
 		st.broken = cmp.Or(st.broken, err)
 		return struct{}{}, nil
 	})

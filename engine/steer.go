@@ -66,7 +66,7 @@ func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceil
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	answer, err := r.seams.atCheckpoint(ctx, effect)
 	if err == nil && answer.Abort == nil && r.steered.Load() { // what waits for a turn that a plugin stops stays where it is
-		err = r.store.persist(ctx, func(ctx context.Context, st *state) error { return r.admit(ctx, st, effect, &answer) })
+		err = r.store.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return r.admit(ctx, st, effect, &answer) })
 	}
 	if err != nil {
 		if c := context.Cause(ctx); c != nil {

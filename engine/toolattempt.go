@@ -37,12 +37,12 @@ func (m *callMaker) row(s *toolCall) persistence.Effect {
 	return s.effectRow(m.caller.journalID(), s.row())
 }
 
-// attempts makes a call, again if its tool lets that be done and the failure says that it is safe. Hooks see every attempt,
+// callWithRetries makes a call, again if its tool lets that be done and the failure says that it is safe. Hooks see every attempt,
 // the projector the last. The answer is false if the turn is left and the call's result is not known.
-func (m *callMaker) attempts(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
+func (m *callMaker) callWithRetries(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
 	began := time.Now()
 	for n := 1; ; n++ {
-		reply, ok := m.execute(ctx, s)
+		reply, ok := m.attempt(ctx, s)
 		if !ok {
 			return reply, false
 		}
@@ -92,12 +92,12 @@ func backoff(policy *protocol.ToolRetry, n int) time.Duration {
 	return time.Duration(min(ms, limit)) * time.Millisecond
 }
 
-// execute makes one attempt of a call. A call that was cancelled gets a moment to return by itself. The answer is
+// attempt makes one attempt of a call, and asks the hooks about its result. A call that was cancelled gets a moment to return by itself. The answer is
 // false if the turn is left and the call's result is not known.
-func (m *callMaker) execute(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
+func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
 	began := time.Now()
 	m.hooks.trace.call(trace.ToolStarted, s, nil)
-	got := m.answered(ctx, s)
+	got := m.outcomeOf(ctx, s)
 	if got.unknown {
 		return turn.ToolReply{}, false
 	}
@@ -111,8 +111,8 @@ func (m *callMaker) execute(ctx context.Context, s *toolCall) (turn.ToolReply, b
 	return reply, true
 }
 
-// answered is what a call comes to: at once, or with its completion.
-func (m *callMaker) answered(ctx context.Context, s *toolCall) outcome {
+// outcomeOf is the outcome of an attempt: one that was given before, that of calling the tool, or a completion.
+func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 	if s.given != nil {
 		out := *s.given
 		s.given = nil // another attempt calls the tool
@@ -121,7 +121,7 @@ func (m *callMaker) answered(ctx context.Context, s *toolCall) outcome {
 	if s.waits() {
 		return m.caller.decisions().completion(ctx, s)
 	}
-	got := m.made(ctx, s)
+	got := m.callTool(ctx, s)
 	switch {
 	case got.unknown:
 	case got.Pending:
@@ -132,13 +132,13 @@ func (m *callMaker) answered(ctx context.Context, s *toolCall) outcome {
 	return got
 }
 
-// made calls the tool. An output that was taken from elsewhere is what the call comes to, whatever ends it.
-func (m *callMaker) made(ctx context.Context, s *toolCall) outcome {
+// callTool runs the tool on a goroutine of its own, within the limits of the call. An output that was taken from elsewhere is what the call comes to, whatever ends it.
+func (m *callMaker) callTool(ctx context.Context, s *toolCall) outcome {
 	limited, cancel := callContext(ctx, s.entry.Terms())
 	host := &toolHost{maker: m, call: s, life: limited, began: s.row()}
 	s.inner.next, s.asking = 0, 0
 	done := make(chan outcome, 1)
-	m.eng.group.GoCall(func() { done <- m.invoke(limited, s, host) })
+	m.eng.group.GoCall(func() { done <- m.runTool(limited, s, host) })
 	var got outcome
 	select {
 	case got = <-done:
@@ -207,9 +207,8 @@ func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	}
 }
 
-// invoke calls the provider. Whatever goes wrong there is the call's
-// failure, not the turn's.
-func (m *callMaker) invoke(ctx context.Context, s *toolCall, host *toolHost) (got outcome) {
+// runTool calls the provider. An error or a panic there fails the call, not the turn.
+func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (got outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			m.eng.group.Recovered("tool", s.Name, p)

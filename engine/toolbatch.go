@@ -243,7 +243,7 @@ func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 // make makes a call. A result that must not be made again is durable then, as the others of the batch may take long; if it cannot be stored,
 // it is stored with theirs.
 func (b *batch) make(ctx context.Context, s *toolCall) {
-	reply, ok := b.attempts(ctx, s)
+	reply, ok := b.callWithRetries(ctx, s)
 	if ok && b.addResult(s, &reply) && !s.repeatable() {
 		b.keep()
 	}

@@ -45,12 +45,12 @@ func (t *turnStore) commit(ctx context.Context, st *state, c *change.Change) err
 // flush commits what the journal gathered, with journal rows and events that concern nobody else.
 func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
 	t.files.Join(false)
-	return t.persist(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })
+	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })
 }
 
 // keep is flush for rows that come again with a later commit if there is no space for them now.
 func (t *turnStore) keep(rows ...persistence.Effect) error {
-	_, err := ask(t, func(ctx context.Context, st *state) (struct{}, error) {
+	_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, t.commitRows(ctx, st, rows, nil)
 	})
 	return err
@@ -63,11 +63,10 @@ func (t *turnStore) commitRows(ctx context.Context, st *state, rows []persistenc
 	return t.commit(ctx, st, c)
 }
 
-// persist runs a function of the actor that stores something. Want of space makes the turn wait, here, until there is
-// some, or until ctx is done.
-func (t *turnStore) persist(ctx context.Context, f func(context.Context, *state) error) error {
-	return untilSpace(ctx, func() error {
-		_, err := ask(t, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
+// storeWhenSpace runs a function of the actor that stores something. While the store has no space for it, the turn waits here, until ctx is done.
+func (t *turnStore) storeWhenSpace(ctx context.Context, f func(context.Context, *state) error) error {
+	return retryUntilSpace(ctx, func() error {
+		_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
 		return err
 	}, func(err error) {
 		t.eng.Log.Error("turn waits to be stored", "turn", t.turn, "error", err)
@@ -81,8 +80,8 @@ func (t *turnStore) retract() {
 	t.journal.streamed = nil
 }
 
-// untilSpace stores something again and again while there is no space for it, until ctx is done; waits is told each time.
-func untilSpace(ctx context.Context, store func() error, waits func(error)) error {
+// retryUntilSpace stores something, again while there is no space for it, until ctx is done. It calls waits before each wait.
+func retryUntilSpace(ctx context.Context, store func() error, waits func(error)) error {
 	for {
 		err := store()
 		if !noSpace(err) {

@@ -19,7 +19,7 @@ func (r *run) finish() (stored bool) {
 	r.capture()
 	r.files.Join(true)
 	for {
-		err := r.store.persist(r.life, func(ctx context.Context, st *state) (err error) {
+		err := r.store.storeWhenSpace(r.life, func(ctx context.Context, st *state) (err error) {
 			r.next, err = st.turns.complete(ctx, r)
 			return err
 		})

@@ -20,7 +20,7 @@ func TestIgnoreFilesThatAreOpened(t *testing.T) {
 		t.Run("outside/10 no rules are read where a .gitignore was replaced while it was looked at by "+name, func(t *testing.T) {
 			s := newScene(t)
 			s.write(".gitignore", "other\n")
-			k := &walker{Workspace: s.Workspace, ctx: t.Context(), index: NewIndex(nil), rules: map[string]ignoreFile{}}
+			k := &walker{Workspace: s.Workspace, index: NewIndex(nil), rules: map[string]ignoreFile{}}
 			dir, err := pathresolve.Begin(s.root)
 			s.ok(err)
 			defer dir.Close()

@@ -43,7 +43,6 @@ type Sight struct {
 // walker goes through a workspace.
 type walker struct {
 	*Workspace
-	ctx     context.Context // of the walk
 	index   *Index
 	limit   int
 	catchUp bool
@@ -58,14 +57,14 @@ type walker struct {
 // Walk looks at all files of the workspace that git would not ignore, without reading them. It never goes into .git. Whoever wants to
 // catch up is also told of those that there was no time or no room for.
 func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp bool) (Sight, error) {
-	k := &walker{Workspace: w, ctx: ctx, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
+	k := &walker{Workspace: w, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
 	root, err := pathresolve.Begin(w.root)
 	if err != nil {
 		return Sight{}, err
 	}
 	index.look++
 	k.group.SetLimit(walkers - 1)
-	err = k.below(root, "", nil, 0)
+	err = k.below(ctx, root, "", nil, 0)
 	if err = cmp.Or(k.group.Wait(), err); err != nil {
 		return Sight{}, err
 	}
@@ -75,20 +74,20 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 }
 
 // below walks a directory that is open, and closes it.
-func (k *walker) below(dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
+func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	defer dir.Close()
 	if own := k.ignores(dir, at); len(own) > 0 {
 		rules = append(slices.Clip(rules), ignoring{at, own})
 	}
 	var news []persistence.WorkspaceFile
 	for e, err := range dir.Entries() {
-		if err = cmp.Or(err, context.Cause(k.ctx)); err != nil {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
 		if leftOut(e.Name()) || ignored(rules, at+e.Name(), e.IsDir()) {
 			continue
 		}
-		f, err := k.entry(dir, at, e, rules, depth)
+		f, err := k.entry(ctx, dir, at, e, rules, depth)
 		if err != nil {
 			return err
 		}
@@ -105,12 +104,12 @@ func (k *walker) below(dir pathresolve.Dir, at string, rules []ignoring, depth i
 }
 
 // entry says what an entry is, and walks it if it is a directory; nil: it is gone, or not to be looked at.
-func (k *walker) entry(dir pathresolve.Dir, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
+func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
 	name := e.Name()
 	if e.IsDir() && depth < maxDepth {
 		sub, is, err := k.enter(dir, name)
 		if err == nil {
-			return k.describe(dir, at+name, is), k.down(sub, at+name+"/", rules, depth+1)
+			return k.describe(dir, at+name, is), k.down(ctx, sub, at+name+"/", rules, depth+1)
 		}
 	}
 	is, err := dir.Stat(name)
@@ -128,15 +127,15 @@ func (k *walker) entry(dir pathresolve.Dir, at string, e os.DirEntry, rules []ig
 }
 
 // down counts a directory and walks it, beside the one above it if there is somebody to do it.
-func (k *walker) down(sub pathresolve.Dir, at string, rules []ignoring, depth int) error {
+func (k *walker) down(ctx context.Context, sub pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	if err := k.count(); err != nil {
 		sub.Close()
 		return err
 	}
-	if k.group.TryGo(func() error { return k.enough(k.below(sub, at, rules, depth)) }) {
+	if k.group.TryGo(func() error { return k.enough(k.below(ctx, sub, at, rules, depth)) }) {
 		return nil
 	}
-	return k.enough(k.below(sub, at, rules, depth))
+	return k.enough(k.below(ctx, sub, at, rules, depth))
 }
 
 // enough are the errors that end a walk: a directory that is gone does not.
