@@ -102,8 +102,8 @@ func TestRunWaitsForACompletion(t *testing.T) {
 	if err := cmd.Wait(); err != nil || stdout.String() != "done\n" {
 		t.Errorf("plugin/TL-21 run: %v, it printed %q", err, &stdout)
 	}
-	waits := "[porter waits to be completed by whoever has its key]\n"
-	if got := stderr.String(); strings.Count(got, waits) != 1 || strings.Contains(got, string(key)) || strings.Contains(got, "answer was not taken") {
+	waits := "[porter is waiting for its result from another program]\n"
+	if got := stderr.String(); strings.Count(got, waits) != 1 || strings.Contains(got, string(key)) || strings.Contains(got, "answer was not stored") {
 		t.Errorf("plugin/TL-21 run tells %q", got)
 	}
 }

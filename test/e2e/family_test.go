@@ -106,7 +106,7 @@ func TestRunDeniesWhatAChildAsks(t *testing.T) {
 	}
 	w.write(w.work+"/on", "")
 	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(stderr.String(), "a call of shell was denied to a session that works for this one") {
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(stderr.String(), "a shell call of a subagent was denied") {
 		t.Errorf("peers/R5 run ended with %d, %v: %s", code, err, &stderr)
 	}
 	if _, err := os.Stat(w.work + "/forbidden"); err == nil {

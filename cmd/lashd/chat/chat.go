@@ -13,7 +13,7 @@ import (
 )
 
 // ErrGone means that the connection to the daemon was lost.
-var ErrGone = errors.New("the daemon went away")
+var ErrGone = errors.New("the connection to the daemon was lost")
 
 // Run shows a session on a terminal until the person leaves, or ctx is done. The session goes on without it. It reports which session
 // was shown last, and whether it has an input.
@@ -171,7 +171,7 @@ func (u *ui) print(out []entry) tea.Cmd {
 // use goes on with another session.
 func (u *ui) use(m switchMsg) tea.Cmd {
 	if !u.there {
-		return say("not while the daemon is away")
+		return say("Not connected to the daemon; try again in a moment.")
 	}
 	u.talk, u.there, u.moved, u.next = newTranscript(), false, true, m.id
 	u.stop() // and who listens opens it

@@ -47,7 +47,7 @@ var events = []protocol.Event{
 }
 
 func TestTranscript(t *testing.T) {
-	want := []string{"› what is it?", "It is.", "› and then?", "· the MCP server x is not there", "· the turn ended as incomplete"}
+	want := []string{"› what is it?", "It is.", "› and then?", "· the MCP server x is not there", "· Turn failed (incomplete)"}
 	for cut := range events {
 		tr := newTranscript()
 		var out []entry
@@ -90,7 +90,7 @@ func TestTranscript(t *testing.T) {
 		answered := *d
 		answered.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseReject}
 		out := tr.apply(protocol.Event{Type: protocol.EventDecisionResolved, Decision: &answered})
-		if got := texts(out); tr.asked() != nil || !slices.Equal(got, []string{"· approval: reject"}) {
+		if got := texts(out); tr.asked() != nil || !slices.Equal(got, []string{"· Denied."}) {
 			t.Errorf("it shows %q, and there are %+v", got, tr.decisions)
 		}
 	})

@@ -23,28 +23,28 @@ var commands []command
 
 func init() {
 	commands = []command{
-		{"help", "", "show this", func(u *ui, _ string) tea.Cmd { return tea.Println(help()) }},
-		{"queue", "TEXT", "have it done in a turn of its own, after this one", (*ui).queueUp},
-		{"cancel", "", "take back the newest of what waits", (*ui).cancel},
+		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return tea.Println(help()) }},
+		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
+		{"cancel", "", "remove the newest queued message", (*ui).cancel},
 		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
-		{"model", "[NAME]", "list models, or use one from the next turn on", (*ui).model},
-		{"approve", "ask|allow|deny", "what becomes of calls that no rule names", (*ui).approve},
-		{"tools", "", "list what the agent can call", (*ui).tools},
-		{"tasks", "", "list what runs in the background", (*ui).taskList},
-		{"diff", "", "show what the newest turn did to files", (*ui).diff},
-		{"undo", "[POINT] [force]", "bring back what files were before the newest turn that changed some", (*ui).undo},
-		{"compact", "[WHAT MATTERS]", "have the history summarised", (*ui).compact},
-		{"title", "TEXT", "name the session", (*ui).title},
-		{"fork", "", "go on in a copy of the session", (*ui).fork},
+		{"model", "[NAME]", "list models, or switch from the next turn on", (*ui).model},
+		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
+		{"tools", "", "list the tools of the agent", (*ui).tools},
+		{"tasks", "", "list running background tasks", (*ui).taskList},
+		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
+		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
+		{"compact", "[INSTRUCTIONS]", "replace old history by a summary", (*ui).compact},
+		{"title", "TEXT", "rename the session", (*ui).title},
+		{"fork", "", "continue in a copy of the session", (*ui).fork},
 		{"sessions", "", "list sessions of this directory", (*ui).sessions},
-		{"resume", "ID", "go on with another session", (*ui).resume},
-		{"id", "", "show the session's id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
-		{"quit", "", "leave; the session goes on", func(*ui, string) tea.Cmd { return tea.Quit }},
+		{"resume", "ID", "switch to another session", (*ui).resume},
+		{"id", "", "show the session id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
+		{"quit", "", "quit; the session keeps running", func(*ui, string) tea.Cmd { return tea.Quit }},
 	}
 }
 
 func help() string {
-	lines := []string{"enter sends, or steers what runs · ctrl+j a new line · up previous input", "esc stops the turn · ctrl+c clears or stops, twice leaves · // begins a text with a slash"}
+	lines := []string{"Enter sends, or steers the running turn · Ctrl-J inserts a new line · Up recalls earlier input", "Esc stops the turn · Ctrl-C clears the input or stops, twice quits · // sends a leading /"}
 	for _, c := range commands {
 		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
 	}
@@ -70,28 +70,28 @@ func (u *ui) command(text string) tea.Cmd {
 	}
 	if len(meant) != 1 {
 		u.in.set(text)
-		return say("there is no command /%s; /help lists them, // begins a text with a slash", name)
+		return say("Unknown command /%s. /help lists the commands; start with // to send a message that begins with /.", name)
 	}
 	return meant[0].do(u, strings.TrimSpace(rest))
 }
 
 func (u *ui) whileBusy(do func() tea.Cmd) tea.Cmd {
 	if u.talk.turn == "" {
-		return say("no turn runs")
+		return say("No turn is running.")
 	}
 	return do()
 }
 
 func (u *ui) queueUp(text string) tea.Cmd {
 	if text == "" {
-		return say("/queue TEXT")
+		return say("Usage: /queue TEXT")
 	}
 	return u.input(text, protocol.BusyQueue)
 }
 
 func (u *ui) cancel(string) tea.Cmd {
 	if len(u.talk.queue) == 0 {
-		return say("nothing waits")
+		return say("The queue is empty.")
 	}
 	newest := u.talk.queue[len(u.talk.queue)-1]
 	return u.ask(&outgoing{method: "queue/cancel", params: protocol.QueueCancelParams{Mutation: key(), SessionID: u.talk.session.ID, InputID: newest.ID}})
@@ -105,25 +105,25 @@ func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
 
 func (u *ui) model(name string) tea.Cmd {
 	if name != "" {
-		return u.configure(protocol.SessionConfigureParams{Model: name}, "from the next turn on the model is "+name)
+		return u.configure(protocol.SessionConfigureParams{Model: name}, "Model from the next turn on: "+name)
 	}
 	return read(u, "model/list", struct{}{}, func(r *protocol.ModelListResult) string {
 		var names []string
 		for _, m := range r.Data {
 			names = append(names, m.Name)
 		}
-		return "models: " + strings.Join(names, ", ")
+		return "Models: " + strings.Join(names, ", ")
 	})
 }
 
 func (u *ui) approve(mode string) tea.Cmd {
 	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
-		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, but not about tools that only read")
-		return say("/approve ask, allow or deny; now it is %s", now)
+		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, except for tools that only read")
+		return say("Usage: /approve ask|allow|deny (current: %s)", now)
 	}
 	a := u.talk.session.Config.Approval
 	a.Mode = protocol.ApprovalMode(mode)
-	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "calls that no rule names: "+mode)
+	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Tool calls that no rule covers: "+mode)
 }
 
 func (u *ui) tools(string) tea.Cmd {
@@ -134,7 +134,7 @@ func (u *ui) tools(string) tea.Cmd {
 				names = append(names, t.Name)
 			}
 		}
-		return "tools: " + strings.Join(names, ", ")
+		return "Tools: " + strings.Join(names, ", ")
 	})
 }
 
@@ -147,7 +147,7 @@ func (u *ui) taskList(string) tea.Cmd {
 			}
 		}
 		if len(lines) == 0 {
-			return "nothing runs in the background"
+			return "No background tasks."
 		}
 		return strings.Join(lines, "; ")
 	})
@@ -160,13 +160,13 @@ func (u *ui) compact(what string) tea.Cmd {
 		if r.Compacted {
 			return nil // an event tells
 		}
-		return saidMsg("there is nothing to summarise")
+		return saidMsg("Nothing to compact.")
 	}})
 }
 
 func (u *ui) title(text string) tea.Cmd {
 	if text == "" {
-		return say("/title TEXT")
+		return say("Usage: /title TEXT")
 	}
 	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
 }
@@ -195,7 +195,7 @@ func (u *ui) fork(string) tea.Cmd {
 		if err := u.session.Call(u.ctx, "session/fork", p, &r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.SessionID, "this is a copy; the session before it is " + string(p.SessionID)}
+		return switchMsg{r.SessionID, "You are now in a copy. The original session is " + string(p.SessionID)}
 	}
 }
 
@@ -211,13 +211,13 @@ func (u *ui) sessions(string) tea.Cmd {
 
 func (u *ui) resume(id string) tea.Cmd {
 	if id == "" {
-		return say("/resume ID; /sessions lists them")
+		return say("Usage: /resume ID (/sessions lists the ids)")
 	}
 	return func() tea.Msg {
 		var r protocol.SessionReadResult
 		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(id), Limit: 1}, &r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.Session.ID, "going on with " + id}
+		return switchMsg{r.Session.ID, "Continuing session " + id}
 	}
 }

@@ -71,12 +71,12 @@ func entering(t *testing.T, line string) (said, made string) {
 
 func TestWhatCommandsSay(t *testing.T) {
 	for _, c := range []struct{ line, said, made string }{
-		{"/title", "/title TEXT", ""},
+		{"/title", "Usage: /title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
-		{"/approve maybe", "now it is ask, but not about tools that only read", ""},
-		{"/compact", "there is nothing to summarise", "session/compact"},
-		{"/undo", "there is nothing: no turn has changed files, or each that did is undone", "session/points"},
-		{"/etc/hosts what is it", "there is no command /etc/hosts; /help lists them, // begins a text with a slash", ""},
+		{"/approve maybe", "current: ask, except for tools that only read", ""},
+		{"/compact", "Nothing to compact.", "session/compact"},
+		{"/undo", "no file changes left to undo", "session/points"},
+		{"/etc/hosts what is it", "Unknown command /etc/hosts. /help lists the commands; start with // to send a message that begins with /.", ""},
 		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
 		{"mend the test", "", `"title":"mend the test"`}, // outside/25
 	} {
@@ -95,8 +95,8 @@ func TestRefusedTextIsGivenBackAsItWasEntered(t *testing.T) {
 	}
 }
 
-func TestPathsAreCounted(t *testing.T) {
-	for n, want := range map[int]string{1: "changed: 1 path; /diff shows, /undo brings back what was", 3: "changed: 3 paths; /diff shows, /undo brings back what was"} {
+func TestFilesAreCounted(t *testing.T) {
+	for n, want := range map[int]string{1: "Changed 1 file. /diff shows the changes, /undo reverts them.", 3: "Changed 3 files. /diff shows the changes, /undo reverts them."} {
 		if got := pointNote(&protocol.FilePoint{State: protocol.PointClosed, Kind: protocol.PointTurn, Files: n}); got != want {
 			t.Errorf("issue/6-4 it is %q, want %q", got, want)
 		}

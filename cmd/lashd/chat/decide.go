@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,13 +11,17 @@ import (
 
 // keys answer a decision, entered alone: each by its letter or one of its words.
 var keys = []struct {
-	words, says string
-	choice      protocol.DecisionChoice
+	words, label, answered string
+	choice                 protocol.DecisionChoice
 }{
-	{"y yes", "allow once", protocol.ChooseAllowOnce}, {"s session", "same in session", protocol.ChooseAllowSession},
-	{"a always", "same in workspace, always", protocol.ChooseAllowAlways}, {"n no deny reject", "deny", protocol.ChooseReject},
-	{"h happened", "it happened", protocol.ChooseHappened}, {"d didnotrun", "it did not run", protocol.ChooseNotHappened},
-	{"r runagain", "run it again", protocol.ChooseRunAgain}, {"t tellmodel", "the model shall look", protocol.ChooseTellModel},
+	{"y yes", "Allow once", "Allowed once.", protocol.ChooseAllowOnce},
+	{"s session", "Allow for this session", "Allowed for this session.", protocol.ChooseAllowSession},
+	{"a always", "Always allow in this workspace", "Always allowed in this workspace.", protocol.ChooseAllowAlways},
+	{"n no deny reject", "Deny", "Denied.", protocol.ChooseReject},
+	{"h happened", "It took effect", "Answered: it took effect.", protocol.ChooseHappened},
+	{"d didnotrun", "It did not run", "Answered: it did not run.", protocol.ChooseNotHappened},
+	{"r runagain", "Run it again", "Running it again.", protocol.ChooseRunAgain},
+	{"t tellmodel", "Let the model check", "The model will check.", protocol.ChooseTellModel},
 }
 
 // asked is the decision that is put to the person: the first that a person can answer.
@@ -44,42 +47,109 @@ func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	return ""
 }
 
-// card is a decision as it is put to the person, who must see all of what is to be allowed.
-func card(d *protocol.Decision, more, width int) string {
-	prompt, lines := d.Prompt, []string{""}
-	if d.Call != nil { // its arguments are shown once, and all of them
-		prompt = strings.Replace(prompt, " with "+termtext.Brief(d.Call.Args), "", 1)
-		lines = append(lines, "  "+hang(strong.Render(termtext.OneLine(d.Call.Name, 60))+" "+termtext.Printable(termtext.Readable(d.Call.Args))))
+// Answer describes the answer to a decision in a sentence, such as "Allowed once."
+func Answer(d *protocol.Decision) string {
+	choice := d.Answer.Choice
+	switch {
+	case d.Kind == protocol.DecisionQuestion && choice == protocol.ChooseReject:
+		return "Not answered."
+	case choice == protocol.ChooseAnswer:
+		return "Answered."
+	case choice == protocol.ChooseCancelled:
+		return "The question was cancelled."
+	case choice == protocol.ChooseUnavailable:
+		return "No answer."
 	}
-	lines[0] = asking.Render("? ") + each(strong, termtext.Printable(prompt))
-	if len(d.Form) > 0 {
-		lines = append(lines, faint.Render("  "+termtext.OneLine(termtext.Readable(d.Form), 400)))
+	for _, k := range keys {
+		if k.choice == choice {
+			return k.answered
+		}
 	}
-	var offers []string
+	return string(choice)
+}
+
+// Question returns the text of a decision for a terminal. It contains the tool call with all of its arguments, so that nothing is
+// approved unseen. Lines after the first are indented.
+func Question(d *protocol.Decision) string {
+	if d.Call == nil {
+		return hang(termtext.Printable(d.Prompt))
+	}
+	brief := termtext.Brief(d.Call.Args)
+	if _, more, ok := strings.Cut(d.Prompt, " run with "+brief+"?"); ok && d.Kind == protocol.DecisionApproval {
+		return approvalQuestion(d.Call, termtext.Printable(more))
+	}
+	prompt := strings.Replace(d.Prompt, " with "+brief, "", 1)
+	return hang(termtext.Printable(prompt) + "\n" + callText(d.Call))
+}
+
+// approvalQuestion asks whether a call may run: "Run `npm test`?" for a shell command on one line. more is what the engine and plugins
+// add to the question.
+func approvalQuestion(c *protocol.ToolCall, more string) string {
+	if command, ok := soleCommand(c); ok {
+		return "Run `" + termtext.Printable(command) + "`?" + hang(more)
+	}
+	return hang("Allow this tool call?" + more + "\n" + callText(c))
+}
+
+// soleCommand returns the command of a shell call that has no other arguments and that fits between backquotes on one line.
+func soleCommand(c *protocol.ToolCall) (string, bool) {
+	var args map[string]json.RawMessage
+	var command string
+	if c.Name != "shell" || json.Unmarshal(c.Args, &args) != nil || len(args) != 1 || json.Unmarshal(args["command"], &command) != nil {
+		return "", false
+	}
+	return command, !strings.ContainsAny(command, "`\n")
+}
+
+func callText(c *protocol.ToolCall) string {
+	return termtext.OneLine(c.Name, 60) + " " + termtext.Printable(termtext.Readable(c.Args))
+}
+
+// Offers returns the lines that say how to answer a decision: the letters of its choices, and which later calls an answer covers.
+func Offers(d *protocol.Decision) (lines []string) {
+	var choices []string
 	for _, k := range keys {
 		if slices.Contains(d.Choices, k.choice) {
-			offers = append(offers, asking.Render(k.words[:1])+" "+k.says)
+			choices = append(choices, k.words[:1]+" "+k.label)
 		}
 	}
 	if slices.Contains(d.Choices, protocol.ChooseAnswer) {
-		offers = append(offers, "enter an answer")
+		choices = append(choices, "or enter an answer")
 	}
-	if more > 0 {
-		offers = append(offers, faint.Render(fmt.Sprintf("(%d more questions)", more)))
+	lines = append(lines, "  "+strings.Join(choices, "   "))
+	if slices.Contains(d.Choices, protocol.ChooseAllowAlways) && d.Call != nil {
+		lines = append(lines, "  s and a also allow later "+termtext.OneLine(d.Call.Name, 60)+" calls with "+termtext.Printable(covered(d))+".")
 	}
-	lines = append(lines, "  "+strings.Join(offers, "   "))
-	if slices.Contains(d.Choices, protocol.ChooseAllowAlways) {
-		lines = append(lines, faint.Render("  same: this tool with "+termtext.Printable(same(d))))
-	}
-	return fit(strings.Join(lines, "\n"), width)
+	return lines
 }
 
-// same is for which arguments an answer holds that goes beyond the call.
-func same(d *protocol.Decision) string {
+// covered describes the arguments of the calls that an answer beyond this call covers.
+func covered(d *protocol.Decision) string {
 	if len(d.Varying) == 0 {
-		return "exactly these arguments"
+		return "the same arguments"
 	}
-	return "these arguments, and any " + strings.Join(d.Varying, ", ")
+	return "the same arguments, except that " + strings.Join(d.Varying, " and ") + " may differ"
+}
+
+// card renders a decision for a screen of the given width. more is the number of further open decisions.
+func card(d *protocol.Decision, more, width int) string {
+	question, rest, _ := strings.Cut(Question(d), "\n")
+	lines := []string{asking.Render("? ") + strong.Render(question)}
+	if rest != "" {
+		lines = append(lines, rest)
+	}
+	if len(d.Form) > 0 {
+		lines = append(lines, faint.Render("  Answer format (JSON Schema): "+termtext.OneLine(termtext.Readable(d.Form), 400)))
+	}
+	offers := Offers(d)
+	lines = append(lines, asking.Render(offers[0]))
+	for _, scope := range offers[1:] {
+		lines = append(lines, faint.Render(scope))
+	}
+	if more > 0 {
+		lines = append(lines, faint.Render("  "+counted(more, "more question")))
+	}
+	return fit(strings.Join(lines, "\n"), width)
 }
 
 // answer is what a person has entered, as the form of a question wants it: JSON if it is, else text, which stands in the form's only

@@ -40,26 +40,47 @@ func TestArgumentsAreShownOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := protocol.Decision{Prompt: prompt, Call: &protocol.ToolCall{CallID: "call_1", Name: "write", Args: sent}}
+		d := protocol.Decision{Kind: protocol.DecisionApproval, Prompt: prompt, Call: &protocol.ToolCall{CallID: "call_1", Name: "write", Args: sent}}
 		u := &ui{talk: newTranscript(), width: 60, height: 20, there: true}
 		u.talk.open = []*protocol.Item{{ID: "itm_c", Kind: protocol.ItemToolCall, CallID: "call_1", Tool: "write", Args: sent}}
 		u.talk.decisions = []protocol.Decision{d}
 		got := strings.Join(strings.Fields(ansi.Strip(u.View().Content)), " ")
-		if n := strings.Count(got, ".txt"); n != 1 || !strings.Contains(got, "May the tool write run? The plugin guard asks: is it so?") {
+		if n := strings.Count(got, ".txt"); n != 1 || !strings.Contains(got, "Allow this tool call? The plugin guard asks: is it so?") {
 			t.Errorf("issue/6-4 the arguments are there %d times: %s", n, got)
 		}
 	}
 }
 
+func TestApprovalQuestion(t *testing.T) {
+	for _, c := range []struct{ name, tool, args, more, want string }{
+		{"a shell command", "shell", `{"command":"npm test"}`, "", "Run `npm test`?"},
+		{"what a plugin adds", "shell", `{"command":"npm test"}`, " The plugin guard asks: sure?", "Run `npm test`? The plugin guard asks: sure?"},
+		{"a command with backquotes", "shell", `{"command":"echo ` + "`id`" + `"}`, "", "Allow this tool call?\n  shell {\"command\":\"echo `id`\"}"},
+		{"a command of several lines", "shell", `{"command":"a\nb"}`, "", "Allow this tool call?\n  shell {\"command\":\"a\\nb\"}"},
+		{"other arguments", "shell", `{"command":"a","timeoutMs":5}`, "", "Allow this tool call?\n  shell {\"command\":\"a\",\"timeoutMs\":5}"},
+		{"a control character", "shell", `{"command":"a\u001b[2J"}`, "", "Run `a\\u001b[2J`?"},
+		{"another tool", "write", `{"path":"a.txt"}`, "", "Allow this tool call?\n  write {\"path\":\"a.txt\"}"},
+	} {
+		t.Run("part/8 "+c.name, func(t *testing.T) {
+			args := json.RawMessage(c.args)
+			prompt := fmt.Sprintf("May the tool %s run with %s?%s", c.tool, termtext.Brief(args), c.more)
+			d := &protocol.Decision{Kind: protocol.DecisionApproval, Prompt: prompt, Call: &protocol.ToolCall{Name: c.tool, Args: args}}
+			if got := Question(d); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestCardSaysHowFarAnAnswerGoes(t *testing.T) {
-	d := &protocol.Decision{Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}}
+	d := &protocol.Decision{Call: &protocol.ToolCall{Name: "write"}, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}}
 	for _, c := range []struct {
 		varying []string
 		same    string
-	}{{nil, "exactly these arguments"}, {[]string{"content", "mode"}, "these arguments, and any content, mode"}} {
+	}{{nil, "the same arguments"}, {[]string{"content", "mode"}, "the same arguments, except that content and mode may differ"}} {
 		d.Varying = c.varying
-		want := "y allow once   s same in session   a same in workspace, always   n deny\n  same: this tool with " + c.same
-		if got := ansi.Strip(card(d, 0, 80)); !strings.HasSuffix(got, want) {
+		want := "y Allow once   s Allow for this session   a Always allow in this workspace   n Deny\n  s and a also allow later write calls with " + c.same + "."
+		if got := ansi.Strip(card(d, 0, 120)); !strings.HasSuffix(got, want) {
 			t.Errorf("issue/6-4 it is %q", got)
 		}
 	}

@@ -42,20 +42,20 @@ func TestInputsThatWait(t *testing.T) {
 			accepted, changed(queued("inp_2", "trn_1", "steer me", protocol.InputPendingActive), later), over,
 			changed(queued("inp_2", "trn_2", "steer me", protocol.InputDeferred), later),
 			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
-		}, []string{"› go", "· the turn ended as cancelled", "› steer me", "› later"}},
+		}, []string{"› go", "· Stopped.", "› steer me", "› later"}},
 		{"of several that came too late, each is shown", []protocol.Event{
 			over,
 			{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: slices.Concat(said("a"), said("b")), InputIDs: []protocol.InputID{"inp_2", "inp_3"}},
 			changed(queued("inp_2", "trn_2", "a", protocol.InputDeferred), queued("inp_3", "trn_2", "b", protocol.InputDeferred)),
 			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
-		}, []string{"› go", "· the turn ended as cancelled", "› a", "› b"}},
+		}, []string{"› go", "· Stopped.", "› a", "› b"}},
 		{"a turn that never began does not end", []protocol.Event{
 			accepted, changed(later),
 			{Type: protocol.EventTurnCompleted, TurnID: "trn_2", Outcome: &protocol.TurnOutcome{
 				Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{Reason: "its input was withdrawn"},
 			}},
 			changed(),
-		}, []string{"› go", "· not begun: later: its input was withdrawn"}},
+		}, []string{"› go", "· Not started: later (its input was withdrawn)"}},
 	} {
 		tr := newTranscript()
 		var out []entry
@@ -73,7 +73,7 @@ func TestSteeringIsSeenAtOnce(t *testing.T) {
 	for _, e := range append(slices.Clip(running), changed(running[2].Queue[0], queued("inp_3", "trn_2", "later", protocol.InputQueued))) {
 		u.talk.apply(e)
 	}
-	if got := ansi.Strip(strings.Join(u.queued(), "\n")); got != "  steers: steer me\n  waits: later" {
+	if got := ansi.Strip(strings.Join(u.queued(), "\n")); got != "  steering: steer me\n  queued: later" {
 		t.Errorf("issue/6-4 it shows %q", got)
 	}
 }

@@ -132,7 +132,7 @@ func diff(c *protocol.FileChange, width int) string {
 
 func retryNote(r *protocol.RetryStatus) string {
 	if r == nil {
-		return "the model call is tried again"
+		return "retrying the model call"
 	}
 	return termtext.OneLine(r.String(), 400)
 }

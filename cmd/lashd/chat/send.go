@@ -93,6 +93,9 @@ func (u *ui) respond(d *protocol.Decision, choice protocol.DecisionChoice, text 
 	return u.ask(&outgoing{method: "decision/respond", text: text, params: p})
 }
 
+// stopReason is the reason that the chat gives when it interrupts a turn.
+const stopReason = "stopped by the user"
+
 func (u *ui) interrupt() tea.Cmd {
-	return u.ask(&outgoing{method: "turn/interrupt", params: protocol.TurnInterruptParams{Mutation: key(), TurnID: u.talk.turn, Reason: "the person stopped it"}})
+	return u.ask(&outgoing{method: "turn/interrupt", params: protocol.TurnInterruptParams{Mutation: key(), TurnID: u.talk.turn, Reason: stopReason}})
 }

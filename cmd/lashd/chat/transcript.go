@@ -49,7 +49,7 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	}
 	t.open, t.seq = nil, r.Seq
 	if r.NextCursor != "" && len(t.ended) == 0 {
-		out = append(out, entry{note: "there is more before this; lashd call session/read shows it"})
+		out = append(out, entry{note: "Earlier messages are not shown. lashd session show --items N prints more."})
 	}
 	for i := range r.Items {
 		if r.Items[i].Status == protocol.ItemInProgress {
@@ -137,7 +137,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 	case protocol.EventDecisionResolved:
 		t.decisions = t.decided(e.Decision.ID)
 		if a := e.Decision.Answer; a != nil {
-			return []entry{{note: string(e.Decision.Kind) + ": " + string(a.Choice)}}
+			return []entry{{note: Answer(e.Decision)}}
 		}
 	case protocol.EventQueueChanged:
 		t.requeued(e.Queue)
@@ -169,9 +169,9 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 			return []entry{{note: note}}
 		}
 	case protocol.EventSessionCompacted:
-		return []entry{{note: "the history was summarised"}}
+		return []entry{{note: "Older history was replaced by a summary."}}
 	case protocol.EventSessionRewound:
-		return []entry{{note: "the session was taken back to an earlier place"}}
+		return []entry{{note: "The session returned to an earlier point."}}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +16,7 @@ func (t *transcript) accepted(e protocol.Event) []entry {
 	case t.turn != "" && t.turn != e.TurnID:
 		t.later[e.TurnID] = append(t.later[e.TurnID], e)
 	case len(e.Causes) > 0:
-		return []entry{{note: "woken: " + inputText(e.Input)}}
+		return []entry{{note: "Woken: " + inputText(e.Input)}}
 	case len(e.InputIDs) < 2:
 		return t.input(e.TurnID, e.Input)
 	}
@@ -83,7 +85,7 @@ func inputText(parts []protocol.InputPart) string {
 func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	delete(t.said, e.TurnID)
 	if waited := t.waited(e.TurnID); waited != "" && e.Outcome != nil {
-		return []entry{{note: "not begun: " + waited + ending(e.Outcome)}}
+		return []entry{{note: "Not started: " + waited + " (" + cmp.Or(reason(e.Outcome), string(e.Outcome.Kind)) + ")"}}
 	}
 	if e.TurnID == t.turn || t.turn == "" {
 		t.turn, t.open, t.doing = "", nil, ""
@@ -96,7 +98,7 @@ func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 		return nil
 	}
 	if o := e.Outcome; o != nil && !o.Finished() {
-		out = append(out, entry{note: "the turn ended as " + string(o.Kind) + ending(o)})
+		out = append(out, entry{note: stopped(o)})
 	}
 	return out
 }
@@ -111,14 +113,30 @@ func (t *transcript) waited(turn protocol.TurnID) string {
 	return inputText(t.queue[i].Input)
 }
 
-// ending is why a turn ended as it did, where somebody said so.
-func ending(o *protocol.TurnOutcome) string {
-	text := o.Text
-	if text == "" && o.Cancel != nil {
-		text = o.Cancel.Reason
+// stopped describes the end of a turn that did not finish, such as "Stopped." for one that the user stopped.
+func stopped(o *protocol.TurnOutcome) string {
+	if o.Kind != protocol.OutcomeCancelled {
+		return Failed("Turn failed", o, "")
 	}
-	if text == "" {
-		return ""
+	if why := reason(o); why != "" && why != stopReason {
+		return "Stopped: " + why
 	}
-	return ": " + text
+	return "Stopped."
+}
+
+// Failed describes the outcome of a turn that did not finish: what failed, why, and the kind of the outcome. fallback is the reason if the
+// outcome has none.
+func Failed(what string, o *protocol.TurnOutcome, fallback string) string {
+	if why := cmp.Or(reason(o), fallback); why != "" {
+		what += ": " + why
+	}
+	return fmt.Sprintf("%s (%s)", what, o.Kind)
+}
+
+// reason returns why a turn did not finish, or "" if the outcome has no text.
+func reason(o *protocol.TurnOutcome) string {
+	if o.Text == "" && o.Cancel != nil {
+		return o.Cancel.Reason
+	}
+	return o.Text
 }

@@ -18,26 +18,26 @@ func pointNote(p *protocol.FilePoint) string {
 	case p == nil || p.State != protocol.PointClosed:
 		return ""
 	case p.Unrestorable != "" && p.Kind == protocol.PointRewind:
-		return "not all files were brought back: " + p.Unrestorable
+		return "Some files could not be restored: " + p.Unrestorable
 	case p.Unrestorable != "":
-		return "what this turn did to files cannot be undone: " + p.Unrestorable
+		return "The file changes of this turn cannot be undone: " + p.Unrestorable
 	case p.Kind == protocol.PointRewind:
-		return fmt.Sprintf("brought back: %s; /undo %s takes that back", paths(p.Files), p.ID)
+		return fmt.Sprintf("Restored %s. /undo %s reverts this.", counted(p.Files, "file"), p.ID)
 	case p.Files > 0:
-		return fmt.Sprintf("changed: %s; /diff shows, /undo brings back what was", paths(p.Files))
+		return fmt.Sprintf("Changed %s. /diff shows the changes, /undo reverts them.", counted(p.Files, "file"))
 	}
 	return ""
 }
 
-// paths counts files, and directories like them.
-func paths(n int) string {
+// counted returns n and a noun, such as "1 file" or "2 files". File points count directories as files.
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 path"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d paths", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-var errNothingToUndo = errors.New("there is nothing: no turn has changed files, or each that did is undone")
+var errNothingToUndo = errors.New("no file changes left to undo")
 
 // newest is the point of the newest turn that changed files and is not undone.
 func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
@@ -105,7 +105,7 @@ func (u *ui) undo(rest string) tea.Cmd {
 // rewound tells what was done to files.
 func rewound(files []protocol.FileRewind) string {
 	if len(files) == 0 {
-		return faint.Render("· files are as they were already")
+		return faint.Render("· The files already have the earlier contents.")
 	}
 	var all []string
 	for _, f := range files {
@@ -114,7 +114,7 @@ func rewound(files []protocol.FileRewind) string {
 		case f.Problem != "":
 			line += bad.Render(" " + termtext.OneLine(f.Problem, 100))
 		case f.Unkept != "":
-			line += asking.Render(" stays as it is: " + string(f.Unkept))
+			line += asking.Render(" unchanged, no stored copy: " + string(f.Unkept))
 		}
 		all = append(all, line)
 	}

@@ -43,13 +43,13 @@ func (u *ui) View() tea.View {
 func (u *ui) hint(d *protocol.Decision) string {
 	switch {
 	case u.leaving:
-		return "press Ctrl-C again to leave; the session goes on"
+		return "Press Ctrl-C again to quit. The session keeps running."
 	case d != nil:
-		return "enter one of the letters above, or steer"
+		return "Enter a letter from above, or a message to steer the turn"
 	case u.talk.turn != "":
-		return "enter steers, /queue waits, esc stops"
+		return "Steer the turn… (/queue adds a turn, Esc stops)"
 	}
-	return "what is to be done? /help lists commands"
+	return "Ask lashd to do something… (/help lists commands)"
 }
 
 // moving is the newest of what has not ended yet, in so many lines. A call that is asked about stands in the question.
@@ -77,7 +77,7 @@ func (u *ui) open1(item *protocol.Item) string {
 	case protocol.ItemAgentMessage:
 		return fit(markdown(termtext.Printable(item.Text)), u.width)
 	case protocol.ItemReasoning:
-		return faint.Render("  thinking: " + termtext.OneLine(last(item.Text, 120), u.width-14))
+		return faint.Render("  thinking: " + termtext.OneLine(last(item.Text, 120), u.width-16))
 	case protocol.ItemToolCall, protocol.ItemCodeCell:
 		text := asking.Render("▸ ") + callLine(item, u.width)
 		if p := u.talk.progress[item.CallID]; p != "" {
@@ -101,18 +101,18 @@ const queuedLines = 3
 func (u *ui) queued() (lines []string) {
 	for i, q := range u.talk.queue {
 		if i == queuedLines {
-			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more wait", len(u.talk.queue)-i)))
+			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more queued", len(u.talk.queue)-i)))
 			break
 		}
-		word := "waits"
+		label := "queued"
 		if steers(q) {
-			word = "steers"
+			label = "steering"
 		}
-		lines = append(lines, faint.Render("  "+word+": "+termtext.OneLine(inputText(q.Input), u.width-10)))
+		lines = append(lines, faint.Render("  "+label+": "+termtext.OneLine(inputText(q.Input), u.width-10)))
 	}
 	for _, o := range u.unsent {
 		if o.text != "" && !u.there {
-			lines = append(lines, faint.Render("  to be sent: "+termtext.OneLine(o.text, u.width-14)))
+			lines = append(lines, faint.Render("  not sent yet: "+termtext.OneLine(o.text, u.width-16)))
 		}
 	}
 	return lines
@@ -125,7 +125,7 @@ func (u *ui) status() string {
 	case !u.there:
 		parts = append(parts, asking.Render("connecting"))
 	case u.talk.asked() != nil:
-		parts = append(parts, asking.Render("waits for you"))
+		parts = append(parts, asking.Render("waiting for your answer"))
 	case u.talk.turn != "":
 		parts = append(parts, good.Render("working")+u.waiting())
 	default:
@@ -136,13 +136,13 @@ func (u *ui) status() string {
 		parts = append(parts, termtext.OneLine(s.Config.Model.ID, 30))
 	}
 	if t := u.talk.total; t.Input+t.Output+t.CacheRead > 0 {
-		parts = append(parts, fmt.Sprintf("%s in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
 		if t.Cost > 0 {
 			parts = append(parts, Dollars(t.Cost))
 		}
 	}
 	if len(u.talk.tasks) > 0 {
-		parts = append(parts, fmt.Sprintf("%d in the background", len(u.talk.tasks)))
+		parts = append(parts, counted(len(u.talk.tasks), "background task"))
 	}
 	if s.Title != "" {
 		parts = append(parts, termtext.OneLine(s.Title, 40))
@@ -159,7 +159,7 @@ func (u *ui) waiting() string {
 	if u.doing == "" || took < time.Second {
 		return ""
 	}
-	return faint.Render(fmt.Sprintf(" (%s for %s)", took, u.doing))
+	return faint.Render(fmt.Sprintf(" (waiting for %s, %s)", u.doing, took))
 }
 
 // Dollars is a cost as people read it, of which cents are the least that matters in sums that have any.

@@ -14,18 +14,18 @@ import (
 )
 
 type acpCommand struct {
-	Isolated bool `help:"Serve from this process, without a socket, for as long as stdin is open."`
+	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }
 
 // Help is shown by --help.
 func (acpCommand) Help() string {
-	return `For editors that speak the Agent Client Protocol: give them the command "lashd acp". docs/editors.md shows how, for Zed,
-JetBrains, Neovim and Emacs. Messages are one JSON value a line; stdout carries nothing else, and the log goes to stderr.
+	return `Set "lashd acp" as the agent command of an editor that supports the Agent Client Protocol. docs/editors.md has the
+settings for Zed, JetBrains, Neovim and Emacs. Each message is one line of JSON on stdin or stdout. The log goes to stderr.
 
-Sessions are those of the daemon of the data directory, which is started if there is none: the editor sees what was begun elsewhere,
-and turns go on when it leaves. If the daemon goes away, it is started again, and what the editor was shown goes on where it was.
+The editor shares the sessions of the daemon with all other clients, and turns continue after the editor exits. lashd starts the
+daemon if it is not running, and restarts it if it dies; the editor then continues where it was.
 
---isolated needs the data directory for itself: no daemon may run on it.
+With --isolated, no daemon may use the same data directory.
 
 Example: npx acpx --agent 'lashd acp' 'what does this project do?'`
 }
@@ -43,14 +43,14 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 			ours, theirs := net.Pipe()
 			serving.Go(func() {
 				if err := srv.Serve(ctx, theirs, true); err != nil {
-					e.log.Warn("the editor's connection has ended", "error", err)
+					e.log.Warn("connection of the editor ended", "error", err)
 				}
 			})
 			return ours, nil
 		})
 	})
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		return &exitError{exitHeld, fmt.Errorf("%w; leave out --isolated to use that one, or choose another --home", held)}
+		return &exitError{exitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held)}
 	}
 	return err
 }

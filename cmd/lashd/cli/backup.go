@@ -11,19 +11,21 @@ import (
 )
 
 type backupCommand struct {
-	Dir string `arg:"" help:"A directory that is not there yet."`
+	Dir string `arg:"" help:"Directory to create."`
 }
 
 // Help is shown by --help.
 func (backupCommand) Help() string {
-	return `Copies all that is stored into a new directory, while turns go on, and verifies the copy: never copy the database as a file while lashd runs.
-To go back to the copy, put it in the place of the data directory while no daemon runs (docs/recovery.md). Clients then read their sessions again. lashd --home DIR looks at it where it is; but a daemon
-that runs on it goes on with the turns, tasks and triggers that are in it, too.
-What is not copied: config.toml, plugins, what tasks have put out, and copies of files for undo.
+	return `Copies sessions, artifacts and triggers to a new directory and verifies the copy. Turns keep running. Do not copy
+the database file yourself while lashd runs.
 
-A missing or damaged file or row does not stop the backup: the rest is copied, and the damage is listed.
+The copy does not contain config.toml, plugins, task output or the file copies for undo. Damaged or missing data does not stop the
+backup; lashd lists it.
 
-Exit codes: 0 all is copied, 1 failed, 6 copied, except for what is listed.
+To restore a backup, stop the daemon and replace the data directory with the copy (see docs/recovery.md). Be careful with lashd
+--home DIR: a daemon started on the copy also continues its turns, tasks and triggers.
+
+Exit codes: 0 complete, 1 failure, 6 copied, except for the listed damage.
 
 Example: lashd backup ~/lashd-monday`
 }
@@ -34,7 +36,7 @@ func (c backupCommand) Run(ctx context.Context, e *environment) error {
 		return err
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("%s already exists; name a directory that does not exist yet", dir)
+		return fmt.Errorf("%s already exists; choose a directory that does not exist", dir)
 	}
 	var r protocol.ServerBackupResult
 	if err := e.ask(ctx, "server/backup", protocol.ServerBackupParams{Dir: dir}, &r); err != nil {
@@ -49,7 +51,7 @@ func (c backupCommand) Run(ctx context.Context, e *environment) error {
 		e.note("missing or damaged, not copied: %s", d)
 	}
 	for _, p := range r.Problems {
-		e.note("damaged, copied as it is: %s", p)
+		e.note("damaged, copied unchanged: %s", p)
 	}
-	return &exitError{exitPartial, fmt.Errorf("the copy in %s lacks what is listed above; lashd doctor checks the data directory, and an older backup may have the files", r.Dir)}
+	return &exitError{exitPartial, fmt.Errorf("the copy in %s is incomplete; run lashd doctor to check the data directory, or take the missing files from an older backup", r.Dir)}
 }

@@ -13,13 +13,14 @@ import (
 )
 
 type callCommand struct {
-	Method string `arg:"" help:"Name of the method, such as session/list."`
-	Params string `arg:"" optional:"" default:"{}" help:"Its params as a JSON object; - reads them from stdin."`
+	Method string `arg:"" help:"Method, such as session/list."`
+	Params string `arg:"" optional:"" default:"{}" help:"Parameters as a JSON object; - reads them from stdin."`
 }
 
 // Help is shown by --help.
 func (callCommand) Help() string {
-	return `Prints the result as JSON, on one line unless stdout is a terminal. lashd schema METHOD tells what a method takes.
+	return `Prints the result as JSON, on one line unless stdout is a terminal. lashd schema METHOD shows the parameters of a
+method.
 
 Example: lashd call session/read '{"sessionId":"ses_...","limit":10}'`
 }
@@ -41,7 +42,7 @@ func (c callCommand) explained(err error) error {
 	if _, data := wireError(err); data == nil || data.Kind != protocol.KindInvalidParams || data.Nearest != "" {
 		return err
 	}
-	return fmt.Errorf("%s; lashd schema %s describes them", explain(err), c.Method)
+	return fmt.Errorf("%s; lashd schema %s describes the parameters", explain(err), c.Method)
 }
 
 func (c callCommand) params() (json.RawMessage, error) {
@@ -55,10 +56,10 @@ func (c callCommand) params() (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(text, &object)
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, fmt.Errorf("the params are not JSON: %w at byte %d of %s", err, wrong.Offset, bytes.TrimSpace(text))
+		return nil, fmt.Errorf("the parameters are not valid JSON: %w at byte %d of %s", err, wrong.Offset, bytes.TrimSpace(text))
 	}
 	if err != nil || object == nil {
-		return nil, fmt.Errorf("the params must be a JSON object, such as '{\"sessionId\":\"...\"}', not %s", bytes.TrimSpace(text))
+		return nil, fmt.Errorf("the parameters must be a JSON object, such as '{\"sessionId\":\"...\"}', not %s", bytes.TrimSpace(text))
 	}
 	return text, nil
 }

@@ -17,25 +17,31 @@ import (
 )
 
 type chatCommand struct {
-	Session string `arg:"" optional:"" help:"Go on in this session; lashd session lists them. Default: a new one." placeholder:"ID"`
-	Last    bool   `short:"c" help:"Go on in the newest session of the directory."`
-	Model   string `help:"Name of the model of a new session; lashd model lists them." placeholder:"NAME"`
-	Cwd     string `help:"Workspace. Default: the current directory." placeholder:"DIR"`
+	Session string `arg:"" optional:"" help:"Session to continue; lashd session lists the ids (default a new session)." placeholder:"ID"`
+	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
+	Model   string `help:"Model of the new session; lashd model lists the names." placeholder:"NAME"`
+	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
 // Help is shown by --help.
 func (chatCommand) Help() string {
-	return `The conversation is above, your input below. Enter sends; while a turn runs, it steers the turn. Esc stops the turn. Ctrl-C clears the
-input or stops the turn; a second Ctrl-C leaves the chat. /help lists commands. A call that no rule allows is asked about: enter y to allow it once, n to deny it; s allows it
-in this session, a always in this workspace, if it is of the same tool with exactly these arguments; of write and edit for the file, whatever
-is written. The session goes on when the chat is left, also while it works; if the daemon dies, it is started again.
+	return `Press Enter to send a message. During a turn, Enter steers the turn. Esc stops it. Ctrl-C clears the input or stops the
+turn; press it again to quit. /help lists the commands.
 
-Examples: lashd chat; lashd chat -c; lashd chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
+If no rule allows a tool call, lashd asks you. Answers for the session or the workspace cover later calls with the same arguments;
+for write and edit, later calls for the same file.
+
+The session keeps running after you quit. If the daemon dies, lashd restarts it.
+
+Examples:
+  lashd chat
+  lashd chat -c
+  lashd chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
 
 func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	if !terminal(os.Stdin) || !terminal(os.Stdout) {
-		return &exitError{exitUsage, errors.New("a chat needs a terminal; lashd run answers without one")}
+		return &exitError{exitUsage, errors.New("lashd chat needs a terminal; use lashd run without one")}
 	}
 	cwd, err := filepath.Abs(c.Cwd)
 	if err != nil {
@@ -51,7 +57,7 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 		s.close()
 		return e.dropEmpty(context.WithoutCancel(ctx), last)
 	case last != "":
-		fmt.Fprintf(stdout, "The session goes on with: lashd chat %s\n", last)
+		fmt.Fprintf(stdout, "To continue this session: lashd chat %s\n", last)
 	}
 	return nil
 }

@@ -18,51 +18,63 @@ import (
 // Version is what lashd says it is; a build may set another.
 var Version = "0.1.0"
 
-const description = `A local daemon that runs LLM agents durably. Commands that need the daemon start it, except tail and doctor.
+const description = `Run LLM agents in a local daemon that survives crashes and restarts.
 
-Try it: lashd demo. Then: lashd chat, or lashd run 'what does this project do?'
+To start:
+  lashd demo                                 See lashd recover from a crash.
+  lashd chat                                 Chat with an agent.
+  lashd run 'what does this project do?'     Run one turn.
 
-Results go to stdout; progress, logs and errors to stderr. Lists and states
-are tables on a terminal and JSON elsewhere; --json or --no-json says which.
-Ids of sessions, turns and tasks can be given by any unique beginning.
+Commands that need the daemon start it. The exceptions are tail, doctor and config.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon. backup also: 6 something
-damaged is not in the copy. serve and stdio also: 65 the database is of a newer lashd, 74 the database cannot be written, 75
-another lashd holds the data directory.
+Results go to stdout; progress, logs and errors go to stderr. Lists are tables on a terminal and JSON otherwise; --json and
+--no-json override this. You can shorten the id of a session, turn or task to any unique prefix.
 
-Environment: LASHD_HOME (data directory), LASHD_SOCKET, LASHD_LOG (log level), XDG_DATA_HOME, XDG_RUNTIME_DIR; for models,
-unless config.toml of the data directory says otherwise: OPENAI_API_KEY and OPENAI_BASE_URL.`
+Exit codes:
+  0  success
+  1  failure
+  2  wrong usage
+  3  a tool call was denied
+  4  cancelled
+  5  no daemon
+The help of backup, serve and stdio lists further codes.
+
+Environment:
+  LASHD_HOME, XDG_DATA_HOME         data directory
+  LASHD_SOCKET, XDG_RUNTIME_DIR     socket of the daemon
+  LASHD_LOG                         log level
+  OPENAI_API_KEY, OPENAI_BASE_URL   model server, unless set in config.toml`
 
 // globals are the flags of all commands.
 type globals struct {
-	Home   string `help:"Data directory. Default: $$XDG_DATA_HOME/lashd, or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
-	Socket string `help:"Unix socket of the daemon. Default: run/lashd.sock in a data directory that is named, else lashd/lashd.sock in $$XDG_RUNTIME_DIR." env:"LASHD_SOCKET" placeholder:"PATH"`
-	Log    string `help:"Least level that is logged: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
+	Home   string `help:"Data directory; default $$XDG_DATA_HOME/lashd or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
+	Socket string `help:"Unix socket of the daemon; default run/lashd.sock in the --home directory, or $$XDG_RUNTIME_DIR/lashd/lashd.sock without --home." env:"LASHD_SOCKET" placeholder:"PATH"`
+	Log    string `help:"Lowest level to log: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
 }
 
 type commands struct {
 	globals
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
-	Stdio   stdioCommand   `cmd:"" help:"Speak JSON-RPC on stdin and stdout, for editors."`
-	ACP     acpCommand     `cmd:"" name:"acp" help:"Speak the Agent Client Protocol on stdin and stdout, for editors."`
+	Stdio   stdioCommand   `cmd:"" help:"Serve JSON-RPC on stdin and stdout, for editors."`
+	ACP     acpCommand     `cmd:"" name:"acp" help:"Serve the Agent Client Protocol on stdin and stdout, for editors."`
 	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
-	Chat    chatCommand    `cmd:"" help:"Talk with an agent in the terminal."`
+	Chat    chatCommand    `cmd:"" help:"Chat with an agent in the terminal."`
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
-	Tail    tailCommand    `cmd:"" help:"Print a session's events as JSON, one a line, as they come."`
-	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo what they did to files."`
+	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
+	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
-	Plugin  pluginCommand  `cmd:"" help:"List, read, approve, switch, write and try plugins."`
-	Trigger triggerCommand `cmd:"" help:"Say what is to be done when something happens: at a time, when files change, when somebody says so."`
-	Task    taskCommand    `cmd:"" help:"List, read, wait for, write to and cancel work that outlives turns."`
-	Doctor  doctorCommand  `cmd:"" help:"Check the data directory and tell what is wrong and what to do."`
-	Backup  backupCommand  `cmd:"" help:"Copy all that is stored, while turns go on."`
-	Config  configCommand  `cmd:"" help:"Tell what is wrong with config.toml."`
-	Schema  schemaCommand  `cmd:"" help:"Print the protocol as an OpenRPC document, or the schema of plugin.json or config.toml."`
-	Demo    demoCommand    `cmd:"" help:"Show durable turns that survive SIGKILL; needs no key and no network."`
+	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`
+	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
+	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`
+	Doctor  doctorCommand  `cmd:"" help:"Check the installation and say how to fix problems."`
+	Backup  backupCommand  `cmd:"" help:"Copy the stored data while turns keep running."`
+	Config  configCommand  `cmd:"" help:"Check config.toml."`
+	Schema  schemaCommand  `cmd:"" help:"Print the schema of the protocol, plugin.json or config.toml."`
+	Demo    demoCommand    `cmd:"" help:"Watch turns survive SIGKILL; needs no API key and no network."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print a script that has a shell complete commands of lashd."`
+	Completion completionCommand `cmd:"" help:"Print a shell completion script."`
 	Complete   completeCommand   `cmd:"" hidden:""`
 }
 
@@ -146,8 +158,9 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 	parser, err := kong.New(commands, kong.Name("lashd"), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
 	if err != nil {
-		panic("the commands' own declarations are wrong: " + err.Error())
+		panic("invalid command declarations: " + err.Error())
 	}
+	parser.Model.HelpFlag.Help = "Show help."
 	return parser
 }
 

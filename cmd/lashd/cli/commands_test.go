@@ -20,7 +20,7 @@ import (
 
 func TestExitCodesAndStreams(t *testing.T) {
 	p := newPlace(t)
-	p.want(exitNoDaemon, "", "start one with lashd serve", "tail", "ses_x")
+	p.want(exitNoDaemon, "", "start it with lashd serve", "tail", "ses_x")
 	p.want(0, "hello\n", "", "run", "hi")
 	p.want(exitFailed, "", "the model refused", "run", "fail")
 	p.want(exitUsage, "", "see lashd tail --help", "tail")
@@ -31,16 +31,16 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 	p.want(0, "Usage: lashd <command>", "", "help")
 	p.want(0, "Usage: lashd run <prompt>", "", "help", "run")
-	p.want(exitFailed, "", "; lashd schema session/new describes them\n", "call", "session/new", `{"cwd":"nodir"}`)
+	p.want(exitFailed, "", "; lashd schema session/new describes the parameters\n", "call", "session/new", `{"cwd":"nodir"}`)
 	if r := p.want(exitFailed, "", "parameter cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
 		t.Errorf("of a command that is no method it says %q", r.err)
 	}
-	p.want(exitUsage, "", "not JSON", "call", "ping", "{oops")
+	p.want(exitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
 	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")
 	p.want(0, "tried\n", "[shell {\"command\":\"touch touched\"}]", "run", "--allow", "touch it")
-	p.want(exitFailed, "", "lashd session lists them", "run", "--session", "ses_x", "hi")
-	p.want(exitFailed, "", "lashd model lists them", "run", "--model", "none", "hi")
+	p.want(exitFailed, "", "lashd session lists the ids", "run", "--session", "ses_x", "hi")
+	p.want(exitFailed, "", "lashd model lists the models", "run", "--model", "none", "hi")
 	p.want(exitFailed, "", "did you mean session/list?", "call", "session/lits")
 	p.want(0, "scripted", "", "model")
 	p.want(0, `\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 `+"\ttab\nend\n", "", "run", "escape")
@@ -95,8 +95,8 @@ func TestRunGoesOnAfterSIGKILL(t *testing.T) {
 	if code, got := exitCode(t, cmd.Wait()), string(begin)+string(rest); code != 0 || got != story+"\n" {
 		t.Errorf("reliability/P4 exit code %d, text %q, stderr %q; want 0 and the story once", code, got, errs)
 	}
-	if !strings.Contains(errs.String(), "the daemon went away") {
-		t.Errorf("stderr is %q, want it to tell that the daemon went away", errs)
+	if !strings.Contains(errs.String(), "connection to the daemon lost") {
+		t.Errorf("stderr is %q, want it to report the lost connection", errs)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestStdioWhenTheDaemonDies(t *testing.T) {
 			wait.Until(t, "the turn runs", func() bool { return strings.Contains(p.run("call", "server/status").out, `"runningTurns":1`) })
 			p.kill()
 			got, _ := io.ReadAll(out)
-			if code := exitCode(t, cmd.Wait()); code != exitNoDaemon || !strings.Contains(errs.String(), "the daemon went away") {
+			if code := exitCode(t, cmd.Wait()); code != exitNoDaemon || !strings.Contains(errs.String(), "connection to the daemon was lost") {
 				t.Errorf("exit code %d, stderr %q; want %d and a reason", code, errs, exitNoDaemon)
 			}
 			checkAnswers(t, string(got), `"a"`, "7")
@@ -223,7 +223,7 @@ func checkAnswers(t *testing.T, stream, answered, failed string) {
 func TestIsolatedNeedsTheDataDirectory(t *testing.T) {
 	p := newPlace(t)
 	p.session()
-	p.want(exitHeld, "", "leave out --isolated", "stdio", "--isolated")
+	p.want(exitHeld, "", "omit --isolated", "stdio", "--isolated")
 }
 
 func TestDaemonOfAnotherVersion(t *testing.T) {
@@ -231,7 +231,7 @@ func TestDaemonOfAnotherVersion(t *testing.T) {
 	p.environ = append(p.environ, asVersion+"=0.0.9")
 	p.session()
 	p.environ = append(p.environ, asVersion+"=")
-	p.want(0, "hello", "the daemon is lashd 0.0.9, this is "+Version, "run", "hi")
+	p.want(0, "hello", "the daemon runs lashd 0.0.9, this is "+Version, "run", "hi")
 }
 
 func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
@@ -281,7 +281,7 @@ func TestDemoWithAModel(t *testing.T) {
 	p := newPlace(t)
 	p.environ = append(p.environ, "OPENAI_API_KEY=k", "TMPDIR="+t.TempDir())
 	r := p.want(0, "the command ran 1 time(s)", "", "demo", "--model", "m", "--base-url", server.URL)
-	if !strings.Contains(r.out, "has all of it") || !strings.Contains(r.out, "shares") || len(server.Requests()) != 5 {
+	if !strings.Contains(r.out, "the whole turn is stored") || !strings.Contains(r.out, "shares") || len(server.Requests()) != 5 {
 		t.Errorf("%d requests, output %s; want 5, and all acts", len(server.Requests()), r.out)
 	}
 }

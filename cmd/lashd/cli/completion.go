@@ -15,12 +15,12 @@ import (
 )
 
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
 // Help is shown by --help.
 func (completionCommand) Help() string {
-	return `Prints what has a shell complete commands, flags, what these can be, and sessions of lashd. For all shells to come:
+	return `The script completes commands, flags, flag values and session ids. To install it:
 
   bash   lashd completion bash > ~/.local/share/bash-completion/completions/lashd
   zsh    lashd completion zsh > "${fpath[1]}/_lashd"

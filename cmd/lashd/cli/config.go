@@ -20,23 +20,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// config is config.toml of the data directory: how the daemon works. All of it is optional, and read when the daemon starts.
+// config is config.toml of the data directory. All keys are optional. The daemon reads the file when it starts.
 type config struct {
-	Model        string                   `toml:"model"`                 // id of the model, as its server calls it; gpt-5 if nothing is said
-	BaseURL      string                   `toml:"base_url" is:"url"`     // OpenAI-compatible server, with /v1; $OPENAI_BASE_URL or OpenAI if nothing is said
-	KeyEnv       string                   `toml:"key_env" is:"variable"` // environment variable that holds the key, not the key itself; OPENAI_API_KEY if nothing is said
-	Script       string                   `toml:"script"`                // transcript to play instead of a model, for tests
-	Approval     protocol.ApprovalMode    `toml:"approval"`              // what is done about tool calls; if nothing is said, those that change something are asked about
-	Trace        bool                     `toml:"trace"`                 // writes all model calls to trace.jsonl
-	ParkAfter    duration                 `toml:"park_after"`            // how long a session that nobody uses or watches stays in memory, such as 90s, 10m or 2h
-	Models       []modelConfig            `toml:"models"`                // one model each; the first is the default
-	Plugins      map[string]any           `toml:"plugins"`               // options for all sessions, by plugin, in its own words
-	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`               // what becomes of the sandbox that a plugin asks for; on if nothing is said
-	Replace      []string                 `toml:"replace"`               // ids of built-in plugins whose place plugins of yours take
-	PluginLimits limitsConfig             `toml:"plugin_limits"`         // what programs of plugins are held to that say nothing of it
-	Undo         undoConfig               `toml:"undo"`                  // copies of files, for undo
-	Price        *priceConfig             `toml:"price"`                 // what tokens of the key model cost
-	ServerDown   duration                 `toml:"server_down_for"`       // how long to retry a model server that refuses connections before the turn fails, such as 10m; default 3s
+	Model        string                   `toml:"model"`                 // model id on the server; default gpt-5
+	BaseURL      string                   `toml:"base_url" is:"url"`     // URL of an OpenAI-compatible server, with /v1; default $OPENAI_BASE_URL or OpenAI
+	KeyEnv       string                   `toml:"key_env" is:"variable"` // name of the environment variable with the API key; default OPENAI_API_KEY
+	Script       string                   `toml:"script"`                // script file that replaces the model, for tests
+	Approval     protocol.ApprovalMode    `toml:"approval"`              // decision for tool calls that no rule covers: ask, allow or deny; by default, read-only calls are allowed and others ask
+	Trace        bool                     `toml:"trace"`                 // write all model calls to trace.jsonl in the data directory
+	ParkAfter    duration                 `toml:"park_after"`            // time after which an unused session is unloaded from memory, such as 90s, 10m or 2h; it is reloaded on next use
+	Models       []modelConfig            `toml:"models"`                // models that sessions can use; the first is the default
+	Plugins      map[string]any           `toml:"plugins"`               // options of plugins by plugin name; each plugin defines its own options
+	Sandbox      pluginloader.SandboxMode `toml:"sandbox"`               // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
+	Replace      []string                 `toml:"replace"`               // built-in plugins to replace with your plugin of the same name
+	PluginLimits limitsConfig             `toml:"plugin_limits"`         // default limits for plugin programs
+	Undo         undoConfig               `toml:"undo"`                  // limits of the file copies for undo
+	Price        *priceConfig             `toml:"price"`                 // price of the model that the key model names
+	ServerDown   duration                 `toml:"server_down_for"`       // time to retry a model server that refuses connections before the turn fails, such as 10m; default 3s
 }
 
 // duration is a time as people write it: 90s, 10m, 2h.
@@ -46,7 +46,7 @@ type duration struct{ time.Duration }
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < time.Second || v > 365*24*time.Hour {
-		return fmt.Errorf("%q must be a time from 1s to 8760h, such as 10m", text)
+		return fmt.Errorf("%q must be a duration from 1s to 8760h, such as 10m", text)
 	}
 	d.Duration = v
 	return nil
@@ -54,18 +54,18 @@ func (d *duration) UnmarshalText(text []byte) error {
 
 // limitsConfig bounds programs of plugins that say nothing of it. What is absent is as lashd has it, and 0 is no bound.
 type limitsConfig struct {
-	MemoryMiB *int64 `toml:"memory_mib" from:"16" to:"65536"`   // memory of a program; 0 is no limit
-	Processes *int64 `toml:"processes" from:"1" to:"1048576"`   // processes and threads of your user; 0 is no limit
-	OpenFiles *int64 `toml:"open_files" from:"16" to:"1048576"` // files that a program has open at once; 0 is no limit
-	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // size of a file that is written; 0 is no limit
+	MemoryMiB *int64 `toml:"memory_mib" from:"16" to:"65536"`   // memory of a program in MiB; 0 for no limit
+	Processes *int64 `toml:"processes" from:"1" to:"1048576"`   // processes and threads of your user; 0 for no limit
+	OpenFiles *int64 `toml:"open_files" from:"16" to:"1048576"` // open files of a program; 0 for no limit
+	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // largest file that a program can write, in MiB; 0 for no limit
 }
 
 // undoConfig bounds the copies that lashd makes of files, to undo what turns do to them. What is 0 is as the engine has it.
 type undoConfig struct {
-	Off       bool  `toml:"off"`                              // no copies are made: nothing can be undone
-	BudgetMiB int64 `toml:"budget_mib" from:"1" to:"1048576"` // of all copies; 0 is what lashd thinks best
-	FileKiB   int64 `toml:"file_kib" from:"1" to:"65536"`     // size up to which a file is copied; 0 is what lashd thinks best
-	Files     int64 `toml:"files" from:"1" to:"1000000"`      // files of a workspace that are looked at; 0 is what lashd thinks best
+	Off       bool  `toml:"off"`                              // keep no copies; file changes cannot be undone
+	BudgetMiB int64 `toml:"budget_mib" from:"1" to:"1048576"` // total size of all copies in MiB; 0 for the default
+	FileKiB   int64 `toml:"file_kib" from:"1" to:"65536"`     // largest file to copy, in KiB; 0 for the default
+	Files     int64 `toml:"files" from:"1" to:"1000000"`      // files to track per workspace; 0 for the default
 }
 
 func (c undoConfig) limits() undo.Limits {
@@ -88,20 +88,20 @@ func (c limitsConfig) limits() proc.Limits {
 
 // modelConfig is a model that sessions can use.
 type modelConfig struct {
-	Name          string       `toml:"name"`                                    // what sessions call it; its id if nothing is said
-	ID            string       `toml:"id"`                                      // as its server calls it
-	BaseURL       string       `toml:"base_url" is:"url"`                       // OpenAI-compatible server, with /v1; the key base_url above if nothing is said
-	KeyEnv        string       `toml:"key_env" is:"variable"`                   // environment variable that holds the key; the key key_env above if nothing is said
-	ContextWindow int64        `toml:"context_window" from:"1" to:"1000000000"` // in tokens; one that is not known is never found full
-	OutputLimit   int64        `toml:"output_limit" from:"1" to:"1000000000"`   // in tokens
-	Price         *priceConfig `toml:"price"`                                   // what its tokens cost
+	Name          string       `toml:"name"`                                    // name for --model and session settings; default the id
+	ID            string       `toml:"id"`                                      // model id on the server
+	BaseURL       string       `toml:"base_url" is:"url"`                       // URL of an OpenAI-compatible server, with /v1; default the top-level base_url
+	KeyEnv        string       `toml:"key_env" is:"variable"`                   // name of the environment variable with the API key; default the top-level key_env
+	ContextWindow int64        `toml:"context_window" from:"1" to:"1000000000"` // context window in tokens; if unset, history is not compacted automatically
+	OutputLimit   int64        `toml:"output_limit" from:"1" to:"1000000000"`   // longest reply in tokens
+	Price         *priceConfig `toml:"price"`                                   // price of the model
 }
 
-// priceConfig is what a million tokens cost, in US dollars.
+// priceConfig is the price of a model in US dollars per million tokens.
 type priceConfig struct {
-	Input  *float64 `toml:"input" to:"10000" required:"true"`  // what is sent
-	Output *float64 `toml:"output" to:"10000" required:"true"` // what comes back
-	Cached *float64 `toml:"cached" to:"10000"`                 // what is read from a cache; as input if nothing is said
+	Input  *float64 `toml:"input" to:"10000" required:"true"`  // input tokens
+	Output *float64 `toml:"output" to:"10000" required:"true"` // output tokens
+	Cached *float64 `toml:"cached" to:"10000"`                 // input tokens read from a cache; default the price of input
 }
 
 func (p *priceConfig) price() *protocol.Price {

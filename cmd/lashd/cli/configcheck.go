@@ -85,7 +85,7 @@ func unknownKey(key toml.Key) string {
 		known = append(known, field.Tag.Get("toml"))
 	}
 	slices.Sort(known)
-	return fmt.Sprintf("unknown key %q%s (known are %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
+	return fmt.Sprintf("unknown key %q%s (known keys: %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
 }
 
 // tableOf is the type of a table within another, or of each of several; the other itself if it has none of that name.

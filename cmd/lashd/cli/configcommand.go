@@ -11,16 +11,17 @@ import (
 )
 
 type configCommand struct {
-	File string `arg:"" optional:"" help:"Another file to check; - checks what is on stdin."`
+	File string `arg:"" optional:"" help:"File to check; - reads stdin (default config.toml of the data directory)."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (configCommand) Help() string {
-	return `Tells all that is wrong with config.toml of the data directory, with its line, and starts nothing. A running daemon goes on with
-what it read when it started; if the file was changed since, that is told, too. lashd schema config tells what may be in it.
+	return `Lists all errors in config.toml with their line numbers. lashd schema config describes the keys.
 
-Exit codes: 0 all is well, or there is no config.toml; 1 something is wrong, or a file that is named is not there.
+The daemon reads config.toml when it starts. If the file has changed since then, lashd config says so.
+
+Exit codes: 0 valid, or no config.toml; 1 errors, or the named file does not exist.
 
 Example: lashd config --no-json`
 }
@@ -47,7 +48,7 @@ func (c configCommand) Run(ctx context.Context, e *environment) error {
 		return err
 	}
 	if len(r.Problems) == 0 && !c.wantsJSON() {
-		e.note("nothing is wrong with %s", r.File)
+		e.note("%s is valid", r.File)
 	}
 	if c.File == "" {
 		e.noteStale(ctx)
@@ -83,12 +84,12 @@ func (e *environment) noteStale(ctx context.Context) {
 	}
 	defer l.Close()
 	if l.stale() {
-		e.note("config.toml was changed since the daemon started: %s", freshConfig)
+		e.note("config.toml changed after the daemon started; %s", freshConfig)
 	}
 }
 
 // freshConfig is what to do about a daemon that goes on with an old config.toml.
-const freshConfig = `lashd call shutdown '{"daemon":true}' stops it, and the next command starts it with the new one`
+const freshConfig = `restart the daemon to apply it: lashd call shutdown '{"daemon":true}'`
 
 // stale tells whether config.toml was changed since the daemon took the lock of its data directory, which was just after it had read
 // the file. Both times are of the one clock that files get theirs from.

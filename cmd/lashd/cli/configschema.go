@@ -16,7 +16,7 @@ var configSchema []byte
 // ConfigSchemaOf makes the schema of config.toml of its types, which docs describe.
 func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	s := tableSchema(reflect.TypeFor[config](), docs)
-	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "config.toml", docs["config"].Doc
+	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "config.toml", "Settings of the lashd daemon. All keys are optional. The daemon reads the file when it starts."
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		panic("encode our own types: " + err.Error())

@@ -33,7 +33,7 @@ func badTypes(table reflect.Type, said map[string]any, above []string) (bad []ba
 		tables, isList := value.([]any)
 		switch {
 		case value == "":
-			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " is empty; leave it out if nothing is to be said"})
+			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " is empty; remove it to use the default"})
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[duration]() && isTable:
 			bad = append(bad, badTypes(t, inner, key)...)
 		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && isList && !slices.ContainsFunc(tables, isNoTable):
@@ -111,7 +111,7 @@ func wanted(t reflect.Type, name string) string {
 		return "a number"
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Struct {
-			return "one or more tables, each under [[" + name + "]]"
+			return "one or more [[" + name + "]] tables"
 		}
 		return "an array of strings"
 	}
@@ -126,8 +126,8 @@ var forms = map[string]struct {
 	"url": {func(text string) bool {
 		u, err := url.Parse(text)
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-	}, "must begin with http:// or https://, and name a host"},
-	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself"},
+	}, "must begin with http:// or https:// and include a host"},
+	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"},
 }
 
 // badModels are models that cannot be told apart, or that could not say a word.
@@ -136,11 +136,11 @@ func (c config) badModels() (bad []badValue) {
 	for nth, m := range c.Models {
 		name := cmp.Or(m.Name, c.idOf(m))
 		if names[name] {
-			bad = append(bad, badValue{[]string{"models", "name"}, nth, fmt.Sprintf("models.name is %q, as that of another one; it is the id if nothing is said", name)})
+			bad = append(bad, badValue{[]string{"models", "name"}, nth, fmt.Sprintf("models.name %q is used twice; names must be unique (default the id)", name)})
 		}
 		names[name] = true
 		if m.ContextWindow > 0 && m.OutputLimit > m.ContextWindow {
-			bad = append(bad, badValue{[]string{"models", "output_limit"}, nth, fmt.Sprintf("models.output_limit is %d; it must not be above models.context_window, %d", m.OutputLimit, m.ContextWindow)})
+			bad = append(bad, badValue{[]string{"models", "output_limit"}, nth, fmt.Sprintf("models.output_limit is %d; it must not exceed models.context_window (%d)", m.OutputLimit, m.ContextWindow)})
 		}
 	}
 	return bad

@@ -60,7 +60,7 @@ func (e *environment) hello(ctx context.Context, start bool, onEvent, onNews fun
 	}
 	if theirs := l.daemon.ServerInfo.Version; theirs != Version && !e.warned {
 		e.warned = true
-		e.note("the daemon is lashd %s, this is %s; to start it anew: lashd call shutdown '{\"daemon\":true}'", theirs, Version)
+		e.note("the daemon runs lashd %s, this is %s; to restart the daemon: lashd call shutdown '{\"daemon\":true}'", theirs, Version)
 	}
 	return l, nil
 }
@@ -96,7 +96,7 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 		return conn, err
 	}
 	if !start {
-		return nil, &exitError{exitNoDaemon, fmt.Errorf("no daemon listens on %s; start one with lashd serve", e.socket)}
+		return nil, &exitError{exitNoDaemon, fmt.Errorf("no daemon is listening on %s; start it with lashd serve", e.socket)}
 	}
 	ended, err := e.spawn()
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 	}
 	waiting, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	defer time.AfterFunc(startNote, func() { e.note("the daemon is starting; %s tells more", e.logFile()) }).Stop()
+	defer time.AfterFunc(startNote, func() { e.note("the daemon is starting; its log is %s", e.logFile()) }).Stop()
 	conn, err = e.await(waiting, ended)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil, e.notUp()
@@ -114,7 +114,7 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 
 func (e *environment) notUp() error {
 	if held := e.holder(); held != nil {
-		return &exitError{exitNoDaemon, fmt.Errorf("%w, and does not answer on %s: it may be of lashd stdio --isolated, or busy", held, e.socket)}
+		return &exitError{exitNoDaemon, fmt.Errorf("%w, and does not answer on %s; it may be busy, or a lashd stdio --isolated", held, e.socket)}
 	}
 	return &exitError{exitNoDaemon, fmt.Errorf("the daemon does not answer on %s; see %s, or run lashd doctor", e.socket, e.logFile())}
 }
@@ -178,7 +178,7 @@ func (e *environment) heldElsewhere() error {
 	if held == nil || held.Socket == "" || held.Socket == e.socket || !e.named {
 		return nil
 	}
-	return &exitError{exitNoDaemon, fmt.Errorf("%w, not on %s; set LASHD_SOCKET or --socket to that", held, e.socket)}
+	return &exitError{exitNoDaemon, fmt.Errorf("%w, not on %s; set LASHD_SOCKET or --socket to its socket", held, e.socket)}
 }
 
 // holder is the process that has the data directory, if there is one.

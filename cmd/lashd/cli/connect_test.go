@@ -46,15 +46,15 @@ func TestAnotherRuntimeDirectory(t *testing.T) {
 	p.want(0, id, "", "session")
 	p.want(0, `"pid":`, "", "call", "server/status")
 	r := p.want(0, `"sessions":1`, "", "doctor")
-	if p.holder() != pid || strings.Contains(r.out, "none listens") {
+	if p.holder() != pid || strings.Contains(r.out, "not running") {
 		t.Errorf("the daemon was %d and is %d; doctor says %s", pid, p.holder(), r.out)
 	}
 	p.environ = append(p.environ, "XDG_RUNTIME_DIR=") // as for cron
 	p.want(0, "hello\n", "", "run", "--session", id, "hi")
 
 	other := filepath.Join(data, "second", "s")
-	p.want(exitNoDaemon, "", "set LASHD_SOCKET or --socket to that", "--socket", other, "session")
-	p.want(exitFailed, "leave out --socket and LASHD_SOCKET", "", "--socket", other, "doctor")
+	p.want(exitNoDaemon, "", "set LASHD_SOCKET or --socket to its socket", "--socket", other, "session")
+	p.want(exitFailed, "omit --socket and LASHD_SOCKET", "", "--socket", other, "doctor")
 	p.kill()
 	p.want(0, id, "", "session")
 }

@@ -35,7 +35,7 @@ import (
 // daemon runs lashd in a data directory until ctx is done; serve is called with a server once it is ready.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
 	if err := proc.Private(); err != nil {
-		e.log.Warn("other processes of this user may read the memory of the daemon", "error", err)
+		e.log.Warn("cannot protect the memory of the daemon from other processes of this user", "error", err)
 	}
 	go rpc.Warm()
 	e.opening = beginOpening()
@@ -75,13 +75,13 @@ func (e *environment) notOpened(ctx context.Context, err error) error {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil
 	case errors.Is(err, persistence.ErrNewerSchema):
-		return &exitError{exitNewer, fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))}
+		return &exitError{exitNewer, fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e))}
 	case errors.Is(err, persistence.ErrMissing):
 		return &exitError{exitMissing, fmt.Errorf("%w; %s", err, remedy(err, e))}
 	case isNotFile(err):
 		return fmt.Errorf("%w; %s", err, remedy(err, e))
 	case errors.Is(err, persistence.ErrOtherSchema):
-		return fmt.Errorf("%w: %s; nothing was changed", err, remedy(err, e))
+		return fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e))
 	}
 	return err
 }
@@ -166,15 +166,15 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 func (e *environment) mark(nonce string) (end func()) {
 	letGo, err := proc.AdoptOrphans()
 	if err != nil {
-		e.log.Warn("processes whose supervisor is killed cannot be adopted", "error", err)
+		e.log.Warn("cannot adopt orphaned processes", "error", err)
 	}
 	mark, err := proc.Begin(e.home, nonce)
 	if err != nil {
-		e.log.Warn("processes of an earlier run could not be looked for", "error", err)
+		e.log.Warn("cannot look for processes of an earlier run", "error", err)
 	}
 	return func() {
 		if err := mark.End(); err != nil {
-			e.log.Warn("processes of this run could not be looked for", "error", err)
+			e.log.Warn("cannot look for processes of this run", "error", err)
 		}
 		letGo()
 	}
@@ -224,7 +224,7 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 		case <-ctx.Done():
 		}
 		if err := loader.Run(ctx); err != nil {
-			e.log.Error("plugins are not loaded from their directories", "error", err)
+			e.log.Error("cannot load plugins from their directories", "error", err)
 		}
 	})
 	return func() {
@@ -246,11 +246,13 @@ type serveCommand struct{}
 
 // Help is shown by --help.
 func (serveCommand) Help() string {
-	return `Logs to stderr until SIGINT or SIGTERM, then stops within seconds; turns go on at the next start. Other commands start a daemon by
-themselves, which logs to lashd.log in the data directory; lashd call shutdown '{"daemon":true}' stops it.
+	return `You rarely need this command: other commands start a daemon in the background, which logs to lashd.log in the data
+directory. lashd call shutdown '{"daemon":true}' stops it.
 
-Exit codes: 0 stopped, 1 failed, 2 config.toml is wrong, 65 the database is of a newer lashd, 66 the database is missing
-although there was one, 74 the database cannot be written or was moved, 75 another lashd holds the data directory.
+In the foreground, the daemon logs to stderr. SIGINT or SIGTERM stops it within seconds, and turns continue at the next start.
+
+Exit codes: 0 stopped, 1 failure, 2 config.toml has errors, 65 the database was written by a newer lashd, 66 the database is
+missing, 74 the database cannot be written or was moved, 75 another lashd uses the data directory.
 
 Example: lashd --log debug serve`
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -69,21 +68,7 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 		a.lines = make(chan string)
 		go a.readLines()
 	}
-	question := d.Prompt
-	if d.Kind == protocol.DecisionApproval && d.Call != nil {
-		question = fmt.Sprintf("allow %s %s? [y = once, a = always %s in this workspace, n = no] ", d.Call.Name, readable(d.Call.Args), same(d))
-	} else {
-		question += fmt.Sprintf(" [%s] ", joined(d.Choices))
-	}
-	t.view.question(question)
-}
-
-// same is what an answer that holds on is good for.
-func same(d *protocol.Decision) string {
-	if len(d.Varying) == 0 {
-		return "exactly this"
-	}
-	return "this with any " + strings.Join(d.Varying, ", ")
+	t.view.question(chat.Question(d) + "\n" + strings.Join(chat.Offers(d), "\n") + "\n> ")
 }
 
 func (a *asker) readLines() {
@@ -122,14 +107,6 @@ func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoic
 func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, choice protocol.DecisionChoice) {
 	p := protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
 	if err := t.call(ctx, "decision/respond", p, nil); err != nil {
-		t.view.note("the answer was not taken: " + explain(err))
+		t.view.note("the answer was not stored: " + explain(err))
 	}
-}
-
-func joined(choices []protocol.DecisionChoice) string {
-	var words []string
-	for _, c := range choices {
-		words = append(words, string(c))
-	}
-	return strings.Join(words, ", ")
 }

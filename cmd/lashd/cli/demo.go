@@ -20,15 +20,16 @@ import (
 var demoScript []byte
 
 type demoCommand struct {
-	Model   string `help:"Use this model instead of the scripted one." placeholder:"ID"`
-	BaseURL string `help:"OpenAI-compatible server of that model; OPENAI_API_KEY is its key. Default: $$OPENAI_BASE_URL, or OpenAI itself." name:"base-url" placeholder:"URL"`
+	Model   string `help:"Model to use instead of the scripted one." placeholder:"ID"`
+	BaseURL string `help:"OpenAI-compatible server of the model; its key is OPENAI_API_KEY (default $$OPENAI_BASE_URL or OpenAI)." name:"base-url" placeholder:"URL"`
 }
 
 // Help is shown by --help.
 func (demoCommand) Help() string {
-	return `Starts a daemon in a new temporary directory, lets an agent work in it, kills the daemon with SIGKILL while text streams and while a
-command runs, and forks the session. All tool calls are allowed, in that directory. It takes a few seconds, and ends with the first
-turn that fails.
+	return `Starts a daemon in a temporary directory and lets an agent work there. It kills the daemon with SIGKILL during a reply
+and during a command, and then forks the session. The demo takes a few seconds.
+
+All tool calls are allowed. With --model, a real model decides what to run.
 
 Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 }
@@ -65,7 +66,7 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 			break
 		}
 	}
-	fmt.Fprintf(stdout, "\nAll of it is kept: lashd --home %s session\nRemove it with: rm -r %s\n", d.env.home, dir)
+	fmt.Fprintf(stdout, "\nTo look at the session: lashd --home %s session\nTo remove the demo: rm -r %s\n", d.env.home, dir)
 	return err
 }
 

@@ -14,7 +14,7 @@ func TestDemoEndsWithTheFirstTurnThatFails(t *testing.T) {
 	defer server.Close()
 	p := newPlace(t)
 	p.environ = append(p.environ, "OPENAI_API_KEY=k", "TMPDIR="+t.TempDir())
-	r := p.want(exitFailed, "Remove it with", "no such key", "demo", "--model", "m", "--base-url", server.URL)
+	r := p.want(exitFailed, "To remove the demo", "no such key", "demo", "--model", "m", "--base-url", server.URL)
 	if strings.Count(r.out+r.err, "no such key") != 1 || strings.Count(r.out, "turn ended") != 1 {
 		t.Errorf("it prints %s%s; want one turn, and its error once", r.out, r.err)
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"lashd/cmd/lashd/chat"
 	"lashd/rpc/protocol"
 )
 
@@ -47,9 +48,9 @@ func (d *demo) show(e protocol.Event) {
 	case protocol.EventDecisionOpened:
 		d.aside("question: %s", e.Decision.Prompt)
 	case protocol.EventDecisionResolved:
-		d.aside("decision answered %s, by %s", e.Decision.Answer.Choice, e.Decision.Answer.By)
+		d.aside("no answer in time: %s", chat.Answer(e.Decision))
 	case protocol.EventTurnCompleted:
-		d.aside("turn ended: %s, event %d", e.Outcome.Kind, e.Seq)
+		d.aside("turn %s", map[bool]string{true: "finished", false: "ended: " + string(e.Outcome.Kind)}[e.Outcome.Finished()])
 	}
 }
 
@@ -61,7 +62,7 @@ func commandStarted(e protocol.Event) bool {
 
 // until waits for an event that fits, or for the end of the turn, which is an error if the turn did not come to its answer.
 func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited five minutes for an event"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited 5 minutes for an event"))
 	defer cancel()
 	for {
 		select {
@@ -88,7 +89,7 @@ func (d *demo) input(ctx context.Context, text string) error {
 }
 
 func (d *demo) work(ctx context.Context) error {
-	d.say("A daemon is started, with a session in %s", d.workspace)
+	d.say("Starting a daemon, and a session in %s", d.workspace)
 	if err := d.start(ctx); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (d *demo) work(ctx context.Context) error {
 
 // killWhileStreaming kills the daemon in the middle of an answer, unless a model was too quick for that.
 func (d *demo) killWhileStreaming(ctx context.Context) error {
-	d.say("The daemon is killed with SIGKILL while the next turn streams")
+	d.say("Killing the daemon with SIGKILL during the next reply")
 	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
 		return err
 	}
@@ -125,10 +126,10 @@ func (d *demo) killWhileStreaming(ctx context.Context) error {
 	}
 	d.kill()
 	if ended {
-		d.say("Killed, just after the turn had ended. It is started again, and has all of it")
+		d.say("Killed just after the turn ended. Restarting the daemon: the whole turn is stored")
 		return d.start(ctx)
 	}
-	d.say("Killed. It is started again: the accepted turn goes on, and finishes once")
+	d.say("Killed. Restarting the daemon: the turn continues and finishes once")
 	if err := d.start(ctx); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (d *demo) killWhileStreaming(ctx context.Context) error {
 }
 
 func (d *demo) killWhileCommandRuns(ctx context.Context) error {
-	d.say("The daemon is killed while a command runs")
+	d.say("Killing the daemon while a command runs")
 	if err := d.input(ctx, "Run the slow command: printf x >> count.txt; sleep 30"); err != nil {
 		return err
 	}
@@ -146,14 +147,14 @@ func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 		return err
 	}
 	if ended {
-		d.aside("the model did not run it")
+		d.aside("the model did not run the command")
 		return nil
 	}
 	if err := d.commandRuns(ctx); err != nil {
 		return err
 	}
 	d.kill()
-	d.say("Killed. Nobody knows what became of the command, so it is not run again: the model is told")
+	d.say("Killed. The outcome of the command is unknown, so lashd does not run it again: it tells the model")
 	if err := d.start(ctx); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (d *demo) runs() int {
 func (d *demo) commandRuns(ctx context.Context) error {
 	for limit := time.Now().Add(10 * time.Second); d.runs() == 0; {
 		if time.Now().After(limit) {
-			return errors.New("the command did not begin within ten seconds")
+			return errors.New("the command did not start within 10 seconds")
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -187,12 +188,12 @@ func (d *demo) commandRuns(ctx context.Context) error {
 }
 
 func (d *demo) fork(ctx context.Context) error {
-	d.say("The session is forked: constant cost, shared history")
+	d.say("Forking the session: the fork shares the history and copies nothing")
 	var r protocol.SessionNewResult
 	if err := d.client.Call(ctx, "session/fork", protocol.SessionForkParams{SessionID: d.session}, &r); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "   %s shares %d nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
+	fmt.Fprintf(stdout, "   %s shares %d history nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
 	d.daemon.Process.Signal(syscall.SIGTERM)
 	err := d.daemon.Wait()
 	d.daemon = nil

@@ -17,20 +17,24 @@ import (
 
 type doctorCommand struct {
 	inJSON
-	Fix bool `help:"Accept what is lost: acknowledge a rollback, or set aside what is left of a missing database."`
+	Fix bool `help:"Accept a data loss: acknowledge a rollback, or set aside the rest of a missing database."`
 }
 
 // Help is shown by --help.
 func (doctorCommand) Help() string {
-	return `Checks config.toml, each model's key and server, disk space and the limit of open files, and the database: its structure, the hash chain of
-every session's log, the sum of every other row, its history and its files. If a daemon runs, it is asked instead; stop it to have all checked: lashd call shutdown '{"daemon":true}'. A check
-changes nothing in the data directory.
+	return `Checks config.toml, the key and server of each model, disk space, the open-file limit and the database. The database
+check verifies the checksum of every stored record. The checks change nothing.
 
---fix accepts a loss that the check reports. If the database is older than the last one seen, it acknowledges that. If the database is
-missing, it moves what is left into a new directory lashd-lost-TIME inside the data directory, and the next start begins a new
-store. It deletes nothing. To get lost data back, see docs/recovery.md first.
+If the daemon is running, doctor asks the daemon and skips the full database check. For the full check, stop the daemon first:
+  lashd call shutdown '{"daemon":true}'
 
-Exit codes: 0 all is well, 1 something is wrong, or could not be checked.
+--fix accepts a data loss that doctor reported. It deletes nothing:
+  - If the database is older than the last one seen, --fix acknowledges that.
+  - If the database is missing, --fix moves the remaining files to lashd-lost-TIME in the data directory. The next start creates a
+    new database.
+To recover the data instead, read docs/recovery.md first.
+
+Exit codes: 0 no problems, 1 a problem, or a check that could not run.
 
 Examples:
   lashd doctor --no-json
@@ -77,7 +81,7 @@ func (c doctorCommand) print(d *diagnosis) error {
 	for _, check := range d.Checks {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", map[bool]string{true: "ok", false: "WRONG"}[check.OK], check.ID, printable(check.Detail))
 		if check.Remedy != "" {
-			fmt.Fprintf(w, "\t\tWhat to do: %s\n", printable(check.Remedy))
+			fmt.Fprintf(w, "\t\tTo fix: %s\n", printable(check.Remedy))
 		}
 	}
 	return w.Flush()
@@ -107,18 +111,18 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 		defer l.Close()
 		d.askDaemon(ctx, l)
 		if d.fix {
-			d.note("fix", "", errors.New("nothing is fixed while a daemon runs"), stopDaemon+"; then run lashd doctor --fix again")
+			d.note("fix", "", errors.New("--fix needs a stopped daemon"), stopDaemon+"; then run lashd doctor --fix again")
 		}
 		return
 	}
-	d.note("daemon", "none listens on "+e.socket, nil, "")
+	d.note("daemon", "not running (nothing listens on "+e.socket+")", nil, "")
 	d.checkFiles(0, fileLimit())
 	if configured {
 		d.checkModels(ctx, cfg)
 	}
 	lock, err := socket.Hold(e.home) // a daemon may be starting just now
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		d.note("lock", "", held, heldRemedy(held, e)+"; the database was not checked")
+		d.note("lock", "", held, heldRemedy(held, e)+" (the database was not checked)")
 		return
 	}
 	if !d.note("directory", e.home+" is private", err, notLocked(err)) {
@@ -136,22 +140,22 @@ func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	if err == nil {
 		_, err = cfg.models(cfg.keys(os.Getenv), notSet)
 	}
-	return cfg, d.note("config", e.configFile()+" is valid, or missing", err, "correct the file; the README explains each key")
+	return cfg, d.note("config", e.configFile()+" is valid or absent", err, "correct the file; lashd schema config describes each key")
 }
 
 func heldRemedy(held *socket.HeldError, e *environment) string {
 	if held.Socket != "" && held.Socket != e.socket {
-		return "leave out --socket and LASHD_SOCKET, or name the socket of that one"
+		return "omit --socket and LASHD_SOCKET, or set them to the socket of that daemon"
 	}
-	return "stop that process, or wait until it answers"
+	return "wait until that process answers, or stop it"
 }
 
 // notLocked is what to do about a data directory that cannot be locked.
 func notLocked(err error) string {
 	if errors.Is(err, syscall.ENOSPC) {
-		return "free some space on the disk"
+		return "free disk space"
 	}
-	return "do what the message says; others could read or replace what is stored here"
+	return "follow the message; other users could read or replace the stored data"
 }
 
 // askDaemon does not open the database: it is the daemon's alone.
@@ -160,14 +164,14 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
 	s, used := d.Daemon, d.Diagnostics
 	up := age(time.Duration(s.UptimeMs) * time.Millisecond)
-	if d.note("daemon", fmt.Sprintf("lashd %s, pid %d, up %s, %d connections, %d turns running, %d questions open, %d MiB of memory",
+	if d.note("daemon", fmt.Sprintf("lashd %s, pid %d, up %s, %d connections, %d running turns, %d open decisions, %d MiB of memory",
 		s.Version, s.Pid, up, s.Connections, s.Running, s.Decisions, used.RSSBytes>>20), err, "see "+l.daemon.DataDir+"/lashd.log") && s.Store != "ok" {
 		err = errors.New(s.Store)
 	}
-	d.note("database", fmt.Sprintf("open and written by the daemon: %d sessions, %d KiB, log %d KiB, durability %s", s.Sessions,
-		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, stopDaemon+"; then run lashd doctor again to check everything")
+	d.note("database", fmt.Sprintf("in use by the daemon: %d sessions, %d KiB, write-ahead log %d KiB, durability %s", s.Sessions,
+		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, stopDaemon+"; then run lashd doctor again for the full check")
 	if l.stale() {
-		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml was changed since the daemon started, which goes on with the old one", Remedy: freshConfig})
+		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml changed after the daemon started; the daemon still uses the old settings", Remedy: freshConfig})
 	}
 	d.checkFiles(used.OpenFiles, used.FileLimit)
 	d.askModels(ctx, l)
@@ -182,7 +186,7 @@ func (d *diagnosis) notePlugins() {
 		d.note("watch", strings.TrimSuffix(fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), ": "), nil, "")
 	}
 	for _, p := range d.Diagnostics.Ailing {
-		d.note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, ailment(&p)), "lashd plugin logs "+p.Name+" says more; then lashd plugin reload")
+		d.note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, ailment(&p)), "for details: lashd plugin logs "+p.Name+"; after a fix: lashd plugin reload")
 	}
 }
 
@@ -193,10 +197,10 @@ func ailment(p *protocol.PluginInfo) string {
 	}
 	for _, s := range p.Servers {
 		if s.State == "unreachable" {
-			return "its MCP server " + s.Name + " cannot be reached: " + oneLine(s.Error, 200)
+			return "MCP server " + s.Name + " cannot be reached: " + oneLine(s.Error, 200)
 		}
 	}
-	return "a program of it has crashed too often, and is not started any more"
+	return "a program of the plugin crashed too often; lashd stopped restarting it"
 }
 
 // progress tells a person how far the check is, once it has taken a while.

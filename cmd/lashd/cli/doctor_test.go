@@ -74,22 +74,22 @@ func TestDoctor(t *testing.T) {
 		{"a flipped byte", "database", "log is broken at event", "backup", func(p *place) { p.stop(); p.swap("turn/accepted", "turn/acceptef") }},
 		{"a page overwritten", "database", "damaged", "backup", func(p *place) { p.stop(); p.patch(4096, make([]byte, 4096)) }},
 		{"no database", "database", "not a database", "backup", func(p *place) { p.stop(); p.patch(0, []byte("something else")) }},
-		{"newer schema", "database", "newer lashd", "at least as new", func(p *place) {
+		{"newer schema", "database", "newer lashd", "install a newer lashd", func(p *place) {
 			p.stop()
 			p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
 		}},
-		{"other schema", "database", "lacks \"CREATE INDEX turns_by_session", "run the build that wrote it", func(p *place) {
+		{"other schema", "database", "lacks \"CREATE INDEX turns_by_session", "run the lashd build that wrote it", func(p *place) {
 			p.stop()
 			p.swap("turns_by_session", "turns_of_session")
 		}},
-		{"too open", "directory", "chmod 700", "what the message says", func(p *place) { p.stop(); os.Chmod(p.home, 0o755) }},
-		{"wrong config", "config", "did you mean model?", "README", func(p *place) { p.stop(); p.write("config.toml", "modle = 'x'\n") }},
-		{"outside/23 no key", "model", "OPENAI_API_KEY is not set", "export the key", func(p *place) {
+		{"too open", "directory", "chmod 700", "follow the message", func(p *place) { p.stop(); os.Chmod(p.home, 0o755) }},
+		{"wrong config", "config", "did you mean model?", "lashd schema config", func(p *place) { p.stop(); p.write("config.toml", "modle = 'x'\n") }},
+		{"outside/23 no key", "model", "OPENAI_API_KEY is not set", "export the API key", func(p *place) {
 			p.stop()
 			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
 			p.write("config.toml", "")
 		}},
-		{"outside/23 no key for the daemon", "model", "was not set when the daemon started", "export the key", func(p *place) {
+		{"outside/23 no key for the daemon", "model", "was not set when the daemon started", "export the API key", func(p *place) {
 			p.stop()
 			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
 			p.write("config.toml", "")
@@ -103,7 +103,7 @@ func TestDoctor(t *testing.T) {
 			p.stop()
 			p.serveModels(http.StatusUnauthorized)
 		}},
-		{"outside/23 a model server that works", "model", "takes requests", "", func(p *place) {
+		{"outside/23 a model server that works", "model", "accepts requests", "", func(p *place) {
 			p.stop()
 			p.serveModels(http.StatusOK)
 		}},
@@ -174,7 +174,7 @@ func TestDoctorWithoutRoomForItsCopy(t *testing.T) {
 	p.session()
 	p.kill()
 	p.environ = append(p.environ, "TMPDIR="+dir)
-	if r := p.want(exitFailed, "set TMPDIR to a directory with more", "", "doctor"); strings.Contains(r.out, "put a backup in its place") {
+	if r := p.want(exitFailed, "set TMPDIR to a directory with more", "", "doctor"); strings.Contains(r.out, "restore a backup") {
 		t.Errorf("outside/23 doctor advises to restore a backup: %s", r.out)
 	}
 }
@@ -182,10 +182,10 @@ func TestDoctorWithoutRoomForItsCopy(t *testing.T) {
 func TestRefusedParamsInPlainWords(t *testing.T) {
 	p := newPlace(t)
 	p.session()
-	p.want(exitFailed, "", "lashd: / already exists; name a directory that does not exist yet\n", "backup", "/")
+	p.want(exitFailed, "", "lashd: / already exists; choose a directory that does not exist\n", "backup", "/")
 	none := filepath.Join(t.TempDir(), "none")
 	p.want(exitFailed, "", "lashd: parameter dir names a directory that cannot be made: "+none+" is not there", "backup", filepath.Join(none, "copy"))
-	p.want(exitFailed, "", `lashd: unknown field "config" (invalidParams); lashd schema session/new describes them`, "call", "session/new", `{"config":{}}`)
+	p.want(exitFailed, "", `lashd: unknown field "config" (invalidParams); lashd schema session/new describes the parameters`, "call", "session/new", `{"config":{}}`)
 }
 
 func TestDoctorNamesTheContainment(t *testing.T) {
@@ -214,7 +214,7 @@ func TestDoctorBeforeTheFirstStart(t *testing.T) {
 	t.Run("outside/23 doctor is not green before the first start if run would fail", func(t *testing.T) {
 		p := newPlace(t)
 		p.environ = append(p.environ, "LASHD_HOME="+filepath.Join(t.TempDir(), "none"), "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
-		p.want(exitFailed, "export the key", "", "doctor")
+		p.want(exitFailed, "export the API key", "", "doctor")
 	})
 }
 
@@ -224,7 +224,7 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 	p.stop()
 	p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
 	before, _ := os.ReadFile(filepath.Join(p.home, "lashd.db"))
-	p.want(exitNewer, "", "install a lashd that is at least as new", "serve")
+	p.want(exitNewer, "", "install a newer lashd", "serve")
 	p.want(exitFailed, "", "", "doctor")
 	if after, _ := os.ReadFile(filepath.Join(p.home, "lashd.db")); string(after) != string(before) {
 		t.Error("reliability/P23 the database was changed")
@@ -244,7 +244,7 @@ func TestConfigThatTheDaemonHasNotRead(t *testing.T) {
 		t.Helper()
 		for _, r := range []result{p.want(0, "", "", "doctor", "--no-json"), p.want(0, "", "", "config")} {
 			said := r.out + r.err
-			if got := strings.Contains(said, "changed since the daemon started"); got != want || got != strings.Contains(said, `'{"daemon":true}' stops it`) {
+			if got := strings.Contains(said, "changed after the daemon started"); got != want || got != strings.Contains(said, `restart the daemon to apply it`) {
 				t.Errorf("it says %q, want that of a change: %t", said, want)
 			}
 		}

@@ -19,7 +19,7 @@ func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 	in, err := persistence.Inspect(ctx, persistence.Config{Dir: e.home, Log: e.log})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.note("database", "not there yet", nil, "")
+		d.note("database", "does not exist yet", nil, "")
 		return
 	case d.fix && errors.Is(err, persistence.ErrMissing):
 		d.setAside(e.home, err)
@@ -42,20 +42,20 @@ func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 }
 
 // lossRemedy is what to do about commits that are gone.
-const lossRemedy = "to get the newer data back, stop lashd and put the newer copy of the whole data directory in its place; " +
-	"to go on with this one, run lashd doctor --fix"
+const lossRemedy = "to recover the newer data, stop lashd and restore the newer copy of the whole data directory; " +
+	"to continue with this database, run lashd doctor --fix"
 
 // verify reports whether the database is as it was written.
 func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.Inspection) bool {
 	if v := in.Older(); v != 0 {
-		return d.note("database", fmt.Sprintf("has schema %d; the next start migrates it, and it can be checked after that", v), nil, "")
+		return d.note("database", fmt.Sprintf("has schema %d; the next start migrates it; run doctor again after that", v), nil, "")
 	}
 	found, err := verify(ctx, in)
 	d.Found = &found
 	if err == nil && len(found.Problems) > 0 {
-		err = fmt.Errorf("%d problems in %d sessions; the first: %s", len(found.Problems), found.Sessions, found.Problems[0])
+		err = fmt.Errorf("%d problems in %d sessions, the first: %s", len(found.Problems), found.Sessions, found.Problems[0])
 	}
-	return d.note("database", fmt.Sprintf("%d sessions, %d events, %d files: structure, chains, contents and tasks are as they were written",
+	return d.note("database", fmt.Sprintf("%d sessions, %d events and %d files are intact",
 		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
 }
 
@@ -71,12 +71,12 @@ func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report
 
 // setAside makes room for a new store where the database, or the one that a log belongs to, is missing.
 func (d *diagnosis) setAside(home string, missing error) {
-	move, next := persistence.SetAside, "the next start begins a new store"
+	move, next := persistence.SetAside, "the next start creates a new database"
 	if _, ok := errors.AsType[*persistence.StaleLogError](missing); ok {
-		move, next = persistence.SetLogAside, "the next start uses the database without it"
+		move, next = persistence.SetLogAside, "the next start uses the database without the log"
 	}
 	into, err := move(home)
-	if d.note("fix", fmt.Sprintf("moved what was left to %s; %s", into, next), err, "move the files away yourself") {
+	if d.note("fix", fmt.Sprintf("moved the remaining files to %s; %s", into, next), err, "move the files yourself") {
 		d.note("database", "set aside: "+missing.Error(), nil, "")
 	}
 }
@@ -93,28 +93,28 @@ func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persi
 func remedy(err error, e *environment) string {
 	switch notFile, other := errors.AsType[*persistence.NotFileError](err); {
 	case other:
-		return "move " + notFile.Path + " out of the data directory, and put the file back if you have it"
+		return "move " + notFile.Path + " out of the data directory, and restore the original file if you have it"
 	case errors.Is(err, persistence.ErrNewerSchema):
-		return "install a lashd that is at least as new"
+		return "install a newer lashd"
 	case errors.Is(err, persistence.ErrOtherSchema):
-		return "run the build that wrote it, or move " + e.home + " away to begin anew"
+		return "run the lashd build that wrote it, or move " + e.home + " away to start with an empty database"
 	case errors.Is(err, persistence.ErrBusy):
-		return "another program has the file open, such as a database shell: close it"
+		return "close the other program that has the database open, such as a database shell"
 	case errors.Is(err, persistence.ErrFull):
-		return "free some space on the disk"
+		return "free disk space"
 	case errors.Is(err, syscall.ENOSPC):
-		return "free some space on the disk, or set TMPDIR to a directory with more: the check needs a copy of the database"
+		return "free disk space, or set TMPDIR to a directory with more space; the check needs a copy of the database"
 	case errors.Is(err, persistence.ErrMissing):
 		return missingRemedy(err)
 	}
-	return "copy " + e.home + " away as it is, then put a backup in its place; while damaged, it can be read but is not written to"
+	return "save a copy of " + e.home + ", then restore a backup; lashd can read the damaged database but does not write to it"
 }
 
 // missingRemedy is what to do about a database that is gone, or a log without its database.
 func missingRemedy(err error) string {
 	if _, ok := errors.AsType[*persistence.StaleLogError](err); ok {
-		return "put the database back that the log belongs to; or run lashd doctor --fix to move the log aside and use this database"
+		return "restore the database that the log belongs to, or run lashd doctor --fix to move the log aside and use this database"
 	}
-	return "put the missing files back, or restore a backup of the whole directory; or run lashd doctor --fix to move what is left aside " +
-		"and begin a new store"
+	return "restore the missing files or a backup of the whole directory, or run lashd doctor --fix to move the remaining files aside " +
+		"and start with an empty database"
 }

@@ -32,7 +32,7 @@ func (d *diagnosis) askModels(ctx context.Context, l *link) {
 	here := slices.ContainsFunc(l.daemon.KeysWanted, func(name string) bool { return os.Getenv(name) != "" })
 	for _, m := range r.Data {
 		if m.Problem != nil && m.Problem.Code == missingKey && here {
-			d.note("model", m.Name+": the daemon has no key yet; lashd run and lashd chat hand it the one of this shell", nil, "")
+			d.note("model", m.Name+": the daemon has no key yet; lashd run and lashd chat pass the key of this shell to it", nil, "")
 			continue
 		}
 		d.noteModel(m.Name, m.Model.Provider, m.Problem)
@@ -44,7 +44,7 @@ const missingKey = "missing_key"
 
 func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 	if problem == nil {
-		d.note("model", name+": "+server+" takes requests", nil, "")
+		d.note("model", name+": "+server+" accepts requests", nil, "")
 		return
 	}
 	d.note("model", "", fmt.Errorf("%s: %s", name, problem.Message), modelRemedy(problem.Code))
@@ -54,7 +54,7 @@ func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 func modelRemedy(code string) string {
 	switch code {
 	case missingKey:
-		return "export the key; key_env in config.toml names its variable"
+		return "export the API key; key_env in config.toml names the variable"
 	case "connect_failed", "request_timeout":
 		return "start the server, or correct base_url in config.toml"
 	case "invalid_base_url", "redirected", "not_found":
@@ -62,7 +62,7 @@ func modelRemedy(code string) string {
 	case "invalid_api_key", "unauthorized", "forbidden", "authentication_error", "invalid_key":
 		return `export a valid key, then restart the daemon: lashd call shutdown '{"daemon":true}'`
 	}
-	return "do what the message says, and try again"
+	return "follow the message and try again"
 }
 
 const (
@@ -77,9 +77,9 @@ func (d *diagnosis) checkDisk(dir string) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return
 	case err == nil && free < leastDisk:
-		err = fmt.Errorf("only %d MiB are free in %s", free>>20, dir)
+		err = fmt.Errorf("only %d MiB free in %s", free>>20, dir)
 	}
-	d.note("disk", fmt.Sprintf("%d MiB free, %s can be written", free>>20, dir), err, "free some space, or make the directory writable for this user")
+	d.note("disk", fmt.Sprintf("%d MiB free, %s is writable", free>>20, dir), err, "free disk space, or make the directory writable")
 }
 
 // checkFiles notes whether a daemon may open enough files; limit is 0 where it is not known.
@@ -89,7 +89,7 @@ func (d *diagnosis) checkFiles(open int, limit int64) {
 	}
 	var err error
 	if limit < leastFiles || int64(open) > limit/10*9 {
-		err = fmt.Errorf("%d files are open, at most %d may be", open, limit)
+		err = fmt.Errorf("%d open files, the limit is %d", open, limit)
 	}
-	d.note("files", fmt.Sprintf("%d open, at most %d", open, limit), err, "raise the limit (ulimit -n 4096) and restart the daemon")
+	d.note("files", fmt.Sprintf("%d open, limit %d", open, limit), err, "raise the limit (ulimit -n 4096) and restart the daemon")
 }

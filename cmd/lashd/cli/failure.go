@@ -50,7 +50,7 @@ func report(err error) int {
 			return code
 		}
 	} else if errors.Is(err, context.Canceled) {
-		code, err = exitCancelled, errors.New("stopped")
+		code, err = exitCancelled, errors.New("cancelled")
 	}
 	fmt.Fprintln(os.Stderr, "lashd:", printable(explain(err)))
 	return code
@@ -58,15 +58,15 @@ func report(err error) int {
 
 // advice is what to do about errors of the daemon whose text does not say it.
 var advice = map[protocol.ErrorKind]string{
-	protocol.KindSessionNotFound: "lashd session lists them",
-	protocol.KindPluginNotFound:  "lashd plugin list lists them",
-	protocol.KindTriggerNotFound: "lashd trigger list lists them",
-	protocol.KindModelNotFound:   "lashd model lists them",
-	protocol.KindMethodNotFound:  "lashd schema describes them all",
+	protocol.KindSessionNotFound: "lashd session lists the sessions",
+	protocol.KindPluginNotFound:  "lashd plugin list lists the plugins",
+	protocol.KindTriggerNotFound: "lashd trigger list lists the triggers",
+	protocol.KindModelNotFound:   "lashd model lists the models",
+	protocol.KindMethodNotFound:  "lashd schema lists all methods",
 	protocol.KindOverloaded:      "try again in a moment",
-	protocol.KindFileConflict:    "that is lashd session undo --force",
-	protocol.KindStorageFull:     "free some space and try again",
-	protocol.KindStorageBusy:     "try again when the other process is done",
+	protocol.KindFileConflict:    "lashd session undo --force overwrites the changes",
+	protocol.KindStorageFull:     "free disk space and try again",
+	protocol.KindStorageBusy:     "try again when the other process has finished",
 }
 
 // wireError is an error of the daemon. Without data it tells no more than its message.

@@ -10,7 +10,7 @@ import (
 )
 
 // errGone says that the connection to the daemon was lost.
-var errGone error = &exitError{exitNoDaemon, errors.New("the daemon went away")}
+var errGone error = &exitError{exitNoDaemon, errors.New("the connection to the daemon was lost")}
 
 // follower reads a session's events across daemons: each durable event once, in order.
 type follower struct {

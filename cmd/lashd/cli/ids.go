@@ -25,11 +25,11 @@ func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) 
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("no %s has an id that begins with %q; %s lists them", what, text, list)
+		return "", fmt.Errorf("no %s has an id that begins with %q; %s lists the ids", what, text, list)
 	case 1:
 		return found[0], nil
 	}
-	return "", &exitError{exitUsage, fmt.Errorf("%d %ss have an id that begins with %q, such as %s and %s; give more of it", len(found), what, text, found[0], found[1])}
+	return "", &exitError{exitUsage, fmt.Errorf("%d %ss have an id that begins with %q, such as %s and %s; use a longer prefix", len(found), what, text, found[0], found[1])}
 }
 
 // sessionID is the session that text means: its id or any unique beginning of it. The daemon finds out whether a whole id exists.

@@ -13,7 +13,7 @@ func TestIDsByPrefix(t *testing.T) {
 		"outside/25 a whole id that another begins with":   {"ses_02bb", "ses_02bb", ""},
 		"outside/25 an id that a client chose":             {"mi", "mine", ""},
 		"outside/25 a beginning of several names them":     {"ses_01", "", `2 sessions have an id that begins with "ses_01", such as ses_01aa11 and ses_01aa22`},
-		"outside/25 a beginning of none names the command": {"ses_9", "", `no session has an id that begins with "ses_9"; lashd session lists them`},
+		"outside/25 a beginning of none names the command": {"ses_9", "", `no session has an id that begins with "ses_9"; lashd session lists the ids`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := byPrefix(c.text, "ses_", "session", "lashd session", ids)

@@ -26,7 +26,7 @@ func (e *environment) keepLog(ctx context.Context) {
 	defer again.Stop()
 	for {
 		if err := shorten(e.logFile(), logLimit); err != nil {
-			e.log.Warn("the log could not begin anew", "error", err)
+			e.log.Warn("cannot rotate the log", "error", err)
 		}
 		select {
 		case <-again.C:

@@ -18,7 +18,7 @@ func notSet(name string) string { return name + " is not set; export it" }
 // notSetAtStart says what to do about a key that a daemon lacks.
 func notSetAtStart(started time.Time) func(name string) string {
 	return func(name string) string {
-		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it, then use lashd run or lashd chat in that shell, `+
-			`which hand it to the daemon; or restart the daemon: lashd call shutdown '{"daemon":true}'`, name, started.Format(time.DateTime))
+		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it and run lashd run or lashd chat in that shell; `+
+			`they pass the key to the daemon. Or restart the daemon: lashd call shutdown '{"daemon":true}'`, name, started.Format(time.DateTime))
 	}
 }

@@ -10,8 +10,8 @@ import (
 func (e *environment) checkLocal() error {
 	kind, err := socket.NetworkFilesystem(e.home)
 	if err == nil && kind != "" {
-		err = fmt.Errorf("the data directory %s is on %s, where locks and syncs of a database cannot be relied on; "+
-			"choose a local file system with --home or LASHD_HOME", e.home, kind)
+		err = fmt.Errorf("the data directory %s is on a network file system (%s), where database locks are unreliable; "+
+			"choose a local directory with --home or LASHD_HOME", e.home, kind)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ server        web                          https://x.test
 prompt        intro                        Be short
 toolSwitches                               on: off: shell
 codeExecutor
-may ask for   graph
+may request   graph
 `
 	if r.out != want {
 		t.Errorf("got\n%s\nwant\n%s", r.out, want)
@@ -59,7 +59,7 @@ may ask for   graph
 	if err := os.WriteFile(filepath.Join(good, "plugin.json"), []byte(`{"name":"p","lashd":{"process":{"command":["no-such-program"]}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	missing := `plugin.json: warning: the program "no-such-program" is in no directory of the PATH; without it the plugin is not loaded`
+	missing := `plugin.json: warning: the program "no-such-program" is in no directory of the PATH; the plugin cannot be loaded without it`
 	p.want(0, missing, "", "plugin", "check", "--no-json", good)
 	p.want(exitFailed, "", "no such file or directory", "plugin", "check", filepath.Join(p.work, "none"))
 	if r := p.want(0, "", "", "schema", "plugin"); !strings.Contains(r.out, `"title": "plugin.json"`) {

@@ -13,7 +13,7 @@ import (
 
 // ofWorkspace says whose plugins a command is about.
 type ofWorkspace struct {
-	Cwd string `help:"Workspace whose plugins are meant, besides the user's; the default is the current directory." placeholder:"DIR"`
+	Cwd string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
 func (o ofWorkspace) dir() (string, error) {
@@ -25,14 +25,19 @@ func (o ofWorkspace) dir() (string, error) {
 
 type pluginListCommand struct {
 	ofWorkspace
-	All bool `help:"Those that ship inside lashd, too; JSON always has them."`
+	All bool `help:"Include built-in plugins; JSON output always has them."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (pluginListCommand) Help() string {
-	return `STATUS is loaded; degraded or modified, when what runs is not what the directory holds by now; failed, untrusted or disabled, when
-nothing of it runs. What is wrong is told below, with file, line and column.
+	return `Lists the plugins of the user and of the workspace. Problems follow with file, line and column. STATUS is one of:
+  loaded      the plugin runs
+  degraded    the files have an error; the last good version runs
+  modified    the files have changed; the approved version runs
+  untrusted   not approved, does not run
+  disabled    switched off
+  failed      cannot be loaded
 
 Example: lashd plugin list --cwd ~/src/project`
 }
@@ -56,7 +61,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 		}
 	}
 	if len(rows) == 1 {
-		e.note("there are no plugins but those that ship inside lashd, which --all lists; lashd plugin new makes one")
+		e.note("no plugins except the built-in ones; --all lists those, lashd plugin new creates a plugin")
 		return nil
 	}
 	if err := table(rows); err != nil {
@@ -86,28 +91,28 @@ func printProblems(p protocol.PluginInfo) {
 func (e *environment) advise(p protocol.PluginInfo) {
 	switch p.Status {
 	case protocol.PluginUntrusted:
-		e.note("%s: nobody has approved what it is now, so nothing of it runs; lashd plugin trust %[1]s shows it, and asks", p.Name)
+		e.note("%s is not trusted and does not run; review and approve it with: lashd plugin trust %[1]s", p.Name)
 	case protocol.PluginModified:
-		e.note("%s: what was approved runs, not what the directory holds by now; lashd plugin trust %[1]s shows that, and asks", p.Name)
+		e.note("%s has changed; the approved version keeps running; review the change with: lashd plugin trust %[1]s", p.Name)
 	case protocol.PluginDisabled:
-		e.note("%s: lashd plugin enable %[1]s switches it on again", p.Name)
+		e.note("%s is disabled; to enable it: lashd plugin enable %[1]s", p.Name)
 	case protocol.PluginDegraded:
-		e.note("%s: what ran before goes on; lashd plugin logs %[1]s tells more", p.Name)
+		e.note("%s has an error; the last good version keeps running; for details: lashd plugin logs %[1]s", p.Name)
 	case protocol.PluginFailed:
-		e.note("%s: nothing of it runs; lashd plugin logs %[1]s tells more", p.Name)
+		e.note("%s has an error and does not run; for details: lashd plugin logs %[1]s", p.Name)
 	}
 }
 
 type pluginLogsCommand struct {
-	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
+	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
-	Lines int  `help:"How many of the newest lines." default:"100" short:"n"`
+	Lines int  `help:"Number of newest lines to print." default:"100" short:"n"`
 	JSON  bool `help:"Print JSON."`
 }
 
 // Help is shown by --help.
 func (pluginLogsCommand) Help() string {
-	return `What the programs of a plugin have written on stderr or told as log, and what lashd has to say of them.
+	return `Prints the stderr and log messages of the plugin's programs, and lashd's messages about the plugin.
 
 Example: lashd plugin logs reviewer -n 20`
 }
@@ -136,17 +141,17 @@ func logLine(l protocol.PluginLogLine) string {
 
 type pluginReloadCommand struct {
 	ofWorkspace
-	DryRun bool `help:"Only tell what would change; nothing is started."`
-	Refuse bool `help:"Not while any turn runs."`
+	DryRun bool `help:"Show what would change without doing it."`
+	Refuse bool `help:"Fail if a turn is running."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (pluginReloadCommand) Help() string {
-	return `Looks at the directories now, which the daemon does by itself when something in them changes. It tries again what did not start, and
-resumes what has crashed too often. Sessions take other plugins at their next turn.
+	return `You rarely need this command: the daemon watches the plugin directories and reloads plugins itself. The command also
+restarts programs that crashed too often. Sessions use reloaded plugins from their next turn.
 
-Exit codes: 0 all plugins are as they are in their directories, 1 some are not.
+Exit codes: 0 every plugin matches its directory, 1 a plugin has problems.
 
 Example: lashd plugin reload --dry-run`
 }
@@ -176,7 +181,7 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *environment) error {
 }
 
 func printReload(r protocol.PluginReloadResult) error {
-	rows := [][]string{{"PLUGIN", "CHANGE", "MORE", "LESS"}}
+	rows := [][]string{{"PLUGIN", "CHANGE", "ADDED", "REMOVED"}}
 	for _, c := range r.Data {
 		rows = append(rows, []string{oneLine(c.Name, 40), string(c.Change), oneLine(strings.Join(c.Added, ", "), 60), oneLine(strings.Join(c.Removed, ", "), 60)})
 	}
@@ -184,7 +189,7 @@ func printReload(r protocol.PluginReloadResult) error {
 		return err
 	}
 	if r.Prefix {
-		fmt.Fprintln(stdout, "tools or texts of the prompt change: what the model's provider has cached of sessions is of no use then")
+		fmt.Fprintln(stdout, "Tools or prompt text change, so the prompt caches of running sessions become invalid.")
 	}
 	for _, p := range r.Problems {
 		printProblems(p)

@@ -13,34 +13,34 @@ import (
 )
 
 type pluginCommand struct {
-	List    pluginListCommand    `cmd:"" default:"withargs" help:"List plugins, and what is wrong with them; the default."`
-	Read    pluginReadCommand    `cmd:"" help:"Show what a plugin contributes and runs."`
-	Logs    pluginLogsCommand    `cmd:"" help:"Show what a plugin has said."`
-	Reload  pluginReloadCommand  `cmd:"" help:"Look at the directories of plugins now."`
-	Trust   pluginTrustCommand   `cmd:"" help:"Approve what a plugin of the workspace is now."`
-	Untrust pluginUntrustCommand `cmd:"" help:"Take all approvals of a plugin back."`
-	Enable  pluginEnableCommand  `cmd:"" help:"Switch a plugin on again."`
-	Disable pluginDisableCommand `cmd:"" help:"Switch a plugin off."`
-	New     pluginNewCommand     `cmd:"" help:"Make a plugin that works, to begin with."`
-	Check   pluginCheckCommand   `cmd:"" help:"Tell what a plugin would contribute, and what is wrong with it."`
-	Dev     pluginDevCommand     `cmd:"" help:"Run a plugin while it is being written."`
+	List    pluginListCommand    `cmd:"" default:"withargs" help:"List plugins and their problems (default)."`
+	Read    pluginReadCommand    `cmd:"" help:"Show what a plugin adds and runs."`
+	Logs    pluginLogsCommand    `cmd:"" help:"Show the log of a plugin."`
+	Reload  pluginReloadCommand  `cmd:"" help:"Reload changed plugins."`
+	Trust   pluginTrustCommand   `cmd:"" help:"Review and approve a workspace plugin."`
+	Untrust pluginUntrustCommand `cmd:"" help:"Revoke the approval of a workspace plugin."`
+	Enable  pluginEnableCommand  `cmd:"" help:"Enable a plugin."`
+	Disable pluginDisableCommand `cmd:"" help:"Disable a plugin."`
+	New     pluginNewCommand     `cmd:"" help:"Create a starter plugin."`
+	Check   pluginCheckCommand   `cmd:"" help:"Check the files of a plugin."`
+	Dev     pluginDevCommand     `cmd:"" help:"Reload a plugin on each change while you write it."`
 }
 
 type pluginCheckCommand struct {
 	Dir  string `arg:"" help:"Directory of the plugin."`
-	Exec bool   `name:"run" help:"Start the plugin's process, too, and ask it whatever it declares. Only for what you trust."`
+	Exec bool   `name:"run" help:"Also run the plugin and call each of its hooks. Use only with plugins you trust."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (pluginCheckCommand) Help() string {
-	return `Reads plugin.json, hooks/hooks.json and .mcp.json, without a daemon; nothing of the plugin is run. Mistakes and warnings have
-file, line and column.
+	return `Checks plugin.json, hooks/hooks.json and .mcp.json. It needs no daemon and runs nothing. Errors and warnings have file,
+line and column.
 
-With --run its process is started as it is there, without a sandbox, and has to shake hands, answer each hook that it declares
-in time, write its state, take it back and write the same again, and end by itself with nothing left. What it says is on stderr.
+With --run, lashd starts the plugin's process without a sandbox. The process must complete the handshake, answer each declared
+hook in time, save and restore its state, and exit without leaving processes behind. Its stderr is shown.
 
-Exit codes: 0 the plugin can be loaded, 1 something is wrong with it.
+Exit codes: 0 the plugin can be loaded, 1 it has errors.
 
 Example: lashd plugin check ~/.agents/plugins/reviewer --no-json`
 }
@@ -67,7 +67,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 	v := verdict{OK: !wrong, Plugin: p, Problems: problems}
 	if v.OK {
 		if _, err := p.Beyond(ctx, manifest.Finder{Look: exec.LookPath}); err != nil {
-			p.Warnings = append(p.Warnings, manifest.Problem{File: "plugin.json", Message: err.Error() + "; without it the plugin is not loaded", Warning: true})
+			p.Warnings = append(p.Warnings, manifest.Problem{File: "plugin.json", Message: err.Error() + "; the plugin cannot be loaded without it", Warning: true})
 		}
 	}
 	if v.OK && c.Exec {

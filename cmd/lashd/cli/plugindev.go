@@ -26,13 +26,10 @@ type pluginDevCommand struct {
 
 // Help is shown by --help.
 func (pluginDevCommand) Help() string {
-	return `Loads the plugin as a daemon does, by itself and apart from yours, tells what it contributes (+) and no more (-), and loads it
-anew each time that you save something in it. What is wrong is told with file, line and column; what the plugin says on stderr
-comes as it is said.
+	return `Loads the plugin outside your daemon and reloads it when you save a file. Prints what the plugin adds (+) and no longer
+adds (-), its errors with file, line and column, and its stderr. Press Ctrl-C to stop.
 
-To have it in your sessions, link its directory: ln -s DIR ~/.agents/plugins/
-
-Exit codes: 0 stopped by Ctrl-C.
+To use the plugin in your sessions, link its directory: ln -s DIR ~/.agents/plugins/
 
 Example: lashd plugin dev ~/src/reviewer`
 }

@@ -15,15 +15,15 @@ import (
 )
 
 type pluginNewCommand struct {
-	Lang string `enum:"python,ts,go,command" required:"" placeholder:"LANGUAGE" help:"What it is written in: ${enum}."`
+	Lang string `enum:"python,ts,go,command" required:"" placeholder:"LANGUAGE" help:"Language: ${enum}."`
 	Name string `arg:"" help:"Name of the plugin."`
-	Dir  string `arg:"" optional:"" help:"Directory to make; default the name."`
+	Dir  string `arg:"" optional:"" help:"Directory to create (default the name)."`
 }
 
 // Help is shown by --help.
 func (pluginNewCommand) Help() string {
-	return `Makes a directory with a plugin that works: plugin.json, a hook, a tool, a test, and the SDK, so that it depends on nothing. A
-directory that is there already is left alone. A plugin in TypeScript (ts) needs Node 22.18 or newer, which runs it without a build.
+	return `Creates a working plugin with plugin.json, a hook, a tool, a test and the SDK. It needs no other packages. A TypeScript
+plugin (ts) needs Node 22.18 or newer, which runs it without a build step.
 
 Example: lashd plugin new --lang python guard`
 }
@@ -38,7 +38,7 @@ var next = map[string][2]string{
 
 func (c pluginNewCommand) Run() error {
 	if strings.ContainsAny(c.Name, `/\`) {
-		return &exitError{exitUsage, fmt.Errorf("%s is a path: the name comes first, then the directory; see lashd plugin new --help", c.Name)}
+		return &exitError{exitUsage, fmt.Errorf("plugin name %q is a path; give the name first, then the directory: lashd plugin new --lang LANGUAGE NAME DIR", c.Name)}
 	}
 	if c.Lang == "ts" {
 		if err := checkNode(exec.LookPath, nodeVersion); err != nil {
@@ -49,7 +49,7 @@ func (c pluginNewCommand) Run() error {
 	if err := c.create(dir); err != nil {
 		return fmt.Errorf("plugin new: %w", err)
 	}
-	fmt.Fprintf(stdout, "%s is a plugin. Your sessions have it once it, or a link to it, is in %s.\nNext:\n\n  cd %[1]s\n  %[3]s\n  %[4]s\n",
+	fmt.Fprintf(stdout, "Created plugin %s. To use it in all your sessions, move or link it to %s.\nNext:\n\n  cd %[1]s\n  %[3]s\n  %[4]s\n",
 		printable(dir), printable(strings.Join(userPlugins(), " or ")), next[c.Lang][0], next[c.Lang][1])
 	return nil
 }
@@ -57,7 +57,7 @@ func (c pluginNewCommand) Run() error {
 // create makes the directory, or leaves nothing: it is written beside its place and then named.
 func (c pluginNewCommand) create(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return cmp.Or(err, fmt.Errorf("%s is there already", dir))
+		return cmp.Or(err, fmt.Errorf("%s already exists", dir))
 	}
 	files, err := plugins.New(c.Lang, c.Name)
 	if err != nil {

@@ -68,7 +68,7 @@ func TestPluginNew(t *testing.T) {
 		if err := os.WriteFile(taken, []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p.want(exitFailed, "", "is there already", "plugin", "new", "--lang", "go", "taken", taken)
+		p.want(exitFailed, "", "already exists", "plugin", "new", "--lang", "go", "taken", taken)
 		p.want(exitFailed, "", "plugin.json:2", "plugin", "new", "--lang", "go", "No Name", filepath.Join(p.work, "other"))
 		p.want(exitUsage, "", "--lang", "plugin", "new", "--lang", "cobol", "x")
 		if files, _ := os.ReadDir(p.work); len(files) != 1 {
@@ -93,17 +93,17 @@ def f(call, context): call.cancelled.wait()`, "hook prompt", "plugin_timeout"},
 @plugin.hook("prompt")
 def f(call, context): pass
 @plugin.on("restore")
-def g(session): session.state = []`, "state", "not what it was restored to"},
+def g(session): session.state = []`, "state", "differs from the restored state"},
 	"stays": {`"hooks":["prompt"]`, `plugin = lashd.Plugin()
 @plugin.hook("prompt")
 def f(call, context): pass
 @plugin.on("shutdown")
-def g(): import time; time.sleep(60)`, "stop", "does not end with its stdin"},
+def g(): import time; time.sleep(60)`, "stop", "did not exit when its stdin closed"},
 	"leaves": {`"hooks":["prompt"]`, `plugin = lashd.Plugin()
 @plugin.hook("prompt")
 def f(call, context):
     import subprocess
-    subprocess.Popen(["sleep", "60"], start_new_session=True)`, "stop", "left processes behind"},
+    subprocess.Popen(["sleep", "60"], start_new_session=True)`, "stop", "left other processes behind"},
 }
 
 func TestPluginCheckRun(t *testing.T) {
@@ -177,7 +177,7 @@ func TestPluginNewWithNodeOfMachine(t *testing.T) {
 			p.want(0, "", "", "plugin", "new", "--lang", "ts", "guard", dir)
 			return
 		}
-		want := "a plugin in TypeScript needs Node 22.18 or newer, which runs it without a build, and " + node + " is " + version
+		want := "a TypeScript plugin needs Node 22.18 or newer, but " + node + " is " + version
 		p.want(exitFailed, "", want, "plugin", "new", "--lang", "ts", "guard", dir)
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want none", dir, err)

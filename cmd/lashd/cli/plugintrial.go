@@ -66,15 +66,15 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 // untried says why nothing is started.
 func untried(p *manifest.Plugin) string {
 	if len(p.MCPServers) > 0 {
-		return "nothing to start: it has no process, and lashd plugin dev tries its MCP servers"
+		return "nothing to start: the plugin has no process; lashd plugin dev starts its MCP servers"
 	}
-	return "nothing to start: it has no process"
+	return "nothing to start: the plugin has no process"
 }
 
 // run makes the checks, each of which is needed by those after it.
 func (t *trial) run(ctx context.Context, data string) {
 	defer t.stop(context.WithoutCancel(ctx))
-	if !t.check("handshake", func() (string, error) { return "it contributes what is declared", t.factory.Start(ctx) }) {
+	if !t.check("handshake", func() (string, error) { return "adds what it declares", t.factory.Start(ctx) }) {
 		return
 	}
 	host, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{unstopped{t.factory}})
@@ -108,10 +108,10 @@ func (t *trial) check(name string, do func() (string, error)) bool {
 }
 
 var (
-	errKilled   = errors.New("it does not end with its stdin: a signal had to end it")
-	errLeft     = errors.New("it left processes behind, which were killed")
-	errOther    = errors.New("what it writes after it was restored is not what it was restored to")
-	errNoChange = errors.New("it has written no state")
+	errKilled   = errors.New("the process did not exit when its stdin closed; lashd killed it")
+	errLeft     = errors.New("the process left other processes behind; lashd killed them")
+	errOther    = errors.New("the state after a restore differs from the restored state")
+	errNoChange = errors.New("the plugin wrote no state")
 )
 
 // patience is how long a plugin may take to end by itself: before that the process is not sent a signal.
@@ -129,7 +129,7 @@ func (t *trial) stop(ctx context.Context) {
 		case time.Since(began) > max(patience, t.limit()):
 			return "", errKilled
 		}
-		return "it ends by itself, and nothing is left", nil
+		return "exits by itself and leaves no processes", nil
 	})
 }
 
@@ -144,7 +144,7 @@ func (t *trial) limit() time.Duration {
 // state has the plugin write its state, take it back, and write it again.
 func (t *trial) state(ctx context.Context) (string, error) {
 	if len(t.plugin.Hooks) == 0 {
-		return "not tried: it has no hook to begin with", nil
+		return "not checked: the plugin has no hooks", nil
 	}
 	wrote, err := t.session.Capture(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (t *trial) state(ctx context.Context) (string, error) {
 	if len(before.Meta.State) == 0 && len(before.Artifacts) == 0 {
 		return "", errNoChange
 	}
-	return fmt.Sprintf("%d bytes written, restored, and written again", len(before.Meta.State)), nil
+	return fmt.Sprintf("saved and restored %d bytes", len(before.Meta.State)), nil
 }
 
 // unstopped hides Shutdown, which the trial calls itself.

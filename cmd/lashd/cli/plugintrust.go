@@ -15,18 +15,18 @@ import (
 )
 
 type pluginTrustCommand struct {
-	Name string `arg:"" help:"Plugin of the workspace; lashd plugin list lists them."`
+	Name string `arg:"" help:"Workspace plugin; lashd plugin list lists the names."`
 	ofWorkspace
-	Digest string `help:"Approve only what has this digest, and ask nothing." placeholder:"DIGEST"`
+	Digest string `help:"Approve without asking if the plugin has this digest." placeholder:"DIGEST"`
 }
 
 // Help is shown by --help.
 func (pluginTrustCommand) Help() string {
-	return `Shows what a plugin of the workspace contributes, which programs it runs and what it may ask for, and asks whether exactly that may
-run. Any change of any of its files, or of a file that its commands name, makes it untrusted again. Lines that begin with "not covered" tell
-which files a command may use that may change without a new approval.
+	return `Shows what a workspace plugin adds, which programs it runs and what it may request, and asks for your approval. The
+approval covers the exact files of the plugin and the files that its commands name. Any change needs a new approval. Lines that
+begin with "not covered" list files that a command may use and that can change without a new approval.
 
-Exit codes: 0 it is approved, 3 it was not.
+Exit codes: 0 approved, 3 not approved.
 
 Example: lashd plugin trust linter --cwd ~/src/project`
 }
@@ -53,18 +53,18 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 	}
 	if r.Digest == "" {
 		printProblems(r.Plugin)
-		return "", &exitError{exitFailed, errors.New("there is nothing that could be approved: the plugin cannot be loaded as it is")}
+		return "", &exitError{exitFailed, errors.New("the plugin cannot be approved because it cannot be loaded")}
 	}
 	if !terminal(os.Stdin) {
-		return "", &exitError{exitUsage, errors.New("nobody is there to ask: give --digest, as plugin read tells it")}
+		return "", &exitError{exitUsage, errors.New("no terminal to ask on; give --digest with the digest that lashd plugin read prints")}
 	}
 	if err := printRead(r); err != nil {
 		return "", err
 	}
-	fmt.Fprint(stdout, "may exactly this run? [y/N] ")
+	fmt.Fprint(stdout, "Allow this plugin to run? [y/N] ")
 	in := bufio.NewScanner(os.Stdin)
 	if !in.Scan() || !strings.EqualFold(strings.TrimSpace(in.Text()), "y") {
-		return "", &exitError{exitDenied, errors.New("it was not approved")}
+		return "", &exitError{exitDenied, errors.New("the plugin was not approved")}
 	}
 	return r.Digest, nil
 }
@@ -90,19 +90,19 @@ func printReach(r protocol.PluginReach) {
 		printLine("program", x.Path+" "+string(x.Digest))
 	}
 	for _, f := range r.Files {
-		printLine("names", f.Path+" "+cmp.Or(string(f.Digest), "(no such file yet)"))
+		printLine("uses file", f.Path+" "+cmp.Or(string(f.Digest), "(does not exist)"))
 	}
 	for _, text := range r.Uncovered {
 		printLine("not covered", text)
 	}
 	for _, address := range r.Addresses {
-		printLine("speaks to", address)
+		printLine("connects to", address)
 	}
 	for _, name := range r.Environment {
-		printLine("is given", name+" of the environment")
+		printLine("reads", "$"+name)
 	}
 	if r.Configures {
-		printLine("configures", "sessions: it may change their configuration, and approval only to be stricter")
+		printLine("configures", "sessions; it can change any setting, but can make approval only stricter")
 	}
 }
 
@@ -131,20 +131,20 @@ func contributions(all []protocol.PluginContribution) [][]string {
 // capabilities are a row for each thing that a plugin may ask of lashd.
 func capabilities[S ~string](all []S) (rows [][]string) {
 	for _, name := range all {
-		rows = append(rows, []string{"may ask for", oneLine(string(name), 60), ""})
+		rows = append(rows, []string{"may request", oneLine(string(name), 60), ""})
 	}
 	return rows
 }
 
 type pluginReadCommand struct {
-	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
+	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
 	inJSON
 }
 
 // Help is shown by --help.
 func (pluginReadCommand) Help() string {
-	return `What it contributes, which programs it runs, what it may ask for, and the digest of all that.
+	return `Also shows what the plugin may request, and its digest.
 
 Example: lashd plugin read linter`
 }
@@ -176,13 +176,13 @@ func (e *environment) decide(ctx context.Context, method string, params any) err
 }
 
 type pluginUntrustCommand struct {
-	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
+	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
 }
 
 // Help is shown by --help.
 func (pluginUntrustCommand) Help() string {
-	return `Takes every approval of a plugin of the workspace back. Turns that run keep it; later ones do not have it.
+	return `Running turns keep using the plugin; later turns do not.
 
 Example: lashd plugin untrust linter`
 }
@@ -197,7 +197,7 @@ func (c pluginUntrustCommand) Run(ctx context.Context, e *environment) error {
 
 // pluginSwitch switches a plugin on or off.
 type pluginSwitch struct {
-	Name string `arg:"" help:"Plugin; lashd plugin list lists them."`
+	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
 }
 
@@ -213,7 +213,7 @@ type pluginEnableCommand struct{ pluginSwitch }
 
 // Help is shown by --help.
 func (pluginEnableCommand) Help() string {
-	return "Switches a plugin on again.\n\nExample: lashd plugin enable linter"
+	return "Example: lashd plugin enable linter"
 }
 
 func (c pluginEnableCommand) Run(ctx context.Context, e *environment) error {
@@ -224,7 +224,7 @@ type pluginDisableCommand struct{ pluginSwitch }
 
 // Help is shown by --help.
 func (pluginDisableCommand) Help() string {
-	return `Switches a plugin off, also for later starts of lashd. Its state is kept.
+	return `The plugin stays disabled until you enable it. Its state is kept.
 
 Example: lashd plugin disable linter`
 }

@@ -111,11 +111,11 @@ func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) s
 	case s.State == "quarantined":
 		return name + " stopped working: it failed too often: " + why + "; edit the plugin, or run lashd plugin reload"
 	case s.State == "unreachable":
-		return name + " cannot be reached: " + why + "; lashd tries again"
+		return name + " cannot be reached: " + why + "; lashd retries"
 	case s.State == "ready":
 		return name + " works again"
 	}
-	return name + " is tried again"
+	return name + " is starting again"
 }
 
 // plugin is what has changed of a plugin but for its MCP servers.
@@ -154,7 +154,7 @@ func illness(p *protocol.PluginInfo) string {
 		return "plugin " + p.Name + " stopped working: its process crashed too often: " + oneLine(p.Process.Error, 200) +
 			"; edit it, or run lashd plugin reload"
 	case p.Process != nil && p.Process.State == "resumed":
-		return "plugin " + p.Name + " is tried again: its process starts at its next use"
+		return "plugin " + p.Name + " is enabled again; its process starts at its next use"
 	}
 	return ""
 }
@@ -172,7 +172,7 @@ func mistake(p *protocol.PluginInfo) string {
 	}
 	more := ""
 	if len(all) > 1 {
-		more = " (lashd plugin tells more)"
+		more = " (lashd plugin shows all problems)"
 	}
 	first := all[0]
 	return oneLine(cmp.Or(first.String(), first.Message), 300) + more

@@ -29,7 +29,7 @@ func TestPluginWatch(t *testing.T) {
 		return p
 	}
 	const files = "MCP server files of plugin guard "
-	const gone, unreached = files + "stopped working: it failed too often: has ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: has ended: exit status 3; lashd tries again"
+	const gone, unreached = files + "stopped working: it failed too often: has ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: has ended: exit status 3; lashd retries"
 	off := guard(protocol.PluginDisabled)
 	const stopped = `plugin guard stopped working: plugin.json:3:5: unknown field "hoks"; the last good version keeps running`
 	for name, c := range map[string]struct {
@@ -45,14 +45,14 @@ func TestPluginWatch(t *testing.T) {
 		"another workspace":                {news: []protocol.PluginInfo{other}},
 		"this workspace":                   {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
 		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
-		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is tried again: its process starts at its next use", "plugin guard works again"}},
-		"a server is tried again":          {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is tried again", files + "works again"}},
+		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
+		"a server is tried again":          {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is starting again", files + "works again"}},
 		"switched off":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
-		"a server fails too often":         {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is tried again"}},
+		"a server fails too often":         {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is starting again"}},
 		"a server is not reached":          {news: []protocol.PluginInfo{served("unreachable"), served("ready")}, want: []string{unreached, files + "works again"}},
 		"a server fails as before":         {known: []protocol.PluginInfo{served("quarantined")}, again: []protocol.PluginInfo{served("quarantined")}},
 		"a server fails meanwhile":         {known: []protocol.PluginInfo{served("ready")}, again: []protocol.PluginInfo{served("unreachable")}, want: []string{unreached}},
-		"several problems":                 {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin tells more)`}},
+		"several problems":                 {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin shows all problems)`}},
 	} {
 		t.Run("outside/26 news of a plugin: "+name, func(t *testing.T) {
 			w := newPluginWatch()

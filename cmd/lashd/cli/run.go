@@ -15,31 +15,35 @@ import (
 )
 
 type runCommand struct {
-	Prompt  []string `arg:"" help:"What the agent is to do; - reads it from stdin."`
-	Session string   `help:"Go on in this session instead of a new one." placeholder:"ID"`
-	Model   string   `help:"Name of the model; lashd model lists them. With --session, the session has it from then on." placeholder:"NAME"`
-	Cwd     string   `help:"Workspace of a new session, not with --session. Default: the current directory." placeholder:"DIR"`
-	Allow   bool     `help:"Allow every tool call that would be asked about."`
-	JSON    bool     `help:"Print the turn's events as JSON, one a line, instead of the answer's text."`
+	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
+	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
+	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
+	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
+	Allow   bool     `help:"Allow every tool call that needs approval."`
+	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
 }
 
 // Help is shown by --help.
 func (runCommand) Help() string {
-	return `The answer goes to stdout as it comes; tool calls, retries and questions go to stderr. Control characters in it are escaped; the
-exact text is in --json. What a rule does not allow is asked for on a terminal: y allows the call once; a always in this
-workspace, for exactly these arguments of the tool (of write and edit: for the file, whatever is written); anything else denies
-it. Where nobody can be asked, it is denied. What sessions ask meanwhile that work for this one is treated alike.
+	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json
+prints the exact text.
 
-Ctrl-C stops the turn; a second one leaves at once. If the daemon dies, it is started again, and the turn goes on.
+If no rule allows a tool call, lashd run asks you on the terminal. "Always allow" covers later calls with the same arguments in this
+workspace; for write and edit, later calls for the same file. Without a terminal, the call is denied. Approvals that subagents
+request work the same way.
 
-Exit codes: 0 done, 1 the turn failed, 2 wrong usage, 3 a call was denied, 4 cancelled, 5 no daemon.
+Ctrl-C stops the turn; press it again to exit at once. If the daemon dies, lashd restarts it and the turn continues.
 
-Examples: lashd run 'what does this project do?'; git diff | lashd run --json -`
+Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon.
+
+Examples:
+  lashd run 'what does this project do?'
+  git diff | lashd run --json -`
 }
 
 func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if c.Session != "" && c.Cwd != "" {
-		return &exitError{exitUsage, errors.New("--cwd is for new sessions: one that there is keeps its directory; leave out --cwd or --session")}
+		return &exitError{exitUsage, errors.New("--cwd cannot be combined with --session: a session keeps its directory")}
 	}
 	prompt := strings.Join(c.Prompt, " ")
 	if prompt == "-" {
@@ -64,7 +68,7 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if err := outcomeError(report); err != nil || t.asker.denied == "" {
 		return err
 	}
-	return &exitError{exitDenied, fmt.Errorf("a call of %s was denied to a session that works for this one", t.asker.denied)}
+	return &exitError{exitDenied, fmt.Errorf("a %s call of a subagent was denied", t.asker.denied)}
 }
 
 func checkPrompt(prompt string) error {
@@ -72,7 +76,7 @@ func checkPrompt(prompt string) error {
 	case strings.TrimSpace(prompt) == "":
 		return errors.New("the prompt is empty")
 	case len(prompt) > protocol.MaxInput:
-		return fmt.Errorf("the prompt has %d bytes, at most %d; put it in a file, and name that in a prompt", len(prompt), protocol.MaxInput)
+		return fmt.Errorf("the prompt has %d bytes, the limit is %d; put the text in a file and name the file in the prompt", len(prompt), protocol.MaxInput)
 	}
 	return nil
 }
@@ -99,7 +103,7 @@ func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
 		if !errors.Is(err, errGone) || losses == maxLosses {
 			return report, err
 		}
-		t.view.note("the daemon went away; it is started again, and the turn goes on")
+		t.view.note("connection to the daemon lost; restarting the daemon, the turn continues")
 	}
 }
 
@@ -256,7 +260,7 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 		t.view.queued(before)
 	}
 	if wire, data := wireError(err); data != nil && strings.HasPrefix(data.Pointer, "/pluginInputs/") {
-		return errors.New(wire.Message + ": a plugin takes it with each turn; lashd call turn/run sends it")
+		return errors.New(wire.Message + ": a plugin needs this input with each turn; use lashd call turn/run to send it")
 	}
 	return err
 }
@@ -266,7 +270,7 @@ func (t *turnRun) interrupt(ctx context.Context) error {
 		return nil
 	}
 	t.stopped = true // not again after the daemon was started anew: the wish is durable
-	t.view.note("stopping the turn; once more leaves at once")
+	t.view.note("stopping the turn; press Ctrl-C again to exit at once")
 	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
 }
 

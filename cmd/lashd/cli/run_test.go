@@ -19,7 +19,7 @@ func TestRunBehindAnotherTurn(t *testing.T) {
 	if _, err := io.ReadFull(out, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	r := p.want(0, "", "[queued: the session runs another turn]\n", "run", "--session", id, "hi")
+	r := p.want(0, "", "[queued: another turn is running]\n", "run", "--session", id, "hi")
 	if r.out != "hello\n" {
 		t.Errorf("the answer is %q, want only the turn's own", r.out)
 	}
@@ -42,7 +42,7 @@ func TestRunBehindAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(errs).ReadString('\n'); line != "[queued: the session waits for an answer]\n" {
+	if line, err := bufio.NewReader(errs).ReadString('\n'); line != "[queued: the session is waiting for an answer]\n" {
 		t.Errorf("stderr is %q, %v", line, err)
 	}
 	cmd.Process.Signal(os.Interrupt)
@@ -60,8 +60,8 @@ func TestInputsThatAreTooLarge(t *testing.T) {
 		size int
 		args []string
 	}{
-		{exitUsage, "the prompt has 5242880 bytes, at most 4194304; put it in a file", 5 << 20, []string{"run", "-"}},
-		{exitUsage, "the prompt has 9437184 bytes, at most 4194304; put it in a file", 9 << 20, []string{"run", "-"}},
+		{exitUsage, "the prompt has 5242880 bytes, the limit is 4194304; put the text in a file", 5 << 20, []string{"run", "-"}},
+		{exitUsage, "the prompt has 9437184 bytes, the limit is 4194304; put the text in a file", 9 << 20, []string{"run", "-"}},
 		{exitFailed, "the params of ping have 9437192 bytes, a message at most 8388608", 9 << 20, []string{"call", "ping", "-"}},
 	} {
 		text := strings.Repeat("x", test.size)
@@ -71,7 +71,7 @@ func TestInputsThatAreTooLarge(t *testing.T) {
 		cmd, errs := p.command(test.args...), new(strings.Builder)
 		cmd.Stdin, cmd.Stderr = strings.NewReader(text), errs
 		code := exitCode(t, cmd.Run())
-		if code != test.code || !strings.Contains(errs.String(), test.err) || strings.Contains(errs.String(), "went away") {
+		if code != test.code || !strings.Contains(errs.String(), test.err) || strings.Contains(errs.String(), "connection to the daemon lost") {
 			t.Errorf("lashd %v with %d bytes: exit code %d, stderr %.300q; want %d, %q", test.args, test.size, code, errs, test.code, test.err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestInputsThatAreTooLarge(t *testing.T) {
 func TestDenialsOfPlugins(t *testing.T) {
 	for _, test := range []struct{ name, hook, err string }{
 		{"with a reason", `"command":"echo 'no commands are left' >&2; exit 2"`, "no commands are left"},
-		{"no answer in time", `"command":"sleep 60","timeout":1,"onError":"deny"`, "a plugin has denied a call of shell"},
+		{"no answer in time", `"command":"sleep 60","timeout":1,"onError":"deny"`, "a plugin denied a shell call"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)

@@ -11,18 +11,17 @@ import (
 )
 
 type schemaCommand struct {
-	Method string `arg:"" optional:"" help:"Only this method: its params and its result. Or plugin or config: the JSON Schema of plugin.json, of config.toml."`
+	Method string `arg:"" optional:"" help:"Method to describe, or plugin or config for the schema of plugin.json or config.toml."`
 }
 
 // Help is shown by --help.
 func (schemaCommand) Help() string {
-	return `The document is OpenRPC 1.3.2; each method has a JSON Schema of its params and of its result. The daemon answers the same to
-rpc/discover. It is made from the table that the daemon dispatches by. Its TypeScript types: editors/vscode/src/protocol.ts.
+	return `Without an argument, prints all methods as an OpenRPC 1.3.2 document with JSON Schemas of parameters and results. The
+method rpc/discover returns the same document. editors/vscode/src/protocol.ts has the TypeScript types.
 
-lashd schema plugin prints the JSON Schema of plugin.json, which says what each of its fields promises; lashd schema config that
-of config.toml.
-
-Example: lashd schema turn/start`
+Examples:
+  lashd schema turn/start
+  lashd schema config`
 }
 
 func (c schemaCommand) Run() error {
@@ -35,7 +34,7 @@ func (c schemaCommand) Run() error {
 		doc = rpc.MethodSchema(c.Method)
 	}
 	if doc == nil {
-		return &exitError{exitUsage, fmt.Errorf("there is no method %q%s; lashd schema describes them all", c.Method, didYouMean(c.Method, slices.Sorted(maps.Keys(rpc.Methods()))))}
+		return &exitError{exitUsage, fmt.Errorf("unknown method %q%s; lashd schema lists all methods", c.Method, didYouMean(c.Method, slices.Sorted(maps.Keys(rpc.Methods()))))}
 	}
 	_, err := stdout.Write(doc)
 	return err

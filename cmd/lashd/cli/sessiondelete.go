@@ -13,14 +13,14 @@ import (
 )
 
 type sessionDeleteCommand struct {
-	Sessions []string `arg:"" help:"Ids of the sessions, or unique beginnings of them; lashd session lists them."`
-	Yes      bool     `short:"y" help:"Do not ask."`
+	Sessions []string `arg:"" help:"Session ids, or unique prefixes of ids; lashd session lists the ids."`
+	Yes      bool     `short:"y" help:"Delete without asking."`
 }
 
 // Help is shown by --help.
 func (sessionDeleteCommand) Help() string {
-	return `Removes sessions forever, with their state, tasks and triggers. A running turn is stopped. Files of the workspace stay as they are, and can
-no longer be undone. On a terminal it asks first; --yes does not ask.
+	return `Permanently deletes sessions with their history, tasks and triggers. Running turns stop. Workspace files stay unchanged,
+but their changes can no longer be undone. On a terminal, lashd asks first.
 
 Example: lashd session delete ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
@@ -70,7 +70,7 @@ func confirmed(doomed []protocol.Session) bool {
 	for _, s := range doomed {
 		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", s.ID, s.TurnIndex, s.State, oneLine(s.Title, 60))
 	}
-	fmt.Fprint(os.Stderr, "Delete forever? [y/N] ")
+	fmt.Fprint(os.Stderr, "Delete permanently? [y/N] ")
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // the end of input is a no
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 }

@@ -10,13 +10,13 @@ import (
 
 type sessionDiffCommand struct {
 	ofFiles
-	Stat bool `help:"Only count lines."`
+	Stat bool `help:"Show line counts only."`
 	JSON bool `help:"Print JSON."`
 }
 
 // Help is shown by --help.
 func (sessionDiffCommand) Help() string {
-	return `What the session did to files, or one turn of it, whatever the files are now.
+	return `Shows the changes as the session made them. Later changes to the files do not matter.
 
 Example: lashd session diff --stat`
 }
@@ -58,7 +58,7 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 	case c.JSON:
 		return printJSON(all)
 	case len(all) == 0:
-		e.note("no files were changed")
+		e.note("no file changes")
 		return nil
 	case c.Stat:
 		rows := [][]string{{"EFFECT", "ADDED", "REMOVED", "PATH", "NOTE"}}
@@ -94,11 +94,11 @@ func diffNote(d protocol.FileDiff) string {
 func contentNote(d protocol.FileDiff) string {
 	switch {
 	case d.Unkept != "":
-		return "without a copy: " + string(d.Unkept)
+		return "no stored copy: " + string(d.Unkept)
 	case d.Binary:
 		return "binary"
 	case d.Cut:
-		return "the diff is too long"
+		return "diff too long"
 	case d.Kind != protocol.FileRegular:
 		return string(d.Kind)
 	}

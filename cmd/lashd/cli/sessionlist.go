@@ -33,22 +33,22 @@ func table(rows [][]string) error {
 }
 
 type sessionCommand struct {
-	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first; the default."`
-	Show   sessionShowCommand   `cmd:"" help:"Show what a session is, and what was said last."`
-	Points sessionPointsCommand `cmd:"" help:"List what turns, and undos, did to files."`
-	Diff   sessionDiffCommand   `cmd:"" help:"Show what a session did to files, or one turn."`
-	Undo   sessionUndoCommand   `cmd:"" help:"Bring back what files were before a turn."`
-	Delete sessionDeleteCommand `cmd:"" help:"Remove sessions for ever."`
+	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first (default)."`
+	Show   sessionShowCommand   `cmd:"" help:"Show a session and its newest messages."`
+	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
+	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`
+	Undo   sessionUndoCommand   `cmd:"" help:"Restore files to their contents before a turn."`
+	Delete sessionDeleteCommand `cmd:"" help:"Delete sessions permanently."`
 }
 
 type sessionListCommand struct {
 	inJSON
-	All bool `help:"Also those beyond the newest 50."`
+	All bool `help:"List all sessions, not only the newest 50."`
 }
 
 // Help is shown by --help.
 func (sessionListCommand) Help() string {
-	return `STATE is idle, running, or requiresAction when a question waits for a person; AGE is the time since the last change.
+	return `STATE is idle, running, or requiresAction if a decision waits for you. AGE is the time since the last change.
 
 Example: lashd session list --json`
 }
@@ -67,7 +67,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 			fmt.Sprint(s.TurnIndex), oneLine(s.Config.Model.ID, 30), oneLine(s.Cwd, 60), oneLine(s.Title, 60)})
 	}
 	if more {
-		e.note("there are older ones; --all lists them too")
+		e.note("older sessions are not shown; --all lists them")
 	}
 	return table(rows)
 }
@@ -105,14 +105,14 @@ func age(d time.Duration) string {
 }
 
 type toolCommand struct {
-	Session string `arg:"" help:"Session whose tools to list; lashd session lists sessions."`
+	Session string `arg:"" help:"Session; lashd session lists the ids."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (toolCommand) Help() string {
-	return `MEMBER tells whether the model may call it, REPLAY whether a call that was interrupted may be run again, TOKENS what it costs in
-each prompt.
+	return `MEMBER shows whether the model may call the tool. REPLAY shows whether lashd may repeat an interrupted call. TOKENS is the
+size of the tool's description in each prompt.
 
 Example: lashd tool ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
@@ -142,7 +142,7 @@ func (c toolCommand) Run(ctx context.Context, e *environment) error {
 }
 
 type modelCommand struct {
-	List modelListCommand `cmd:"" default:"withargs" help:"List models; the default."`
+	List modelListCommand `cmd:"" default:"withargs" help:"List models (default)."`
 }
 
 type modelListCommand struct {
@@ -151,7 +151,7 @@ type modelListCommand struct {
 
 // Help is shown by --help.
 func (modelListCommand) Help() string {
-	return `They are what config.toml of the data directory says; the one with a star is the default. Names are what run --model takes.
+	return `Lists the models of config.toml. A star marks the default. Use the names with --model.
 
 Example: lashd model`
 }

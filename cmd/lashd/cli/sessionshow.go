@@ -13,14 +13,14 @@ import (
 )
 
 type sessionShowCommand struct {
-	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
-	Items   int    `help:"How many of its newest items to show." default:"20"`
+	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the newest of this directory)."`
+	Items   int    `help:"Number of newest items to show." default:"20"`
 	inJSON
 }
 
 // Help is shown by --help.
 func (sessionShowCommand) Help() string {
-	return `What a session is, what it has used, what it waits for, and what was said and done last.
+	return `Shows the settings, the token usage, the open decisions and the newest items.
 
 Example: lashd session show --items 5`
 }
@@ -94,24 +94,24 @@ func sessionRows(s shownSession) [][]string {
 		{"state", string(of.State)},
 		{"directory", oneLine(of.Cwd, 200)},
 		{"model", oneLine(of.Config.Model.ID, 60)},
-		{"begun", moment(of.CreatedAtMs)},
+		{"created", moment(of.CreatedAtMs)},
 		{"changed", age(time.Since(time.UnixMilli(of.UpdatedAtMs))) + " ago"},
 		{"turns", fmt.Sprint(of.TurnIndex)},
 		{"tokens", tokens(s.Usage.Total)},
 	}
 	if of.Relation.Parent != "" {
-		rows = append(rows, []string{"from", string(of.Relation.Parent)})
+		rows = append(rows, []string{"parent", string(of.Relation.Parent)})
 	}
 	for _, d := range s.Decisions {
-		rows = append(rows, []string{"waits for", oneLine(cmp.Or(d.Prompt, string(d.Kind)), 100)})
+		rows = append(rows, []string{"waiting for", oneLine(cmp.Or(d.Prompt, string(d.Kind)), 100)})
 	}
 	return rows
 }
 
 func tokens(u protocol.Usage) string {
-	text := fmt.Sprintf("%d in, %d of these cached; %d out", u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output)
+	text := fmt.Sprintf("%d in (%d cached), %d out", u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output)
 	if u.Cost > 0 {
-		text += "; " + chat.Dollars(u.Cost)
+		text += ", " + chat.Dollars(u.Cost)
 	}
 	return text
 }

@@ -13,18 +13,24 @@ import (
 )
 
 type stdioCommand struct {
-	Isolated bool `help:"Serve from this process, without a socket, for as long as stdin is open."`
+	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }
 
 // Help is shown by --help.
 func (stdioCommand) Help() string {
-	return `Messages are JSON-RPC 2.0, with Content-Length headers or one JSON value a line, as the first bytes show; stdout carries nothing
-else. They are forwarded to the daemon of the data directory, which is started if there is none and outlives this process:
-at the end of stdin, turns go on. If the daemon goes away, requests without an answer get an error, and the exit code is 5.
+	return `Messages are JSON-RPC 2.0: one per line, or with Content-Length headers. lashd detects the framing from the first
+bytes. docs/protocol.md describes the methods.
 
---isolated needs the data directory for itself: no daemon may run on it.
+lashd forwards the messages to the daemon and starts it if it is not running. Turns continue after stdin closes. If the daemon
+dies, open requests fail with an error and the exit code is 5.
 
-Example: echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"me"}}}' | lashd stdio`
+With --isolated, no daemon may use the same data directory.
+
+Exit codes: 0 stdin closed, 1 failure, 5 the daemon died. With --isolated also: 65 the database was written by a newer lashd, 74 the
+database cannot be written, 75 another lashd uses the data directory.
+
+Example:
+  echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"me"}}}' | lashd stdio`
 }
 
 // stdio is stdin and stdout as one stream.
@@ -61,7 +67,7 @@ func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 			return srv.Serve(ctx, newBreakable(), true)
 		})
 		if held, ok := errors.AsType[*socket.HeldError](err); ok {
-			return &exitError{exitHeld, fmt.Errorf("%w; leave out --isolated to use that one, or choose another --home", held)}
+			return &exitError{exitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held)}
 		}
 		return err
 	}
@@ -100,8 +106,8 @@ func (e *environment) lost(ctx context.Context, open *requests, err error) error
 		err = errors.Join(errors.New("the daemon closed the connection"), err)
 		return errors.Join(err, open.fail("the daemon closed the connection"))
 	}
-	if err := open.fail("the daemon went away; start lashd stdio again and repeat the request with the same idempotencyKey"); err != nil {
+	if err := open.fail("the connection to the daemon was lost; restart lashd stdio and repeat the request with the same idempotencyKey"); err != nil {
 		return err
 	}
-	return &exitError{exitNoDaemon, errors.New("the daemon went away; what it acknowledged is kept, and turns go on when it is started again")}
+	return &exitError{exitNoDaemon, errors.New("the connection to the daemon was lost; acknowledged requests are stored, and turns continue when the daemon restarts")}
 }

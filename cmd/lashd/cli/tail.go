@@ -11,16 +11,16 @@ import (
 )
 
 type tailCommand struct {
-	Session string `arg:"" help:"Session to follow; lashd session lists them."`
-	After   uint64 `help:"Replay only what came after this seq." default:"0" placeholder:"SEQ"`
+	Session string `arg:"" help:"Session to follow; lashd session lists the ids."`
+	After   uint64 `help:"Replay only events after this sequence number." default:"0" placeholder:"SEQ"`
 }
 
 // Help is shown by --help.
 func (tailCommand) Help() string {
-	return `Replays the session's events, then prints each one as it comes, until Ctrl-C. Events with a seq are durable: each comes once and in
-order, also when the daemon is started anew meanwhile. Those without show text as it streams; they are not replayed.
+	return `Replays the events of the session, then prints new events until you press Ctrl-C. Events with a sequence number (seq) are
+durable: each is printed once and in order, even if the daemon restarts. Events without one are streamed text and are not replayed.
 
-Exit codes: 0 stopped by Ctrl-C, 1 no such session, 5 no daemon at the beginning.
+Exit codes: 0 stopped by Ctrl-C, 1 session not found, 5 no daemon at the start.
 
 Example: lashd tail ses_01a1fcf3708472b29ab5e2b2aa8e328f --after 12`
 }
@@ -35,7 +35,7 @@ func (c tailCommand) Run(ctx context.Context, e *environment) error {
 		if !errors.Is(err, errGone) {
 			return err
 		}
-		e.note("the daemon went away after event %d; waiting for another one", f.seen)
+		e.note("connection to the daemon lost after event %d; waiting for the daemon", f.seen)
 		if err := f.reconnect(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (f *follower) tail(ctx context.Context) error {
 		return err
 	}
 	if r.Gap != nil {
-		f.env.note("events %d to %d cannot be replayed (%s); what follows is after event %d", r.Gap.FromSeq, r.Gap.ToSeq, r.Gap.Reason, r.Seq)
+		f.env.note("events %d to %d cannot be replayed (%s); continuing after event %d", r.Gap.FromSeq, r.Gap.ToSeq, r.Gap.Reason, r.Seq)
 	}
 	for {
 		select {

@@ -10,25 +10,27 @@ import (
 )
 
 type taskCommand struct {
-	List   taskListCommand   `cmd:"" default:"withargs" help:"List tasks; the default."`
-	Read   taskReadCommand   `cmd:"" help:"Show a task and what happened to it."`
-	Output taskOutputCommand `cmd:"" help:"Print what a task has put out."`
-	Wait   taskWaitCommand   `cmd:"" help:"Wait for the end of tasks."`
-	Signal taskSignalCommand `cmd:"" help:"Send something to a task, such as text to its input."`
-	Cancel taskCancelCommand `cmd:"" help:"Ask that a task ends."`
+	List   taskListCommand   `cmd:"" default:"withargs" help:"List tasks (default)."`
+	Read   taskReadCommand   `cmd:"" help:"Show a task and its events."`
+	Output taskOutputCommand `cmd:"" help:"Print the output of a task."`
+	Wait   taskWaitCommand   `cmd:"" help:"Wait for tasks to end."`
+	Signal taskSignalCommand `cmd:"" help:"Send a signal to a task, such as text for its stdin."`
+	Cancel taskCancelCommand `cmd:"" help:"Cancel a task."`
 }
 
 type taskListCommand struct {
 	inJSON
-	Session string `help:"Only those that this session sees; lashd session lists sessions." placeholder:"SESSION"`
-	Kind    string `help:"Only those of a kind: command, monitor, subagent, observer or other." placeholder:"KIND"`
-	All     bool   `help:"Also those that are over." short:"a"`
+	Session string `help:"Show only tasks visible to this session; lashd session lists the ids." placeholder:"SESSION"`
+	Kind    string `help:"Show only tasks of this kind: command, monitor, subagent, observer or other." placeholder:"KIND"`
+	All     bool   `help:"Include ended tasks." short:"a"`
 }
 
 // Help is shown by --help.
 func (taskListCommand) Help() string {
-	return `A task is work that outlives a turn. RECOVERY is what becomes of it when lashd ends while it runs: rerunnable, it is run again; ownerBound,
-it is abandoned; external, it runs elsewhere.
+	return `A task is work that outlives the turn that started it. RECOVERY says what happens to a running task when the daemon stops:
+  rerunnable   lashd runs it again
+  ownerBound   lashd abandons it
+  external     it runs elsewhere and continues
 
 Example: lashd task list --all`
 }
@@ -47,7 +49,7 @@ func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(all)
 	}
 	if len(all) == 0 {
-		e.note("there are no tasks; --all shows those that are over, too")
+		e.note("no running tasks; --all includes ended tasks")
 		return nil
 	}
 	return table(taskRows(all))
@@ -101,8 +103,8 @@ func tasks(ctx context.Context, e *environment, p protocol.TaskListParams) ([]pr
 
 // ofTask names a task.
 type ofTask struct {
-	Task    string `arg:"" help:"Id of the task; lashd task lists them."`
-	Session string `help:"Session that sees it; needed only if tasks of several sessions have this id." placeholder:"SESSION"`
+	Task    string `arg:"" help:"Task; lashd task lists the ids."`
+	Session string `help:"Session that can see the task; needed only if several sessions have a task with this id." placeholder:"SESSION"`
 }
 
 func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams, error) {
@@ -136,7 +138,7 @@ func findTasks(ctx context.Context, e *environment, session string, texts ...str
 		case err != nil:
 			return nil, err
 		case viewer == "" && len(owners[id]) > 1:
-			return nil, &exitError{exitUsage, fmt.Errorf("several sessions have a task %s; --session says which", id)}
+			return nil, &exitError{exitUsage, fmt.Errorf("several sessions have a task %s; choose one with --session", id)}
 		}
 		found = append(found, protocol.TaskParams{SessionID: cmp.Or(viewer, owners[id][0]), TaskID: id})
 	}

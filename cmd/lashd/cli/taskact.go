@@ -11,16 +11,16 @@ import (
 )
 
 type taskWaitCommand struct {
-	Tasks   []string      `arg:"" help:"Ids of the tasks; lashd task lists them."`
-	Session string        `help:"Session that sees them; needed only if tasks of several sessions have these ids." placeholder:"SESSION"`
-	First   bool          `help:"Wait only for the first."`
-	Timeout time.Duration `help:"Give up after this time; the tasks go on." placeholder:"DURATION"`
+	Tasks   []string      `arg:"" help:"Tasks; lashd task lists the ids."`
+	Session string        `help:"Session that can see the tasks; needed only if several sessions have tasks with these ids." placeholder:"SESSION"`
+	First   bool          `help:"Wait for only one task to end."`
+	Timeout time.Duration `help:"Stop waiting after this time; the tasks continue." placeholder:"DURATION"`
 	inJSON
 }
 
 // Help is shown by --help.
 func (taskWaitCommand) Help() string {
-	return `Exit codes: 0 all that ended are completed, 1 one of them is not, or the time was up.
+	return `Exit codes: 0 every ended task completed, 1 a task did not complete, or the wait timed out.
 
 Example: lashd task wait --timeout 10m tsk_53a9d1c2b7e04f16`
 }
@@ -33,7 +33,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 	p := protocol.TaskWaitParams{SessionID: found[0].SessionID, TimeoutMs: c.Timeout.Milliseconds()}
 	for _, t := range found {
 		if t.SessionID != p.SessionID {
-			return &exitError{exitUsage, fmt.Errorf("tasks %s and %s are of different sessions; --session names one that sees both", found[0].TaskID, t.TaskID)}
+			return &exitError{exitUsage, fmt.Errorf("tasks %s and %s belong to different sessions; choose a session that can see both with --session", found[0].TaskID, t.TaskID)}
 		}
 		p.TaskIDs = append(p.TaskIDs, t.TaskID)
 	}
@@ -55,7 +55,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 // waited is why a wait is no success.
 func waited(r *protocol.TaskWaitResult) error {
 	if r.TimedOut {
-		return fmt.Errorf("the time is up, and %d tasks go on", len(r.Live))
+		return fmt.Errorf("timed out; %d tasks are still running", len(r.Live))
 	}
 	for _, t := range r.Settled {
 		if t.State != protocol.TaskCompleted {
@@ -67,8 +67,8 @@ func waited(r *protocol.TaskWaitResult) error {
 
 type taskSignalCommand struct {
 	ofTask
-	Name    string `arg:"" help:"What to send; a command takes stdin, closeStdin, interrupt and, with a terminal, resize."`
-	Payload string `arg:"" optional:"" help:"What goes with it, as JSON."`
+	Name    string `arg:"" help:"Signal name. Commands accept stdin, closeStdin, interrupt and, with a terminal, resize."`
+	Payload string `arg:"" optional:"" help:"Payload as JSON."`
 }
 
 // Help is shown by --help.
@@ -78,7 +78,7 @@ func (taskSignalCommand) Help() string {
 
 func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
-		return &exitError{exitUsage, fmt.Errorf("the payload is not JSON: %s", c.Payload)}
+		return &exitError{exitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload)}
 	}
 	p, err := c.params(ctx, e)
 	if err != nil {
@@ -89,13 +89,13 @@ func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 
 type taskCancelCommand struct {
 	ofTask
-	Reason string `help:"Why, for those who ask later." placeholder:"TEXT"`
+	Reason string `help:"Reason to store with the task." placeholder:"TEXT"`
 	inJSON
 }
 
 // Help is shown by --help.
 func (taskCancelCommand) Help() string {
-	return `That a task was asked to end does not mean that it has; it may still complete. lashd task wait waits for that.
+	return `Requests cancellation and returns at once. The task may still complete; wait for it with lashd task wait.
 
 Example: lashd task cancel tsk_53a9d1c2b7e04f16`
 }

@@ -11,8 +11,8 @@ import (
 
 type taskOutputCommand struct {
 	ofTask
-	Follow bool  `help:"Go on until the task is over." short:"f"`
-	Offset int64 `help:"First byte; negative: from the end." placeholder:"BYTES"`
+	Follow bool  `help:"Print new output until the task ends." short:"f"`
+	Offset int64 `help:"First byte to print; a negative offset counts from the end." placeholder:"BYTES"`
 }
 
 // Help is shown by --help.
@@ -42,7 +42,7 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 		switch {
 		case at < r.Size && at > r.Offset:
 		case r.Ended && r.Full:
-			e.note("there was more; what came after %d bytes is not kept", r.Size)
+			e.note("the output was longer; only the first %d bytes are stored", r.Size)
 			return nil
 		case r.Ended, !c.Follow:
 			return nil

@@ -43,7 +43,7 @@ func printJSON(v any) error {
 
 // inJSON says how results are printed.
 type inJSON struct {
-	JSON *bool `help:"Print JSON; the default unless stdout is a terminal." negatable:""`
+	JSON *bool `help:"Print JSON (default unless stdout is a terminal)." negatable:""`
 }
 
 func (j inJSON) wantsJSON() bool {

@@ -97,7 +97,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 	} {
 		p := newPlace(t)
 		c := newConsole(t)
-		code := c.run(p, `allow shell {"command":"touch touched"}?`, test.answer, "run", "touch it")
+		code := c.run(p, "Run `touch touched`?", test.answer, "run", "touch it")
 		_, err := os.Stat(filepath.Join(p.work, "touched"))
 		if code != test.code || (err == nil) != test.runs {
 			t.Errorf("answer %q: exit code %d, the command ran: %t; want %d, %t", test.answer, code, err == nil, test.code, test.runs)
@@ -153,7 +153,7 @@ func TestTrustOnATerminal(t *testing.T) {
 	}
 	local("true")
 	status(protocol.PluginUntrusted)
-	const asks = "may exactly this run? [y/N]"
+	const asks = "Allow this plugin to run? [y/N]"
 	for _, answer := range []string{"n\n", "\n", "yes, why not\n", "\x04"} {
 		c := newConsole(t)
 		if code := c.run(p, asks, answer, "plugin", "trust", "local"); code != exitDenied {
@@ -180,13 +180,13 @@ func TestTrustOnATerminal(t *testing.T) {
 	p.want(0, "local is untrusted\n", "", "plugin", "untrust", "local")
 	status(protocol.PluginUntrusted)
 	local("fal\nse")
-	p.want(exitFailed, "plugin.json:1:", "nothing that could be approved", "plugin", "trust", "local")
+	p.want(exitFailed, "plugin.json:1:", "cannot be approved because it cannot be loaded", "plugin", "trust", "local")
 	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "plugin", "trust", "local", "--digest", "0")
 	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
 }
 
 func TestDeleteAsksOnATerminal(t *testing.T) {
-	const asks = "Delete forever? [y/N]"
+	const asks = "Delete permanently? [y/N]"
 	p := newPlace(t)
 	id := p.session()
 	there := func() bool { return strings.Contains(p.run("session", "list", "--json").out, id) }

@@ -11,24 +11,24 @@ import (
 )
 
 type triggerCommand struct {
-	List    triggerListCommand    `cmd:"" default:"withargs" help:"List triggers; the default."`
-	Add     triggerAddCommand     `cmd:"" help:"Say what is to be done when something happens."`
-	Remove  triggerRemoveCommand  `cmd:"" help:"End a trigger."`
-	Enable  triggerEnableCommand  `cmd:"" help:"Switch a trigger on again."`
-	Disable triggerDisableCommand `cmd:"" help:"Switch a trigger off."`
-	Emit    triggerEmitCommand    `cmd:"" help:"Say that something has happened."`
-	History triggerHistoryCommand `cmd:"" help:"List what happened, and what has come of it."`
+	List    triggerListCommand    `cmd:"" default:"withargs" help:"List triggers (default)."`
+	Add     triggerAddCommand     `cmd:"" help:"Create a trigger."`
+	Remove  triggerRemoveCommand  `cmd:"" help:"Delete a trigger."`
+	Enable  triggerEnableCommand  `cmd:"" help:"Enable a trigger."`
+	Disable triggerDisableCommand `cmd:"" help:"Disable a trigger."`
+	Emit    triggerEmitCommand    `cmd:"" help:"Emit an event for triggers."`
+	History triggerHistoryCommand `cmd:"" help:"List events and their deliveries."`
 }
 
 type triggerListCommand struct {
 	inJSON
-	Owner string `help:"Only those of this session; lashd session lists sessions." placeholder:"SESSION"`
+	Owner string `help:"Show only triggers of this session; lashd session lists the ids." placeholder:"SESSION"`
 }
 
 // Help is shown by --help.
 func (triggerListCommand) Help() string {
-	return `WHEN is a schedule, a glob of files, or the type of what happens; NEXT is when a schedule is due; DOES is the session that is woken,
-or the directory of the new one.
+	return `WHEN is a schedule, a glob pattern for files, or an event type. NEXT is the next time of a schedule. TARGET is the session
+to wake, or the directory of the new session.
 
 Example: lashd trigger list`
 }
@@ -46,10 +46,10 @@ func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(all)
 	}
 	if len(all) == 0 {
-		e.note("there are no triggers; lashd trigger add makes one")
+		e.note("no triggers; create one with lashd trigger add")
 		return nil
 	}
-	rows := [][]string{{"TRIGGER", "OWNER", "STATE", "WHEN", "NEXT", "DOES"}}
+	rows := [][]string{{"TRIGGER", "OWNER", "STATE", "WHEN", "NEXT", "TARGET"}}
 	for _, g := range all {
 		rows = append(rows, []string{oneLine(g.Key, 40), cmp.Or(string(g.SessionID), "user"), triggerState(g), when(g.Source), moment(g.NextAtMs), does(g.Action)})
 	}
@@ -88,7 +88,7 @@ func triggerState(g protocol.Trigger) string {
 	case !g.Enabled:
 		return "off"
 	case g.Problem != "":
-		return "ailing"
+		return "failing"
 	}
 	return "on"
 }
@@ -119,15 +119,15 @@ func does(a protocol.TriggerAction) string {
 
 // triggerKey names a trigger.
 type triggerKey struct {
-	Key   string `arg:"" help:"Key of the trigger; lashd trigger list lists them."`
-	Owner string `help:"Session that owns it; the default is the user." placeholder:"SESSION"`
+	Key   string `arg:"" help:"Trigger key; lashd trigger list lists the keys."`
+	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`
 }
 
 type triggerRemoveCommand struct{ triggerKey }
 
 // Help is shown by --help.
 func (triggerRemoveCommand) Help() string {
-	return `What has happened before is still delivered.
+	return `Events that occurred before are still delivered.
 
 Example: lashd trigger remove morning`
 }
@@ -144,7 +144,7 @@ type triggerEnableCommand struct{ triggerKey }
 
 // Help is shown by --help.
 func (triggerEnableCommand) Help() string {
-	return `What happened while it was off is not made up for.
+	return `Events that occurred while the trigger was disabled are skipped.
 
 Example: lashd trigger enable morning`
 }

@@ -10,31 +10,35 @@ import (
 )
 
 type triggerAddCommand struct {
-	Key   string `arg:"" help:"What it is called from now on."`
-	Text  string `help:"What the model is told, before what has happened." required:"" placeholder:"TEXT"`
-	Owner string `help:"Session that owns it, and with which it goes; the default is the user." placeholder:"SESSION"`
+	Key   string `arg:"" help:"Key of the new trigger."`
+	Text  string `help:"Instruction for the agent; the event is appended." required:"" placeholder:"TEXT"`
+	Owner string `help:"Session that owns the trigger and is deleted with it (default the user)." placeholder:"SESSION"`
 
-	Cron   string `help:"When: at the times of a schedule." xor:"when" required:"" placeholder:"'0 9 * * 1-5'"`
-	Files  string `help:"When: files change whose path fits a glob." xor:"when" required:"" placeholder:"GLOB"`
-	On     string `help:"When: something else happens; lashd call trigger/types lists what may." xor:"when" required:"" placeholder:"TYPE"`
-	Zone   string `help:"With --cron: time zone; the default is that of the machine." placeholder:"Europe/Zurich"`
-	Missed string `help:"With --cron: what becomes of times at which nobody was there: skip, runOnce or runAll." placeholder:"POLICY"`
-	Dir    string `help:"With --files: directory in which they are; the default is that of the session." placeholder:"DIR"`
-	Source string `help:"With --on: only that of this source." placeholder:"KEY"`
-	Filter string `help:"JSON Schema that what comes with it must fit." placeholder:"SCHEMA"`
+	Cron   string `help:"Fire on this schedule." xor:"when" required:"" placeholder:"'0 9 * * 1-5'"`
+	Files  string `help:"Fire when files that match this glob pattern change." xor:"when" required:"" placeholder:"GLOB"`
+	On     string `help:"Fire on events of this type; lashd call trigger/types lists the types." xor:"when" required:"" placeholder:"TYPE"`
+	Zone   string `help:"With --cron: time zone (default the system time zone)." placeholder:"Europe/Zurich"`
+	Missed string `help:"With --cron, required: how to handle times missed while the daemon was stopped: skip, runOnce or runAll." placeholder:"POLICY"`
+	Dir    string `help:"With --files: directory of the pattern (default the directory of the session)." placeholder:"DIR"`
+	Source string `help:"With --on: only events of this source." placeholder:"KEY"`
+	Filter string `help:"JSON Schema that the event payload must match." placeholder:"SCHEMA"`
 
-	Wake  string `help:"Does: wakes a session; lashd session lists sessions." xor:"does" required:"" placeholder:"SESSION"`
-	In    string `help:"Does: begins a session in a directory, each time." xor:"does" required:"" placeholder:"DIR"`
-	Model string `help:"With --in: a name from lashd model." placeholder:"NAME"`
+	Wake  string `help:"Wake this session; lashd session lists the ids." xor:"does" required:"" placeholder:"SESSION"`
+	In    string `help:"Start a new session in this directory for each event." xor:"does" required:"" placeholder:"DIR"`
+	Model string `help:"With --in: model; lashd model lists the names." placeholder:"NAME"`
 	inJSON
 }
 
 // Help is shown by --help.
 func (triggerAddCommand) Help() string {
-	return `A schedule has five fields (minute, hour, day, month, weekday), or is @hourly, @daily, @weekly, @monthly, @yearly or @every 90m. What a
-trigger does is a turn like any other: what it may do without being asked is for the settings of its session to say.
+	return `Choose one event (--cron, --files or --on) and one target (--wake or --in).
 
-Example: lashd trigger add morning --cron '0 9 * * 1-5' --missed runOnce --in ~/src/project --text 'Summarise what was merged since yesterday.'`
+A schedule has five fields (minute, hour, day, month, weekday), or is @hourly, @daily, @weekly, @monthly, @yearly or @every 90m. The
+approval settings of the session apply to the turns that a trigger starts.
+
+Examples:
+  lashd trigger add morning --cron '0 9 * * 1-5' --missed runOnce --in ~/src/project --text 'Summarize the merged changes.'
+  lashd trigger add tests --files '**/*.go' --dir . --wake ses_01a1 --text 'Run the tests.'`
 }
 
 func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
@@ -56,7 +60,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(r.Trigger)
 	}
 	if r.Trigger.NextAtMs > 0 {
-		fmt.Fprintln(stdout, "due at", moment(r.Trigger.NextAtMs))
+		fmt.Fprintln(stdout, "next run:", moment(r.Trigger.NextAtMs))
 	}
 	return nil
 }
@@ -65,7 +69,7 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 	p.Key, p.Action.Text = c.Key, c.Text
 	if c.Filter != "" {
 		if !json.Valid([]byte(c.Filter)) {
-			return p, fmt.Errorf("--filter is not JSON: %s", c.Filter)
+			return p, fmt.Errorf("--filter is not valid JSON: %s", c.Filter)
 		}
 		p.Filter = json.RawMessage(c.Filter)
 	}
@@ -84,7 +88,7 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 	switch {
 	case c.Cron != "" && c.Missed == "":
-		return protocol.TriggerSource{}, fmt.Errorf("--missed must say what becomes of times at which nobody was there: skip, runOnce or runAll")
+		return protocol.TriggerSource{}, fmt.Errorf("--missed is required with --cron: skip, runOnce or runAll")
 	case c.Cron != "":
 		return protocol.TriggerSource{Type: protocol.TypeCronTick, Cron: &protocol.CronSource{
 			Schedule: c.Cron, TimeZone: c.Zone, Missed: protocol.MissedTicks(c.Missed)}}, nil

@@ -10,17 +10,17 @@ import (
 )
 
 type triggerEmitCommand struct {
-	Type    string `arg:"" help:"What has happened; lashd call trigger/types lists what may."`
-	Payload string `arg:"" optional:"" default:"{}" help:"What comes with it, as a JSON object."`
-	Source  string `help:"Which one of that type it happened to." placeholder:"KEY"`
-	Once    string `help:"What makes it the same occurrence, such as the id of a mail: it then comes once, however often it is said." placeholder:"KEY"`
+	Type    string `arg:"" help:"Event type; lashd call trigger/types lists the types."`
+	Payload string `arg:"" optional:"" default:"{}" help:"Payload as a JSON object."`
+	Source  string `help:"Source of the event, for triggers with --source." placeholder:"KEY"`
+	Once    string `help:"Key that identifies the event, such as a build id. lashd delivers events with the same key once." placeholder:"KEY"`
 	ofWorkspace
 	inJSON
 }
 
 // Help is shown by --help.
 func (triggerEmitCommand) Help() string {
-	return `manual.emitted is always there; others are declared by plugins.
+	return `The type manual.emitted always exists. Plugins can declare more types.
 
 Example: lashd trigger emit manual.emitted '{"branch":"main"}' --once build-1742`
 }
@@ -31,7 +31,7 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
 		return err
 	}
 	if !json.Valid([]byte(c.Payload)) {
-		return &exitError{exitUsage, fmt.Errorf("the payload is not JSON: %s", c.Payload)}
+		return &exitError{exitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload)}
 	}
 	var r protocol.TriggerEmitResult
 	err = e.ask(ctx, "trigger/emit", protocol.TriggerEmitParams{
@@ -47,15 +47,15 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
 }
 
 type triggerHistoryCommand struct {
-	Key   string `arg:"" optional:"" help:"Only what is something to this trigger."`
-	Owner string `help:"Session that owns it; the default is the user." placeholder:"SESSION"`
-	Lines int    `help:"How many of the newest." default:"20" short:"n"`
+	Key   string `arg:"" optional:"" help:"Show only events of this trigger."`
+	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`
+	Lines int    `help:"Number of newest events to show." default:"20" short:"n"`
 	inJSON
 }
 
 // Help is shown by --help.
 func (triggerHistoryCommand) Help() string {
-	return `STATE is reserved, as long as it is to be done; delivered, refused or failed; or targetGone, when the session is deleted.
+	return `STATE of a delivery is reserved (pending), delivered, refused, failed, or targetGone if its session was deleted.
 
 Example: lashd trigger history morning`
 }
@@ -73,7 +73,7 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 			}
 		}
 		if p.TriggerID == "" {
-			return fmt.Errorf("there is no trigger %s; lashd trigger list lists them", c.Key)
+			return fmt.Errorf("no trigger %q; lashd trigger list lists the keys", c.Key)
 		}
 	}
 	var r protocol.TriggerHistoryResult
@@ -88,7 +88,7 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 
 // deliveries is a row for each delivery, or for an occurrence that is nothing to anybody.
 func deliveries(all []protocol.Occurrence) [][]string {
-	rows := [][]string{{"AT", "WHAT", "TRIGGER", "STATE", "SESSION", "REASON"}}
+	rows := [][]string{{"AT", "EVENT", "TRIGGER", "STATE", "SESSION", "REASON"}}
 	for _, o := range all {
 		what := oneLine(strings.TrimSpace(o.Type+" "+o.SourceKey), 40)
 		if len(o.Deliveries) == 0 {

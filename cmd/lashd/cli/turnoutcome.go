@@ -1,22 +1,22 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
+	"lashd/cmd/lashd/chat"
 	"lashd/rpc/protocol"
 )
 
 // outcomeError is how a turn's end is told: nil if it came to its answer without a denial.
 func outcomeError(r *protocol.TurnReport) error {
 	if r.Outcome == nil {
-		return &exitError{exitFailed, errors.New("the turn has not ended")}
+		return &exitError{exitFailed, errors.New("the turn is still running")}
 	}
 	switch {
 	case r.State == protocol.TurnCancelled:
-		return &exitError{exitCancelled, fmt.Errorf("the turn was cancelled; go on with --session %s", r.SessionID)}
+		return &exitError{exitCancelled, fmt.Errorf("the turn was cancelled; to continue: lashd run --session %s", r.SessionID)}
 	case r.State != protocol.TurnCompleted:
 		return &exitError{exitFailed, endedAs(r.Outcome, r.Issues)}
 	}
@@ -25,16 +25,16 @@ func outcomeError(r *protocol.TurnReport) error {
 		switch {
 		case !denies(f):
 		case f.Source == protocol.FromPlugin:
-			return &exitError{exitDenied, fmt.Errorf("a plugin has denied a call of %s: %s", call.Name, f.Message)}
+			return &exitError{exitDenied, fmt.Errorf("a plugin denied a %s call: %s", call.Name, f.Message)}
 		default:
-			return &exitError{exitDenied, fmt.Errorf("a call of %s was denied; --allow allows all that would be asked about", call.Name)}
+			return &exitError{exitDenied, fmt.Errorf("a %s call was denied; --allow allows every call that needs approval", call.Name)}
 		}
 	}
 	return nil
 }
 
 func endedAs(o *protocol.TurnOutcome, found []protocol.Issue) error {
-	return fmt.Errorf("the turn ended as %s: %s", o.Kind, cmp.Or(o.Text, issues(found)))
+	return errors.New(chat.Failed("the turn failed", o, issues(found)))
 }
 
 // denies tells whether a call failed because a rule, a person or a plugin did not allow it. A tool may lack a right of its own.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/cmd/lashd/chat"
 	"lashd/rpc/protocol"
 )
 
@@ -69,12 +70,12 @@ func (v *view) session(id protocol.SessionID) {
 // queued tells what a turn waits for before it begins: another turn of its session, or who answers a question of that.
 func (v *view) queued(state protocol.SessionState) {
 	if state == protocol.SessionRequiresAction {
-		v.note("[queued: the session waits for an answer]")
-		v.await("the answer to a question of another turn")
+		v.note("[queued: the session is waiting for an answer]")
+		v.await("an answer in another turn")
 		return
 	}
-	v.note("[queued: the session runs another turn]")
-	v.await("another turn")
+	v.note("[queued: another turn is running]")
+	v.await("the other turn")
 }
 
 // started also takes an item that was open when the turn was looked at again, with its text so far.
@@ -88,7 +89,7 @@ func (v *view) started(item *protocol.Item) {
 		v.note(fmt.Sprintf("[%s %s]", item.Tool, oneLine(readable(item.Args), 120)))
 		v.await(item.Tool)
 	case protocol.ItemReasoning:
-		v.await("the model, which thinks")
+		v.await("the model (thinking)")
 	case protocol.ItemAgentMessage:
 		v.text(item.ID, 0, item.Text)
 	}
@@ -120,7 +121,7 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	}
 	if id != v.item {
 		if v.item != "" && !v.ended[v.item] {
-			v.note("[the answer begins again]")
+			v.note("[the answer restarts]")
 		}
 		v.endLine()
 		v.item, v.shown = id, ""
@@ -131,7 +132,7 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	case strings.HasPrefix(v.shown[offset:], piece): // known
 		return
 	case !strings.HasPrefix(piece, v.shown[offset:]):
-		v.note("[the answer begins again]")
+		v.note("[the answer restarts]")
 		v.endLine()
 		piece = v.shown[:offset] + piece
 		v.shown, offset = "", 0
@@ -194,13 +195,13 @@ func (v *view) waits(d *protocol.Decision) {
 	if v.json || d.Call == nil {
 		return
 	}
-	v.note(fmt.Sprintf("[%s waits to be completed by whoever has its key]", d.Call.Name))
-	v.await(d.Call.Name + " to be completed")
+	v.note(fmt.Sprintf("[%s is waiting for its result from another program]", d.Call.Name))
+	v.await("the result of " + d.Call.Name)
 }
 
 func (v *view) answered(d *protocol.Decision) {
 	if a := d.Answer; a != nil && !v.json {
-		v.note(fmt.Sprintf("[%s: %s]", d.Kind, a.Choice))
+		v.note("[" + chat.Answer(d) + "]")
 	}
 	v.await("the turn")
 }

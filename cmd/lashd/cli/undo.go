@@ -13,8 +13,8 @@ import (
 
 // ofFiles names a session, and a turn or a file point of it.
 type ofFiles struct {
-	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the one of the turn, or the newest of this directory."`
-	Turn    string `arg:"" optional:"" help:"A turn, or a file point; lashd session points lists them. It may also stand alone."`
+	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the session of the turn, or the newest of this directory)."`
+	Turn    string `arg:"" optional:"" help:"Turn or file point; lashd session points lists the ids. You can omit the session."`
 }
 
 // alone has a turn or a file point that stands alone be that, and no session.
@@ -47,19 +47,19 @@ func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, erro
 		return "", err
 	}
 	if len(r.Data) == 0 {
-		return "", &exitError{exitUsage, errors.New("no session works in this directory; lashd session lists those there are")}
+		return "", &exitError{exitUsage, errors.New("this directory has no session; lashd session lists all sessions")}
 	}
 	return r.Data[0].ID, nil
 }
 
 type sessionPointsCommand struct {
-	Session string `arg:"" optional:"" help:"The session; lashd session lists them. Default: the newest of this directory."`
+	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the newest of this directory)."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (sessionPointsCommand) Help() string {
-	return `A file point is what a turn, or an undo, did to files. STATE is undone where a later undo took it back.
+	return `A file point records the file changes of one turn or one undo. STATE is "undone" after an undo reverted it.
 
 Example: lashd session points`
 }
@@ -82,7 +82,7 @@ func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
 		return printJSON(points)
 	}
 	if len(points) == 0 {
-		e.note("no turn of session %s has changed files", id)
+		e.note("no turn of session %s changed files", id)
 		return nil
 	}
 	rows := [][]string{{"POINT", "TURN", "AT", "STATE", "FILES", "NOTE"}}
@@ -111,7 +111,7 @@ func pointNote(p protocol.FilePoint) string {
 	case p.Unrestorable != "":
 		return "cannot be undone: " + oneLine(p.Unrestorable, 100)
 	case p.Unkept > 0:
-		return fmt.Sprintf("%d files without a copy", p.Unkept)
+		return fmt.Sprintf("%d files without a stored copy", p.Unkept)
 	}
 	return ""
 }
@@ -124,18 +124,21 @@ func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.F
 
 type sessionUndoCommand struct {
 	ofFiles
-	History bool `help:"Take the conversation back, too: the model does not know of the turns any more."`
-	DryRun  bool `help:"Only tell what would be done."`
-	Force   bool `help:"Also where something would be lost; what cannot be brought back is left as it is."`
+	History bool `help:"Also remove the undone turns from the model's context."`
+	DryRun  bool `help:"Show the changes without making them."`
+	Force   bool `help:"Overwrite conflicting files. Files that cannot be restored stay unchanged."`
 	inJSON
 }
 
 // Help is shown by --help.
 func (sessionUndoCommand) Help() string {
-	return `Makes files what they were before a turn, whatever came after it. Default: the newest turn that changed files and is not undone yet.
-What somebody else changed since is a conflict: nothing is done without --force. An undo can itself be undone: it names its file point.
+	return `By default, undoes the newest turn with file changes that is not undone yet. Undoing an older turn also reverts the
+changes of later turns.
 
-Exit codes: 0 done, 1 refused.
+A file that something else changed since is a conflict. On a conflict, undo changes nothing and lists the files; --force overwrites
+them. Each undo prints the command that reverts it.
+
+Exit codes: 0 success, 1 failure or conflict.
 
 Example: lashd session undo --dry-run`
 }
@@ -168,9 +171,9 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 	}
 	switch {
 	case len(r.Files) == 0:
-		e.note("the files are as they were then")
+		e.note("nothing to change: the files already have the earlier contents")
 	case r.Point != "":
-		e.note("to take this back: lashd session undo %s %s", p.SessionID, r.Point)
+		e.note("to revert this undo: lashd session undo %s %s", p.SessionID, r.Point)
 	}
 	return nil
 }
@@ -208,7 +211,7 @@ func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.T
 			return p.TurnID, nil
 		}
 	}
-	return "", fmt.Errorf("no turn of session %s has changed files that is not undone; lashd session points %s lists them", id, id)
+	return "", fmt.Errorf("nothing left to undo in session %s; lashd session points %s lists its file points", id, id)
 }
 
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
@@ -228,9 +231,9 @@ func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 func rewindNote(f protocol.FileRewind) string {
 	switch {
 	case f.Problem != "":
-		return "not done: " + oneLine(f.Problem, 100)
+		return "failed: " + oneLine(f.Problem, 100)
 	case f.Unkept != "":
-		return "stays as it is, without a copy: " + string(f.Unkept)
+		return "unchanged, no stored copy: " + string(f.Unkept)
 	case f.Conflict != "":
 		return "conflict: " + string(f.Conflict)
 	case f.Kind != protocol.FileRegular:
