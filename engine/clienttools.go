@@ -59,7 +59,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	}
 	class, text := c.await(ctx, pending, wait)
 	acked, err := do(context.WithoutCancel(ctx), c.session.eng, c.session.id, func(_ context.Context, st *state) (bool, error) {
-		st.overlay.settle(call.CallID)
+		st.overlay.removeCall(call.CallID)
 		return pending.acked, nil
 	})
 	// The call is settled: what was answered by now counts, though something else may have ended the wait.
@@ -94,7 +94,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 			Type: protocol.EventToolRequested, TurnID: call.TurnID, ClientID: pending.client, Deadline: now() + wait.Milliseconds(),
 			ToolCall: &protocol.ToolCall{CallID: call.CallID, Name: call.Name, Args: call.Args},
 		})
-		c.Then(func() { st.overlay.begin(call.CallID, pending) })
+		c.Then(func() { st.overlay.addCall(call.CallID, pending) })
 		return pending, st.commit(ctx, c)
 	})
 }

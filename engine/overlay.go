@@ -31,7 +31,7 @@ func (o overlay) nothing() bool { return len(o.Tools) == 0 && o.Prompt == "" && 
 type sessionOverlay struct {
 	overlay  overlay                         // as it is stored
 	replaced chan struct{}                   // closed once another overlay is watched; nil: it stays without its client
-	calls    map[protocol.CallID]*clientCall // by clients of this overlay, or of one before
+	calls    map[protocol.CallID]*clientCall // of tools of this overlay, or of an earlier one
 }
 
 // current returns the overlay that is stored.
@@ -45,8 +45,8 @@ func (o *sessionOverlay) provider(name string) (id protocol.ClientID, ok bool) {
 	return o.overlay.ClientID, slices.ContainsFunc(o.overlay.Tools, func(t protocol.ClientTool) bool { return t.Name == name })
 }
 
-// begin notes a call that waits for its client.
-func (o *sessionOverlay) begin(id protocol.CallID, call *clientCall) { o.calls[id] = call }
+// addCall adds a call that waits for its client.
+func (o *sessionOverlay) addCall(id protocol.CallID, call *clientCall) { o.calls[id] = call }
 
 // call returns a call that waits for a client.
 func (o *sessionOverlay) call(id protocol.CallID, client protocol.ClientID) (call *clientCall, ok bool) {
@@ -54,8 +54,8 @@ func (o *sessionOverlay) call(id protocol.CallID, client protocol.ClientID) (cal
 	return call, ok && call.client == client
 }
 
-// settle forgets a call that does not wait any more.
-func (o *sessionOverlay) settle(id protocol.CallID) { delete(o.calls, id) }
+// removeCall removes a call that does not wait any more.
+func (o *sessionOverlay) removeCall(id protocol.CallID) { delete(o.calls, id) }
 
 // awaitsClient reports whether calls wait for their clients.
 func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }

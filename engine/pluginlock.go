@@ -66,8 +66,9 @@ func (k *pluginLock) unlock() { <-k.owner.plugins.locked }
 // row is the session as it was after its newest commit.
 func (k *pluginLock) row() *protocol.Session { return k.owner.newestRow.Load() }
 
-// lockedPlugins has f work beside the actor while it holds the lock of a session's plugins. Once f runs it runs to its end, whatever
-// happens to ctx.
+// lockedPlugins has f work beside the actor while it holds the lock of a session's plugins. Once f runs it runs to its end, even if the caller
+// returns because ctx is done. The caller does not wait then: requests of a connection run one after the other, so a cancelled request
+// would hold up the next ones while plugins load, or do not answer.
 func lockedPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(*pluginLock) (T, error)) (v T, err error) {
 	k, err := lockPlugins(ctx, e, id)
 	if err != nil {

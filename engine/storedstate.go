@@ -16,8 +16,9 @@ const (
 	executionPart      = componentExecution + "/state"
 )
 
-// storedState is what the store has of a session's tools, plugins, code executor and protocol. It changes when a change that was given to it
-// is stored. Only the session's actor may call its methods, except pluginState, which work on the session may call that keeps others from changing it.
+// storedState is what the store has of a session's tools, plugins, code executor and protocol. Methods that take a change add to it, and
+// memory follows once it is stored. The session's actor calls them. A turn or a command may also call pluginState while it runs: nothing else
+// captures state of plugins then.
 type storedState struct {
 	store    *persistence.Store
 	key      int64 // of the session in the store
