@@ -19,7 +19,7 @@ import (
 // maxSwitches is how often work may go on in another frame before somebody has to say something.
 const maxSwitches = 32
 
-// opensFrame tells whether a switch asks for a frame other than the one that its turn began in.
+// opensFrame reports whether a switch asks for a frame other than the one that its turn began in.
 func opensFrame(ctx context.Context, e *Engine, from protocol.FrameID, to *protocol.FrameSwitch) bool {
 	if !to.Meant() {
 		return false
@@ -44,7 +44,7 @@ func meant(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.To
 	return c
 }
 
-// switchFrame asks the protocol before a model call, and tells whether the turn ended with that.
+// switchFrame asks the protocol before a model call, and reports whether the turn ended with that.
 func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	p := r.hooks.plugins.Protocol()
 	if !p.Switches() {

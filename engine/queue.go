@@ -52,7 +52,7 @@ func (q *Queue) Cancel(ctx context.Context, p *protocol.QueueCancelParams) (*pro
 	})
 }
 
-// endedInput answers for an input that is in the queue no more.
+// endedInput answers for an input that is no longer in the queue.
 func (q sessionQueue) endedInput(ctx context.Context, id protocol.InputID) (*protocol.QueueCancelResult, error) {
 	status := protocol.CancelNotFound
 	in, err := q.st.eng.store.Input(ctx, q.st.key, id)

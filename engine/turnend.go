@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// finish commits the turn, and tells whether it is stored. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
+// finish commits the turn, and reports whether it is stored. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
 // cannot be stored as it is ends with that as its outcome, and the head stays where it was.
 func (r *run) finish() (stored bool) {
 	r.capture()
@@ -184,7 +184,7 @@ func (ts *sessionTurns) abandon(turn persistence.StoredTurn, cause error) error 
 	return ts.endUnstarted(ts.st.ctx, end, receipt.Request{}, nil)
 }
 
-// unstarted is how a turn ends that does not run.
+// unstarted is how a turn that does not run ends.
 type unstarted struct {
 	turn    persistence.StoredTurn
 	outcome protocol.TurnOutcome

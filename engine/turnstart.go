@@ -15,9 +15,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionTurns starts the turns of a session, one at a time, and stores how they end. It owns the run of the turn that runs. Of its session
-// it asks the queue and the holds for what is next, the store for changes and commits, the alarm to try again, and settings and history
-// for what a turn begins with.
+// sessionTurns starts the turns of a session, one at a time, and stores how they end. It owns the run of the turn that runs. Of the state it
+// asks for changes and their commits, for what is next (queue, holds, decisions), for another try (alarm), and for what a turn begins with
+// (settings, history, stored state).
 type sessionTurns struct {
 	st      *state
 	current *run // nil: no turn runs
@@ -52,7 +52,7 @@ func isSlow(err error) bool {
 	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.LeftError)) || errors.As(err, new(*tool.SlowError))
 }
 
-// try is startTurn once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
+// try is start once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
 // too long refuse everything: it can be tried again. It fails with errPluginsMoved if the session has other settings than its plugins by now.
 func (ts *Turns) try(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	l, err := ts.eng.lend(ctx, p.SessionID)
@@ -84,7 +84,7 @@ func (ts *Turns) try(ctx context.Context, id protocol.TurnID, ceiling *protocol.
 	})
 }
 
-// unusedID refuses an id for a new turn that is one's already. None is fine.
+// unusedID refuses an id for a new turn that another turn has already. No id is fine.
 func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID) error {
 	if id == "" {
 		return nil

@@ -86,7 +86,7 @@ func (d *Draft) accept(c *change.Change, t persistence.StoredTurn, in protocol.Q
 	return in
 }
 
-// Begin has a turn run in this daemon, or wait for a decision. It changes nothing if the turn does so already.
+// Begin marks a turn as run by this daemon, or as waiting for a decision if asks is set. It changes nothing if the turn is so already.
 func (d *Draft) Begin(c *change.Change, t persistence.StoredTurn, asks bool) persistence.StoredTurn {
 	next := t
 	next.State, next.Incarnation = protocol.TurnRunning, d.policy.Incarnation

@@ -92,7 +92,7 @@ func (q *Queue) Switches(id protocol.TurnID) (n int) {
 	return n
 }
 
-// Begun tells whether the first turn was begun, by this daemon or an earlier one.
+// Begun reports whether the first turn was begun, by this daemon or an earlier one.
 func (q *Queue) Begun() bool { return len(q.turns) > 0 && rank(q.turns[0]) == 0 }
 
 // CheckRoom fails with ErrFull if no further input may be queued. Wakes have a limit of their own.
@@ -123,19 +123,19 @@ func waiting(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []pr
 	return queue
 }
 
-// TakeBegun tells whether a turn was begun by the change that brought it, and was not asked about since.
+// TakeBegun reports whether a turn was begun by the change that brought it, and was not asked about since.
 func (q *Queue) TakeBegun(id protocol.TurnID) bool {
 	begun := q.begun != "" && q.begun == id
 	q.begun = ""
 	return begun
 }
 
-// Steered tells whether inputs wait for a checkpoint of the running turn.
+// Steered reports whether inputs wait for a checkpoint of the running turn.
 func (q *Queue) Steered() bool {
 	return slices.ContainsFunc(q.inputs, func(in protocol.QueuedInput) bool { return in.State == protocol.InputPendingActive })
 }
 
-// TakeWake tells whether a wake was queued since it was asked last: then a turn may start.
+// TakeWake reports whether a wake was queued since it was asked last: then a turn may start.
 func (q *Queue) TakeWake() bool {
 	pending := q.wakePending
 	q.wakePending = false

@@ -30,7 +30,7 @@ func (d *Draft) place(in *protocol.QueuedInput) *persistence.StoredTurn {
 	return &t
 }
 
-// shares tells whether a wake may come to the model together with others: only if those who cause them may do the same.
+// shares reports whether a wake may come to the model together with others: only if those who cause them may do the same.
 func shares(in protocol.QueuedInput, with []protocol.QueuedInput) bool {
 	if in.Wake.Merge == "" || len(with) == 0 || len(with) >= maxMerged || in.AtMs-with[0].AtMs > maxMergeAge {
 		return false
@@ -72,7 +72,7 @@ func (q *Queue) Entering(id protocol.TurnID, policy protocol.DrainPolicy, admits
 	return enter
 }
 
-// expired tells whether a wake came too late to be of use.
+// expired reports whether a wake came too late to be of use.
 func expired(in protocol.QueuedInput) bool {
 	return in.Wake != nil && in.Wake.ExpiresAtMs > 0 && in.Wake.ExpiresAtMs <= time.Now().UnixMilli()
 }
