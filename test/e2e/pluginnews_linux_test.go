@@ -73,7 +73,7 @@ func TestNewsOfPlugins(t *testing.T) {
 		if err := w.command("plugin", "reload").Run(); err != nil {
 			t.Fatal(err)
 		}
-		s.shows("MCP server broken of plugin guard is tried again")
+		s.shows("MCP server broken of plugin guard is starting again")
 		address := unusedAddress(t)
 		save(`{"name": "guard", "mcpServers": {"far": {"url": "http://` + address + `"}}}`)
 		s.shows("MCP server far of plugin guard cannot be reached")

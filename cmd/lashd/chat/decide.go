@@ -74,12 +74,23 @@ func Question(d *protocol.Decision) string {
 	if d.Call == nil {
 		return hang(termtext.Printable(d.Prompt))
 	}
-	brief := termtext.Brief(d.Call.Args)
-	if _, more, ok := strings.Cut(d.Prompt, " run with "+brief+"?"); ok && d.Kind == protocol.DecisionApproval {
+	if more, ok := afterArguments(d.Prompt); ok && d.Kind == protocol.DecisionApproval {
 		return approvalQuestion(d.Call, termtext.Printable(more))
 	}
-	prompt := strings.Replace(d.Prompt, " with "+brief, "", 1)
+	prompt := strings.Replace(d.Prompt, " with "+termtext.Brief(d.Call.Args), "", 1)
 	return hang(termtext.Printable(prompt) + "\n" + callText(d.Call))
+}
+
+// afterArguments returns the part of an approval's prompt that follows the arguments. The arguments in the prompt are those of the call,
+// perhaps with their members in another order, or cut off as termtext.Brief does.
+func afterArguments(prompt string) (string, bool) {
+	_, rest, _ := strings.Cut(prompt, " run with ")
+	var args json.RawMessage
+	if dec := json.NewDecoder(strings.NewReader(rest)); dec.Decode(&args) == nil {
+		return strings.CutPrefix(rest[dec.InputOffset():], "?")
+	}
+	_, more, ok := strings.Cut(rest, "...?")
+	return more, ok
 }
 
 // approvalQuestion asks whether a call may run: "Run `npm test`?" for a shell command on one line. more is what the engine and plugins

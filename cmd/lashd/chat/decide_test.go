@@ -59,6 +59,7 @@ func TestApprovalQuestion(t *testing.T) {
 		{"a command of several lines", "shell", `{"command":"a\nb"}`, "", "Allow this tool call?\n  shell {\"command\":\"a\\nb\"}"},
 		{"other arguments", "shell", `{"command":"a","timeoutMs":5}`, "", "Allow this tool call?\n  shell {\"command\":\"a\",\"timeoutMs\":5}"},
 		{"a control character", "shell", `{"command":"a\u001b[2J"}`, "", "Run `a\\u001b[2J`?"},
+		{"a long command", "shell", `{"command":"` + strings.Repeat("x", 400) + `"}`, " Sure?", "Run `" + strings.Repeat("x", 400) + "`? Sure?"},
 		{"another tool", "write", `{"path":"a.txt"}`, "", "Allow this tool call?\n  write {\"path\":\"a.txt\"}"},
 	} {
 		t.Run("part/8 "+c.name, func(t *testing.T) {
