@@ -12,11 +12,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrGone means that the connection to the daemon was lost.
+// ErrGone means that the connection to the daemon was lost. The chat reconnects.
 var ErrGone = errors.New("the connection to the daemon was lost")
 
-// Run shows a session on a terminal until the person leaves, or ctx is done. The session goes on without it. It reports which session
-// was shown last, and whether it has an input.
+// Run shows a session on a terminal until the user quits or ctx is done. The session itself keeps running. Run returns the id of the last
+// session on the screen, and whether that session has any input.
 func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
 	u := &ui{ctx: ctx, session: s, talk: newTranscript(), width: 80, height: 24}
 	_, err = tea.NewProgram(u, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
@@ -26,52 +26,56 @@ func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last prot
 	return u.talk.session.ID, u.used || u.talk.session.TurnIndex > 0, errors.Join(err, u.failed)
 }
 
-// ui is the state of the program. Only its event loop touches it.
+// ui is the Bubble Tea model of the chat. Only the event loop, which calls Update and View, may use its fields.
 type ui struct {
 	ctx     context.Context
 	session Session
-	stop    context.CancelFunc // of the listening
+	stop    context.CancelFunc // ends the running listen command
 	talk    *transcript
 	in      editor
 
 	width, height int
-	there         bool // the session is open
-	moved         bool // another one is wanted, and what still comes is of the one before
-	next          protocol.SessionID
-	retries       int         // of opening it
-	unsent        []*outgoing // not acknowledged yet
-	leaving       bool        // Ctrl-C was the last key; a second one leaves
-	since         time.Time   // of what is waited for
-	doing         string
-	used          bool // an input was sent
-	failed        error
+	connected     bool               // a session is open
+	switching     bool               // the user chose another session; events that still arrive belong to the old one
+	next          protocol.SessionID // the session to open, if switching
+	retries       int                // failed attempts to open the session in a row
+	unsent        []*outgoing        // requests without an answer, in order
+	leaving       bool               // the last key was Ctrl-C; another one quits
+	since         time.Time          // when doing last changed
+	doing         string             // what the turn waits for, such as "the model"
+	used          bool               // the user has sent an input
+	failed        error              // the error that ended the chat
 }
 
-// What the event loop is told, besides keys.
+// The messages of the event loop besides key presses.
 type (
+	// openedMsg is the result of Session.Open.
 	openedMsg struct {
 		of  *protocol.SessionAttachResult
 		err error
 	}
+	// eventsMsg is the result of Session.Next.
 	eventsMsg struct {
 		events []protocol.Event
 		err    error
 	}
-	saidMsg string    // a note to the person
-	tickMsg time.Time // time has passed
+	saidMsg string    // a note to show
+	tickMsg time.Time // a second has passed; refreshes the status line
 )
 
 // Init implements tea.Model.
 func (u *ui) Init() tea.Cmd { return tea.Batch(u.open, tick()) }
 
+// tick returns a command that sends a tickMsg after a second.
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
+// open is the command that opens the session.
 func (u *ui) open() tea.Msg {
 	r, err := u.session.Open(u.ctx)
 	return openedMsg{r, err}
 }
 
-// listen waits for what happens next.
+// listen returns a command that waits for the next events. Only one listen command runs at a time; u.stop ends it.
 func (u *ui) listen() tea.Cmd {
 	ctx, stop := context.WithCancel(u.ctx)
 	u.stop = stop
@@ -109,12 +113,14 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return u, nil
 }
 
+// The chat tries to open a session openTries times, openPause apart, while the connection is refused or lost.
 const (
 	openTries = 20
 	openPause = 500 * time.Millisecond
 )
 
-// opened goes on with the session, and asks again for what nobody has acknowledged.
+// opened handles the result of Session.Open. It applies the state of the session and sends unacknowledged requests again. Their
+// idempotency keys keep them from being executed twice.
 func (u *ui) opened(m openedMsg) tea.Cmd {
 	switch {
 	case u.ctx.Err() != nil:
@@ -126,7 +132,7 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		u.failed = m.err
 		return tea.Quit
 	}
-	u.there, u.retries = true, 0
+	u.connected, u.retries = true, 0
 	again := make([]tea.Cmd, 0, len(u.unsent))
 	for _, o := range u.unsent {
 		again = append(again, u.send(o))
@@ -134,10 +140,10 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 	return tea.Batch(u.print(u.talk.attached(m.of)), tea.Batch(again...))
 }
 
-// happened takes events, or the loss of the connection.
+// happened applies new events, or reconnects after the connection was lost.
 func (u *ui) happened(m eventsMsg) tea.Cmd {
-	if u.moved {
-		u.moved = false
+	if u.switching {
+		u.switching = false
 		u.session.Use(u.next)
 		return u.open
 	}
@@ -148,13 +154,13 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 	if m.err == nil {
 		return u.print(out)
 	}
-	if u.there = false; u.ctx.Err() != nil {
+	if u.connected = false; u.ctx.Err() != nil {
 		return tea.Quit
 	}
 	return u.open
 }
 
-// print puts finished entries above what is still moving, and listens on: so they stand in order.
+// print writes finished entries to the scrollback and then listens for more events. The sequence keeps the entries in order.
 func (u *ui) print(out []entry) tea.Cmd {
 	var text strings.Builder
 	for _, e := range out {
@@ -168,12 +174,12 @@ func (u *ui) print(out []entry) tea.Cmd {
 	return tea.Sequence(tea.Println(text.String()[:len(text.String())-1]), u.listen())
 }
 
-// use goes on with another session.
+// use switches to another session. It ends the running listen command, whose result then opens the new session.
 func (u *ui) use(m switchMsg) tea.Cmd {
-	if !u.there {
+	if !u.connected {
 		return say("Not connected to the daemon; try again in a moment.")
 	}
-	u.talk, u.there, u.moved, u.next = newTranscript(), false, true, m.id
-	u.stop() // and who listens opens it
+	u.talk, u.connected, u.switching, u.next = newTranscript(), false, true, m.id
+	u.stop()
 	return tea.Println(entry{note: m.note}.shown(u.width))
 }

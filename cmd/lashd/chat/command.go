@@ -12,13 +12,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// command is something that a person can type besides what the agent is to do.
+// command is a slash command of the chat. takes names its arguments, says describes it in /help, and do runs it with the rest of the line.
 type command struct {
 	name, takes, says string
 	do                func(u *ui, rest string) tea.Cmd
 }
 
-// commands are those there are, in the order of the help. It is filled by init, as the help is one of them.
+// commands lists the slash commands in the order of /help. init fills it because /help refers to the list.
 var commands []command
 
 func init() {
@@ -43,6 +43,7 @@ func init() {
 	}
 }
 
+// help renders the text of /help.
 func help() string {
 	lines := []string{"Enter sends, or steers the running turn · Ctrl-J inserts a new line · Up recalls earlier input", "Esc stops the turn · Ctrl-C clears the input or stops, twice quits · // sends a leading /"}
 	for _, c := range commands {
@@ -51,11 +52,12 @@ func help() string {
 	return each(faint, strings.Join(lines, "\n"))
 }
 
+// say returns a command that shows a note.
 func say(format string, args ...any) tea.Cmd {
 	return func() tea.Msg { return saidMsg(fmt.Sprintf(format, args...)) }
 }
 
-// command does what was typed after a slash. A beginning does, where it means one command only.
+// command runs a slash command. A unique prefix of its name is enough. An unknown command goes back into the editor.
 func (u *ui) command(text string) tea.Cmd {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	var meant []command
@@ -75,6 +77,7 @@ func (u *ui) command(text string) tea.Cmd {
 	return meant[0].do(u, strings.TrimSpace(rest))
 }
 
+// whileBusy calls do if a turn is running.
 func (u *ui) whileBusy(do func() tea.Cmd) tea.Cmd {
 	if u.talk.turn == "" {
 		return say("No turn is running.")
@@ -82,6 +85,7 @@ func (u *ui) whileBusy(do func() tea.Cmd) tea.Cmd {
 	return do()
 }
 
+// queueUp sends an input that waits for a turn of its own.
 func (u *ui) queueUp(text string) tea.Cmd {
 	if text == "" {
 		return say("Usage: /queue TEXT")
@@ -89,6 +93,7 @@ func (u *ui) queueUp(text string) tea.Cmd {
 	return u.input(text, protocol.BusyQueue)
 }
 
+// cancel removes the newest queued input.
 func (u *ui) cancel(string) tea.Cmd {
 	if len(u.talk.queue) == 0 {
 		return say("The queue is empty.")
@@ -97,12 +102,13 @@ func (u *ui) cancel(string) tea.Cmd {
 	return u.ask(&outgoing{method: "queue/cancel", params: protocol.QueueCancelParams{Mutation: key(), SessionID: u.talk.session.ID, InputID: newest.ID}})
 }
 
-// configure changes settings of the session.
+// configure changes settings of the session and shows done after success.
 func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
 	p.Mutation, p.SessionID = key(), u.talk.session.ID
 	return u.ask(&outgoing{method: "session/configure", params: p, done: say("%s", done)})
 }
 
+// model lists the models, or chooses one.
 func (u *ui) model(name string) tea.Cmd {
 	if name != "" {
 		return u.configure(protocol.SessionConfigureParams{Model: name}, "Model from the next turn on: "+name)
@@ -116,6 +122,7 @@ func (u *ui) model(name string) tea.Cmd {
 	})
 }
 
+// approve sets the approval mode of the session.
 func (u *ui) approve(mode string) tea.Cmd {
 	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
 		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, except for tools that only read")
@@ -126,6 +133,7 @@ func (u *ui) approve(mode string) tea.Cmd {
 	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Tool calls that no rule covers: "+mode)
 }
 
+// tools lists the tools that the model may call.
 func (u *ui) tools(string) tea.Cmd {
 	return read(u, "tool/list", protocol.SessionParams{SessionID: u.talk.session.ID}, func(r *protocol.ToolListResult) string {
 		var names []string
@@ -138,6 +146,7 @@ func (u *ui) tools(string) tea.Cmd {
 	})
 }
 
+// taskList lists the running tasks.
 func (u *ui) taskList(string) tea.Cmd {
 	return read(u, "task/list", protocol.TaskListParams{SessionID: u.talk.session.ID}, func(r *protocol.TaskListResult) string {
 		var lines []string
@@ -153,17 +162,19 @@ func (u *ui) taskList(string) tea.Cmd {
 	})
 }
 
+// compact replaces old history by a summary. what is passed to the model as instructions.
 func (u *ui) compact(what string) tea.Cmd {
 	r := new(protocol.SessionCompactResult)
 	p := protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}
 	return u.ask(&outgoing{method: "session/compact", params: p, result: r, done: func() tea.Msg {
 		if r.Compacted {
-			return nil // an event tells
+			return nil // the event session/compacted shows a note
 		}
 		return saidMsg("Nothing to compact.")
 	}})
 }
 
+// title renames the session.
 func (u *ui) title(text string) tea.Cmd {
 	if text == "" {
 		return say("Usage: /title TEXT")
@@ -171,7 +182,7 @@ func (u *ui) title(text string) tea.Cmd {
 	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
 }
 
-// read asks for something to be told, that changes nothing.
+// read calls a method that changes nothing, and shows the text that tell makes of the result.
 func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd {
 	return func() tea.Msg {
 		r := new(R)
@@ -182,12 +193,13 @@ func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd
 	}
 }
 
-// switchMsg says which session is to be shown.
+// switchMsg switches to another session and shows a note.
 type switchMsg struct {
 	id   protocol.SessionID
 	note string
 }
 
+// fork copies the session and switches to the copy.
 func (u *ui) fork(string) tea.Cmd {
 	p := protocol.SessionForkParams{Mutation: key(), SessionID: u.talk.session.ID}
 	return func() tea.Msg {
@@ -199,6 +211,7 @@ func (u *ui) fork(string) tea.Cmd {
 	}
 }
 
+// sessions lists the newest sessions of the directory.
 func (u *ui) sessions(string) tea.Cmd {
 	return read(u, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 10}, func(r *protocol.SessionListResult) string {
 		var lines []string
@@ -209,6 +222,7 @@ func (u *ui) sessions(string) tea.Cmd {
 	})
 }
 
+// resume switches to another session, which must exist.
 func (u *ui) resume(id string) tea.Cmd {
 	if id == "" {
 		return say("Usage: /resume ID (/sessions lists the ids)")

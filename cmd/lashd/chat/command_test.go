@@ -49,7 +49,7 @@ func (c *calls) Call(_ context.Context, method string, params, _ any) error {
 func entering(t *testing.T, line string) (said, made string) {
 	t.Helper()
 	c := &calls{}
-	u := &ui{ctx: t.Context(), session: c, talk: newTranscript(), width: 80, there: true}
+	u := &ui{ctx: t.Context(), session: c, talk: newTranscript(), width: 80, connected: true}
 	u.talk.session.ID = "ses_1"
 	u.in.set(line)
 	for todo := []tea.Cmd{u.entered()}; len(todo) > 0; {

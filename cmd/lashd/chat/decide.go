@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// keys answer a decision, entered alone: each by its letter or one of its words.
+// keys are the answers to decisions. The user types a letter or one of the words alone on a line.
 var keys = []struct {
 	words, label, answered string
 	choice                 protocol.DecisionChoice
@@ -24,7 +24,7 @@ var keys = []struct {
 	{"t tellmodel", "Let the model check", "The model will check.", protocol.ChooseTellModel},
 }
 
-// asked is the decision that is put to the person: the first that a person can answer.
+// asked returns the decision to show: the first open one that a person can answer, or nil.
 func (t *transcript) asked() *protocol.Decision {
 	i := slices.IndexFunc(t.decisions, func(d protocol.Decision) bool { return d.Kind != protocol.DecisionCompletion })
 	if i < 0 {
@@ -33,7 +33,8 @@ func (t *transcript) asked() *protocol.Decision {
 	return &t.decisions[i]
 }
 
-// Chosen is what a line means to a decision, in letters of either case; empty: nothing. Where a text is wanted, a word may be that.
+// Chosen returns the choice that a line stands for, or "" if it stands for none. Case does not matter. If the decision accepts a text as its
+// answer, only the letters count: a word may be the answer itself.
 func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	for _, k := range keys {
 		words := strings.Fields(k.words)
@@ -112,6 +113,7 @@ func soleCommand(c *protocol.ToolCall) (string, bool) {
 	return command, !strings.ContainsAny(command, "`\n")
 }
 
+// callText returns a tool call with all of its arguments.
 func callText(c *protocol.ToolCall) string {
 	return termtext.OneLine(c.Name, 60) + " " + termtext.Printable(termtext.Readable(c.Args))
 }
@@ -163,14 +165,14 @@ func card(d *protocol.Decision, more, width int) string {
 	return fit(strings.Join(lines, "\n"), width)
 }
 
-// answer is what a person has entered, as the form of a question wants it: JSON if it is, else text, which stands in the form's only
-// member if that is an object.
+// answer converts the text that the user entered to a value that fits form, a JSON Schema. Valid JSON is used unchanged unless form wants a
+// string; other text becomes a string. If form is an object with one property, the value becomes that property.
 func answer(form json.RawMessage, text string) json.RawMessage {
 	var shape struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(form, &shape) // a form that says nothing takes anything
+	_ = json.Unmarshal(form, &shape) // without a form, any value is accepted
 	value := json.RawMessage(text)
 	if shape.Type == "string" || !json.Valid(value) {
 		value = quoted(text)
@@ -186,10 +188,11 @@ func answer(form json.RawMessage, text string) json.RawMessage {
 	return value
 }
 
+// quoted returns text as a JSON string.
 func quoted(text string) json.RawMessage {
 	raw, err := json.Marshal(text)
 	if err != nil {
-		return json.RawMessage(`""`) // no text is none
+		return json.RawMessage(`""`) // cannot happen: every string can be encoded
 	}
 	return raw
 }

@@ -41,7 +41,7 @@ func TestArgumentsAreShownOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := protocol.Decision{Kind: protocol.DecisionApproval, Prompt: prompt, Call: &protocol.ToolCall{CallID: "call_1", Name: "write", Args: sent}}
-		u := &ui{talk: newTranscript(), width: 60, height: 20, there: true}
+		u := &ui{talk: newTranscript(), width: 60, height: 20, connected: true}
 		u.talk.open = []*protocol.Item{{ID: "itm_c", Kind: protocol.ItemToolCall, CallID: "call_1", Tool: "write", Args: sent}}
 		u.talk.decisions = []protocol.Decision{d}
 		got := strings.Join(strings.Fields(ansi.Strip(u.View().Content)), " ")

@@ -10,14 +10,14 @@ import (
 	"lashd/internal/termtext"
 )
 
-// editor is the text that a person enters, of one line or several, and what was entered before.
+// editor is the input field: a text of one or more lines, and the history of earlier inputs.
 type editor struct {
 	text []rune
-	at   int // where the next character goes
+	at   int // position of the cursor in text
 
 	history []string
-	place   int // in history; its length: what is being entered
-	draft   string
+	place   int    // index of the shown history entry; len(history) means the new input
+	draft   string // the new input while a history entry is shown
 }
 
 func (e *editor) value() string { return string(e.text) }
@@ -27,7 +27,7 @@ func (e *editor) set(text string) {
 	e.at = len(e.text)
 }
 
-// take gives the text, and is empty after it.
+// take returns the trimmed text, adds it to the history and clears the editor.
 func (e *editor) take() string {
 	text := strings.TrimSpace(e.value())
 	e.set("")
@@ -38,7 +38,7 @@ func (e *editor) take() string {
 	return text
 }
 
-// insert puts in what a terminal may be shown.
+// insert adds text at the cursor. Control characters become visible escapes.
 func (e *editor) insert(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	in := []rune(termtext.Printable(text))
@@ -46,7 +46,7 @@ func (e *editor) insert(text string) {
 	e.at += len(in)
 }
 
-// key does what a key means, and tells whether it means something.
+// key handles an editing key and reports whether name is one.
 func (e *editor) key(name string) bool {
 	do, ok := edits[name]
 	if ok {
@@ -55,6 +55,7 @@ func (e *editor) key(name string) bool {
 	return ok
 }
 
+// edits maps key names to editing actions, with the usual Emacs keys.
 var edits = map[string]func(*editor){
 	"left": func(e *editor) { e.at = max(0, e.at-1) }, "ctrl+b": func(e *editor) { e.at = max(0, e.at-1) },
 	"right": func(e *editor) { e.at = min(len(e.text), e.at+1) }, "ctrl+f": func(e *editor) { e.at = min(len(e.text), e.at+1) },
@@ -69,11 +70,13 @@ var edits = map[string]func(*editor){
 	"up": (*editor).up, "down": (*editor).down,
 }
 
+// cut deletes the characters from from up to to.
 func (e *editor) cut(from, to int) {
 	e.text = slices.Delete(e.text, from, to)
 	e.at = from
 }
 
+// lineStart returns the position of the start of the current line.
 func (e *editor) lineStart() int {
 	at := e.at
 	for at > 0 && e.text[at-1] != '\n' {
@@ -82,6 +85,7 @@ func (e *editor) lineStart() int {
 	return at
 }
 
+// lineEnd returns the position of the end of the current line.
 func (e *editor) lineEnd() int {
 	at := e.at
 	for at < len(e.text) && e.text[at] != '\n' {
@@ -90,6 +94,7 @@ func (e *editor) lineEnd() int {
 	return at
 }
 
+// wordStart returns the position of the start of the word before the cursor.
 func (e *editor) wordStart() int {
 	at := e.at
 	for at > 0 && unicode.IsSpace(e.text[at-1]) {
@@ -101,6 +106,7 @@ func (e *editor) wordStart() int {
 	return at
 }
 
+// wordEnd returns the position of the end of the word after the cursor.
 func (e *editor) wordEnd() int {
 	at := e.at
 	for at < len(e.text) && unicode.IsSpace(e.text[at]) {
@@ -112,7 +118,7 @@ func (e *editor) wordEnd() int {
 	return at
 }
 
-// up goes to the line before, and from the first one to what was entered before.
+// up moves the cursor to the previous line or, on the first line, shows the previous history entry.
 func (e *editor) up() {
 	if start := e.lineStart(); start > 0 {
 		column := e.at - start
@@ -123,6 +129,7 @@ func (e *editor) up() {
 	e.recall(e.place - 1)
 }
 
+// down moves the cursor to the next line or, on the last line, shows the next history entry.
 func (e *editor) down() {
 	if end := e.lineEnd(); end < len(e.text) {
 		column := e.at - e.lineStart()
@@ -133,6 +140,7 @@ func (e *editor) down() {
 	e.recall(e.place + 1)
 }
 
+// recall shows a history entry. It keeps the new input as the draft.
 func (e *editor) recall(place int) {
 	if place < 0 || place > len(e.history) {
 		return
@@ -147,7 +155,7 @@ func (e *editor) recall(place int) {
 	}
 }
 
-// lines are the text as it stands within a width, and where in it the cursor is.
+// lines wraps the text to a width and returns its lines and the column and row of the cursor.
 func (e *editor) lines(width int) (all []string, x, y int) {
 	line, used := "", 0
 	for i, r := range append(slices.Clone(e.text), '\n') {

@@ -4,9 +4,8 @@ import (
 	"strings"
 )
 
-// markdown styles what people see of the marks of Markdown, line by line, and leaves the text as it is: it can be copied, and text
-// that is still growing does not jump. It is no parser: a library that renders all of it would cost each start of lashd more than
-// a start may take.
+// markdown styles headings, code and bold text line by line. It keeps the text and its marks unchanged, so that the text can be copied and
+// streamed text does not move. It is not a full parser: linking a Markdown library would make every start of lashd slower.
 func markdown(text string) string {
 	lines := strings.Split(text, "\n")
 	fenced := false
@@ -27,7 +26,7 @@ func markdown(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// spans styles code and strong words of a line.
+// spans styles the code and the bold words of a line.
 func spans(line string) string {
 	var out strings.Builder
 	for line != "" {
@@ -45,7 +44,7 @@ func spans(line string) string {
 	return out.String()
 }
 
-// span writes the line up to the end of what stands between two marks, and gives the rest.
+// span writes line up to the end of the text between two marks, the first of which is at offset at. It returns the rest of the line.
 func span(out *strings.Builder, line string, at int, mark string, style func(...string) string) string {
 	out.WriteString(line[:at])
 	inside, rest, closed := strings.Cut(line[at+len(mark):], mark)

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pressed does what a key means.
+// pressed handles a key press.
 func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name != "ctrl+c" {
@@ -36,7 +36,7 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// ctrlC clears what was typed, or stops the running turn. A second Ctrl-C leaves the chat; the hint below says so.
+// ctrlC clears the input or, if the input is empty, stops the running turn. A second Ctrl-C in a row quits; the hint says so.
 func (u *ui) ctrlC() tea.Cmd {
 	if u.leaving {
 		return tea.Quit
@@ -51,10 +51,10 @@ func (u *ui) ctrlC() tea.Cmd {
 	return nil
 }
 
-// entered sends what was entered: as a command, as the answer to a question, or to the session.
+// entered handles the Enter key. The input is a command, the answer to the open decision, or an input for the session.
 func (u *ui) entered() tea.Cmd {
 	text, literal := strings.CutPrefix(u.in.take(), "//")
-	if literal { // a text that begins with a slash
+	if literal { // "//" escapes an input that begins with a slash
 		text = "/" + text
 	}
 	d := u.talk.asked()
@@ -65,8 +65,8 @@ func (u *ui) entered() tea.Cmd {
 		return u.command(text)
 	case u.talk.session.ID == "":
 		u.in.set(again(text))
-		return nil // there is no session yet
-	case d != nil && Chosen(d, text) != "": // a whole line, as somebody may be writing something else when the question comes
+		return nil // the session is not open yet
+	case d != nil && Chosen(d, text) != "": // only a whole line counts: the user may be typing when the decision opens
 		return u.respond(d, Chosen(d, text), "")
 	case d != nil && slices.Contains(d.Choices, protocol.ChooseAnswer):
 		return u.respond(d, protocol.ChooseAnswer, text)
@@ -74,7 +74,7 @@ func (u *ui) entered() tea.Cmd {
 	return u.input(text, protocol.BusySteer)
 }
 
-// again is what has to be entered for a text.
+// again returns the line that the user must type to send text: it escapes a leading slash.
 func again(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return "/" + text

@@ -69,7 +69,7 @@ func TestInputsThatWait(t *testing.T) {
 }
 
 func TestSteeringIsSeenAtOnce(t *testing.T) {
-	u := &ui{talk: newTranscript(), width: 60, there: true}
+	u := &ui{talk: newTranscript(), width: 60, connected: true}
 	for _, e := range append(slices.Clip(running), changed(running[2].Queue[0], queued("inp_3", "trn_2", "later", protocol.InputQueued))) {
 		u.talk.apply(e)
 	}

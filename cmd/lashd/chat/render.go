@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The styles name colours of the terminal's own palette, so that they suit its background.
+// The styles use the palette of the terminal, so that they suit its background.
 var (
 	faint  = lipgloss.NewStyle().Faint(true)
 	strong = lipgloss.NewStyle().Bold(true)
@@ -21,7 +21,7 @@ var (
 	asking = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 )
 
-// shown is an entry as text for a terminal of some width, without a newline at its end; empty: nothing is to be seen of it.
+// shown renders an entry for a terminal of the given width, without a newline at the end. It returns "" for an entry without visible text.
 func (e entry) shown(width int) string {
 	if e.item == nil {
 		return fit(faint.Render("· "+termtext.OneLine(e.note, 400)), width)
@@ -39,7 +39,7 @@ func (e entry) shown(width int) string {
 	return fit(faint.Render(fmt.Sprintf("· %s: %s", e.item.Kind, termtext.OneLine(e.item.Text, 400))), width)
 }
 
-// each styles a text line by line: a style by itself pads all lines to the longest.
+// each styles every line of a text by itself. Styling all lines at once would pad them to the longest line.
 func each(style lipgloss.Style, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -48,14 +48,16 @@ func each(style lipgloss.Style, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hang has the lines of a text but the first stand below the first.
+// hang indents all lines of a text but the first.
 func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
+// fit wraps a text to a width of at least 20 columns.
 func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
 
-const outputLines = 8 // of a call, that are shown
+// outputLines is the number of lines to show of the output of a call; diffs may have three times as many.
+const outputLines = 8
 
-// toolCall is a call that has ended: what was called, and how it went.
+// toolCall renders a call that has ended, with its result.
 func toolCall(item *protocol.Item, width int) string {
 	head := callLine(item, width) + faint.Render(" "+lasted(item.DurationMs))
 	out := item.Output
@@ -72,10 +74,12 @@ func toolCall(item *protocol.Item, width int) string {
 	return strings.TrimRight(good.Render("✓ ")+head+"\n"+clipped(out.Text, width), "\n")
 }
 
+// callLine renders the tool and the arguments of a call on one line.
 func callLine(item *protocol.Item, width int) string {
 	return strong.Render(termtext.OneLine(item.Tool, 60)) + " " + termtext.OneLine(termtext.Readable(item.Args), max(20, width-len(item.Tool)-16))
 }
 
+// lasted formats a duration in milliseconds.
 func lasted(ms int64) string {
 	if ms < 1000 {
 		return fmt.Sprintf("%d ms", ms)
@@ -83,7 +87,7 @@ func lasted(ms int64) string {
 	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
 
-// clipped is the beginning of a text, and how much more there is.
+// clipped renders the first outputLines lines of a text, and the number of lines left out.
 func clipped(text string, width int) string {
 	lines := strings.Split(strings.TrimSpace(termtext.Printable(text)), "\n")
 	more := len(lines) - outputLines
@@ -99,6 +103,7 @@ func clipped(text string, width int) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), " ")
 }
 
+// cut shortens a line to a width of at least 20 characters.
 func cut(line string, width int) string {
 	line = strings.ReplaceAll(line, "\t", "    ")
 	if r := []rune(line); len(r) > max(width, 20) {
@@ -107,7 +112,7 @@ func cut(line string, width int) string {
 	return line
 }
 
-// diff is what a call has changed in a file.
+// diff renders the change of a file, without the file header of the diff.
 func diff(c *protocol.FileChange, width int) string {
 	out := []string{fmt.Sprintf("  %s %s %s", termtext.OneLine(c.Path, width-20), good.Render(fmt.Sprint("+", c.Added)), bad.Render(fmt.Sprint("-", c.Removed)))}
 	lines := strings.Split(strings.TrimRight(termtext.Printable(c.Diff), "\n"), "\n")
@@ -130,6 +135,7 @@ func diff(c *protocol.FileChange, width int) string {
 	return strings.Join(out, "\n")
 }
 
+// retryNote describes a retried model call.
 func retryNote(r *protocol.RetryStatus) string {
 	if r == nil {
 		return "retrying the model call"

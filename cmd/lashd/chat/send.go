@@ -9,37 +9,40 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// outgoing is a wish that is to become durable, however often it has to be asked for.
+// outgoing is a request that the chat repeats until the daemon answers. Its params have an idempotency key, so that the daemon executes it
+// once.
 type outgoing struct {
 	method string
 	params any
-	result any    // what is answered; nil: nobody wants it
-	text   string // what the person gets back if it is refused
-	done   func() tea.Msg
+	result any            // filled with the result; nil to ignore it
+	text   string         // goes back into the editor if the daemon rejects the request
+	done   func() tea.Msg // runs after success; may be nil
 }
 
+// sentMsg is the answer to a request.
 type sentMsg struct {
 	of  *outgoing
 	err error
 }
 
-// ask sends a wish, and keeps it until it is answered. Its params have an idempotency key.
+// ask sends a request and keeps it in u.unsent until it is answered. Without a connection it is sent after the next Open.
 func (u *ui) ask(o *outgoing) tea.Cmd {
 	u.unsent = append(u.unsent, o)
-	if !u.there {
-		return nil // it is sent when the daemon is there
+	if !u.connected {
+		return nil
 	}
 	return u.send(o)
 }
 
+// send returns a command that calls the daemon once.
 func (u *ui) send(o *outgoing) tea.Cmd {
 	return func() tea.Msg { return sentMsg{o, u.session.Call(u.ctx, o.method, o.params, o.result)} }
 }
 
-// sent forgets a wish that was answered. One that was refused is given back.
+// sent handles the answer to a request. The text of a rejected input goes back into the editor if that is empty.
 func (u *ui) sent(m sentMsg) tea.Cmd {
 	if errors.Is(m.err, ErrGone) {
-		return nil // it is sent again
+		return nil // opened sends it again
 	}
 	for i, o := range u.unsent {
 		if o == m.of {
@@ -59,7 +62,7 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 	return nil
 }
 
-// input gives the session something to do. The first input of a session without a title becomes its title.
+// input sends text to the session. The first input of a session without a title also becomes its title.
 func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 	first := !u.used && u.talk.session.TurnIndex == 0 && u.talk.session.Title == ""
 	u.used = true
@@ -70,9 +73,10 @@ func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 	return tea.Batch(sent, u.title(termtext.OneLine(text, titleWidth)))
 }
 
-// titleWidth is how many columns of the first input a title has; lashd run gives its sessions titles of the same width.
+// titleWidth is the maximum length of a title in characters. lashd run uses the same length.
 const titleWidth = 60
 
+// start sends text as an input. busy says what happens if a turn is running.
 func (u *ui) start(text string, busy protocol.WhenBusy) tea.Cmd {
 	return u.ask(&outgoing{method: "turn/start", text: text, params: protocol.TurnStartParams{
 		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy,
@@ -80,11 +84,12 @@ func (u *ui) start(text string, busy protocol.WhenBusy) tea.Cmd {
 	}})
 }
 
-// key makes a wish one, however often it is sent.
+// key returns a new idempotency key.
 func key() protocol.Mutation {
 	return protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}
 }
 
+// respond answers a decision. text is the answer if choice is ChooseAnswer.
 func (u *ui) respond(d *protocol.Decision, choice protocol.DecisionChoice, text string) tea.Cmd {
 	p := protocol.DecisionRespondParams{Mutation: key(), DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
 	if choice == protocol.ChooseAnswer {
@@ -96,6 +101,7 @@ func (u *ui) respond(d *protocol.Decision, choice protocol.DecisionChoice, text 
 // stopReason is the reason that the chat gives when it interrupts a turn.
 const stopReason = "stopped by the user"
 
+// interrupt stops the running turn.
 func (u *ui) interrupt() tea.Cmd {
 	return u.ask(&outgoing{method: "turn/interrupt", params: protocol.TurnInterruptParams{Mutation: key(), TurnID: u.talk.turn, Reason: stopReason}})
 }

@@ -1,5 +1,10 @@
-// Package chat is the terminal chat: a session as a person reads, answers and steers it. What it shows is a fold over the
-// session's events, so that a daemon that was killed and started again costs nothing that is seen.
+// Package chat is the terminal chat of lashd. The user reads a session, answers its decisions and sends inputs.
+//
+// The screen is a fold over the events of the session (see transcript): every event is applied once, in order. If the daemon dies, the
+// chat reconnects and continues with the next event, so nothing on the screen is lost or repeated.
+//
+// The program follows the Elm architecture of Bubble Tea: ui is the model, Update handles one message at a time, and commands
+// (tea.Cmd) do everything that blocks.
 package chat
 
 import (
@@ -8,18 +13,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// EventNote is the type of an event that no daemon sends: its Text is a note to the person.
+// EventNote is the type of an event that a Session makes itself. The chat shows its Text as a note. The daemon never sends it.
 const EventNote protocol.EventType = "chat/note"
 
-// Session is what a chat has of a daemon. Its methods but Call are used by one goroutine at a time; Call by several.
+// Session is the connection of a chat to the daemon. Call may be called by several goroutines at once. The other methods are called by
+// one goroutine at a time.
 type Session interface {
-	// Open connects, with a daemon that is started if need be. It gives the whole session the first time and after a gap, and else
-	// what has changed since; events follow.
+	// Open connects to the daemon, starts it if it is not running, and subscribes to the session. The first Open, and one after
+	// a gap, returns the whole session. Others return the changes since the last event. New events come from Next.
 	Open(ctx context.Context) (*protocol.SessionAttachResult, error)
-	// Next waits for events, each durable one once; among them may be events of the type EventNote. It fails with ErrGone when the connection is lost: then Open is next.
+	// Next waits for events. It returns each durable event once, and possibly events of type EventNote. It returns ErrGone if
+	// the connection is lost; call Open again.
 	Next(ctx context.Context) ([]protocol.Event, error)
-	// Call calls a method. A lost connection is ErrGone, and then nobody knows what came of it.
+	// Call calls a method of the daemon. After ErrGone the outcome of the call is unknown.
 	Call(ctx context.Context, method string, params, result any) error
-	// Use has the next Open open another session.
+	// Use makes the next Open open another session.
 	Use(id protocol.SessionID)
 }

@@ -6,28 +6,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// transcript is what the events of a session say, up to now. It gives out what is finished, once; the rest may still change.
+// transcript is the state of a session as its events describe it. Methods that apply an event return the entries that the event finished;
+// each entry is returned once and never changes. Unfinished items stay in open. A transcript is not safe for concurrent use.
 type transcript struct {
 	session   protocol.Session
-	turn      protocol.TurnID // that runs; empty: none does
-	open      []*protocol.Item
-	progress  map[protocol.CallID]string // the newest line of a call
-	doing     string                     // what is waited for
+	turn      protocol.TurnID            // the running turn, or ""
+	open      []*protocol.Item           // unfinished items, in order
+	progress  map[protocol.CallID]string // newest progress line of each call
+	doing     string                     // what the turn waits for, such as "the model"; "" while text streams
 	decisions []protocol.Decision
 	queue     []protocol.QueuedInput
-	begin     []protocol.QueuedInput   // what has left it for a turn that is to begin
-	tasks     map[protocol.TaskID]bool // that are live
+	starting  []protocol.QueuedInput   // inputs that have left the queue for a turn that is about to start
+	tasks     map[protocol.TaskID]bool // running tasks
 	total     protocol.Usage
 
-	seq protocol.Seq                  // of the newest durable event
-	due *protocol.SessionAttachResult // what holds once a replay has come to its seq
+	seq protocol.Seq                  // number of the newest durable event applied
+	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
 
-	ended map[protocol.ItemID]bool
-	later map[protocol.TurnID][]protocol.Event // inputs of turns that have not begun
-	said  map[protocol.TurnID][]string         // inputs that were given out, of turns whose items have not come yet
+	ended map[protocol.ItemID]bool             // items whose entries were returned
+	later map[protocol.TurnID][]protocol.Event // turn/accepted events of turns that have not started
+	said  map[protocol.TurnID][]string         // inputs whose entries were returned before their items arrived
 }
 
-// entry is a thing that will not change any more: an item, or a note.
+// entry is a finished line of the transcript: an item or, if item is nil, a note.
 type entry struct {
 	item *protocol.Item
 	note string
@@ -38,8 +39,8 @@ func newTranscript() *transcript {
 		later: map[protocol.TurnID][]protocol.Event{}, tasks: map[protocol.TaskID]bool{}}
 }
 
-// attached takes what a session is at a moment; what is older than that is still to come, unless this is the whole of it. What was
-// given out before does not come again.
+// attached applies the answer to session/attach. For a new transcript or after a gap, r has the whole session. Otherwise the missing events
+// follow as a replay, and r is applied at its end. Entries that were returned before are not returned again.
 func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	whole := t.session.ID == "" || r.Gap != nil
 	t.session, t.due, t.doing = r.Session, r, ""
@@ -61,12 +62,12 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	return append(out, t.arrive()...)
 }
 
-// streamed tells whether an item is text of the model, which is not durable before it is whole.
+// streamed reports whether an item is text of the model. Such an item is durable only when it is complete, so a reconnect starts it again.
 func streamed(i *protocol.Item) bool {
 	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning
 }
 
-// arrive takes what an attachment said that the session is, once it has come there.
+// arrive applies the state of the last attach once all events up to it have been applied.
 func (t *transcript) arrive() (out []entry) {
 	r := t.due
 	if r == nil || t.seq < r.Seq {
@@ -78,28 +79,28 @@ func (t *transcript) arrive() (out []entry) {
 		t.tasks[task.ID] = true
 	}
 	for _, q := range r.Entered {
-		if q.Wake == nil { // that is told of by its item
+		if q.Wake == nil { // the item of a wake shows it
 			out = append(out, t.input(q.TurnID, q.Input)...)
 		}
 	}
 	if r.TurnID != "" {
 		out = append(out, t.began(r.TurnID)...)
 	}
-	t.queue, t.begin, t.doing = slices.Clone(r.Queue), nil, ""
+	t.queue, t.starting, t.doing = slices.Clone(r.Queue), nil, ""
 	for i := range r.OpenItems {
 		t.started(&r.OpenItems[i])
 	}
 	return out
 }
 
-// apply takes an event.
+// apply applies an event and returns the entries that it finished.
 func (t *transcript) apply(e protocol.Event) []entry {
-	out := t.told(e)
+	out := t.applyEvent(e)
 	t.seq = max(t.seq, e.Seq)
 	return append(out, t.arrive()...)
 }
 
-func (t *transcript) told(e protocol.Event) []entry {
+func (t *transcript) applyEvent(e protocol.Event) []entry {
 	switch e.Type {
 	case protocol.EventTurnAccepted:
 		return t.accepted(e)
@@ -129,7 +130,7 @@ func (t *transcript) told(e protocol.Event) []entry {
 	return nil
 }
 
-// noticed takes events that are no part of the conversation.
+// noticed applies events that are not part of the conversation.
 func (t *transcript) noticed(e protocol.Event) []entry {
 	switch e.Type {
 	case protocol.EventDecisionOpened:
@@ -176,10 +177,12 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 	return nil
 }
 
+// decided returns the open decisions without the one that was resolved.
 func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })
 }
 
+// started adds an unfinished item, unless the transcript has it already.
 func (t *transcript) started(item *protocol.Item) {
 	if item == nil || t.ended[item.ID] || t.find(item.ID) != nil {
 		return
@@ -189,6 +192,7 @@ func (t *transcript) started(item *protocol.Item) {
 	t.doing = ""
 }
 
+// find returns an unfinished item, or nil.
 func (t *transcript) find(id protocol.ItemID) *protocol.Item {
 	for _, item := range t.open {
 		if item.ID == id {
@@ -198,7 +202,8 @@ func (t *transcript) find(id protocol.ItemID) *protocol.Item {
 	return nil
 }
 
-// delta adds to the text of an item. A piece that contradicts it begins the text anew there; one after a hole is left to the whole item.
+// delta adds streamed text to an item. If the text differs from the text already at its offset, it replaces that text and the rest. Text
+// beyond the end of the item is dropped: the completed item has it.
 func (t *transcript) delta(e protocol.Event) {
 	item := t.find(e.ItemID)
 	if item == nil || e.Offset == nil || *e.Offset > len(item.Text) {
@@ -209,11 +214,12 @@ func (t *transcript) delta(e protocol.Event) {
 	}
 }
 
+// close removes an unfinished item.
 func (t *transcript) close(id protocol.ItemID) {
 	t.open = slices.DeleteFunc(t.open, func(i *protocol.Item) bool { return i.ID == id })
 }
 
-// completed gives out an item, unless it was given out before.
+// completed returns the entry of a finished item, unless it was returned before.
 func (t *transcript) completed(item *protocol.Item) []entry {
 	if item == nil || t.ended[item.ID] {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// accepted gives out an input that begins a turn at once. One that waits is given out when its turn begins, and of several that
-// came too late for a turn, each is.
+// accepted handles the event that a turn was accepted. It returns the input of a turn that starts at once. The event of a queued turn is
+// kept until the turn starts. Several inputs of one turn are returned by began instead, each as its own entry.
 func (t *transcript) accepted(e protocol.Event) []entry {
 	switch {
 	case t.turn != "" && t.turn != e.TurnID:
@@ -23,11 +23,11 @@ func (t *transcript) accepted(e protocol.Event) []entry {
 	return nil
 }
 
-// began gives out what the turn was begun with, in the order in which the model has it.
+// began handles the start of a turn. It returns the inputs of the turn in the order in which the model reads them.
 func (t *transcript) began(turn protocol.TurnID) (out []entry) {
 	t.turn, t.doing = turn, "the model"
-	out = t.give(turn, t.begin, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
-	t.begin = nil
+	out = t.give(turn, t.starting, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
+	t.starting = nil
 	for _, e := range t.later[turn] {
 		out = append(out, t.accepted(e)...)
 	}
@@ -35,24 +35,24 @@ func (t *transcript) began(turn protocol.TurnID) (out []entry) {
 	return out
 }
 
-// steers tells whether an input waits for a turn that runs, and not for one of its own.
+// steers reports whether a queued input waits for a checkpoint of the running turn, rather than for a turn of its own.
 func steers(q protocol.QueuedInput) bool { return q.State == protocol.InputPendingActive }
 
-// requeued takes a new queue. A turn's inputs leave it all at once, just before the turn begins.
+// requeued replaces the queue. The inputs of a turn leave the queue together just before the turn starts; requeued moves them to t.starting.
 func (t *transcript) requeued(queue []protocol.QueuedInput) {
-	t.begin = append(t.begin, slices.DeleteFunc(t.queue, func(old protocol.QueuedInput) bool {
+	t.starting = append(t.starting, slices.DeleteFunc(t.queue, func(old protocol.QueuedInput) bool {
 		return steers(old) || slices.ContainsFunc(queue, func(q protocol.QueuedInput) bool { return q.TurnID == old.TurnID })
 	})...)
 	t.queue = slices.Clone(queue)
 }
 
-// entered gives out what was steered into the turn.
+// entered returns the inputs that the running turn has read at a checkpoint.
 func (t *transcript) entered(e protocol.Event) []entry {
 	out := t.give(e.TurnID, t.queue, func(q protocol.QueuedInput) bool { return slices.Contains(e.InputIDs, q.ID) })
 	return append(out, t.input(e.TurnID, e.Input)...)
 }
 
-// give gives out inputs of a turn. Of a wake its item tells.
+// give returns the entries of those inputs that match. Wakes are skipped: the item of a wake shows it.
 func (t *transcript) give(turn protocol.TurnID, inputs []protocol.QueuedInput, which func(protocol.QueuedInput) bool) (out []entry) {
 	for _, q := range inputs {
 		if which(q) && q.Wake == nil {
@@ -62,6 +62,7 @@ func (t *transcript) give(turn protocol.TurnID, inputs []protocol.QueuedInput, w
 	return out
 }
 
+// input returns the entry of an input, unless the entry of an equal input of the turn was returned before.
 func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []entry {
 	text := inputText(parts)
 	if text == "" || slices.Contains(t.said[turn], text) {
@@ -71,6 +72,7 @@ func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []e
 	return []entry{{item: &protocol.Item{Kind: protocol.ItemUserMessage, Text: text}}}
 }
 
+// inputText returns the text parts of an input, one per line.
 func inputText(parts []protocol.InputPart) string {
 	var texts []string
 	for _, p := range parts {
@@ -81,7 +83,7 @@ func inputText(parts []protocol.InputPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// turnEnded gives out what the person should know of how it ended.
+// turnEnded handles the end of a turn. It returns a note unless the turn finished.
 func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	delete(t.said, e.TurnID)
 	if waited := t.waited(e.TurnID); waited != "" && e.Outcome != nil {
@@ -103,7 +105,7 @@ func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	return out
 }
 
-// waited is what a turn that never began was to do; empty: it began.
+// waited returns the input of a queued turn that ended before it started, or "" if the turn had started.
 func (t *transcript) waited(turn protocol.TurnID) string {
 	delete(t.later, turn)
 	i := slices.IndexFunc(t.queue, func(q protocol.QueuedInput) bool { return q.TurnID == turn && !steers(q) })

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pointNote tells what became of files; empty: nothing worth a line.
+// pointNote describes a new file point, or returns "" if the point has no changes.
 func pointNote(p *protocol.FilePoint) string {
 	switch {
 	case p == nil || p.State != protocol.PointClosed:
@@ -39,7 +39,7 @@ func counted(n int, noun string) string {
 
 var errNothingToUndo = errors.New("no file changes left to undo")
 
-// newest is the point of the newest turn that changed files and is not undone.
+// newest returns the file point of the newest turn that changed files and is not undone. It calls the daemon.
 func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
 	var r protocol.SessionPointsResult
 	if err := u.session.Call(u.ctx, "session/points", protocol.SessionParams{SessionID: id}, &r); err != nil {
@@ -53,7 +53,7 @@ func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
 	return "", errNothingToUndo
 }
 
-// diff shows what the newest turn did to files.
+// diff shows the file changes of the newest turn.
 func (u *ui) diff(string) tea.Cmd {
 	id, width := u.talk.session.ID, u.width
 	return func() tea.Msg {
@@ -73,11 +73,11 @@ func (u *ui) diff(string) tea.Cmd {
 	}
 }
 
-// textMsg is text that is shown as it is.
+// textMsg is styled text to print unchanged.
 type textMsg string
 
-// undo brings back what files were before the newest turn that changed some, or before a point. What somebody else has changed since
-// is only overwritten with the word force.
+// undo restores files to their contents before the newest turn that changed files, or before the file point that rest names. With the
+// word force, it also overwrites files that have changed since.
 func (u *ui) undo(rest string) tea.Cmd {
 	words := strings.Fields(rest)
 	force := slices.Contains(words, "force")
@@ -102,7 +102,7 @@ func (u *ui) undo(rest string) tea.Cmd {
 	}
 }
 
-// rewound tells what was done to files.
+// rewound lists the files that an undo restored.
 func rewound(files []protocol.FileRewind) string {
 	if len(files) == 0 {
 		return faint.Render("· The files already have the earlier contents.")

@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// View implements tea.Model: what is still moving, what is asked, where the session is, and what is being entered.
+// View implements tea.Model. From top to bottom it shows the unfinished items, the open decision, the queue, the status line and the input.
+// Finished items are in the scrollback of the terminal.
 func (u *ui) View() tea.View {
 	lines, x, y := u.in.lines(max(u.width-2, 10))
 	if room := max(u.height/3, 1); len(lines) > room {
@@ -40,6 +41,7 @@ func (u *ui) View() tea.View {
 	return v
 }
 
+// hint returns the placeholder of the empty input.
 func (u *ui) hint(d *protocol.Decision) string {
 	switch {
 	case u.leaving:
@@ -52,7 +54,7 @@ func (u *ui) hint(d *protocol.Decision) string {
 	return "Ask lashd to do something… (/help lists commands)"
 }
 
-// moving is the newest of what has not ended yet, in so many lines. A call that is asked about stands in the question.
+// moving renders the unfinished items, cut to the last room lines. The call of the open decision is left out: the decision shows it.
 func (u *ui) moving(room int) string {
 	var lines []string
 	d := u.talk.asked()
@@ -60,7 +62,7 @@ func (u *ui) moving(room int) string {
 		if d != nil && d.Call != nil && d.Call.CallID == item.CallID {
 			continue
 		}
-		lines = append(lines, strings.Split(u.open1(item), "\n")...)
+		lines = append(lines, strings.Split(u.unfinished(item), "\n")...)
 	}
 	if len(lines) > room {
 		lines = lines[len(lines)-room:]
@@ -71,8 +73,8 @@ func (u *ui) moving(room int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// open1 is an item that is under way.
-func (u *ui) open1(item *protocol.Item) string {
+// unfinished renders an item that has not ended.
+func (u *ui) unfinished(item *protocol.Item) string {
 	switch item.Kind {
 	case protocol.ItemAgentMessage:
 		return fit(markdown(termtext.Printable(item.Text)), u.width)
@@ -88,6 +90,7 @@ func (u *ui) open1(item *protocol.Item) string {
 	return faint.Render("· " + termtext.OneLine(item.Text, u.width-2))
 }
 
+// last returns the last n characters of text.
 func last(text string, n int) string {
 	if r := []rune(text); len(r) > n {
 		return string(r[len(r)-n:])
@@ -95,9 +98,10 @@ func last(text string, n int) string {
 	return text
 }
 
+// queuedLines is the number of queued inputs to show.
 const queuedLines = 3
 
-// queued is what waits for its turn, or has not reached the daemon yet.
+// queued renders the queued inputs, and the inputs that have not reached the daemon.
 func (u *ui) queued() (lines []string) {
 	for i, q := range u.talk.queue {
 		if i == queuedLines {
@@ -111,18 +115,18 @@ func (u *ui) queued() (lines []string) {
 		lines = append(lines, faint.Render("  "+label+": "+termtext.OneLine(inputText(q.Input), u.width-10)))
 	}
 	for _, o := range u.unsent {
-		if o.text != "" && !u.there {
+		if o.text != "" && !u.connected {
 			lines = append(lines, faint.Render("  not sent yet: "+termtext.OneLine(o.text, u.width-16)))
 		}
 	}
 	return lines
 }
 
-// status is where the session is.
+// status renders the status line.
 func (u *ui) status() string {
 	var parts []string
 	switch {
-	case !u.there:
+	case !u.connected:
 		parts = append(parts, asking.Render("connecting"))
 	case u.talk.asked() != nil:
 		parts = append(parts, asking.Render("waiting for your answer"))
@@ -150,7 +154,7 @@ func (u *ui) status() string {
 	return faint.Render("─ ") + strings.Join(parts, faint.Render(" · "))
 }
 
-// waiting tells what takes so long.
+// waiting says what the turn has been waiting for, once that takes a second.
 func (u *ui) waiting() string {
 	if u.doing != u.talk.doing {
 		u.doing, u.since = u.talk.doing, time.Now()
@@ -162,7 +166,7 @@ func (u *ui) waiting() string {
 	return faint.Render(fmt.Sprintf(" (waiting for %s, %s)", u.doing, took))
 }
 
-// Dollars is a cost as people read it, of which cents are the least that matters in sums that have any.
+// Dollars formats a cost, given in billionths of a dollar: four decimals below one dollar, else two.
 func Dollars(cost int64) string {
 	d := float64(cost) / 1e9
 	if d < 1 {
@@ -171,6 +175,7 @@ func Dollars(cost int64) string {
 	return fmt.Sprintf("$%.2f", d)
 }
 
+// count formats a number of tokens, such as "1.2k".
 func count(n int64) string {
 	switch {
 	case n < 1000:
